@@ -26,7 +26,7 @@ from bitgate.results.targets_file import read_targets
 from bitgate.tools.capsule.errors import CapsuleDefect
 from bitgate.tools.capsule.folder import open_capsule
 from bitgate.tools.capsule.replay import replay
-from bitgate.tools.capsule.writing import Order, write
+from bitgate.tools.capsule.writing import CapsuleRequest, write
 
 SECONDS = 0.05
 """Of a family's smoke cases the one that is estimated nearest below this is taken, or else its cheapest."""
@@ -74,7 +74,7 @@ def one(item: Mapping[str, Any], target: str, folder: Path) -> bool:
     options = tuple(sorted(item["options"].items()))
     begun = time.perf_counter()
     try:
-        made = write(Order(problem_of(item), target, kernel, options, item["fill"], item["seed"]), folder)
+        made = write(CapsuleRequest(problem_of(item), target, kernel, options, item["fill"], item["seed"]), folder)
     except (UsageError, CapsuleDefect) as error:
         print(f"{target}  {kernel}  not written: {error}")
         return False

@@ -16,9 +16,9 @@ from bitgate.kernel.runner import LibraryRunner
 from bitgate.model import parse_case_id
 from bitgate.numerics.fill import plan_fill
 from bitgate.runtime.targets import best
-from bitgate.tools.bench.buffer_set import HeldSet
+from bitgate.tools.bench.buffer_set import BufferSet
 from bitgate.tools.bench.launches import Clock
-from bitgate.verify.on_device import Data
+from bitgate.verify.on_device import DeviceData
 from bitgate.verify.selection import candidates, select_for
 from bitgate.verify.session import Session
 
@@ -37,7 +37,7 @@ def main() -> int:
     if not isinstance(runner, LibraryRunner):
         parser.error(f"{kernel.name} is of no library")
     plan = plan_fill(problem, kernel.instance.accumulation_for(problem))
-    held = HeldSet(session.device, session.tools, problem, Data(plan))
+    held = BufferSet(session.device, session.tools, problem, DeviceData(plan))
     sets, clock = [held.arguments(runner.workspace(problem))], Clock(session.device)
     clock.of_calls(runner, problem, sets, 10)
     print(f"{kernel.name} on {target}, {clock.name}; us a launch")

@@ -34,7 +34,7 @@ from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.reference import exact_reference
 from bitgate.ops.convolution import ConvProblem
 from bitgate.results.record import Verdict
-from bitgate.verify.on_device import Data, reference_on_device
+from bitgate.verify.on_device import DeviceData, reference_on_device
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import Launch
@@ -110,7 +110,7 @@ def measure(session: Session, problem: ConvProblem, repeat: int) -> dict[str, An
     inputs = make_inputs(problem, plan)
 
     def on_device() -> tuple[str, float]:
-        reference = reference_on_device(session.device, session.device_tools, launch, Data(plan))
+        reference = reference_on_device(session.device, session.device_tools, launch, DeviceData(plan))
         reference.free()
         return reference.digest, reference.seconds
 

@@ -30,8 +30,8 @@ from bitgate.cli.selecting import facts_of
 from bitgate.core import paths
 from bitgate.core.project import Project, ours
 from bitgate.kernel.loading import with_operations
-from bitgate.lab.ci.select import Selection, select, shown
-from bitgate.lab.ci.select_changes import Change
+from bitgate.lab.ci.select import CaseSelection, select, shown
+from bitgate.lab.ci.select_changes import FileChange
 from bitgate.tools.faults.fault import Fault, read_faults
 from bitgate.tools.faults.tier_run import run_tier
 
@@ -44,7 +44,7 @@ class Held:
     """Of one fault: its selection, and which of the red cases are not in it."""
 
     fault: Fault
-    selection: Selection
+    selection: CaseSelection
     red: frozenset[str]
 
     @property
@@ -59,7 +59,7 @@ def main() -> int:
     facts = facts_of(project, plan)
     faults = {fault.name: fault for fault in read_faults(project.faults)}
     trials = _trials(stated.faults_run)
-    selections = {name: select(plan, facts, [Change(project.root / fault.file)]) for name, fault in faults.items()}
+    selections = {name: select(plan, facts, [FileChange(project.root / fault.file)]) for name, fault in faults.items()}
     planned = {item.test for item in plan.cases}
     held = [
         Held(faults[trial["name"]], selections[trial["name"]], frozenset({trial["by"]} & planned))
@@ -90,7 +90,7 @@ def _tell(what: str, held: Sequence[Held]) -> int:
     return missing
 
 
-def _tell_shares(selections: Sequence[Selection]) -> None:
+def _tell_shares(selections: Sequence[CaseSelection]) -> None:
     shares = [one.share for one in selections]
     print(
         f"selected of {TIER} on {TARGET}: mean {mean(shares):.1%}, median {median(shares):.1%} of {len(shares)} faults"
@@ -103,7 +103,7 @@ def _tell_shares(selections: Sequence[Selection]) -> None:
         print(f"  {name}: {found[0]:.1%}, {len(found)} faults")
 
 
-def _whole_runs(faults: Sequence[Fault], project: Project, selections: Mapping[str, Selection]) -> Iterator[Held]:
+def _whole_runs(faults: Sequence[Fault], project: Project, selections: Mapping[str, CaseSelection]) -> Iterator[Held]:
     for fault in faults:
         with tempfile.TemporaryDirectory(prefix="bitgate-overlay-") as overlay:
             fault.plant(project.root, Path(overlay))

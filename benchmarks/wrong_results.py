@@ -75,7 +75,7 @@ def poisoned(problem: Problem, bits: np.ndarray[Any, Any], poison: int) -> None:
 
 
 def shifted(problem: Problem, bits: np.ndarray[Any, Any], poison: int) -> None:
-    axis = problem.operation.insight.channel_axis(problem)
+    axis = problem.operation.diagnostics.channel_axis(problem)
     bits[...] = np.roll(bits, 1, axis)
 
 
@@ -163,7 +163,7 @@ def explain(clock: Clock, problem: Problem, inputs: dict[str, HostTensor], ours:
     with clock.part("first cells"):
         comparison.rows()
     with clock.part("view"):
-        letters = problem.operation.insight.letters(problem, problem.result)
+        letters = problem.operation.diagnostics.letters(problem, problem.result)
         view_of(comparison.result, comparison.mask, poison, letters, (64, 64, 32))
     return sentence
 
@@ -178,7 +178,7 @@ def measured(case: str, only: str | None, least: float) -> None:
     ours = HostTensor(right.tensor, right.storage.copy())
     for name in names:
         if name in PROBES:
-            if problem.operation.exactness.form(problem) is None:
+            if problem.operation.numerics.form(problem) is None:
                 continue
             inputs = one_hot(problem, PROBES.index(name))
         ours.storage[...] = right.storage

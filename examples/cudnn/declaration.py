@@ -18,7 +18,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
-from bitgate.kernel.runner import Capability, Conduct
+from bitgate.kernel.runner import Capability, LibraryState
 from bitgate.model import F32_ACCUMULATION
 from bitgate.ops.convolution import ConvProblem
 
@@ -161,7 +161,7 @@ class CudnnRunner:
 
         torch.cuda.init()
         torch.cuda.synchronize()
-        self.family, self.instance, self.conduct = family, instance, Conduct()
+        self.family, self.instance, self.conduct = family, instance, LibraryState()
         self._versions = f"cudnn {cudnn.backend_version()}, torch {torch.__version__}"
         self._plans: dict[tuple[Any, ...], Plan] = {}
 

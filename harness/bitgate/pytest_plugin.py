@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from bitgate.suite.pytest.run import Run
+    from bitgate.suite.pytest.run import TestRun
 
 TABLE = "cases.toml"
 AWAKE = "bitgate_target"
@@ -97,7 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
         start(config)
 
 
-def awake(config: pytest.Config) -> Run | None:
+def awake(config: pytest.Config) -> TestRun | None:
     from bitgate.suite.pytest.run import RUN
 
     return config.stash.get(RUN, None)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.core.untrusted import DEEPEST, OddInput, parse_json
+from bitgate.core.untrusted import DEEPEST, InvalidInput, parse_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -42,7 +42,7 @@ def test_what_is_damaged_is_refused_or_read_alike(value: Any, place: int, other:
         expected = json.loads(data.decode())
         json.dumps(expected, ensure_ascii=False).encode()
     except ValueError:
-        with pytest.raises(OddInput):
+        with pytest.raises(InvalidInput):
             parse_json(data)
     else:
         assert same(parse_json(data), expected)
@@ -55,5 +55,5 @@ def test_levels_are_counted(open_: str, close: str) -> None:
 
     parse_json(nested(DEEPEST))
     for levels in (DEEPEST + 1, 900, 100_000):
-        with pytest.raises(OddInput, match=f"nested deeper than {DEEPEST} levels"):
+        with pytest.raises(InvalidInput, match=f"nested deeper than {DEEPEST} levels"):
             parse_json(nested(levels))

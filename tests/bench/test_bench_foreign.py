@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bitgate.cli.bench_foreign import (
-    Wanted,
+    TimedProblem,
     by_settings,
     listed,
     merged,
@@ -18,8 +18,8 @@ from bitgate.cli.bench_foreign import (
 from bitgate.core.errors import UsageError
 from bitgate.interop import PerfRequest, in_words
 from bitgate.model import case_id, parse_case_id
-from bitgate.results.record.timing import SCHEMA, Status, Timing
-from bitgate.tools.bench.arm import Shape
+from bitgate.results.record.timing import SCHEMA, Timing, TimingStatus
+from bitgate.tools.bench.arm import TimedShape
 from bitgate.tools.bench.settings import Settings
 
 CASE = "fwd_f16_nhwgc_g1n1k8c8_y1_h4"
@@ -27,7 +27,7 @@ PROFILED = "ckProfiler grouped_conv_fwd 1 1 0 {} 2 1 1 8 8 1 1 4 4 1 1 1 1 0 0 0
 DRIVEN = "MIOpenDriver convfp16 -n 2 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3 -p 1 -q 1 -F 1 -t 1 -i 4"
 
 
-def row(problem, instance: str, seconds=(1e-3,), status=Status.TIMED, reason="") -> Timing:
+def row(problem, instance: str, seconds=(1e-3,), status=TimingStatus.TIMED, reason="") -> Timing:
     return Timing(
         schema=SCHEMA,
         case=case_id(problem),
@@ -63,8 +63,8 @@ def test_what_is_stated_beside_the_lines_holds():
 
 def test_shapes_that_are_timed_alike_are_timed_together():
     wanted = named_cases([CASE, DRIVEN, DRIVEN.replace("-n 2", "-n 4"), CASE.replace("n1", "n3")])
-    shapes = [Shape(one.problem) for one in wanted]
-    groups = by_settings([*shapes, Shape(parse_case_id(CASE.replace("n1", "n5")))], wanted, Settings())
+    shapes = [TimedShape(one.problem) for one in wanted]
+    groups = by_settings([*shapes, TimedShape(parse_case_id(CASE.replace("n1", "n5")))], wanted, Settings())
     assert [(settings.samples, [shape.problem.n for shape in members]) for settings, members in groups] == [
         (20, [1, 3, 5]),
         (4, [2, 4]),
@@ -73,7 +73,7 @@ def test_shapes_that_are_timed_alike_are_timed_together():
 
 def test_of_a_problem_that_several_lines_ask_for_the_first_says_how():
     wanted = named_cases([DRIVEN, f"{DRIVEN} -i 9"])
-    ((settings, members),) = by_settings([Shape(wanted[0].problem)], wanted, Settings())
+    ((settings, members),) = by_settings([TimedShape(wanted[0].problem)], wanted, Settings())
     assert (settings.samples, len(members)) == (4, 1)
 
 
@@ -166,8 +166,8 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_the_same_problem_asked_for_in_two_ways_is_timed_twice():
     problem = parse_case_id(CASE)
-    one, other = Wanted(problem), Wanted(problem, PerfRequest(launches=3))
-    assert merged([one, other, one]) == [Wanted(problem, count=2), other]
+    one, other = TimedProblem(problem), TimedProblem(problem, PerfRequest(launches=3))
+    assert merged([one, other, one]) == [TimedProblem(problem, count=2), other]
 
 
 def test_notes_are_told_once():
@@ -197,8 +197,8 @@ def test_each_programs_lines_are_reported_in_its_own_words():
 def test_what_was_not_verified_has_no_time():
     (wanted,) = named_cases([PROFILED.format("1 1 0 1")])
     rows = [
-        row(wanted.problem, "a", (), Status.NOT_VERIFIED, "3 cells differ"),
-        row(wanted.problem, "b", (), Status.REFUSED),
+        row(wanted.problem, "a", (), TimingStatus.NOT_VERIFIED, "3 cells differ"),
+        row(wanted.problem, "b", (), TimingStatus.REFUSED),
     ]
     assert list(reports([wanted], rows))[4:] == [
         "grouped_fwd.a: not verified: 3 cells differ",

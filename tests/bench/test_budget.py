@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.results.record.timing import Status, Timing, timings
+from bitgate.results.record.timing import Timing, TimingStatus, timings
 
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y3x3_h8x8_s1x1_d1x1_p1x1_q1x1"
 OTHER = "fwd_f32_nhwgc_g1n2k8c8_y3x3_h8x8_s1x1_d1x1_p1x1_q1x1"
@@ -18,7 +18,7 @@ Bench = Callable[..., tuple[int, str, list[Timing]]]
 
 def test_who_has_no_time_left_is_told(bench: Bench) -> None:
     code, said, rows = bench(CASE, "--budget", "0")
-    assert (code, {row.status for row in rows}) == (3, {Status.OVER_BUDGET})
+    assert (code, {row.status for row in rows}) == (3, {TimingStatus.OVER_BUDGET})
     assert "the 0 s of the shape were up before it was verified" in said
 
 
@@ -34,7 +34,7 @@ def test_who_is_being_verified_when_the_budget_is_over_is_stopped(
     _, said, rows = bench(CASE, OTHER, *SLEEPS)
     found = {(row.case, row.instance): row for row in rows}
     stopped, timed = found[CASE, "second"], found[OTHER, "first"]
-    assert stopped.status is Status.OVER_BUDGET, said
+    assert stopped.status is TimingStatus.OVER_BUDGET, said
     assert stopped.reason == "the 1 s of the shape were up while it was running"
     assert (stopped.verdict, stopped.seconds, timed.verdict) == ("", (), "PASS")
     assert re.search(r"^  changing\.second harm=sleeps: being running, \d+ s so far$", said, re.MULTILINE)
@@ -44,7 +44,7 @@ def test_a_kernel_that_hangs_while_it_is_verified_is_called_that(bench: Bench, m
     monkeypatch.setattr("bitgate.tools.bench.worker.LAUNCH_SECONDS", 2.0)
     code, said, rows = bench(CASE, *SLEEPS)
     (hung,) = (row for row in rows if row.instance == "second")
-    assert (code, hung.status, hung.verdict) == (1, Status.NOT_VERIFIED, "HUNG"), said
+    assert (code, hung.status, hung.verdict) == (1, TimingStatus.NOT_VERIFIED, "HUNG"), said
     assert re.fullmatch(r"it has not ended after \d+ s", hung.reason)
 
 
@@ -52,7 +52,7 @@ def test_who_is_being_warmed_up_when_the_budget_is_over_is_stopped(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, said, rows = bench(CASE, "--kernel", "*.second", *SLEEPS, "--option", "from=14")
-    assert [(row.status, row.verdict) for row in rows] == [(Status.OVER_BUDGET, "PASS")], said
+    assert [(row.status, row.verdict) for row in rows] == [(TimingStatus.OVER_BUDGET, "PASS")], said
     assert rows[0].reason == "the 1 s of the shape were up while it was warmed up"
 
 

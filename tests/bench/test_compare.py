@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.bench.timings import Device, row
 
-from bitgate.results.record.timing import Status
-from bitgate.tools.bench.compare import LEAST_ROUNDS, Comparison, compare
+from bitgate.results.record.timing import TimingStatus
+from bitgate.tools.bench.compare import LEAST_ROUNDS, SweepComparison, compare
 from bitgate.tools.bench.settings import Significance
 
 QUICK = Significance(resamples=200)
@@ -44,7 +44,7 @@ def test_noise_is_a_tie_that_says_what_it_does_not_rule_out() -> None:
     assert "not ruled out" in shape.note
 
 
-def sweep_of(seed: int, **said: float) -> Comparison:
+def sweep_of(seed: int, **said: float) -> SweepComparison:
     return compare(Device().sweep(np.random.default_rng(seed), **said), QUICK)  # type: ignore[arg-type]
 
 
@@ -111,7 +111,9 @@ def test_samples_of_one_round_are_no_news_of_each_other() -> None:
 
 
 def test_what_was_not_timed_stands_in_its_shape() -> None:
-    wrong = row("B", [], instance="x2", status=Status.NOT_VERIFIED, verdict="MISMATCH", reason="dx has zero slices")
+    wrong = row(
+        "B", [], instance="x2", status=TimingStatus.NOT_VERIFIED, verdict="MISMATCH", reason="dx has zero slices"
+    )
     (shape,) = compare([row("A", noise(1)), row("B", noise(2)), wrong], QUICK).shapes
     assert (shape.winner, shape.note) == ("tie", "B: grouped_fwd.x2 not verified (MISMATCH: dx has zero slices)")
     (alone,) = compare([row("A", noise(1)), wrong], QUICK).shapes
@@ -123,13 +125,13 @@ def test_what_was_not_timed_stands_in_its_shape() -> None:
 
 
 def test_what_ran_out_of_time_is_judged_by_what_it_has() -> None:
-    rows = [row("A", noise(1, 2e-3)), row("B", noise(2, 1e-3, 8), status=Status.OVER_BUDGET)]
+    rows = [row("A", noise(1, 2e-3)), row("B", noise(2, 1e-3, 8), status=TimingStatus.OVER_BUDGET)]
     (shape,) = compare(rows, QUICK).shapes
     assert (shape.winner, shape.note) == ("B", "B: grouped_fwd.x1 over budget")
 
 
 def test_the_later_attempt_at_the_same_counts() -> None:
-    failed = row("B", [], status=Status.FAILED, reason="hung")
+    failed = row("B", [], status=TimingStatus.FAILED, reason="hung")
     (shape,) = compare([row("A", noise(1)), failed, row("B", noise(2))], QUICK).shapes
     assert (shape.winner, shape.note) == ("tie", "")
 
@@ -146,11 +148,13 @@ def test_a_clock_that_tells_nothing() -> None:
 
 
 def test_what_is_refused_or_late_is_told_once_and_each_defect_by_itself() -> None:
-    rows = [row("A", [], instance=f"x{n}", status=Status.REFUSED, reason=f"c: not {n}") for n in range(9)]
+    rows = [row("A", [], instance=f"x{n}", status=TimingStatus.REFUSED, reason=f"c: not {n}") for n in range(9)]
     (shape,) = compare([*rows, row("B", noise(1))], QUICK).shapes
     assert shape.note == "A not timed; A: grouped_fwd.x0 and 8 more refused (c: not 0)"
-    late = row("A", [], instance="x1", status=Status.OVER_BUDGET, verdict="PASS", reason="the 12 s were up")
-    died = [row("A", [], instance=f"x{n}", status=Status.FAILED, reason=why) for n, why in enumerate(("hung", "lost"))]
+    late = row("A", [], instance="x1", status=TimingStatus.OVER_BUDGET, verdict="PASS", reason="the 12 s were up")
+    died = [
+        row("A", [], instance=f"x{n}", status=TimingStatus.FAILED, reason=why) for n, why in enumerate(("hung", "lost"))
+    ]
     (shape,) = compare([late, *died, row("B", noise(1))], QUICK).shapes
     assert "A: grouped_fwd.x1 failed (lost)" in shape.note
     (shape,) = compare([late, row("B", noise(1))], QUICK).shapes

@@ -14,7 +14,7 @@ from tests.bench.timings import CASE, row
 
 from bitgate.core import paths
 from bitgate.results.record import UNKNOWN
-from bitgate.results.record.timing import Status, Timing
+from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench import gate_report
 from bitgate.tools.bench.gate import Gate, Ruling, Shape, judge
 from bitgate.tools.bench.settings import Significance
@@ -103,14 +103,16 @@ def test_slower_but_once_is_green() -> None:
 
 def test_what_is_wrong_is_red_at_once() -> None:
     bench = Bench(slower=[1.1, 1.1])
-    wrong = row("B", [], name="slower", instance="x2", status=Status.NOT_VERIFIED, verdict="MISMATCH", build="head")
+    wrong = row(
+        "B", [], name="slower", instance="x2", status=TimingStatus.NOT_VERIFIED, verdict="MISMATCH", build="head"
+    )
     gate = bench.judged(wrong)
     assert (rulings(gate), gate.exit_code, bench.asked) == ({"slower": "not verified"}, 1, [])
     assert gate.shapes[0].why == "grouped_fwd.x2 not verified: MISMATCH"
 
 
-@pytest.mark.parametrize("status", [Status.NOT_VERIFIED, Status.FAILED, Status.REFUSED])
-def test_without_a_base_that_works_a_kernel_is_new(status: Status) -> None:
+@pytest.mark.parametrize("status", [TimingStatus.NOT_VERIFIED, TimingStatus.FAILED, TimingStatus.REFUSED])
+def test_without_a_base_that_works_a_kernel_is_new(status: TimingStatus) -> None:
     rows = [row("A", [], status=status, verdict="BUILD_FAILED"), row("B", [1e-3] * 20)]
     steady = Bench(steady=[1.0])
     gate = steady.judged(*rows)
@@ -120,14 +122,14 @@ def test_without_a_base_that_works_a_kernel_is_new(status: Status) -> None:
 
 
 def test_a_gate_without_any_base_has_shown_nothing() -> None:
-    rows = [row("A", [], status=Status.FAILED, reason="does not build"), row("B", [1e-3] * 20)]
+    rows = [row("A", [], status=TimingStatus.FAILED, reason="does not build"), row("B", [1e-3] * 20)]
     gate = judge(rows, QUICK, lambda shapes: [])
     assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.NO_BASE, 3)
     assert gate_report.headline(gate).startswith("too little data: 1 no base; nothing was compared")
 
 
 def test_a_shape_that_nobody_takes_is_not_green() -> None:
-    refused = [row(side, [], status=Status.REFUSED, reason="stride: not 1", name="odd") for side in "AB"]
+    refused = [row(side, [], status=TimingStatus.REFUSED, reason="stride: not 1", name="odd") for side in "AB"]
     gate = Bench(steady=[1.0]).judged(*refused)
     assert (rulings(gate), gate.exit_code) == ({"steady": "no slower", "odd": "not timed"}, 3)
     assert "stride: not 1" in gate.shapes[1].why
@@ -180,7 +182,7 @@ def test_rounds_too_few_for_so_many_shapes_show_nothing() -> None:
 
 
 def test_a_shape_that_the_change_refuses_is_told() -> None:
-    rows = [row("A", [1e-3] * 20), row("B", [], status=Status.REFUSED, reason="stride: not 1")]
+    rows = [row("A", [1e-3] * 20), row("B", [], status=TimingStatus.REFUSED, reason="stride: not 1")]
     gate = judge(rows, QUICK, lambda shapes: [])
     assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.GONE, 3)
     assert "stride: not 1" in gate.shapes[0].why
@@ -190,9 +192,12 @@ def test_too_little_data_is_neither_green_nor_red() -> None:
     few = [row(side, [1e-3] * 5) for side in "AB"]
     gate = judge(few, QUICK, lambda shapes: [])
     assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.TOO_LITTLE, 3)
-    late = [row("A", [], status=Status.OVER_BUDGET), row("B", [1e-3] * 20)]
+    late = [row("A", [], status=TimingStatus.OVER_BUDGET), row("B", [1e-3] * 20)]
     assert judge(late, QUICK, lambda shapes: []).exit_code == 3
-    large = [row("A", [1e-3] * 20), row("B", [], status=Status.NOT_VERIFIED, verdict="NOT_RUN", reason="no memory")]
+    large = [
+        row("A", [1e-3] * 20),
+        row("B", [], status=TimingStatus.NOT_VERIFIED, verdict="NOT_RUN", reason="no memory"),
+    ]
     assert judge(large, QUICK, lambda shapes: []).exit_code == 3
     assert judge([], QUICK, lambda shapes: []).exit_code == 3
 
@@ -204,7 +209,7 @@ def test_what_cannot_be_measured_again_is_not_decided() -> None:
 
 
 def test_what_dies_when_it_is_measured_again_is_red() -> None:
-    died = row("B", [], name="slower", status=Status.FAILED, reason="hung")
+    died = row("B", [], name="slower", status=TimingStatus.FAILED, reason="hung")
     gate = judge(Bench(slower=[1.1]).rows(["slower"], 0), QUICK, lambda shapes: [died])
     assert (gate.shapes[0].ruling, gate.shapes[0].why) == (Ruling.NOT_VERIFIED, "grouped_fwd.x1 failed: hung")
 
@@ -250,7 +255,7 @@ def test_a_forge_is_told_where_people_look(bench: Bench) -> None:
 
 def test_dashboards_get_a_testcase_a_shape(bench: Bench, tmp_path: Path) -> None:
     new = row("B", [1e-3] * 20, name="new")
-    wrong = row("B", [], name="wrong", status=Status.NOT_VERIFIED, verdict="MISMATCH")
+    wrong = row("B", [], name="wrong", status=TimingStatus.NOT_VERIFIED, verdict="MISMATCH")
     few = [row(side, [1e-3] * 5, name="few") for side in "AB"]
     file = tmp_path / "gate" / gate_report.JUNIT
     gate_report.write_junit(bench.judged(new, wrong, *few), file, "host")

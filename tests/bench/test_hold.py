@@ -9,7 +9,7 @@ import pytest
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.tools.bench.launches import Clock
-from bitgate.tools.bench.queue_gate import LEAST_SECONDS, MOST_QUEUED, MOST_SECONDS, SPARE, Hold, most_queued
+from bitgate.tools.bench.queue_gate import LEAST_SECONDS, MOST_QUEUED, MOST_SECONDS, SPARE, QueueGate, most_queued
 from bitgate.verify.session import Session
 
 
@@ -27,20 +27,20 @@ def clock(session: Session) -> Clock:
 
 
 @pytest.fixture(scope="module")
-def hold(session: Session, clock: Clock) -> Hold:
-    return Hold(session.device_tools, clock.between_events)
+def hold(session: Session, clock: Clock) -> QueueGate:
+    return QueueGate(session.device_tools, clock.between_events)
 
 
 @pytest.mark.parametrize(("launches", "seconds"), [(1, 1e-6), (100, 1e-4), (10, 0.0)])
 def test_it_lasts_longer_than_launches_need_to_be_queued(
-    clock: Clock, hold: Hold, launches: int, seconds: float
+    clock: Clock, hold: QueueGate, launches: int, seconds: float
 ) -> None:
     """By half at least: on a machine that is busy the clock is measured less well."""
     hold.begin(0, 0)  # its first call measures the clock
     assert clock.between_events(lambda: hold.begin(launches, seconds)) >= 0.5 * max(LEAST_SECONDS, launches * seconds)
 
 
-def test_it_ends_though_a_launch_waits_for_the_device(clock: Clock, hold: Hold) -> None:
+def test_it_ends_though_a_launch_waits_for_the_device(clock: Clock, hold: QueueGate) -> None:
     """Such a launch takes as long as it is held, so that the next hold would be longer for ever."""
     seconds, launches = 1e-4, 100
     for _ in range(20):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.bench.timings import row
 
 from bitgate.model import parse_case_id
-from bitgate.results.record.timing import Status
+from bitgate.results.record.timing import TimingStatus
 from bitgate.tools.bench.peaks import PEAKS, peak_of, roofline
 from bitgate.tools.bench.perf import best_line, lines, shown, summary
 from bitgate.tools.bench.settings import Significance
@@ -39,7 +39,12 @@ def test_a_row_that_the_launching_thread_bounds_says_so() -> None:
 
 def test_what_has_no_time_says_why() -> None:
     one = row(
-        "", [], status=Status.NOT_VERIFIED, verdict="MISMATCH", reason="5 cells are wrong", repro="bitgate verify x"
+        "",
+        [],
+        status=TimingStatus.NOT_VERIFIED,
+        verdict="MISMATCH",
+        reason="5 cells are wrong",
+        repro="bitgate verify x",
     )
     assert list(lines(one, SIGNIFICANCE)) == [
         f"not verified (MISMATCH)  {one.case}  grouped_fwd.x1",
@@ -49,7 +54,7 @@ def test_what_has_no_time_says_why() -> None:
 
 
 def test_the_best_of_several() -> None:
-    rows = [row("", [2e-3], instance="slow"), row("", [1e-3], instance="fast"), row("", [], status=Status.FAILED)]
+    rows = [row("", [2e-3], instance="slow"), row("", [1e-3], instance="fast"), row("", [], status=TimingStatus.FAILED)]
     assert best_line(rows, SIGNIFICANCE).startswith("best: grouped_fwd.fast  Perf: 1 ms")
     assert best_line(rows[:1], SIGNIFICANCE) == ""
     told = summary(rows, SIGNIFICANCE)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.bench.timings import row
 
 from bitgate.tools.bench.compare import compare
-from bitgate.tools.bench.rounds import ROUNDS_BEFORE_PRUNING, Lane, play
+from bitgate.tools.bench.rounds import ROUNDS_BEFORE_PRUNING, ArmSamples, play
 from bitgate.tools.bench.settings import Significance
 
 ENDLESS = float("inf")
@@ -34,7 +34,7 @@ class Steady:
 
 def test_every_round_has_a_sample_of_each_in_an_order_of_its_own() -> None:
     log: list[str] = []
-    lanes = [Lane("", Steady(1.0, log=log, name=name)) for name in "abcd"]
+    lanes = [ArmSamples("", Steady(1.0, log=log, name=name)) for name in "abcd"]
     play(lanes, 20, lambda: ENDLESS, seed=0)
     rounds = [tuple(log[first : first + 4]) for first in range(0, len(log), 4)]
     assert [sorted(one) for one in rounds] == [list("abcd")] * 20
@@ -44,7 +44,7 @@ def test_every_round_has_a_sample_of_each_in_an_order_of_its_own() -> None:
 
 def test_who_comes_first_in_one_round_comes_last_in_the_next() -> None:
     log: list[str] = []
-    play([Lane("", Steady(1.0, log=log, name=name)) for name in "abc"], 20, lambda: ENDLESS, seed=0)
+    play([ArmSamples("", Steady(1.0, log=log, name=name)) for name in "abc"], 20, lambda: ENDLESS, seed=0)
     rounds = [log[first : first + 3] for first in range(0, len(log), 3)]
     assert all(one == other[::-1] for one, other in zip(rounds[::2], rounds[1::2], strict=True))
 
@@ -65,7 +65,7 @@ def test_a_place_in_the_round_that_costs_time_makes_no_winner(rounds: int) -> No
         rows = []
         for shape in range(40):
             machine = Machine()
-            lanes = [Lane(side, machine) for side in "AB"]
+            lanes = [ArmSamples(side, machine) for side in "AB"]
             play(lanes, rounds, lambda: ENDLESS, seed=f"{sweep} {shape}")
             rows += [row(lane.side, lane.seconds, name=f"shape {shape}") for lane in lanes]
         assert {one.winner for one in compare(rows, Significance(resamples=50)).shapes} == {"tie"}
@@ -74,22 +74,22 @@ def test_a_place_in_the_round_that_costs_time_makes_no_winner(rounds: int) -> No
 def test_the_seed_draws_the_order() -> None:
     def order(seed: int) -> list[str]:
         log: list[str] = []
-        play([Lane("", Steady(1.0, log=log, name=name)) for name in "abcd"], 5, lambda: ENDLESS, seed)
+        play([ArmSamples("", Steady(1.0, log=log, name=name)) for name in "abcd"], 5, lambda: ENDLESS, seed)
         return log
 
     assert order(1) == order(1) != order(2)
 
 
 def test_who_is_far_behind_its_own_side_stops_and_keeps_what_it_has() -> None:
-    fast, slow = Lane("A", Steady(1.0)), Lane("A", Steady(2.0))
-    alone = Lane("B", Steady(9.0))
+    fast, slow = ArmSamples("A", Steady(1.0)), ArmSamples("A", Steady(2.0))
+    alone = ArmSamples("B", Steady(9.0))
     play([fast, slow, alone], 20, lambda: ENDLESS, seed=0)
     assert (slow.stopped, len(slow.seconds)) == ("behind", ROUNDS_BEFORE_PRUNING)
     assert [(len(lane.seconds), lane.stopped) for lane in (fast, alone)] == [(20, "")] * 2
 
 
 def test_who_fails_is_out_and_pulls_nobody_down() -> None:
-    wrong, right = Lane("A", Steady(0.1, until=3)), Lane("A", Steady(1.0))
+    wrong, right = ArmSamples("A", Steady(0.1, until=3)), ArmSamples("A", Steady(1.0))
     play([wrong, right], 20, lambda: ENDLESS, seed=0)
     assert (wrong.stopped, right.stopped, len(right.seconds)) == ("failed", "", 20)
 
@@ -103,7 +103,7 @@ def test_a_sample_that_would_outlast_the_budget_is_not_begun() -> None:
             spent += self.seconds
             return super().sample()
 
-    lanes = [Lane("A", Costly(1.0), cost=1.0), Lane("B", Costly(1.0), cost=1.0)]
+    lanes = [ArmSamples("A", Costly(1.0), cost=1.0), ArmSamples("B", Costly(1.0), cost=1.0)]
     play(lanes, 100, lambda: 10.5 - spent, seed=0)
     assert spent <= 10.5
     assert [lane.stopped for lane in lanes] == ["budget"] * 2
@@ -117,7 +117,7 @@ def test_a_sample_that_would_outlast_the_budget_is_not_begun() -> None:
 def test_samples_and_rounds_belong_together(drawn: list[tuple[str, float, int]], samples: int) -> None:
     """Whoever fails or falls behind: no lane has more than it should, each sample its own round, and the fastest of a
     side that never fails has them all."""
-    lanes = [Lane(side, Steady(seconds, until)) for side, seconds, until in drawn]
+    lanes = [ArmSamples(side, Steady(seconds, until)) for side, seconds, until in drawn]
     play(lanes, samples, lambda: ENDLESS, seed=0)
     for lane in lanes:
         assert len(lane.seconds) == len(lane.rounds) <= samples

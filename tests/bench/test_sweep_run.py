@@ -5,21 +5,23 @@ from __future__ import annotations
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import parse_case_id
-from bitgate.tools.bench.arm import Contender, Shape, Side
+from bitgate.tools.bench.arm import Arm, Candidate, TimedShape
 from bitgate.tools.bench.settings import Settings
 from bitgate.tools.bench.sweep_run import by_data
-from bitgate.tools.bench.worker import Entrant
+from bitgate.tools.bench.worker import CandidateRun
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 
 SPLIT = parse_case_id("bwd_weight_f16_nhwgc_g1n2k32c32_y1x1_h8x8_skauto")
 
 
-def entrant(side: str, family: str, instance: str) -> Entrant:
+def entrant(side: str, family: str, instance: str) -> CandidateRun:
     found = families()[family]
     kernel = Kernel(found, next(one for one in found.instances if one.name == instance))
     planned = PlannedCase(SPLIT, kernel, target="host")
-    return Entrant(Contender(Side(side), kernel), Shape(SPLIT), planned, CaseProcess(Opening("host")), Settings())
+    return CandidateRun(
+        Candidate(Arm(side), kernel), TimedShape(SPLIT), planned, CaseProcess(Opening("host")), Settings()
+    )
 
 
 def test_kernels_whose_data_are_the_same_follow_each_other() -> None:

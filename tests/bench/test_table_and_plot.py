@@ -12,9 +12,9 @@ import pytest
 from tests.bench.timings import CASE, row
 
 from bitgate.core.errors import UsageError
-from bitgate.results.record.timing import Status
+from bitgate.results.record.timing import TimingStatus
 from bitgate.tools.bench import plot, table
-from bitgate.tools.bench.compare import Comparison, compare
+from bitgate.tools.bench.compare import SweepComparison, compare
 from bitgate.tools.bench.groups import grouped
 from bitgate.tools.bench.settings import Significance
 
@@ -24,7 +24,7 @@ OTHER = "an_operation_that_is_not_loaded_here"
 
 
 @pytest.fixture(scope="module")
-def sweep() -> Comparison:
+def sweep() -> SweepComparison:
     draw = np.random.default_rng(0)
     rows = []
     for name, case, factor in (
@@ -37,11 +37,13 @@ def sweep() -> Comparison:
             for instance in ("x1", "x2"):
                 seconds = 1e-4 * (factor if side == "B" else 1) * draw.lognormal(0, 0.005, 30)
                 rows.append(row(side, seconds, case=case, name=name, instance=instance))
-    rows.append(row("A", [], case=OTHER, status=Status.NOT_VERIFIED, verdict="MISMATCH", reason="dx has *zero* slices"))
+    rows.append(
+        row("A", [], case=OTHER, status=TimingStatus.NOT_VERIFIED, verdict="MISMATCH", reason="dx has *zero* slices")
+    )
     return compare(rows, Significance(resamples=200))
 
 
-def test_a_table_counts_by_class_and_then_tells_each_shape(sweep: Comparison) -> None:
+def test_a_table_counts_by_class_and_then_tells_each_shape(sweep: SweepComparison) -> None:
     lines = table.text(sweep).splitlines()
     assert " ".join(lines[0].split()) == "Shapes A wins Tie B wins Not compared B's time / A's"
     counts = [" ".join(line.split()) for line in lines[1:5]]
@@ -68,12 +70,12 @@ def test_shapes_are_counted_by_what_sets_them_apart() -> None:
     assert compared.as_json()["mean_ratio"] == pytest.approx(0.5)
 
 
-def test_what_was_not_verified_stands_in_its_row(sweep: Comparison) -> None:
+def test_what_was_not_verified_stands_in_its_row(sweep: SweepComparison) -> None:
     told = next(line for line in table.text(sweep).splitlines() if line.startswith(OTHER))
     assert told.endswith("A and B not timed; A: grouped_fwd.x1 not verified (MISMATCH: dx has *zero* slices)")
 
 
-def test_markdown_marks_winners_and_keeps_names_apart_from_markup(sweep: Comparison) -> None:
+def test_markdown_marks_winners_and_keeps_names_apart_from_markup(sweep: SweepComparison) -> None:
     told = table.markdown(sweep)
     assert "| stride > 1 | 3 | 0 | 1 | 2 | 0 | 0.92 (0.83 to 1.00) |" in told
     assert "**B +17 % (" in next(line for line in told.splitlines() if line.startswith("| Retinanet-L61 |"))
@@ -98,7 +100,7 @@ def test_nothing_at_all_is_a_table_without_rows() -> None:
 
 @pytest.mark.parametrize(("suffix", "first"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
 def test_a_plot_is_of_the_kind_that_its_suffix_says(
-    sweep: Comparison, tmp_path: Path, suffix: str, first: bytes
+    sweep: SweepComparison, tmp_path: Path, suffix: str, first: bytes
 ) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     file = tmp_path / "plots" / f"sweep{suffix}"
@@ -106,7 +108,7 @@ def test_a_plot_is_of_the_kind_that_its_suffix_says(
     assert file.read_bytes().startswith(first)
 
 
-def test_the_same_comparison_is_the_same_picture(sweep: Comparison, tmp_path: Path) -> None:
+def test_the_same_comparison_is_the_same_picture(sweep: SweepComparison, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     files = [tmp_path / name for name in ("a.svg", "b.svg")]
     for file in files:
@@ -114,7 +116,7 @@ def test_the_same_comparison_is_the_same_picture(sweep: Comparison, tmp_path: Pa
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_what_cannot_be_drawn_is_told_in_a_line(sweep: Comparison, tmp_path: Path) -> None:
+def test_what_cannot_be_drawn_is_told_in_a_line(sweep: SweepComparison, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"a plot is one of \.svg, \.png, \.pdf"):
         plot.draw(sweep, tmp_path / "sweep.gif")
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")

@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 from tests.bench.timings import row
 
 from bitgate.results.record.event import RecordError
-from bitgate.results.record.timing import Status, Timing, timings, write
+from bitgate.results.record.timing import Timing, TimingStatus, timings, write
 
 SAMPLES = st.lists(st.tuples(st.floats(0, 10, exclude_min=True), st.integers(0, 50)), min_size=1, max_size=5)
 
 
-@given(SAMPLES, st.text(max_size=20), st.sampled_from(Status), st.dictionaries(st.text(max_size=5), st.integers()))
+@given(
+    SAMPLES, st.text(max_size=20), st.sampled_from(TimingStatus), st.dictionaries(st.text(max_size=5), st.integers())
+)
 def test_a_row_is_read_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory,
     samples: list[tuple[float, int]],
     name: str,
-    status: Status,
+    status: TimingStatus,
     settings: dict[str, int],
 ) -> None:
     file = tmp_path_factory.mktemp("rows") / "bench.jsonl"
@@ -89,7 +91,7 @@ def test_fields_of_a_later_bitgate_are_read_over(tmp_path: Path) -> None:
 
 
 def test_attempts_at_the_same_have_one_identity() -> None:
-    one, other = row("A", [1e-3]), row("A", [2e-3], status=Status.FAILED)
+    one, other = row("A", [1e-3]), row("A", [2e-3], status=TimingStatus.FAILED)
     assert one.identity == other.identity
     assert one.identity != row("B", [1e-3]).identity
     assert one.identity != row("A", [1e-3], build="0123abc").identity

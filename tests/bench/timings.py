@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.results.record.timing import SCHEMA, Status, Timing
+from bitgate.results.record.timing import SCHEMA, Timing, TimingStatus
 
 STRETCH = 8.0
 HIT = 0.85
@@ -31,7 +31,7 @@ def row(side: str, seconds: Sequence[float], **said: Any) -> Timing:
         "target": "host",
         "platform": "host",
         "device": {"kind": "cpu", "name": "cpu"},
-        "status": Status.TIMED,
+        "status": TimingStatus.TIMED,
         "seconds": tuple(map(float, seconds)),
         "rounds": tuple(range(len(seconds))),
         "launches": len(seconds),

@@ -9,34 +9,34 @@ from collections.abc import Callable
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.lab.bringup.server import Answer
+from bitgate.lab.bringup.server import StepAnswer
 
 Tell = Callable[[str], None]
 
 
-def dies(tell: Tell, **_: Any) -> Answer:
+def dies(tell: Tell, **_: Any) -> StepAnswer:
     os.kill(os.getpid(), signal.SIGSEGV)
-    return Answer("")
+    return StepAnswer("")
 
 
-def leaves(tell: Tell, **_: Any) -> Answer:
+def leaves(tell: Tell, **_: Any) -> StepAnswer:
     print("last words", flush=True)
     os._exit(3)
 
 
-def hangs(tell: Tell, **_: Any) -> Answer:
+def hangs(tell: Tell, **_: Any) -> StepAnswer:
     time.sleep(600)
-    return Answer("")
+    return StepAnswer("")
 
 
-def raises(tell: Tell, **_: Any) -> Answer:
+def raises(tell: Tell, **_: Any) -> StepAnswer:
     raise KeyError("hipFoo")
 
 
-def refuses(tell: Tell, **_: Any) -> Answer:
+def refuses(tell: Tell, **_: Any) -> StepAnswer:
     raise UsageError("no compiler: install one")
 
 
-def works(tell: Tell, **_: Any) -> Answer:
+def works(tell: Tell, **_: Any) -> StepAnswer:
     tell("half way")
-    return Answer("fine", detail={"figure": 3}, files={"note.txt": "a note"})
+    return StepAnswer("fine", detail={"figure": 3}, files={"note.txt": "a note"})

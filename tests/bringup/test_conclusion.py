@@ -7,20 +7,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitgate.lab.bringup.conclusion import CODES, conclude
-from bitgate.lab.bringup.finding import RIGHT_UNOPTIMISED, STEPS, Class, Finding, Red, Result, Step, blamed, obstacle
+from bitgate.lab.bringup.finding import (
+    RIGHT_UNOPTIMISED,
+    STEPS,
+    BringupStep,
+    FaultDomain,
+    RedCase,
+    StepFinding,
+    StepResult,
+    blamed,
+    obstacle,
+)
 
-RED = Red({"case": "fwd_f32", "kernel": "grouped_fwd", "instance": "f32", "verdict": "MISMATCH", "reason": "3 cells"})
+RED = RedCase(
+    {"case": "fwd_f32", "kernel": "grouped_fwd", "instance": "f32", "verdict": "MISMATCH", "reason": "3 cells"}
+)
 
 
-def findings(red: tuple[str, ...] = (), compared: int = 6, interrupted: str = "") -> list[Finding]:
+def findings(red: tuple[str, ...] = (), compared: int = 6, interrupted: str = "") -> list[StepFinding]:
     found = []
     for step in STEPS:
         if step.name == interrupted:
-            found.append(Finding(step.name, Result.INTERRUPTED, "Ctrl-C"))
+            found.append(StepFinding(step.name, StepResult.INTERRUPTED, "Ctrl-C"))
         elif step.name in red:
-            found.append(Finding(step.name, Result.RED, "is wrong", blames=step.blames, reds=(RED,)))
+            found.append(StepFinding(step.name, StepResult.RED, "is wrong", blames=step.blames, reds=(RED,)))
         else:
-            found.append(Finding(step.name, Result.GREEN, "fine", compared=compared))
+            found.append(StepFinding(step.name, StepResult.GREEN, "fine", compared=compared))
     return found
 
 
@@ -48,18 +60,18 @@ def test_what_was_not_compared_is_not_green() -> None:
 
 
 def test_a_compiler_that_is_suspected_is_named_to_its_makers() -> None:
-    red = Red(RED.event, f"in a process of its own: MISMATCH; {RIGHT_UNOPTIMISED}")
-    found = [Finding("tiny", Result.RED, "1 of 9 cases red", blames=Class.KERNEL, reds=(red, RED))]
+    red = RedCase(RED.event, f"in a process of its own: MISMATCH; {RIGHT_UNOPTIMISED}")
+    found = [StepFinding("tiny", StepResult.RED, "1 of 9 cases red", blames=FaultDomain.KERNEL, reds=(red, RED))]
     assert conclude(found).send.startswith(
         "send the bundle to the owner of grouped_fwd, and its capsules to whoever makes"
     )
 
 
 def test_where_no_red_case_was_answered_the_machine_failed() -> None:
-    lost, wrong = Red({"verdict": "INFRA", "reason": "the device is not sound"}), RED
+    lost, wrong = RedCase({"verdict": "INFRA", "reason": "the device is not sound"}), RED
     tiny = STEPS[6]
-    assert blamed(tiny, [lost, lost]) is Class.INSTALLATION
-    assert blamed(tiny, [lost, wrong]) is Class.KERNEL
+    assert blamed(tiny, [lost, lost]) is FaultDomain.INSTALLATION
+    assert blamed(tiny, [lost, wrong]) is FaultDomain.KERNEL
 
 
 def test_an_interrupted_visit_says_what_was_red_until_then() -> None:
@@ -72,7 +84,7 @@ def test_an_interrupted_visit_says_what_was_red_until_then() -> None:
 def test_no_red_step_is_lost(red: set[str]) -> None:
     end = conclude(findings(tuple(red)))
     assert all(name in end.sentence for name in red)
-    assert end.code == CODES[Class(end.kind)] != 0
+    assert end.code == CODES[FaultDomain(end.kind)] != 0
 
 
 def test_what_needs_a_red_step_is_not_tried_and_says_why() -> None:
@@ -80,5 +92,5 @@ def test_what_needs_a_red_step_is_not_tried_and_says_why() -> None:
     steps = {step.name: step for step in STEPS}
     assert obstacle(steps["tiny"], known) == "probes is red: is wrong"
     assert obstacle(steps["tools"], known) == ""
-    known["device"] = Finding("device", Result.NOT_TRIED, "left out")
-    assert obstacle(Step("x", "", Class.KERNEL, 1, ("device",)), known) == "device was not tried"
+    known["device"] = StepFinding("device", StepResult.NOT_TRIED, "left out")
+    assert obstacle(BringupStep("x", "", FaultDomain.KERNEL, 1, ("device",)), known) == "device was not tried"

@@ -9,7 +9,7 @@ import pytest
 
 from bitgate.core.project import ours
 from bitgate.lab.bringup import evidence
-from bitgate.lab.bringup.finding import Red
+from bitgate.lab.bringup.finding import RedCase
 
 EVENT = {
     "kernel": "naive_reduction",
@@ -24,7 +24,8 @@ CASE = "reduction_i8_o1l4i1_max"
 
 def test_each_kernel_is_shown_before_one_is_shown_twice() -> None:
     reds = [
-        Red({"case": case, "kernel": kernel}) for case, kernel in (("aaaa", "x"), ("a", "x"), ("aaa", "y"), ("aa", "x"))
+        RedCase({"case": case, "kernel": kernel})
+        for case, kernel in (("aaaa", "x"), ("a", "x"), ("aaa", "y"), ("aa", "x"))
     ]
     chosen = evidence.chosen(reds, 3)
     assert [(red.event["case"], red.event["kernel"]) for red in chosen] == [("a", "x"), ("aaa", "y"), ("aa", "x")]
@@ -33,8 +34,8 @@ def test_each_kernel_is_shown_before_one_is_shown_twice() -> None:
 
 def test_a_capsule_has_the_data_that_were_computed_wrong() -> None:
     diagnosis = {"kinds": ["other"], "sentence": "launch 3 is wrong", "evidence": {"seed": 1000003}}
-    assert evidence.seed_of(Red({**EVENT, "diagnosis": diagnosis})) == 1000003
-    assert evidence.seed_of(Red({**EVENT, "diagnosis": None})) == 0
+    assert evidence.seed_of(RedCase({**EVENT, "diagnosis": diagnosis})) == 1000003
+    assert evidence.seed_of(RedCase({**EVENT, "diagnosis": None})) == 0
 
 
 def test_the_kernel_s_log_is_of_gpus_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,12 +61,14 @@ def test_a_log_that_may_not_be_read_says_so(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.nightly
 def test_a_red_case_of_an_amd_gpu_becomes_a_capsule_with_its_code_object(tmp_path: Path) -> None:
-    assert evidence.write_capsule(Red({**EVENT, "case": CASE}), "gfx942", ours(), tmp_path / "capsule") == ""
+    assert evidence.write_capsule(RedCase({**EVENT, "case": CASE}), "gfx942", ours(), tmp_path / "capsule") == ""
     assert {"manifest.json", "naive_reduction.co"} <= {path.name for path in (tmp_path / "capsule").iterdir()}
 
 
 def test_why_there_is_no_capsule_is_one_line(tmp_path: Path) -> None:
-    why = evidence.write_capsule(Red({**EVENT, "case": "fwd_f32_nhwgc_n1k1c1_y1_h1"}), "host", ours(), tmp_path / "c")
+    why = evidence.write_capsule(
+        RedCase({**EVENT, "case": "fwd_f32_nhwgc_n1k1c1_y1_h1"}), "host", ours(), tmp_path / "c"
+    )
     assert why.startswith("no kernel for host takes fwd_f32_")
     assert "\n" not in why
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from bitgate.core.project import ours
-from bitgate.lab.bringup.finding import STEPS, Class, Finding, Result
+from bitgate.lab.bringup.finding import STEPS, FaultDomain, StepFinding, StepResult
 from bitgate.lab.bringup.functions import listed, missing_words, needed
 from bitgate.lab.bringup.server import taken
 
 
-def take(name: str, seconds: float = 120) -> tuple[Finding, dict[str, str], list[str]]:
+def take(name: str, seconds: float = 120) -> tuple[StepFinding, dict[str, str], list[str]]:
     told: list[str] = []
     finding, files = taken(
         replace(STEPS[3], seconds=seconds), f"bad_steps:{name}", {"project": ours().as_json()}, told.append
@@ -38,7 +38,7 @@ def steps_beside_this(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_each_end_of_a_step_is_its_finding(name: str, sentence: str) -> None:
     finding, files, _ = take(name)
-    assert (finding.result, finding.blames, finding.sentence) == (Result.RED, Class.INSTALLATION, sentence)
+    assert (finding.result, finding.blames, finding.sentence) == (StepResult.RED, FaultDomain.INSTALLATION, sentence)
     if name == "leaves":
         assert files["output.txt"] == "last words\n"
     if name == "raises":
@@ -53,7 +53,7 @@ def test_a_step_that_hangs_is_ended() -> None:
 
 def test_a_step_that_is_well_is_green() -> None:
     finding, files, told = take("works")
-    assert (finding.result, finding.sentence, finding.detail) == (Result.GREEN, "fine", {"figure": 3})
+    assert (finding.result, finding.sentence, finding.detail) == (StepResult.GREEN, "fine", {"figure": 3})
     assert (files, told) == ({"note.txt": "a note"}, ["half way"])
 
 

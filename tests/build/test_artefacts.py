@@ -26,7 +26,7 @@ from bitgate.kernel.cache import Cache, seal
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.examine import examine
-from bitgate.results.build_manifest import Built, BuiltLibrary, strangers
+from bitgate.results.build_manifest import BuildManifest, BuiltLibrary, strangers
 from bitgate.results.record import Key, Outcome, Verdict, append
 from bitgate.runtime.tools_abi import family as tools_family
 
@@ -236,7 +236,7 @@ def test_a_run_without_a_compiler_is_green_with_what_was_built_elsewhere(tmp_pat
     empty = {"BITGATE_CACHE": str(tmp_path / "cache"), "BITGATE_OUT": str(out), "CXX": "no-such-compiler", "PATH": ""}
     said = _bitgate("run", *asked, **empty)
     assert "bitgate: GREEN" in said
-    (library,) = [one for one in Built.read(manifest).libraries if one.family == "naive_reduction"]
+    (library,) = [one for one in BuildManifest.read(manifest).libraries if one.family == "naive_reduction"]
     lines = map(json.loads, (out / "host" / "results.jsonl").read_text().splitlines())
     assert {line["fingerprint"]["build"] for line in lines} == {library.sha256[:16]}
     assert not list((tmp_path / "cache" / "build").glob("objects/*"))
@@ -251,7 +251,7 @@ def test_a_gpus_libraries_are_built_where_no_gpu_is_and_taken_where_no_compiler_
     store, manifest = str(tmp_path / "store"), tmp_path / "built.json"
     asked = ["--target", "gfx90a", "--kernel", "naive_reduction*"]
     _bitgate("compile", *asked, "--artefacts", store, "--manifest", str(manifest))
-    built = {library.family: library for library in Built.read(manifest).libraries}
+    built = {library.family: library for library in BuildManifest.read(manifest).libraries}
     assert sorted(built) == ["device_tools", "naive_conv", "naive_reduction", "native"]
     for name, value in {"PATH": "", "ROCM_PATH": "/none", "CXX": "no-such-compiler"}.items():
         monkeypatch.setenv(name, value)
@@ -267,7 +267,7 @@ def test_a_night_proves_that_it_ran_what_was_built_for_it(tmp_path: Path) -> Non
     append(tmp_path / "results.jsonl", Verdict(key, Outcome.PASS, fingerprint={"build": "ab" * 8, "commit": "c0ffee"}))
     for digest, code in (("ab" * 32, 0), ("cd" * 32, 1)):
         library = BuiltLibrary("toy", "gfx942", "libtoy.so", "", digest, 10, "hipcc 6.4")
-        Built("gfx942", "c0ffee", (library,)).write(tmp_path / "built.json")
+        BuildManifest("gfx942", "c0ffee", (library,)).write(tmp_path / "built.json")
         asked = [str(tmp_path / "results.jsonl"), "--built", str(tmp_path / "built.json"), "--out", str(tmp_path / "m")]
         assert run(["ci", "merge", *asked]) == code
     assert "toy ran as abababababababab, which is not what was built for it" in (tmp_path / "m/summary.md").read_text()
@@ -287,8 +287,8 @@ def _bitgate(*arguments: str, **environment: str) -> str:
 
 def test_a_manifest_tells_what_was_not_built_for_the_run(tmp_path: Path) -> None:
     library = BuiltLibrary("toy", "gfx942", "libtoy.so", "", "ab" * 32, 10, "hipcc 6.4")
-    Built("gfx942", "c0ffee", (library,)).write(tmp_path / "built.json")
-    built = Built.read(tmp_path / "built.json")
+    BuildManifest("gfx942", "c0ffee", (library,)).write(tmp_path / "built.json")
+    built = BuildManifest.read(tmp_path / "built.json")
     assert built.libraries == (library,)
     ran = [("toy", "ab" * 8), ("toy", "cd" * 8), ("callable", "ef" * 8)]
     assert list(strangers("gfx942", ran, [built])) == [("toy", "cd" * 8)]
@@ -298,4 +298,4 @@ def test_a_manifest_tells_what_was_not_built_for_the_run(tmp_path: Path) -> None
 def test_a_damaged_manifest_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "built.json").write_text('{"schema": 1')
     with pytest.raises(UsageError, match=r"built.json: not JSON: .*; write it with `bitgate compile --artefacts URL"):
-        Built.read(tmp_path / "built.json")
+        BuildManifest.read(tmp_path / "built.json")

@@ -14,7 +14,7 @@ from bitgate.kernel.build.parallel import compile_all
 from bitgate.kernel.build.paths import SourceTree
 from bitgate.kernel.build.prelude import Prelude, of_kernels
 from bitgate.kernel.build.toolchain import find_host_compiler
-from bitgate.kernel.build.unit import Unit, UnitStore
+from bitgate.kernel.build.unit import TranslationUnit, UnitStore
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents
 
@@ -26,7 +26,7 @@ HEADER = (
 
 
 @pytest.fixture
-def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Unit:
+def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TranslationUnit:
     """A unit that includes nothing: all that it needs is in its prelude."""
     monkeypatch.setenv("CXX", "g++")
     folder = tmp_path / "sources"
@@ -36,7 +36,7 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Unit:
     source.write_text('extern "C" int unit(int a) { return largest(a, 2); }\n')
     kind = find_host_compiler().kind
     begin = Prelude(header, ())
-    return Unit("unit", source, (folder,), flags.host_library(kind), find_host_compiler(), prelude=begin)
+    return TranslationUnit("unit", source, (folder,), flags.host_library(kind), find_host_compiler(), prelude=begin)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def store(tmp_path: Path) -> Callable[..., UnitStore]:
     return make
 
 
-def built(unit: Unit, store: UnitStore, headers: UnitStore | None = None) -> tuple[bytes, list[str]]:
+def built(unit: TranslationUnit, store: UnitStore, headers: UnitStore | None = None) -> tuple[bytes, list[str]]:
     """The object, and what was compiled for it."""
     done: list[str] = []
     first = {unit.header: headers} if headers is not None and unit.header is not None else {}
@@ -58,7 +58,7 @@ def built(unit: Unit, store: UnitStore, headers: UnitStore | None = None) -> tup
 
 
 def test_the_object_is_the_same_with_the_header_compiled_and_as_text(
-    unit: Unit, store: Callable[..., UnitStore]
+    unit: TranslationUnit, store: Callable[..., UnitStore]
 ) -> None:
     plain, done = built(unit, store("text"))
     assert done == ["unit"]
@@ -68,14 +68,14 @@ def test_the_object_is_the_same_with_the_header_compiled_and_as_text(
     assert store("text").lookup(unit) == store("compiled").lookup(unit)
 
 
-def test_the_files_of_the_header_are_the_units(unit: Unit, store: Callable[..., UnitStore]) -> None:
+def test_the_files_of_the_header_are_the_units(unit: TranslationUnit, store: Callable[..., UnitStore]) -> None:
     one = store("one")
     built(unit, one, one)
     assert unit.prelude is not None
     assert str(unit.prelude.source) in one.reached(unit)
 
 
-def test_an_edited_header_is_read_as_it_is_now(unit: Unit, store: Callable[..., UnitStore]) -> None:
+def test_an_edited_header_is_read_as_it_is_now(unit: TranslationUnit, store: Callable[..., UnitStore]) -> None:
     before, _ = built(unit, store("one"), store("one"))
     assert unit.prelude is not None
     unit.prelude.source.write_text(HEADER.replace("ADDED", "77"))
@@ -87,7 +87,7 @@ def test_an_edited_header_is_read_as_it_is_now(unit: Unit, store: Callable[..., 
 
 
 def test_a_replaced_header_is_not_taken_from_the_compiled_one(
-    unit: Unit, store: Callable[..., UnitStore], tmp_path: Path
+    unit: TranslationUnit, store: Callable[..., UnitStore], tmp_path: Path
 ) -> None:
     before, _ = built(unit, store("one"), store("one"))
     assert unit.prelude is not None
@@ -99,7 +99,7 @@ def test_a_replaced_header_is_not_taken_from_the_compiled_one(
     assert replaced == built(unit, store("fresh"))[0]
 
 
-def test_a_damaged_compiled_header_is_not_used(unit: Unit, store: Callable[..., UnitStore]) -> None:
+def test_a_damaged_compiled_header_is_not_used(unit: TranslationUnit, store: Callable[..., UnitStore]) -> None:
     before, _ = built(unit, store("one"), store("one"))
     (compiled,) = (store("one").cache.folder / "objects").glob("*.gch")
     compiled.write_bytes(compiled.read_bytes()[:1000])
@@ -108,7 +108,7 @@ def test_a_damaged_compiled_header_is_not_used(unit: Unit, store: Callable[..., 
     assert built(unit, store("one"))[0] == before
 
 
-def test_headers_of_long_ago_are_removed(unit: Unit, store: Callable[..., UnitStore]) -> None:
+def test_headers_of_long_ago_are_removed(unit: TranslationUnit, store: Callable[..., UnitStore]) -> None:
     assert unit.prelude is not None
     for added in range(4):
         unit.prelude.source.write_text(HEADER.replace("ADDED", str(added)))

@@ -13,7 +13,7 @@ from bitgate.kernel.build.paths import SourceTree
 from bitgate.kernel.build.queue import Lacking, compile_lacking, lacking
 from bitgate.kernel.build.recipe import Recipe
 from bitgate.kernel.build.toolchain import find_host_compiler
-from bitgate.kernel.build.unit import Unit, UnitStore
+from bitgate.kernel.build.unit import TranslationUnit, UnitStore
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents
 
@@ -39,7 +39,7 @@ def library(cache: Cache, tmp_path: Path) -> Make:
             if not generated:
                 source.write_text(text)
             units.append(
-                Unit(
+                TranslationUnit(
                     f"{label} {name}",
                     source,
                     (),

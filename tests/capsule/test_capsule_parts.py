@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import to_builtins
 
-from bitgate.core.untrusted import OddInput, shaped
+from bitgate.core.untrusted import InvalidInput, shaped
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.build import Builder, find_host_compiler
 from bitgate.kernel.build.code_object import Argument
@@ -39,10 +39,10 @@ def test_a_manifest_survives_json(manifest):
 @given(st.from_type(Resources), st.sampled_from(["vgprs", "scratch"]), st.none() | st.text() | st.just(1.5))
 def test_a_document_of_another_form_says_where(resources, name, wrong):
     document = to_builtins(resources)
-    with pytest.raises(OddInput, match=f"Expected 'int', got .* - at '\\$.{name}'"):
+    with pytest.raises(InvalidInput, match=f"Expected 'int', got .* - at '\\$.{name}'"):
         shaped(Resources, {**document, name: wrong})
     del document[name]
-    with pytest.raises(OddInput, match=f"missing required field '{name}'"):
+    with pytest.raises(InvalidInput, match=f"missing required field '{name}'"):
         shaped(Resources, document)
 
 
@@ -150,5 +150,5 @@ def test_a_code_object_is_started_as_hip_documents_it(runtime, tmp_path, monkeyp
 
 
 def test_steps_are_told_apart_by_their_kind():
-    with pytest.raises(OddInput, match="missing required field 'kind'"):
+    with pytest.raises(InvalidInput, match="missing required field 'kind'"):
         shaped(Step, {})  # type: ignore[arg-type]

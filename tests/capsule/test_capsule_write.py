@@ -22,7 +22,7 @@ from bitgate.kernel.build.elf import symbols
 from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.digest import digest
-from bitgate.tools.capsule.writing import Order
+from bitgate.tools.capsule.writing import CapsuleRequest
 from bitgate.tools.capsule.writing import write as write_here
 
 CASE = "bwd_data_f16_nhwgc_g2n1k8c8_y3x3_h6x6_s2x2_p1_bilinear"
@@ -233,7 +233,7 @@ def test_units_for_other_waves_are_not_compiled(tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(Builder, "code_objects", noted)
-    order = Order(parse_case_id(CASE), "gfx1100", "grouped_bwd_data.f16_*")
+    order = CapsuleRequest(parse_case_id(CASE), "gfx1100", "grouped_bwd_data.f16_*")
     write_here(order, tmp_path / "capsule")
     assert sorted(compiled) == ["grouped_bwd_data_f16_w32", "library"]
 

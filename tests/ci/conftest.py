@@ -21,7 +21,7 @@ from tests.ci.tasks import until
 from tests.places import lasting_place
 
 from bitgate.core import paths
-from bitgate.lab.ci.journal import Event, Night, read, replay
+from bitgate.lab.ci.journal import Event, NightState, read, replay
 from bitgate.results.record import Verdict
 from bitgate.results.record import read as read_results
 
@@ -81,7 +81,7 @@ class Lab:
         return read(self.night / "night.jsonl")
 
     @property
-    def state(self) -> Night:
+    def state(self) -> NightState:
         return replay(self.events)
 
     @property

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bitgate.lab.executors.executor import Executor, Status, Task
+from bitgate.lab.executors.executor import Executor, Task, TaskStatus
 from bitgate.results.shard import Shard
 
 PATIENCE_SECONDS = 240.0
@@ -40,9 +40,9 @@ def until(true: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-def wait(executor: Executor, handles: list[str]) -> dict[str, Status]:
+def wait(executor: Executor, handles: list[str]) -> dict[str, TaskStatus]:
     """How they all ended."""
-    found: dict[str, Status] = {}
+    found: dict[str, TaskStatus] = {}
 
     def over() -> bool:
         found.update(executor.poll(handles))

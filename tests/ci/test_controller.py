@@ -13,17 +13,17 @@ import pytest
 
 from bitgate.core.errors import UsageError
 from bitgate.lab.ci.attempts import PLAN
-from bitgate.lab.ci.journal import Journal, Planned, Seat
+from bitgate.lab.ci.journal import Journal, NightPlanned, Seat
 from bitgate.lab.ci.night import Controller
-from bitgate.lab.ci.screen import Plain
-from bitgate.lab.executors.executor import State, Status, Task
+from bitgate.lab.ci.screen import PlainScreen
+from bitgate.lab.executors.executor import Task, TaskState, TaskStatus
 from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.record import Key, Outcome, Stamp, Verdict, append
 from bitgate.results.report.summary import Summary
 from bitgate.results.run_plan import RunPlan, make
 
 ALL = tuple(range(4))
-Told = Callable[[Task], tuple[Status, Sequence[int]]]
+Told = Callable[[Task], tuple[TaskStatus, Sequence[int]]]
 """How a task ends, and which of its cases it has answered by then."""
 
 
@@ -48,16 +48,16 @@ class AsTold:
         self.tasks |= {task.name: task for task in new}
         return [task.name for task in new]
 
-    def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
+    def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
         return {handle: self._status(handle) for handle in handles}
 
     def cancel(self, handles: Sequence[str]) -> None:
         raise AssertionError("nobody interrupts these nights")
 
-    def _status(self, handle: str) -> Status:
+    def _status(self, handle: str) -> TaskStatus:
         if handle not in self.looked:
             self.looked.add(handle)
-            return Status(State.RUNNING)
+            return TaskStatus(TaskState.RUNNING)
         task = self.tasks[handle]
         status, answered = self.told(task)
         part = self.plan.shard(task.target, task.shard)
@@ -105,20 +105,20 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Fini
         plan.write(tmp_path / PLAN)
         places = tuple((part.target, part.shard, len(part.cases)) for part in plan.shards)
         seats = dict.fromkeys(targets, Seat((10.0,) * shards, "gfx942&mi300", 2))
-        Journal(tmp_path).add(Planned("night", plan.id, str(tmp_path), "told", shards=places, seats=seats))
+        Journal(tmp_path).add(NightPlanned("night", plan.id, str(tmp_path), "told", shards=places, seats=seats))
         engine, lines = AsTold(plan, told), io.StringIO()
-        controller = Controller(tmp_path, engine, Plain(lines))
+        controller = Controller(tmp_path, engine, PlainScreen(lines))
         controller.run()
         return Finished(controller, engine, lines, controller.finish())
 
     return run
 
 
-def well(node: str = "n2") -> tuple[Status, Sequence[int]]:
-    return Status(State.ENDED, 0, node), ALL
+def well(node: str = "n2") -> tuple[TaskStatus, Sequence[int]]:
+    return TaskStatus(TaskState.ENDED, 0, node), ALL
 
 
-def first(status: Status, answered: Sequence[int] = (0,)) -> Told:
+def first(status: TaskStatus, answered: Sequence[int] = (0,)) -> Told:
     """So ends the first attempt; a later one goes well."""
     return lambda task: (status, answered) if task.attempt == 1 else well()
 
@@ -140,17 +140,17 @@ def test_a_task_asks_for_what_its_target_needs(night: Callable[..., Finished]) -
 @pytest.mark.parametrize(
     ("state", "changes"),
     [
-        (State.NODE_FAILED, {"avoid": ("n1",)}),
-        (State.LOST, {"avoid": ("n1",)}),
-        (State.PREEMPTED, {}),
-        (State.TIMED_OUT, {"avoid": ("n1",), "minutes": 20.0}),
-        (State.OUT_OF_MEMORY, {"avoid": ("n1",), "exclusive": True}),
+        (TaskState.NODE_FAILED, {"avoid": ("n1",)}),
+        (TaskState.LOST, {"avoid": ("n1",)}),
+        (TaskState.PREEMPTED, {}),
+        (TaskState.TIMED_OUT, {"avoid": ("n1",), "minutes": 20.0}),
+        (TaskState.OUT_OF_MEMORY, {"avoid": ("n1",), "exclusive": True}),
     ],
 )
 def test_a_second_attempt_is_what_the_end_of_the_first_calls_for(
-    night: Callable[..., Finished], state: State, changes: dict[str, object]
+    night: Callable[..., Finished], state: TaskState, changes: dict[str, object]
 ) -> None:
-    done = night(first(Status(state, None, "n1", "so it was")))
+    done = night(first(TaskStatus(state, None, "n1", "so it was")))
     one, two = done.tasks()
     kept = {"attempt": 2, "folder": two.folder, "command": two.command, "environment": two.environment}
     assert two == replace(one, **kept, **changes)
@@ -161,14 +161,14 @@ def test_a_second_attempt_is_what_the_end_of_the_first_calls_for(
 
 
 def test_what_is_lost_twice_is_lost_and_red(night: Callable[..., Finished]) -> None:
-    done = night(lambda task: (Status(State.LOST, None, "n1", "gone"), (0,)))
+    done = night(lambda task: (TaskStatus(TaskState.LOST, None, "n1", "gone"), (0,)))
     assert len(done.tasks()) == 2
     assert (done.summary.exit_code, done.summary.outcomes) == (1, {"PASS": 1, "LOST": 3})
     assert "gfx942 was given up: ran again, and still 3 cases without an answer: gone on n1" in done.summary.notes
 
 
 def test_a_target_without_a_machine_is_not_run_and_said_to_be(night: Callable[..., Finished]) -> None:
-    none = Status(State.NO_CAPACITY, reason="no node has gfx950")
+    none = TaskStatus(TaskState.NO_CAPACITY, reason="no node has gfx950")
     done = night(lambda task: (none, ()) if task.target == "gfx950" else well(), "gfx950")
     assert len(done.tasks("gfx950")) == 1
     assert (done.summary.exit_code, done.summary.outcomes) == (0, {"PASS": 4})
@@ -177,28 +177,28 @@ def test_a_target_without_a_machine_is_not_run_and_said_to_be(night: Callable[..
 
 
 def test_a_night_without_any_machine_compared_nothing(night: Callable[..., Finished]) -> None:
-    done = night(lambda task: (Status(State.NO_CAPACITY, reason="all are down"), ()))
+    done = night(lambda task: (TaskStatus(TaskState.NO_CAPACITY, reason="all are down"), ()))
     assert done.summary.exit_code == 3
 
 
 def test_one_shard_without_a_machine_is_lost_where_others_of_its_target_ran(night: Callable[..., Finished]) -> None:
-    none = Status(State.NO_CAPACITY, reason="down")
+    none = TaskStatus(TaskState.NO_CAPACITY, reason="down")
     done = night(lambda task: (none, ()) if task.shard.index == 2 else well(), shards=2)
     assert done.summary.exit_code == 1
     assert done.summary.outcomes["LOST"] == len(done.engine.plan.shards[1].cases)
 
 
 def test_a_machine_that_loses_shard_after_shard_stops_the_night_from_trying(night: Callable[..., Finished]) -> None:
-    done = night(lambda task: (Status(State.LOST, None, "n1", "gone"), ()), shards=4)
+    done = night(lambda task: (TaskStatus(TaskState.LOST, None, "n1", "gone"), ()), shards=4)
     assert len(done.tasks()) == 4, "no second attempt where there is no other machine"
     assert "n1 fails again and again, and no machine is well" in done.said
 
 
 def test_the_last_words_of_a_run_that_could_not_be_are_told(night: Callable[..., Finished]) -> None:
-    def told(task: Task) -> tuple[Status, Sequence[int]]:
+    def told(task: Task) -> tuple[TaskStatus, Sequence[int]]:
         task.folder.mkdir(parents=True, exist_ok=True)
         (task.folder / "log.txt").write_text("collecting\nERROR: --plan: 4 of 4 cases are not those of this run\n\n")
-        return Status(State.ENDED, 2, "n1"), ()
+        return TaskStatus(TaskState.ENDED, 2, "n1"), ()
 
     done = night(told)
     assert (
@@ -211,4 +211,4 @@ def test_a_folder_whose_plan_is_another_is_refused(night: Callable[..., Finished
     night(lambda task: well())
     make("smoke", [Plan("smoke", "gfx942", (item("gfx942", 0),))], {"gfx942": 1}).write(tmp_path / PLAN)
     with pytest.raises(UsageError, match="is another plan than the night's: start another with --out"):
-        Controller(tmp_path, AsTold(RunPlan("", ()), lambda task: well()), Plain(io.StringIO()))
+        Controller(tmp_path, AsTold(RunPlan("", ()), lambda task: well()), PlainScreen(io.StringIO()))

@@ -24,9 +24,9 @@ from tests.ci.tasks import task_of, until, wait
 from bitgate.core.errors import UsageError
 from bitgate.lab import executors
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.ci.journal import Ended
+from bitgate.lab.ci.journal import AttemptEnded
 from bitgate.lab.executors import dask_worker
-from bitgate.lab.executors.executor import Executor, State, Task
+from bitgate.lab.executors.executor import Executor, Task, TaskState
 from bitgate.results.shard import Shard
 
 
@@ -61,15 +61,15 @@ def test_a_shard_runs_on_a_worker_of_its_target(bed: DaskBed, tmp_path: Path) ->
     new = [on(target, task_of(tmp_path / target, line)) for target, line in lines.items()]
     dask = engine(bed, tmp_path)
     first, second = wait(dask, list(dask.submit(new))).values()
-    assert (first.state, first.exit_code, first.node) == (State.ENDED, 1, "a")
-    assert (second.state, second.exit_code, second.node) == (State.ENDED, 0, "b")
+    assert (first.state, first.exit_code, first.node) == (TaskState.ENDED, 1, "a")
+    assert (second.state, second.exit_code, second.node) == (TaskState.ENDED, 0, "b")
     assert (tmp_path / "gfx90a" / tasks.LOG).read_text() == "from the task\n"
 
 
 def test_no_worker_of_a_target_is_no_capacity_after_a_while(bed: DaskBed, tmp_path: Path) -> None:
     dask = engine(bed, tmp_path, absence="1")
     (status,) = wait(dask, list(dask.submit([on("gfx1201", task_of(tmp_path / "t", "true"))]))).values()
-    assert status.state is State.NO_CAPACITY
+    assert status.state is TaskState.NO_CAPACITY
     assert status.reason == "no worker with --resources gfx1201=1 (there are gfx90a, gfx942)"
 
 
@@ -89,7 +89,7 @@ def test_a_greeting_that_dask_does_not_expect_is_asked_for_once_more(
     if times == 1:
         dask = engine(bed, tmp_path)
         (status,) = wait(dask, list(dask.submit([on("gfx942", task_of(tmp_path / "t", "true"))]))).values()
-        assert (status.state, status.exit_code) == (State.ENDED, 0)
+        assert (status.state, status.exit_code) == (TaskState.ENDED, 0)
     else:
         with pytest.raises(UsageError, match="no Dask scheduler answers"):
             engine(bed, tmp_path)
@@ -102,7 +102,7 @@ def test_what_runs_and_what_waits_is_cancelled(bed: DaskBed, tmp_path: Path) -> 
     handles = list(dask.submit(new))
     until(lambda: any(tasks.process_of(task.folder) for task in new))
     dask.cancel(handles)
-    assert {status.state for status in dask.poll(handles).values()} == {State.CANCELLED}
+    assert {status.state for status in dask.poll(handles).values()} == {TaskState.CANCELLED}
 
 
 def test_another_controller_goes_on_with_what_runs(bed: DaskBed, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_another_controller_goes_on_with_what_runs(bed: DaskBed, tmp_path: Path)
         controller.kill()
     handles = [str(tmp_path / "t0"), str(tmp_path / "t1")]
     second = engine(bed, tmp_path)
-    assert [status.state for status in second.poll(handles).values()] == [State.RUNNING, State.WAITING]
+    assert [status.state for status in second.poll(handles).values()] == [TaskState.RUNNING, TaskState.WAITING]
     (tmp_path / "go").touch()
     assert {status.exit_code for status in wait(second, handles).values()} == {0}
     assert (tmp_path / "ran").read_text().split() == ["one", "two"]
@@ -137,7 +137,7 @@ def test_another_controller_goes_on_with_what_runs(bed: DaskBed, tmp_path: Path)
 def test_a_task_that_nobody_submitted_is_lost(bed: DaskBed, tmp_path: Path) -> None:
     tasks.store(on("gfx942", task_of(tmp_path / "t", "true")))
     (status,) = wait(engine(bed, tmp_path), [str(tmp_path / "t")]).values()
-    assert (status.state, status.reason) == (State.LOST, "the scheduler forgot it")
+    assert (status.state, status.reason) == (TaskState.LOST, "the scheduler forgot it")
 
 
 def test_a_folder_that_workers_do_not_see_is_said_in_a_line(bed: DaskBed, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_folder_that_workers_do_not_see_is_said_in_a_line(bed: DaskBed, tmp_pa
         handles = list(dask.submit([task]))
         (task.folder / tasks.TASK).rename(tmp_path / "elsewhere")
     (status,) = wait(dask, handles).values()
-    assert status.state is State.LOST
+    assert status.state is TaskState.LOST
     assert status.reason == f"a does not see {task.folder}: a night's folder must be one that all workers share"
 
 
@@ -160,10 +160,10 @@ def test_a_worker_that_dies_fails_its_node_and_the_next_attempt_goes_elsewhere(b
     bed.add("c", "gfx90a")
     bed.kill("b")
     (status,) = wait(dask, handles).values()
-    assert (status.state, status.node) == (State.NODE_FAILED, "b")
+    assert (status.state, status.node) == (TaskState.NODE_FAILED, "b")
     again = replace(task_of(tmp_path / "t2", "true"), constraint="gfx90a", avoid=("b",), attempt=2)
     (status,) = wait(dask, list(dask.submit([again]))).values()
-    assert (status.state, status.exit_code, status.node) == (State.ENDED, 0, "c")
+    assert (status.state, status.exit_code, status.node) == (TaskState.ENDED, 0, "c")
     assert (tmp_path / "ran").read_text() == "ran\n"
 
     long = on("gfx90a", task_of(tmp_path / "t3", "echo > began; sleep 600"))
@@ -188,15 +188,15 @@ def test_a_night_loses_a_worker_and_each_case_has_its_one_verdict(lab: Callable[
         lost = dask_worker.begun(mine.attempt(*place))
         assert lost, controller.communicate()
         bed.kill(lost.name)
-        until(lambda: any(isinstance(event, Ended) and event.target == place[0] for event in mine.events))
+        until(lambda: any(isinstance(event, AttemptEnded) and event.target == place[0] for event in mine.events))
         mine.release()
         said = controller.communicate(timeout=300)
     assert controller.returncode == 0, said
     assert "GREEN: 8 verdicts on host_for_gfx90a, host_for_gfx942" in mine.summary
     ran = mine.state.shards["host_for_gfx942", Shard(1, 1)].attempts
     ends = [(one.status.state, one.status.node) for one in ran]
-    assert ends[0] == (State.NODE_FAILED, lost.name)
-    assert ends[1] == (State.ENDED, {"a": "b", "b": "a"}[lost.name])
+    assert ends[0] == (TaskState.NODE_FAILED, lost.name)
+    assert ends[1] == (TaskState.ENDED, {"a": "b", "b": "a"}[lost.name])
     assert f"host_for_gfx942 ran again (attempt 2) on {ends[1][1]}" in mine.summary
     junit = JUnitXml.fromfile(str(mine.night / "merged" / "junit.xml"))
     named = Counter((suite.name, case.name) for suite in junit for case in suite)

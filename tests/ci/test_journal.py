@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 from bitgate.core.errors import UsageError
 from bitgate.lab.ci.journal import (
     JOURNAL,
-    Ended,
+    AttemptEnded,
+    AttemptSubmitted,
     Event,
-    Finished,
     Journal,
-    Night,
-    Planned,
-    Settled,
-    Submitted,
+    NightFinished,
+    NightPlanned,
+    NightState,
+    ShardSettled,
     read,
     replay,
 )
-from bitgate.lab.executors.executor import State, Status
+from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.shard import Shard
 
 SHARDS = (("host", "1/2", 7), ("host", "2/2", 6), ("gfx942", "1/1", 13))
-PLANNED = Planned("night-1", "p1", "/owner", "local", 2, {"a": "b"}, ("--tier=smoke",), {"A": "1"}, SHARDS)
+PLANNED = NightPlanned("night-1", "p1", "/owner", "local", 2, {"a": "b"}, ("--tier=smoke",), {"A": "1"}, SHARDS)
 FIRST = ("host", Shard(1, 2))
 
-_OVER = [state for state in State if state.over]
+_OVER = [state for state in TaskState if state.over]
 
 
 @st.composite
@@ -41,13 +41,15 @@ def _nights(draw: st.DrawFn) -> list[Event]:
         progress = replay(events).shards[target, Shard.parse(shard)]
         last = progress.last.number if progress.last else 0
         if progress.open:
-            events.append(Ended(target, shard, last, draw(st.sampled_from(_OVER)), 0, "n1"))
+            events.append(AttemptEnded(target, shard, last, draw(st.sampled_from(_OVER)), 0, "n1"))
         elif draw(st.booleans()):
-            events.append(Submitted(target, shard, last + 1, f"h{last + 1}", draw(st.sampled_from(["", "lost"]))))
+            events.append(
+                AttemptSubmitted(target, shard, last + 1, f"h{last + 1}", draw(st.sampled_from(["", "lost"])))
+            )
         elif last:
-            events.append(Settled(target, shard, last, draw(st.sampled_from(["", "sick"]))))
+            events.append(ShardSettled(target, shard, last, draw(st.sampled_from(["", "sick"]))))
         else:
-            events.append(Finished(draw(st.integers(0, 3))))
+            events.append(NightFinished(draw(st.integers(0, 3))))
     return events
 
 
@@ -55,14 +57,14 @@ def test_a_night_is_what_its_events_add_up_to() -> None:
     night = replay(
         [
             PLANNED,
-            Submitted("host", "1/2", 1, "h1"),
-            Ended("host", "1/2", 1, State.LOST, node="n1", reason="killed"),
-            Submitted("host", "1/2", 2, "h2", "killed"),
+            AttemptSubmitted("host", "1/2", 1, "h1"),
+            AttemptEnded("host", "1/2", 1, TaskState.LOST, node="n1", reason="killed"),
+            AttemptSubmitted("host", "1/2", 2, "h2", "killed"),
         ]
     )
     progress = night.shards[FIRST]
     assert [attempt.number for attempt in progress.attempts] == [1, 2]
-    assert progress.attempts[0].status == Status(State.LOST, None, "n1", "killed")
+    assert progress.attempts[0].status == TaskStatus(TaskState.LOST, None, "n1", "killed")
     assert progress.open == progress.last
     assert progress.settled is None
     assert night.shards["gfx942", Shard(1, 1)].attempts == ()
@@ -71,12 +73,12 @@ def test_a_night_is_what_its_events_add_up_to() -> None:
 def test_what_was_given_up_may_be_taken_up_again() -> None:
     events: list[Event] = [
         PLANNED,
-        Submitted("host", "1/2", 1, "h1"),
-        Ended("host", "1/2", 1, State.CANCELLED),
-        Settled("host", "1/2", 1, "interrupted"),
+        AttemptSubmitted("host", "1/2", 1, "h1"),
+        AttemptEnded("host", "1/2", 1, TaskState.CANCELLED),
+        ShardSettled("host", "1/2", 1, "interrupted"),
     ]
     assert replay(events).shards[FIRST].settled == "interrupted"
-    assert replay([*events, Submitted("host", "1/2", 2, "h2")]).shards[FIRST].settled is None
+    assert replay([*events, AttemptSubmitted("host", "1/2", 2, "h2")]).shards[FIRST].settled is None
 
 
 @given(_nights())
@@ -115,12 +117,12 @@ def test_a_file_cut_anywhere_is_a_beginning_and_is_gone_on_with(
     left = whole[:cut].count(b"\n")
     again = Journal(folder)
     assert again.night == replay(events[:left])
-    again.add(Finished(1))
-    assert read(journal.path) == [*events[:left], Finished(1)]
+    again.add(NightFinished(1))
+    assert read(journal.path) == [*events[:left], NightFinished(1)]
 
 
 def test_no_file_is_a_night_before_its_first_event(tmp_path: Path) -> None:
-    assert Journal(tmp_path).night == Night()
+    assert Journal(tmp_path).night == NightState()
 
 
 @pytest.mark.parametrize(

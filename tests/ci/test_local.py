@@ -15,7 +15,7 @@ from tests.ci.tasks import task_of, until, wait
 from bitgate.core.errors import UsageError
 from bitgate.lab import executors
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.executors.executor import State, Task
+from bitgate.lab.executors.executor import Task, TaskState
 from bitgate.lab.executors.local import Local
 
 
@@ -25,7 +25,7 @@ def test_no_more_run_at_a_time_than_were_asked_for(tmp_path: Path) -> None:
     many = [task_of(tmp_path / f"t{number}", line.format(f"{number}.now")) for number in range(5)]
     local = Local(jobs=2)
     ended = wait(local, list(local.submit(many)))
-    assert {status.state for status in ended.values()} == {State.ENDED}
+    assert {status.state for status in ended.values()} == {TaskState.ENDED}
     assert {status.exit_code for status in ended.values()} == {0}
     beside = {int((task.folder / tasks.LOG).read_text()) for task in many}
     assert max(beside) <= 2
@@ -71,7 +71,7 @@ def test_another_controller_goes_on_with_what_runs_and_what_waits(tmp_path: Path
     second = Local(1)
     until(lambda: (tmp_path / "ran").exists())
     states = [status.state for status in second.poll(handles).values()]
-    assert states == [State.RUNNING, State.WAITING]
+    assert states == [TaskState.RUNNING, TaskState.WAITING]
     (tmp_path / "go").touch()
     assert {status.exit_code for status in wait(second, handles).values()} == {0}
     assert (tmp_path / "ran").read_text().split() == ["one", "two"]
@@ -86,7 +86,7 @@ def test_a_task_whose_processes_were_killed_is_lost(tmp_path: Path) -> None:
     assert process
     os.kill(process.pid, signal.SIGKILL)
     (status,) = wait(local, handles).values()
-    assert (status.state, status.reason) == (State.LOST, "its process died and left no word")
+    assert (status.state, status.reason) == (TaskState.LOST, "its process died and left no word")
 
 
 def test_what_is_cancelled_ends_and_what_waits_never_begins(tmp_path: Path) -> None:
@@ -95,13 +95,13 @@ def test_what_is_cancelled_ends_and_what_waits_never_begins(tmp_path: Path) -> N
     local.poll(handles)
     until(lambda: (tmp_path / "ran0").exists())
     local.cancel(handles)
-    assert {status.state for status in local.poll(handles).values()} == {State.CANCELLED}
+    assert {status.state for status in local.poll(handles).values()} == {TaskState.CANCELLED}
     assert not (tmp_path / "ran1").exists()
 
 
 def test_a_handle_that_nobody_knows_is_lost(tmp_path: Path) -> None:
     (status,) = Local().poll([str(tmp_path / "gone")]).values()
-    assert status.state is State.LOST
+    assert status.state is TaskState.LOST
 
 
 def test_an_engine_is_found_by_name_and_knows_its_options(tmp_path: Path) -> None:

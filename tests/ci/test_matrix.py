@@ -13,7 +13,7 @@ from bitgate.cli.main import run
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.target_id import canonical, target_id
-from bitgate.lab.ci.matrix import BACKENDS, Cell, Why, cells, jobs
+from bitgate.lab.ci.matrix import BACKENDS, Cell, SkipReason, cells, jobs
 from bitgate.results.targets_file import GATES, CiTarget, CiTargets, Pool, read_targets
 
 GOOD = """
@@ -165,7 +165,7 @@ def test_a_cell_runs_on_a_pool_that_is_up_or_says_why_not(
         assert cell.runs == (cell.why is None) == bool(able and tier in GATES[gate])
         assert cell.pool is None or cell.pool == able[0]
         # Whatever is drained is named where it would have run.
-        if cell.why is not Why.GATE:
+        if cell.why is not SkipReason.GATE:
             assert all(pool.name in cell.reason for pool in serving if not pool.up and pool.backend in asked)
 
 
@@ -181,12 +181,12 @@ def test_every_cell_has_one_reason_and_says_of_what_kind(tmp_path: Path) -> None
     }
     assert len(told) == 6
     assert told["smoke", "host"] == (None, "gate pull_request, pool hosted")
-    assert told["smoke", "gfx942"] == (Why.GATE, "gate nightly runs regression only")
+    assert told["smoke", "gfx942"] == (SkipReason.GATE, "gate nightly runs regression only")
     assert told["regression", "gfx942"] == (
-        Why.ELSEWHERE,
+        SkipReason.ELSEWHERE,
         "pool mi300-a drained: new cooling until Friday; pool mi300-b is of slurm",
     )
-    assert told["regression", "gfx11-generic"] == (Why.NO_POOL, "no pool serves it")
+    assert told["regression", "gfx11-generic"] == (SkipReason.NO_POOL, "no pool serves it")
     (_, on_any, _) = cells(config, "regression")
     assert on_any.pool is not None
     assert on_any.pool.backend == "slurm"

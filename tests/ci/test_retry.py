@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.lab.ci.retry import TIMES_LONGER, Health, Tried, decide, unanswered
-from bitgate.lab.executors.executor import State, Status
+from bitgate.lab.ci.retry import TIMES_LONGER, AttemptHistory, Health, decide, unanswered
+from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import Outcome
 
 CASES = tuple(f"case{number}" for number in range(100))
 
 
-def tried(state: State = State.ENDED, node: str = "n1", cases: int = 100, reason: str = "", **told: Outcome) -> Tried:
+def tried(
+    state: TaskState = TaskState.ENDED, node: str = "n1", cases: int = 100, reason: str = "", **told: Outcome
+) -> AttemptHistory:
     """An attempt that answered the first so many cases, with PASS but for those told of."""
     outcomes = dict.fromkeys(CASES[:cases], Outcome.PASS) | told
     red = frozenset(i for i, outcome in outcomes.items() if outcome.facts.green != "always")
-    return Tried(Status(state, 0 if state is State.ENDED else None, node, reason), outcomes, red)
+    return AttemptHistory(TaskStatus(state, 0 if state is TaskState.ENDED else None, node, reason), outcomes, red)
 
 
 def many(outcome: Outcome, count: int) -> dict[str, Outcome]:
@@ -31,23 +33,23 @@ def test_a_shard_with_all_its_answers_is_settled() -> None:
     assert (decision.again, decision.why) == (False, "")
 
 
-@pytest.mark.parametrize("state", [State.NODE_FAILED, State.PREEMPTED, State.LOST, State.ENDED])
-def test_what_lacks_answers_runs_once_more_elsewhere_and_only_that(state: State) -> None:
+@pytest.mark.parametrize("state", [TaskState.NODE_FAILED, TaskState.PREEMPTED, TaskState.LOST, TaskState.ENDED])
+def test_what_lacks_answers_runs_once_more_elsewhere_and_only_that(state: TaskState) -> None:
     decision = decide(CASES, [tried(state, cases=60)])
     assert decision.again
     assert decision.only == frozenset(CASES[60:])
-    assert decision.avoid == (() if state is State.PREEMPTED else ("n1",))
+    assert decision.avoid == (() if state is TaskState.PREEMPTED else ("n1",))
     again = decide(CASES, [tried(state, cases=60), tried(state, "n2", cases=80)])
     assert not again.again
     assert again.why.startswith("ran again, and still 20 cases without an answer")
 
 
 def test_a_shard_without_any_answer_runs_as_a_whole() -> None:
-    assert decide(CASES, [tried(State.LOST, cases=0)]).only == frozenset()
+    assert decide(CASES, [tried(TaskState.LOST, cases=0)]).only == frozenset()
 
 
 def test_a_second_attempt_may_answer_what_the_first_did_not() -> None:
-    first, second = tried(State.LOST, cases=60), tried()
+    first, second = tried(TaskState.LOST, cases=60), tried()
     assert not decide(CASES, [first, second]).again
     assert decide(CASES, [first, second]).why == ""
 
@@ -59,9 +61,9 @@ def test_a_verdict_about_nobody_is_no_answer(outcome: Outcome) -> None:
 
 
 def test_out_of_time_means_more_time_and_out_of_memory_a_machine_alone() -> None:
-    late = decide(CASES, [tried(State.TIMED_OUT, cases=50)])
+    late = decide(CASES, [tried(TaskState.TIMED_OUT, cases=50)])
     assert (late.again, late.longer, late.alone) == (True, TIMES_LONGER, False)
-    full = decide(CASES, [tried(State.OUT_OF_MEMORY, cases=50)])
+    full = decide(CASES, [tried(TaskState.OUT_OF_MEMORY, cases=50)])
     assert (full.again, full.longer, full.alone) == (True, 1.0, True)
 
 
@@ -71,7 +73,7 @@ def test_a_red_case_runs_once_more_to_be_classified(outcome: Outcome) -> None:
     decision = decide(CASES, [first])
     assert (decision.again, decision.only) == (True, frozenset(["case3"]))
     assert decision.why == "again to tell whether 1 case fails alike each time"
-    alone = Tried(first.status, {"case3": Outcome.PASS})
+    alone = AttemptHistory(first.status, {"case3": Outcome.PASS})
     assert not decide(CASES, [first, alone]).again
 
 
@@ -91,13 +93,13 @@ def test_a_sick_shard_stops_and_says_so() -> None:
 
 
 def test_no_capacity_and_cancelled_are_final() -> None:
-    none = decide(CASES, [tried(State.NO_CAPACITY, cases=0, reason="gfx950: no such feature")])
+    none = decide(CASES, [tried(TaskState.NO_CAPACITY, cases=0, reason="gfx950: no such feature")])
     assert (none.again, none.why) == (False, "no capacity: gfx950: no such feature")
-    assert not decide(CASES, [tried(State.CANCELLED, cases=3)]).again
+    assert not decide(CASES, [tried(TaskState.CANCELLED, cases=3)]).again
 
 
 def test_a_machine_where_shards_fail_again_and_again_is_avoided_and_if_none_is_well_nothing_runs_again() -> None:
-    lost = tried(State.LOST, "n1", cases=0)
+    lost = tried(TaskState.LOST, "n1", cases=0)
     two = Health.of([(CASES, [lost])] * 2)
     assert two.sick == ()
     three = Health.of([(CASES, [lost])] * 3)
@@ -108,22 +110,22 @@ def test_a_machine_where_shards_fail_again_and_again_is_avoided_and_if_none_is_w
     assert "n1 fails again and again, and no machine is well" in stopped.why
     others = Health.of([*[(CASES, [lost])] * 3, (CASES, [tried(node="n2")])])
     assert not others.is_hopeless
-    elsewhere = decide(CASES, [tried(State.LOST, "n3", cases=0)], others)
+    elsewhere = decide(CASES, [tried(TaskState.LOST, "n3", cases=0)], others)
     assert (elsewhere.again, elsewhere.avoid) == (True, ("n3", "n1"))
 
 
 def test_a_machine_where_more_goes_well_is_not_sick() -> None:
-    lost = tried(State.LOST, "n1", cases=0)
+    lost = tried(TaskState.LOST, "n1", cases=0)
     assert Health.of([*[(CASES, [lost])] * 3, *[(CASES, [tried()])] * 4]).sick == ()
 
 
 _outcomes = st.dictionaries(st.sampled_from(CASES[:8]), st.sampled_from(Outcome))
 _attempts = st.lists(
     st.builds(
-        lambda state, node, outcomes: Tried(
-            Status(state, 0, node), outcomes, frozenset(i for i, one in outcomes.items() if one is not Outcome.PASS)
+        lambda state, node, outcomes: AttemptHistory(
+            TaskStatus(state, 0, node), outcomes, frozenset(i for i, one in outcomes.items() if one is not Outcome.PASS)
         ),
-        st.sampled_from([state for state in State if state.over]),
+        st.sampled_from([state for state in TaskState if state.over]),
         st.sampled_from(["", "n1", "n2"]),
         _outcomes,
     ),
@@ -135,19 +137,19 @@ _attempts = st.lists(
 @given(st.data())
 def test_nothing_runs_for_ever(data: st.DataObject) -> None:
     """Whatever happens, a shard has three attempts: the first, one for answers, one to classify."""
-    attempts: list[Tried] = []
+    attempts: list[AttemptHistory] = []
     asked = frozenset(CASES[:8])
     while not attempts or (decision := decide(CASES[:8], attempts)).again:
         asked = decision.only or asked if attempts else asked
         outcomes = data.draw(st.dictionaries(st.sampled_from(sorted(asked)), st.sampled_from(Outcome)))
         red = frozenset(i for i, one in outcomes.items() if one is not Outcome.PASS)
-        state = data.draw(st.sampled_from([state for state in State if state.over]))
-        attempts.append(Tried(Status(state, 0, "n1"), outcomes, red))
+        state = data.draw(st.sampled_from([state for state in TaskState if state.over]))
+        attempts.append(AttemptHistory(TaskStatus(state, 0, "n1"), outcomes, red))
         assert len(attempts) <= 3
 
 
 @given(_attempts)
-def test_a_reason_is_given_unless_all_is_answered(attempts: Sequence[Tried]) -> None:
+def test_a_reason_is_given_unless_all_is_answered(attempts: Sequence[AttemptHistory]) -> None:
     decision = decide(CASES[:8], attempts)
     if not decision.why:
         assert not unanswered(CASES[:8], attempts)

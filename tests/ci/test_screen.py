@@ -13,22 +13,26 @@ import pytest
 from bitgate.lab.ci import screen
 from bitgate.lab.ci.attempts import folder_of, record_of
 from bitgate.lab.ci.journal import Attempt, Place, Progress
-from bitgate.lab.ci.screen import Lively, Plain, table
-from bitgate.lab.ci.tally import Tally
-from bitgate.lab.ci.view import Row, View, duration, view_of
-from bitgate.lab.executors.executor import State, Status
+from bitgate.lab.ci.screen import LiveScreen, PlainScreen, table
+from bitgate.lab.ci.tally import OutcomeTally
+from bitgate.lab.ci.view import NightView, TargetProgress, duration, view_of
+from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import Outcome
 from bitgate.results.shard import Shard
 
 DONE, RUNS, WAITS = ("host", Shard(1, 3)), ("host", Shard(2, 3)), ("host", Shard(3, 3))
 LOST = ("gfx942", Shard(1, 1))
 SHARDS = {
-    DONE: Progress(2, (Attempt(1, "h", status=Status(State.LOST)), Attempt(2, "h", status=Status(State.ENDED, 1))), ""),
+    DONE: Progress(
+        2,
+        (Attempt(1, "h", status=TaskStatus(TaskState.LOST)), Attempt(2, "h", status=TaskStatus(TaskState.ENDED, 1))),
+        "",
+    ),
     RUNS: Progress(2, (Attempt(1, "h"),)),
     WAITS: Progress(2, (Attempt(1, "h"),)),
-    LOST: Progress(4, (Attempt(1, "h", status=Status(State.LOST)),), "sick"),
+    LOST: Progress(4, (Attempt(1, "h", status=TaskStatus(TaskState.LOST)),), "sick"),
 }
-STATES = {RUNS: Status(State.RUNNING, node="n1"), WAITS: Status(State.WAITING)}
+STATES = {RUNS: TaskStatus(TaskState.RUNNING, node="n1"), WAITS: TaskStatus(TaskState.WAITING)}
 
 
 def write(night: Path, place: Place, number: int, *outcomes: tuple[str, Outcome]) -> None:
@@ -40,8 +44,8 @@ def write(night: Path, place: Place, number: int, *outcomes: tuple[str, Outcome]
             file.write(json.dumps({"test": f"t.py::t[{case}]", "verdict": outcome.value, "green": green}) + "\n")
 
 
-def seen(night: Path) -> View:
-    return view_of(night, SHARDS, STATES, lambda place, one: Tally(record_of(night, place, one.number)).look())
+def seen(night: Path) -> NightView:
+    return view_of(night, SHARDS, STATES, lambda place, one: OutcomeTally(record_of(night, place, one.number)).look())
 
 
 @pytest.fixture
@@ -58,7 +62,7 @@ def test_targets_against_what_their_shards_do_and_how_their_cases_ended(night: P
     host, gfx942 = seen(night).rows
     assert host.shards == {"done": 1, "running": 1, "waiting": 1}
     assert (host.cases, host.answered, host.outcomes) == (6, 3, {Outcome.PASS: 3})
-    assert gfx942 == Row("gfx942", {"given up": 1}, 4, 0, 0, {})
+    assert gfx942 == TargetProgress("gfx942", {"given up": 1}, 4, 0, 0, {})
 
 
 def test_what_was_red_once_stays_red_and_a_lost_device_is_forgotten_with_the_answer(night: Path) -> None:
@@ -86,7 +90,7 @@ def test_of_a_night_that_has_just_begun_no_end_is_foretold(tmp_path: Path) -> No
 def test_a_record_is_read_as_it_grows_and_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
     write(tmp_path, RUNS, 1, ("a", Outcome.PASS))
     path = record_of(tmp_path, RUNS, 1)
-    tally = Tally(path).look()
+    tally = OutcomeTally(path).look()
     assert tally.outcomes == {"a": Outcome.PASS}
     whole = path.read_text().replace("[a]", "[b]")
     with path.open("a") as file:
@@ -99,7 +103,7 @@ def test_a_record_is_read_as_it_grows_and_half_a_line_waits_for_its_end(tmp_path
 
 def test_a_pipe_gets_lines_with_their_time_and_no_colours(night: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
-    plain = Plain(stream)
+    plain = PlainScreen(stream)
     plain.say("host 2/3 runs on n1")
     plain.show(seen(night))
     monkeypatch.setattr(screen, "PLAIN_SECONDS", 0.0)
@@ -123,7 +127,7 @@ def test_a_terminal_gets_a_table(night: Path, monkeypatch: pytest.MonkeyPatch) -
         ["gfx942", "0", "0", "0", "1", "4", "0", "0"],
     ]
     monkeypatch.setattr("sys.stderr", stream)
-    lively = Lively()
+    lively = LiveScreen()
     lively.say("host [2/3] runs")
     assert "host [2/3] runs" in stream.getvalue()
 

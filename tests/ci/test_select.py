@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from bitgate.cli.selecting import facts_of
 from bitgate.core.project import ours
 from bitgate.lab.ci.select import select, selectors
-from bitgate.lab.ci.select_changes import Change, tracked
-from bitgate.lab.ci.select_rules import Facts
+from bitgate.lab.ci.select_changes import FileChange, tracked
+from bitgate.lab.ci.select_rules import ProjectFacts
 from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.run_plan import RunPlan
 
@@ -39,7 +39,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def facts(plan: Plan) -> Facts:
+def facts(plan: Plan) -> ProjectFacts:
     return facts_of(ours(), plan)
 
 
@@ -104,60 +104,60 @@ CHANGED: dict[str, Callable[[PlannedItem], bool]] = {
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_a_changed_file_selects_what_it_can_change(plan: Plan, facts: Facts, name: str) -> None:
-    selected = {item.id for item in select(plan, facts, [Change(ROOT / name)]).items}
+def test_a_changed_file_selects_what_it_can_change(plan: Plan, facts: ProjectFacts, name: str) -> None:
+    selected = {item.id for item in select(plan, facts, [FileChange(ROOT / name)]).items}
     assert selected == {item.id for item in plan.cases if CHANGED[name](item)}
 
 
-def test_an_instance_group_is_its_units_alone(plan: Plan, facts: Facts) -> None:
+def test_an_instance_group_is_its_units_alone(plan: Plan, facts: ProjectFacts) -> None:
     """The probes of fragments are in a translation unit of their own."""
-    selected = select(plan, facts, [Change(ROOT / "kernels/platform_probe/fragments.hip.cpp")]).items
+    selected = select(plan, facts, [FileChange(ROOT / "kernels/platform_probe/fragments.hip.cpp")]).items
     probes = {item.key.instance for item in selected if item.key.kernel == "platform_probe"}
     assert probes == {"lanes", "accumulators", "subnormals"}
 
 
-def test_a_row_selects_its_cases(plan: Plan, facts: Facts) -> None:
+def test_a_row_selects_its_cases(plan: Plan, facts: ProjectFacts) -> None:
     table = ROOT / "suites" / "gemm" / "cases.toml"
     edited = table.read_text().replace('shape = "b2m37n29k45"', 'shape = "b2m37n29k43"')
     assert edited != table.read_text()
     (row,) = {item.row for item in plan.cases if item.key.case.endswith("_b2m37n29k45") and item.suite == "gemm"}
-    selection = select(plan, facts, [Change(table, edited.encode())])
+    selection = select(plan, facts, [FileChange(table, edited.encode())])
     assert {item.row for item in selection.items} == {row}
 
 
-def test_a_stored_digest_selects_its_problem_in_every_suite(plan: Plan, facts: Facts) -> None:
+def test_a_stored_digest_selects_its_problem_in_every_suite(plan: Plan, facts: ProjectFacts) -> None:
     stored = ROOT / "suites" / "gemm" / "digests.json"
     case = "gemm_bf16_ccr_b1m64n64k32"
     then = stored.read_bytes().replace(f'"{case} seed=0'.encode(), f'"{case} seed=1'.encode())
-    assert {item.key.case for item in select(plan, facts, [Change(stored, then)]).items} == {case}
+    assert {item.key.case for item in select(plan, facts, [FileChange(stored, then)]).items} == {case}
 
 
 def test_a_header_that_is_gone_counts_where_it_would_be_found(plan: Plan) -> None:
     """Another one of that name, further away, may be what is included now."""
     gone = ROOT / "kernels" / "grouped_fwd" / "bitgate" / "launch.hpp"
-    selected = select(plan, facts_of(ours(), plan, [gone]), [Change(gone)]).items
+    selected = select(plan, facts_of(ours(), plan, [gone]), [FileChange(gone)]).items
     assert {item.id for item in selected} == {item.id for item in plan.cases if family("grouped_fwd")(item)}
 
 
 def test_a_header_that_nobody_would_include_selects_nothing_once_it_is_gone(plan: Plan) -> None:
     gone = ROOT / "kernels" / "include" / "bitgate" / "retired.hpp"
     facts = facts_of(ours(), plan, [gone])
-    assert not select(plan, facts, [Change(gone, b"#pragma once")]).items
-    assert select(plan, facts, [Change(gone)]).items == plan.cases, "of a name alone nobody knows that it ever was"
+    assert not select(plan, facts, [FileChange(gone, b"#pragma once")]).items
+    assert select(plan, facts, [FileChange(gone)]).items == plan.cases, "of a name alone nobody knows that it ever was"
 
 
 def test_on_a_gpu_a_naive_kernel_judges_the_others(tmp_path: Path) -> None:
     plan = planned(tmp_path, "gfx942")
     facts = facts_of(ours(), plan)
-    naive = select(plan, facts, [Change(ROOT / "kernels/naive_conv/naive_conv.hpp")]).items
+    naive = select(plan, facts, [FileChange(ROOT / "kernels/naive_conv/naive_conv.hpp")]).items
     judged = operation("fwd", "bwd_data", "bwd_weight")
     assert {item.id for item in naive} == {item.id for item in plan.cases if judged(item)}
-    tools = select(plan, facts, [Change(ROOT / "kernels/device_tools/sums.hip.cpp")])
+    tools = select(plan, facts, [FileChange(ROOT / "kernels/device_tools/sums.hip.cpp")])
     assert tools.items == plan.cases
-    assert not select(plan, facts, [Change(ROOT / "kernels/platforms/host/runtime/stream.cpp")]).items
+    assert not select(plan, facts, [FileChange(ROOT / "kernels/platforms/host/runtime/stream.cpp")]).items
 
 
-def test_who_would_select_a_case(plan: Plan, facts: Facts) -> None:
+def test_who_would_select_a_case(plan: Plan, facts: ProjectFacts) -> None:
     item = next(item for item in plan.cases if item.suite == "gemm" and item.key.kernel == "batched_gemm")
     reasons = selectors(item, facts, tracked(ROOT))
     names = {one.change.path.relative_to(ROOT).as_posix() for one in reasons}
@@ -171,14 +171,16 @@ FILES = st.sampled_from([*map(ROOT.joinpath, CHANGED)])
 
 
 @given(st.sets(FILES), st.sets(FILES))
-def test_more_changed_files_select_no_fewer_cases(plan: Plan, facts: Facts, some: set[Path], more: set[Path]) -> None:
+def test_more_changed_files_select_no_fewer_cases(
+    plan: Plan, facts: ProjectFacts, some: set[Path], more: set[Path]
+) -> None:
     """And what two changes select is what each of them selects."""
     first, second, both = (
-        {item.id for item in select(plan, facts, map(Change, files)).items} for files in (some, more, some | more)
+        {item.id for item in select(plan, facts, map(FileChange, files)).items} for files in (some, more, some | more)
     )
     assert both == first | second
 
 
-def test_all_files_together_select_the_plan(plan: Plan, facts: Facts) -> None:
-    assert select(plan, facts, map(Change, tracked(ROOT))).items == plan.cases
+def test_all_files_together_select_the_plan(plan: Plan, facts: ProjectFacts) -> None:
+    assert select(plan, facts, map(FileChange, tracked(ROOT))).items == plan.cases
     assert select(plan, facts, []).items == ()

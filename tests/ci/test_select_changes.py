@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.core.errors import UsageError
-from bitgate.lab.ci.select_changes import Change, named, since
+from bitgate.lab.ci.select_changes import FileChange, named, since
 
 
 class Repository:
@@ -38,7 +38,7 @@ def repository(tmp_path: Path) -> Repository:
     return found
 
 
-def told(changes: tuple[Change, ...]) -> dict[str, tuple[bytes | None, bytes | None]]:
+def told(changes: tuple[FileChange, ...]) -> dict[str, tuple[bytes | None, bytes | None]]:
     return {change.path.name: (change.before, change.now) for change in changes}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.lab.ci import select_entries as entries
-from bitgate.lab.ci.select_changes import Change
+from bitgate.lab.ci.select_changes import FileChange
 
 TABLE = """
 [defaults]
@@ -30,12 +30,12 @@ split_k = 2
 """
 
 
-def change(folder: Path, before: str | None, now: str | None) -> Change:
+def change(folder: Path, before: str | None, now: str | None) -> FileChange:
     path = folder / "file"
     path.unlink(missing_ok=True)
     if now is not None:
         path.write_text(now)
-    return Change(path, None if before is None else before.encode())
+    return FileChange(path, None if before is None else before.encode())
 
 
 @pytest.mark.parametrize(

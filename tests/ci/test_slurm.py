@@ -18,7 +18,7 @@ from tests.ci.tasks import task_of, until, wait
 from bitgate.core.errors import UsageError
 from bitgate.lab.ci import task as tasks
 from bitgate.lab.executors import executor
-from bitgate.lab.executors.executor import State, Status, Task
+from bitgate.lab.executors.executor import Task, TaskState, TaskStatus
 from bitgate.lab.executors.slurm import Handle, Slurm
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
@@ -51,7 +51,7 @@ def test_each_target_runs_on_its_machines_as_one_array(slurm: Slurm, tmp_path: P
     many = [at(("gfx942", "gfx1201")[n % 2], tmp_path / f"t{n}", f"{WHERE}; exit {n}") for n in range(6)]
     handles = list(slurm.submit(many))
     ended = wait(slurm, handles)
-    assert [ended[handle].state for handle in handles] == [State.ENDED] * 6
+    assert [ended[handle].state for handle in handles] == [TaskState.ENDED] * 6
     assert [ended[handle].exit_code for handle in handles] == [0, 1, 2, 3, 4, 5]
     for task, handle in zip(many, handles, strict=True):
         node, _, *word = said(task)
@@ -75,8 +75,8 @@ def test_gpus_and_whole_machines_are_asked_for(slurm: Slurm, tmp_path: Path) -> 
 def test_a_target_without_a_machine_is_no_capacity(slurm: Slurm, tmp_path: Path) -> None:
     handles = slurm.submit([at("gfx950", tmp_path / "t1", WHERE), at("gfx1201", tmp_path / "t2", WHERE, gpus=8)])
     first, second = wait(slurm, list(handles)).values()
-    assert (first.state, first.reason) == (State.NO_CAPACITY, "Invalid feature specification")
-    assert (second.state, second.reason) == (State.NO_CAPACITY, "Requested node configuration is not available")
+    assert (first.state, first.reason) == (TaskState.NO_CAPACITY, "Invalid feature specification")
+    assert (second.state, second.reason) == (TaskState.NO_CAPACITY, "Requested node configuration is not available")
 
 
 def test_what_failed_on_a_machine_runs_on_another_if_there_is_one(slurm: Slurm, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def begun(slurm: Slurm, task: Task, *others: Task) -> list[str]:
     """Submitted, and the first of them runs."""
     handles = list(slurm.submit([task, *others]))
     until(lambda: tasks.process_of(task.folder) and (task.root / "began").exists())
-    until(lambda: slurm.poll(handles)[handles[0]].state is State.RUNNING)
+    until(lambda: slurm.poll(handles)[handles[0]].state is TaskState.RUNNING)
     return handles
 
 
@@ -101,12 +101,12 @@ def test_a_job_whose_process_was_killed_is_lost(slurm: Slurm, tmp_path: Path) ->
     assert process
     os.kill(process.pid, signal.SIGKILL)
     (status,) = wait(slurm, handles).values()
-    assert (status.state, status.node, status.reason) == (State.LOST, process.node, "its job died of SIGKILL")
+    assert (status.state, status.node, status.reason) == (TaskState.LOST, process.node, "its job died of SIGKILL")
 
 
 def test_a_run_whose_process_was_killed_ends_with_its_signal(slurm: Slurm, tmp_path: Path) -> None:
     (status,) = wait(slurm, list(slurm.submit([at("gfx942", tmp_path / "t", "kill -9 $$")]))).values()
-    assert (status.state, status.exit_code) == (State.ENDED, 137)
+    assert (status.state, status.exit_code) == (TaskState.ENDED, 137)
 
 
 def test_cancelled_here_or_by_somebody_else(slurm: Slurm, tmp_path: Path) -> None:
@@ -114,17 +114,17 @@ def test_cancelled_here_or_by_somebody_else(slurm: Slurm, tmp_path: Path) -> Non
     handles = begun(slurm, one, two)
     subprocess.run(["scancel", handles[0].split(":")[0]], check=True)
     slurm.cancel(handles[1:])
-    assert [status.state for status in wait(slurm, handles).values()] == [State.CANCELLED] * 2
+    assert [status.state for status in wait(slurm, handles).values()] == [TaskState.CANCELLED] * 2
     slurm.cancel(handles)  # what is over is left alone
 
 
 def test_a_run_that_died_of_a_signal_before_its_wrapper_had_it_is_what_slurm_says(slurm: Slurm, tmp_path: Path) -> None:
     task = at("gfx942", tmp_path / "t", FOREVER)
     handles = begun(slurm, task)
-    tasks.leave(task.folder, Status(State.ENDED, 143, "n1", "its process died of SIGTERM"))
-    assert slurm.poll(handles)[handles[0]].state is State.RUNNING
+    tasks.leave(task.folder, TaskStatus(TaskState.ENDED, 143, "n1", "its process died of SIGTERM"))
+    assert slurm.poll(handles)[handles[0]].state is TaskState.RUNNING
     slurm.cancel(handles)
-    assert slurm.poll(handles)[handles[0]].state is State.CANCELLED
+    assert slurm.poll(handles)[handles[0]].state is TaskState.CANCELLED
 
 
 def test_preempted_by_work_that_goes_first(slurm: Slurm, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_preempted_by_work_that_goes_first(slurm: Slurm, tmp_path: Path) -> None
     urgent = ["--partition=urgent", "--constraint=gfx1201", "--exclusive", f"--output={tmp_path}/urgent", "--wrap=true"]
     subprocess.run(["sbatch", *urgent], check=True)
     (status,) = wait(slurm, handles).values()
-    assert (status.state, status.node, status.reason) == (State.PREEMPTED, "n3", "Slurm says PREEMPTED")
+    assert (status.state, status.node, status.reason) == (TaskState.PREEMPTED, "n3", "Slurm says PREEMPTED")
 
 
 def test_a_machine_that_dies_takes_its_jobs_with_it(bed: SlurmBed, slurm: Slurm, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_machine_that_dies_takes_its_jobs_with_it(bed: SlurmBed, slurm: Slurm,
     assert not process.is_alive
     bed.control("update", "NodeName=n3", "State=DOWN", "Reason=power")
     (status,) = wait(slurm, handles).values()
-    assert (status.state, status.node, status.exit_code) == (State.NODE_FAILED, "n3", None)
+    assert (status.state, status.node, status.exit_code) == (TaskState.NODE_FAILED, "n3", None)
     bed.start_node("n3")
     until(lambda: bed.states()["n3"] == "idle")
 
@@ -155,7 +155,7 @@ def test_slurm_misses_a_machine_by_itself(bed: SlurmBed, slurm: Slurm, tmp_path:
     handles = begun(slurm, at("gfx1201", tmp_path / "t", FOREVER))
     bed.kill_node("n3")
     (status,) = wait(slurm, handles).values()
-    assert (status.state, status.node) == (State.NODE_FAILED, "n3")
+    assert (status.state, status.node) == (TaskState.NODE_FAILED, "n3")
     bed.start_node("n3")
     until(lambda: bed.states()["n3"] == "idle")
 
@@ -165,7 +165,7 @@ def test_a_limit_of_slurm_that_comes_first_is_a_time_out(bed: SlurmBed, slurm: S
     handles = begun(slurm, at("gfx942", tmp_path / "t", FOREVER, minutes=30))
     bed.control("update", f"JobId={handles[0].split(':')[0]}", "TimeLimit=1")
     (status,) = wait(slurm, handles).values()
-    assert status.state is State.TIMED_OUT
+    assert status.state is TaskState.TIMED_OUT
 
 
 def test_a_drained_machine_is_waited_for_and_then_no_capacity(bed: SlurmBed, tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ def test_a_drained_machine_is_waited_for_and_then_no_capacity(bed: SlurmBed, tmp
     try:
         handles = list(patient.submit([task]))
         until(lambda: "ReqNodeNotAvail" in patient.poll(handles)[handles[0]].reason)
-        assert patient.poll(handles)[handles[0]].state is State.WAITING
+        assert patient.poll(handles)[handles[0]].state is TaskState.WAITING
         (status,) = wait(hasty, handles).values()
-        assert status.state is State.NO_CAPACITY
+        assert status.state is TaskState.NO_CAPACITY
         assert status.reason.startswith("ReqNodeNotAvail")
     finally:
         bed.control("update", "NodeName=n3", "State=RESUME")
@@ -196,7 +196,7 @@ def test_slurmctld_is_restarted_in_mid_night(
     until(lambda: bed.saved > running)
     bed.kill_controller()
     status = slurm.poll(handles)[handles[0]]
-    assert status.state is State.RUNNING
+    assert status.state is TaskState.RUNNING
     assert status.reason.startswith("Slurm has not answered for ")
     with pytest.raises(UsageError, match=r"Slurm has not answered for 0 min .* go on with --resume"):
         Slurm(tmp_path / "slurm", patience_minutes=-1).submit([waiting])
@@ -242,15 +242,15 @@ def test_a_number_that_slurm_gave_to_another_job_is_not_ours(slurm: Slurm, tmp_p
     """So it does after a crash in which it forgot the last jobs."""
     (other,) = begun(slurm, at("gfx942", tmp_path / "t", FOREVER))
     mine = str(replace(Handle.parse(other), name="bitgate-gfx942-0a", folder=tmp_path / "mine"))
-    assert slurm.poll([mine])[mine].state is State.LOST
+    assert slurm.poll([mine])[mine].state is TaskState.LOST
     slurm.cancel([mine])
-    assert slurm.poll([other])[other].state is State.RUNNING
+    assert slurm.poll([other])[other].state is TaskState.RUNNING
     slurm.cancel([other])
 
 
 def test_a_job_that_nobody_knows_is_lost(slurm: Slurm, tmp_path: Path) -> None:
     (status,) = slurm.poll([f"987654_0:bitgate-gfx942-0a:{tmp_path}"]).values()
-    assert (status.state, status.reason) == (State.LOST, "Slurm does not know job 987654_0 any more")
+    assert (status.state, status.reason) == (TaskState.LOST, "Slurm does not know job 987654_0 any more")
 
 
 def test_a_task_that_cannot_begin_says_where_to_look(
@@ -259,7 +259,7 @@ def test_a_task_that_cannot_begin_says_where_to_look(
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     monkeypatch.setattr("bitgate.lab.executors.slurm.ARRIVAL_SECONDS", 0.5)
     (status,) = wait(slurm, list(slurm.submit([at("gfx942", tmp_path / "t", "true")]))).values()
-    assert (status.state, status.exit_code) == (State.ENDED, 127)
+    assert (status.state, status.exit_code) == (TaskState.ENDED, 127)
     log = Path(status.reason.removeprefix("its job did not begin its task: see "))
     assert "/no/such/python" in log.read_text()
 

@@ -17,7 +17,7 @@ from tests.ci.tasks import until
 
 from bitgate.core import paths
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.executors.executor import State
+from bitgate.lab.executors.executor import TaskState
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
 
@@ -43,8 +43,8 @@ def test_a_small_night_outlives_a_job_and_its_controller(lab: Callable[..., Any]
         done = mine.submit("--resume")
     assert (done["code"], done["compared"]) == (0, 8), done["said"]
     ends = {target: [a.status for a in one.attempts] for (target, _), one in mine.state.shards.items()}
-    assert [(s.state, s.node) for s in ends[TARGETS[0]]] == [(State.LOST, "n1"), (State.ENDED, "n1")]
-    assert [(s.state, s.node) for s in ends[TARGETS[1]]] == [(State.ENDED, "n2")]
+    assert [(s.state, s.node) for s in ends[TARGETS[0]]] == [(TaskState.LOST, "n1"), (TaskState.ENDED, "n1")]
+    assert [(s.state, s.node) for s in ends[TARGETS[1]]] == [(TaskState.ENDED, "n2")]
     again = [*mine.results(TARGETS[0]), *mine.results(TARGETS[0], number=2)]
     assert set(Counter(one.key for one in again).values()) == {1}, "what was answered is not asked again"
     assert f"{TARGETS[0]} ran again (attempt 2) on n1: " in mine.summary

@@ -14,7 +14,7 @@ from tests.ci.tasks import task_of
 
 from bitgate.core.errors import UsageError
 from bitgate.lab.executors import executor
-from bitgate.lab.executors.executor import State
+from bitgate.lab.executors.executor import TaskState
 from bitgate.lab.executors.slurm import Handle, Slurm, script
 from bitgate.lab.executors.slurm_states import (
     JobEnd,
@@ -31,22 +31,22 @@ from bitgate.lab.executors.slurm_states import (
 @pytest.mark.parametrize(
     ("word", "state"),
     [
-        ("PENDING", State.WAITING),
-        ("COMPLETING", State.RUNNING),
-        ("COMPLETED", State.ENDED),
-        ("FAILED", State.ENDED),
-        ("NODE_FAIL", State.NODE_FAILED),
-        ("BOOT_FAIL", State.NODE_FAILED),
-        ("PREEMPTED", State.PREEMPTED),
-        ("TIMEOUT", State.TIMED_OUT),
-        ("OUT_OF_MEMORY", State.OUT_OF_MEMORY),
-        ("CANCELLED", State.CANCELLED),
-        ("CANCELLED by 1000", State.CANCELLED),
-        ("CANCELLED+", State.CANCELLED),
-        ("A_WORD_OF_LATER", State.RUNNING),
+        ("PENDING", TaskState.WAITING),
+        ("COMPLETING", TaskState.RUNNING),
+        ("COMPLETED", TaskState.ENDED),
+        ("FAILED", TaskState.ENDED),
+        ("NODE_FAIL", TaskState.NODE_FAILED),
+        ("BOOT_FAIL", TaskState.NODE_FAILED),
+        ("PREEMPTED", TaskState.PREEMPTED),
+        ("TIMEOUT", TaskState.TIMED_OUT),
+        ("OUT_OF_MEMORY", TaskState.OUT_OF_MEMORY),
+        ("CANCELLED", TaskState.CANCELLED),
+        ("CANCELLED by 1000", TaskState.CANCELLED),
+        ("CANCELLED+", TaskState.CANCELLED),
+        ("A_WORD_OF_LATER", TaskState.RUNNING),
     ],
 )
-def test_a_state(word: str, state: State) -> None:
+def test_a_state(word: str, state: TaskState) -> None:
     assert state_of(word) is state
 
 
@@ -97,12 +97,12 @@ def test_an_end_as_scontrol_describes_it(run: str, limit: str, warned: bool) -> 
         "JobId=9 ArrayJobId=1 ArrayTaskId=1 JobName=bitgate UserId=root(0) JobState=FAILED Reason=NonZeroExitCode"
         f" Requeue=0 Restarts=0 ExitCode=3:0 RunTime={run} TimeLimit={limit} NodeList=n2 BatchHost=n2"
     )
-    assert end_of(described) == JobEnd(State.ENDED, "FAILED", 3, 0, "n2", warned)
+    assert end_of(described) == JobEnd(TaskState.ENDED, "FAILED", 3, 0, "n2", warned)
 
 
 def test_an_end_as_sacct_lists_it() -> None:
-    assert end_of_account("NODE_FAIL|1:0|n7") == JobEnd(State.NODE_FAILED, "NODE_FAIL", 1, 0, "n7")
-    assert end_of_account("CANCELLED by 0|0:15|None assigned") == JobEnd(State.CANCELLED, "CANCELLED by 0", 0, 15)
+    assert end_of_account("NODE_FAIL|1:0|n7") == JobEnd(TaskState.NODE_FAILED, "NODE_FAIL", 1, 0, "n7")
+    assert end_of_account("CANCELLED by 0|0:15|None assigned") == JobEnd(TaskState.CANCELLED, "CANCELLED by 0", 0, 15)
 
 
 @given(st.text(min_size=1).filter(lambda text: "\0" not in text))

@@ -16,8 +16,8 @@ from junitparser import JUnitXml
 from tests.ci.tasks import until
 
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.ci.journal import Ended, Journal, Planned
-from bitgate.lab.executors.executor import State
+from bitgate.lab.ci.journal import AttemptEnded, Journal, NightPlanned
+from bitgate.lab.executors.executor import TaskState
 from bitgate.results.record import Outcome
 
 Make = Callable[..., Any]
@@ -39,7 +39,7 @@ def _live(folder: Path) -> list[psutil.Process]:
 def test_a_night_whose_controller_is_killed_goes_on_and_runs_no_shard_twice(lab: Make) -> None:
     mine = lab(6)
     controller = mine.start("submit", *TWO)
-    until(lambda: any(isinstance(event, Ended) for event in mine.events))
+    until(lambda: any(isinstance(event, AttemptEnded) for event in mine.events))
     second = mine.bitgate("submit", "--resume")
     assert (second.code, second.out) == (2, "")
     assert second.err.splitlines() == [
@@ -53,7 +53,7 @@ def test_a_night_whose_controller_is_killed_goes_on_and_runs_no_shard_twice(lab:
     assert (done["code"], done["compared"]) == (0, 12), done["said"]
     attempts = {place: progress.attempts for place, progress in mine.state.shards.items()}
     assert {(attempt.number, attempt.status.state) for one in attempts.values() for attempt in one} == {
-        (1, State.ENDED)
+        (1, TaskState.ENDED)
     }
     for place, progress in before.shards.items():
         assert attempts[place][: len(progress.attempts)][0].handle == progress.attempts[0].handle
@@ -220,7 +220,7 @@ def test_a_folder_with_a_night_is_not_overwritten_and_one_without_not_resumed(
     assert run(["ci", "submit", "--resume"]) == 2
     said = f"bitgate: {mine.night}/night.jsonl: no night was planned here: leave --resume out\n"
     assert capfd.readouterr() == ("", said)
-    Journal(mine.night).add(Planned("night", "p1", str(mine.folder), "local"))
+    Journal(mine.night).add(NightPlanned("night", "p1", str(mine.folder), "local"))
     assert run(["submit", "--target", "host"]) == 2
     said = f"bitgate: {mine.night}: holds a night: go on with it by --resume, or give another --out\n"
     assert capfd.readouterr() == ("", said)

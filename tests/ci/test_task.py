@@ -12,7 +12,7 @@ from tests.ci.tasks import python, task_of, until
 
 from bitgate.core.errors import UsageError
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.executors.executor import State, Task
+from bitgate.lab.executors.executor import Task, TaskState
 
 
 def _start(task: Task) -> subprocess.Popen[bytes]:
@@ -35,7 +35,7 @@ def test_the_run_has_the_tasks_environment_and_root_and_its_words_are_kept(tmp_p
     assert _said(task).splitlines() == ["from the task", str(tmp_path), "loud"]
     status = tasks.ended(task.folder)
     assert status
-    assert (status.state, status.exit_code, status.node) == (State.ENDED, 3, tasks.node())
+    assert (status.state, status.exit_code, status.node) == (TaskState.ENDED, 3, tasks.node())
 
 
 def test_a_task_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_run_that_a_signal_ends_says_so_in_words(tmp_path: Path) -> None:
     assert _run(task) == 128 + signal.SIGSEGV
     status = tasks.ended(task.folder)
     assert status
-    assert status.state is State.ENDED
+    assert status.state is TaskState.ENDED
     assert status.reason == "its process died of SIGSEGV"
 
 
@@ -77,7 +77,7 @@ def test_who_ends_the_wrapper_ends_the_run_in_order(tmp_path: Path, number: sign
         assert process.wait() == 130
     status = tasks.ended(task.folder)
     assert status
-    assert status.state is State.CANCELLED
+    assert status.state is TaskState.CANCELLED
     assert "in order" in _said(task)
 
 
@@ -86,7 +86,7 @@ def test_who_ends_both_at_once_may_be_heard_by_the_run_first(tmp_path: Path) -> 
     assert _run(task) == 143
     status = tasks.ended(task.folder)
     assert status
-    assert (status.state, status.exit_code) == (State.CANCELLED, 143)
+    assert (status.state, status.exit_code) == (TaskState.CANCELLED, 143)
 
 
 def test_a_run_out_of_time_ends_in_order(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_run_out_of_time_ends_in_order(tmp_path: Path) -> None:
     _run(task)
     status = tasks.ended(task.folder)
     assert status
-    assert status.state is State.TIMED_OUT
+    assert status.state is TaskState.TIMED_OUT
     assert status.reason == "it had not ended after 0.05 minutes"
 
 
@@ -109,7 +109,7 @@ def test_a_run_that_hears_nothing_is_killed_with_its_children(tmp_path: Path, mo
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     status = tasks.ended(task.folder)
     assert status
-    assert status.state is State.TIMED_OUT
+    assert status.state is TaskState.TIMED_OUT
     child = int((tmp_path / "child").read_text())
     until(lambda: not _is_there(child))
 
@@ -163,5 +163,5 @@ def test_a_damaged_exit_file_is_no_end_that_can_be_trusted(tmp_path: Path) -> No
     (tmp_path / tasks.EXIT).write_text('{"state": "ended"')
     status = tasks.ended(tmp_path)
     assert status
-    assert status.state is State.LOST
+    assert status.state is TaskState.LOST
     assert "exit.json: not JSON" in status.reason

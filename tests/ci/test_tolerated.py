@@ -11,7 +11,7 @@ import pytest
 from bitgate.cli.main import run
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
-from bitgate.results.allowed_skips import Tolerated, judged
+from bitgate.results.allowed_skips import AllowedSkip, judged
 from bitgate.results.record import Key, Outcome, Verdict
 from bitgate.results.report.result import result_of
 from bitgate.results.targets_file import read_targets
@@ -41,7 +41,7 @@ NOT_RUN = Verdict(KEY, Outcome.NOT_RUN, "gfx942 has no conversion to f8ocp")
 LAST_DAY = date(2026, 12, 31)
 
 
-def _gaps(tmp_path: Path, text: str = FILE) -> tuple[Tolerated, ...]:
+def _gaps(tmp_path: Path, text: str = FILE) -> tuple[AllowedSkip, ...]:
     path = tmp_path / "targets.toml"
     path.write_text(text)
     promise = read_targets(path).target("host")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bitgate.model import DTYPES, DtypeSet, Operation, Tensor
+from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Finding, Role
-from bitgate.model.insight import Insight
 from bitgate.results.record import Diagnosis
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
@@ -35,10 +35,10 @@ class WordySoftmax(Softmax):
     """The same with a rule of its own."""
 
     @cached_property
-    def insight(self) -> Insight:
-        insight = Insight()
-        insight.rules = (one_row,)
-        return insight
+    def diagnostics(self) -> Diagnostics:
+        diagnostics = Diagnostics()
+        diagnostics.rules = (one_row,)
+        return diagnostics
 
 
 def one_row(scene: Scene[Rows]) -> Finding | None:
@@ -141,8 +141,12 @@ def test_a_rule_of_its_own_is_asked_beside_them(right: np.ndarray) -> None:
 
 
 def test_a_trace_a_picture_and_a_launch_have_nothing_to_add() -> None:
-    insight, problem = Softmax().insight, Rows(5, 40)
-    assert insight.tensor_lines(problem)[0] == "x: dim 2, lengths {5, 40}, strides {40, 1}"
-    assert (insight.picture(problem), insight.derived(problem), insight.launch_errors(problem, None)) == ("", (), [])
-    assert insight.companions(problem) == (problem,)
-    assert insight.measurement(problem, "fast", None, None) is None
+    diagnostics, problem = Softmax().diagnostics, Rows(5, 40)
+    assert diagnostics.tensor_lines(problem)[0] == "x: dim 2, lengths {5, 40}, strides {40, 1}"
+    assert (diagnostics.picture(problem), diagnostics.derived(problem), diagnostics.launch_errors(problem, None)) == (
+        "",
+        (),
+        [],
+    )
+    assert diagnostics.companions(problem) == (problem,)
+    assert diagnostics.measurement(problem, "fast", None, None) is None

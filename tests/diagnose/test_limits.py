@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bitgate.verify.diagnose import Finding, Role, Scene, diagnose
-from bitgate.verify.diagnose.limit import DIAGNOSIS_SECONDS, OverTime, within
+from bitgate.verify.diagnose.limit import DIAGNOSIS_SECONDS, DiagnosisTimeout, within
 
 CASE = "fwd_f32_nhwgc_g1n2k16c16_y3x3_h8x8_p1x1"
 
@@ -64,7 +64,7 @@ def test_what_ends_in_time_leaves_no_alarm_behind() -> None:
     assert within(100.0, lambda: 7) == 7
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before
-    with pytest.raises(OverTime, match=r"did not end within 0\.1 s"):
+    with pytest.raises(DiagnosisTimeout, match=r"did not end within 0\.1 s"):
         within(0.1, lambda: loops(None))  # type: ignore[arg-type]
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before

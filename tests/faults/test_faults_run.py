@@ -14,7 +14,7 @@ import pytest
 from bitgate.core import paths
 from bitgate.core.project import ours
 from bitgate.tools.faults.fault import Fault
-from bitgate.tools.faults.trial import Bench, Trial, exit_code, score, try_faults
+from bitgate.tools.faults.trial import Trial, TrialSetup, exit_code, score, try_faults
 
 SOURCE = "kernels/naive_conv/instances.hpp"
 LAUNCH = "  switch (choose<T>(request, arguments.shape)) {"
@@ -38,15 +38,15 @@ test_bits = verified("one_case")
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def bench(tmp_path: Path) -> TrialSetup:
     suite = tmp_path / "one_case"
     suite.mkdir()
     (suite / "cases.toml").write_text(CASES)
     (suite / "test_bits.py").write_text(TEST)
-    return Bench("smoke", "host", 300, ours().of_suites(suite), jobs=2)
+    return TrialSetup("smoke", "host", 300, ours().of_suites(suite), jobs=2)
 
 
-def test_what_becomes_of_three_faults(bench: Bench) -> None:
+def test_what_becomes_of_three_faults(bench: TrialSetup) -> None:
     faults = [
         Fault("launches_nothing", "a grid of no blocks", SOURCE, LAUNCH, f"  return;\n{LAUNCH}", "never_written"),
         Fault("changes_nothing", "nothing", SOURCE, LAUNCH, f"/* the same */ {LAUNCH}"),
@@ -67,7 +67,7 @@ def test_what_becomes_of_three_faults(bench: Bench) -> None:
     assert source.read_bytes() == before
 
 
-def test_an_interrupt_ends_the_runs_that_are_under_way(bench: Bench) -> None:
+def test_an_interrupt_ends_the_runs_that_are_under_way(bench: TrialSetup) -> None:
     faults = [Fault(f"changes_nothing_{n}", "nothing", SOURCE, LAUNCH, f"/* {n} */ {LAUNCH}") for n in range(6)]
     before = threading.active_count()
 
@@ -79,7 +79,7 @@ def test_an_interrupt_ends_the_runs_that_are_under_way(bench: Bench) -> None:
     assert threading.active_count() == before, "each thread has killed its run before it ended"
 
 
-def test_a_run_that_is_ended_takes_its_children_along(bench: Bench, tmp_path: Path) -> None:
+def test_a_run_that_is_ended_takes_its_children_along(bench: TrialSetup, tmp_path: Path) -> None:
     (tmp_path / "faults.toml").write_text(
         f'[[fault]]\nname = "slow"\nimitates = "nothing"\nfile = "{SOURCE}"\nfind = """{LAUNCH}"""\nreplace = ""\n'
     )

@@ -10,7 +10,7 @@ import pytest
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.tools.faults.fault import Fault
-from bitgate.tools.faults.trial import Bench, Trial, try_faults
+from bitgate.tools.faults.trial import Trial, TrialSetup, try_faults
 from bitgate.tools.faults.trial_record import TrialRecord
 
 FOUND = Trial(
@@ -70,7 +70,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
 
 def test_only_the_others_are_tried(tmp_path: Path) -> None:
     """A fault that says that it cannot even be planted would be refused if it were tried."""
-    bench = Bench("smoke", "host", 300, replace(ours(), root=tmp_path))
+    bench = TrialSetup("smoke", "host", 300, replace(ours(), root=tmp_path))
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "a.hpp").write_text("a")
     reported: list[Trial] = []

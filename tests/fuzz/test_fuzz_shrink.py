@@ -12,7 +12,7 @@ from bitgate.model import parse_case_id
 from bitgate.ops.convolution import gemms_count
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.suite.table import load_set
-from bitgate.tools.fuzz.failure import Found, is_failure, write_rows
+from bitgate.tools.fuzz.failure import FuzzFailure, is_failure, write_rows
 from bitgate.tools.fuzz.shrink import Shrinker
 from bitgate.tools.fuzz.smaller import measure, smaller
 from bitgate.verify.planned import PlannedCase
@@ -45,7 +45,7 @@ def judge_of(bug):
 def shrink(bug, case: str):
     kernel = kernel_called(families(target="host"), "grouped_bwd_data", "f32_32x32x16_a1b1c1")
     planned, judge = PlannedCase(parse_case_id(case), kernel, seed=5, schedule="random:3"), judge_of(bug)
-    return Shrinker(judge, Found(planned, judge(planned))).run(), judge
+    return Shrinker(judge, FuzzFailure(planned, judge(planned))).run(), judge
 
 
 @pytest.mark.parametrize("name", BUGS)

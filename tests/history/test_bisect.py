@@ -104,15 +104,15 @@ def test_the_commit_that_broke_a_case_is_found_and_nothing_is_left_behind(tmp_pa
 
 def test_what_is_found_is_told_for_people() -> None:
     from bitgate.cli.bisect import _lines
-    from bitgate.lab.history.bisect import Commit, Found
+    from bitgate.lab.history.bisect import BisectResult, Commit
 
     one, other = (Commit(letter * 40, f"Subject {letter}", "An Owner", "2026-03-01") for letter in "ab")
-    assert _lines(Found((one,), "", "", 3)) == [
+    assert _lines(BisectResult((one,), "", "", 3)) == [
         f"first bad commit: {'a' * 40}",
         "  Subject a",
         "  An Owner, 2026-03-01",
     ]
-    assert _lines(Found((one, other), "", "", 3))[0] == "it is one of these; those between could not be tested:"
+    assert _lines(BisectResult((one, other), "", "", 3))[0] == "it is one of these; those between could not be tested:"
 
 
 WRONG: dict[str, tuple[list[str], str]] = {

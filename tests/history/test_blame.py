@@ -13,7 +13,7 @@ from tests.history.nights import NODES, TARGETS, Lab, Planted, key_of, write
 
 from bitgate.cli.main import run
 from bitgate.lab.history.ingest import ingest
-from bitgate.lab.history.root_cause import Deviation, Kind, blamed, sick
+from bitgate.lab.history.root_cause import CauseKind, Outlier, blamed, sick
 from bitgate.lab.history.store import opened
 
 CASES = 40
@@ -106,48 +106,44 @@ def test_a_flake_is_not_made_known_as_a_first_bad_run(tmp_path: Path, capsys: py
 # One case on six machines, one machine with a thousand cases: the model alone.
 
 
-def causes(deviations: list[Deviation], nights: int, cases: int, machines: int) -> set[tuple[Kind, Any]]:
+def causes(deviations: list[Outlier], nights: int, cases: int, machines: int) -> set[tuple[CauseKind, Any]]:
     answers = {
-        Kind.CASE: dict.fromkeys(range(cases), nights),
-        Kind.MACHINE: {f"n{number}": nights * cases // machines for number in range(machines)},
-        Kind.NIGHT: dict.fromkeys(range(nights), cases),
+        CauseKind.CASE: dict.fromkeys(range(cases), nights),
+        CauseKind.MACHINE: {f"n{number}": nights * cases // machines for number in range(machines)},
+        CauseKind.NIGHT: dict.fromkeys(range(nights), cases),
     }
     return {(cause.kind, cause.name) for cause in blamed(deviations, answers)}
 
 
 def test_a_case_that_fails_everywhere_is_the_case() -> None:
-    spread = [Deviation(7, f"n{number % 6}", number) for number in range(12)]
-    assert causes(spread, 60, 200, 6) == {(Kind.CASE, 7)}
+    spread = [Outlier(7, f"n{number % 6}", number) for number in range(12)]
+    assert causes(spread, 60, 200, 6) == {(CauseKind.CASE, 7)}
 
 
 def test_a_machine_on_which_everything_fails_is_the_machine() -> None:
-    spread = [
-        Deviation(case, "n3", night) for case in range(200) for night in range(60) if (case * 7 + night) % 30 == 0
-    ]
-    assert causes(spread, 60, 200, 6) == {(Kind.MACHINE, "n3")}
+    spread = [Outlier(case, "n3", night) for case in range(200) for night in range(60) if (case * 7 + night) % 30 == 0]
+    assert causes(spread, 60, 200, 6) == {(CauseKind.MACHINE, "n3")}
 
 
 def test_a_night_in_which_everything_fails_is_the_night() -> None:
-    spread = [Deviation(case, f"n{case % 6}", 20) for case in range(150)]
-    assert causes(spread, 60, 200, 6) == {(Kind.NIGHT, 20)}
+    spread = [Outlier(case, f"n{case % 6}", 20) for case in range(150)]
+    assert causes(spread, 60, 200, 6) == {(CauseKind.NIGHT, 20)}
 
 
 def test_one_failure_blames_nobody_but_three_of_the_same_build_do() -> None:
-    assert causes([Deviation(7, "n1", 3)], 60, 200, 6) == set()
-    assert causes([Deviation(7, f"n{n}", n, certain=True) for n in range(3)], 60, 200, 6) == {(Kind.CASE, 7)}
+    assert causes([Outlier(7, "n1", 3)], 60, 200, 6) == set()
+    assert causes([Outlier(7, f"n{n}", n, certain=True) for n in range(3)], 60, 200, 6) == {(CauseKind.CASE, 7)}
 
 
 def test_a_machine_whose_name_is_unknown_is_not_blamed() -> None:
-    spread = [Deviation(case, None, night) for case in range(40) for night in (case % 60, (case * 7 + 9) % 60)]
-    assert {kind for kind, _ in causes(spread, 60, 200, 6)} <= {Kind.CASE}
+    spread = [Outlier(case, None, night) for case in range(40) for night in (case % 60, (case * 7 + 9) % 60)]
+    assert {kind for kind, _ in causes(spread, 60, 200, 6)} <= {CauseKind.CASE}
 
 
 def test_a_lab_with_one_machine_still_tells_machine_from_case() -> None:
-    spread = [
-        Deviation(case, "n0", night) for case in range(200) for night in range(60) if (case * 7 + night) % 10 == 0
-    ]
-    assert causes(spread, 60, 200, 1) == {(Kind.MACHINE, "n0")}
-    assert causes([Deviation(7, "n0", n) for n in range(0, 60, 5)], 60, 200, 1) == {(Kind.CASE, 7)}
+    spread = [Outlier(case, "n0", night) for case in range(200) for night in range(60) if (case * 7 + night) % 10 == 0]
+    assert causes(spread, 60, 200, 1) == {(CauseKind.MACHINE, "n0")}
+    assert causes([Outlier(7, "n0", n) for n in range(0, 60, 5)], 60, 200, 1) == {(CauseKind.CASE, 7)}
 
 
 def test_a_machine_that_loses_cases_is_told_and_one_lost_case_is_not() -> None:

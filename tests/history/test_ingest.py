@@ -21,7 +21,7 @@ from bitgate.core.errors import UsageError
 from bitgate.lab.history import query
 from bitgate.lab.history.ingest import ingest
 from bitgate.lab.history.schema import metadata, verdicts
-from bitgate.lab.history.store import Store, opened
+from bitgate.lab.history.store import HistoryStore, opened
 from bitgate.results.record import Outcome
 
 
@@ -164,7 +164,7 @@ def test_a_history_of_the_first_schema_opens_and_keeps_what_it_holds(url: str, t
 def test_a_migrated_history_is_the_same_as_a_new_one(url: str, tmp_path: Path) -> None:
     from sqlalchemy import inspect
 
-    def tables(store: Store) -> dict[str, set[str]]:
+    def tables(store: HistoryStore) -> dict[str, set[str]]:
         found = inspect(store.engine)
         return {name: {column["name"] for column in found.get_columns(name)} for name in found.get_table_names()}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.lab.history.series import CHANGE, CHANGE_OF_NOTHING, DEVIATION, Answer, Series, likeliest, steady
+from bitgate.lab.history.series import CHANGE, CHANGE_OF_NOTHING, DEVIATION, RunAnswer, Series, likeliest, steady
 from bitgate.results.record import UNKNOWN, Outcome
 
 EACH_ITS_OWN = [f"b{number}" for number in range(100)]
@@ -72,9 +72,9 @@ def test_a_state_costs_no_more_than_none(reds: list[bool]) -> None:
     assert deviations <= min(sum(reds), len(reds) - sum(reds))
 
 
-def answers(*outcomes: Outcome, build: str = "") -> list[Answer]:
+def answers(*outcomes: Outcome, build: str = "") -> list[RunAnswer]:
     return [
-        Answer(f"t{n}", n, "n1", build or f"b{n}", "c", outcome, outcome is Outcome.PASS, "", 0.1)
+        RunAnswer(f"t{n}", n, "n1", build or f"b{n}", "c", outcome, outcome is Outcome.PASS, "", 0.1)
         for n, outcome in enumerate(outcomes)
     ]
 

@@ -22,7 +22,7 @@ from bitgate.lab.history.ingest import ingest
 from bitgate.lab.history.samples import series_of
 from bitgate.lab.history.schema import samples
 from bitgate.lab.history.store import opened
-from bitgate.results.record.timing import Status, Timing, write
+from bitgate.results.record.timing import Timing, TimingStatus, write
 
 
 def file_of(folder: Path, *rows: Timing, name: str = "bench.jsonl") -> Path:
@@ -79,8 +79,8 @@ def test_only_what_was_timed_of_the_tree_itself_is_kept(url: str, tmp_path: Path
     rows = [
         good,
         *nights([1e-3], build="0123abc", side="A"),
-        *nights([1e-3], status=Status.OVER_BUDGET),
-        row("", [], status=Status.NOT_VERIFIED),
+        *nights([1e-3], status=TimingStatus.OVER_BUDGET),
+        row("", [], status=TimingStatus.NOT_VERIFIED),
         row("", [1e-3]),  # of a run that nobody knows
         *nights([1e-3], run={"id": "x", "time": "yesterday"}),
     ]

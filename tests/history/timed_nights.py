@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))  # timings.py
 
 from tests.bench.timings import CASE, row
 
-from bitgate.lab.history.query import Case
-from bitgate.lab.history.timed import Point, Timed
+from bitgate.lab.history.query import RecordedCase
+from bitgate.lab.history.timed import TimedRun, TimedSeries
 from bitgate.results.record.timing import Timing
 
 START = datetime(2026, 9, 1, 22, tzinfo=timezone.utc)
@@ -42,18 +42,18 @@ class History:
         found[self.nights :] *= self.step
         return [float(one) for one in found]
 
-    def timed(self, draw: np.random.Generator) -> Timed:
+    def timed(self, draw: np.random.Generator) -> TimedSeries:
         return of(self.seconds(draw))
 
 
-def of(seconds: Sequence[float]) -> Timed:
+def of(seconds: Sequence[float]) -> TimedSeries:
     """A series of these, a night each."""
     points = [
-        Point(f"night-{night:02}", f"2026-09-{night:03}", one, 1, f"{night:040x}", "n1")
+        TimedRun(f"night-{night:02}", f"2026-09-{night:03}", one, 1, f"{night:040x}", "n1")
         for night, one in enumerate(seconds)
     ]
-    case = Case(1, CASE, "grouped_fwd.x1", "{}", "exact", 0, "forward", "", "host")
-    return Timed(case, "cpu", "steady clock", tuple(points))
+    case = RecordedCase(1, CASE, "grouped_fwd.x1", "{}", "exact", 0, "forward", "", "host")
+    return TimedSeries(case, "cpu", "steady clock", tuple(points))
 
 
 def nights(seconds: Sequence[float], first: int = 0, samples: int = 5, **said: object) -> list[Timing]:

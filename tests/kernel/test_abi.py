@@ -32,7 +32,7 @@ CONSTANTS = {
     "BITGATE_MAX_ARGS": abi.MAX_ARGS,
     "BITGATE_NAME_BYTES": abi.NAME_BYTES,
     "BITGATE_REASON_BYTES": abi.REASON_BYTES,
-    **{f"BITGATE_{status.name}": int(status) for status in abi.Status},
+    **{f"BITGATE_{status.name}": int(status) for status in abi.AbiStatus},
     **{f"BITGATE_{kind.name}": int(kind) for kind in (*abi.EventKind, *abi.ValueKind, *Access)},
 }
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bitgate.kernel.abi import Value, values_of
 from bitgate.kernel.arguments import c_options
-from bitgate.kernel.c_problem import LentProblem
+from bitgate.kernel.c_problem import CProblemMemory
 from bitgate.kernel.dispatch import spans
 from bitgate.kernel.problem import Access
 from bitgate.model import parse_case_id
@@ -39,7 +39,7 @@ def problems(draw: st.DrawFn) -> ConvProblem:
 
 @given(problems(), st.sampled_from([4, 16]))
 def test_a_problem_arrives_as_it_is(problem: ConvProblem, alignment: int) -> None:
-    lent = LentProblem(problem, alignment)
+    lent = CProblemMemory(problem, alignment)
     there = lent.structure
     assert (there.operation.decode(), there.alignment) == (str(problem.operation), alignment)
     assert lent.roles == tuple(problem.tensors)

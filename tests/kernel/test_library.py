@@ -12,7 +12,7 @@ import pytest
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel import examine, registry
-from bitgate.kernel.abi import Status
+from bitgate.kernel.abi import AbiStatus
 from bitgate.kernel.build import Builder
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import KernelFamily, Refusal
@@ -97,14 +97,14 @@ def test_a_wrong_name_is_answered_with_the_nearest(
 
 @pytest.mark.parametrize(
     ("status", "expected"),
-    [("BITGATE_HIP_ERROR", Status.HIP_ERROR), ("BITGATE_WORKSPACE", Status.WORKSPACE), ("77", None)],
+    [("BITGATE_HIP_ERROR", AbiStatus.HIP_ERROR), ("BITGATE_WORKSPACE", AbiStatus.WORKSPACE), ("77", None)],
 )
 def test_a_failing_call_is_told_apart_from_a_refusal(
     tiny_family: KernelFamily,
     tiny_library: Callable[..., Path],
     private_cache: Cache,
     status: str,
-    expected: Status | None,
+    expected: AbiStatus | None,
 ) -> None:
     library = KernelLibrary.load(tiny_library(f"STATUS={status}"), tiny_family, cache=private_cache)
     with pytest.raises(KernelFailed) as raised:

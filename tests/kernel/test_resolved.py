@@ -12,7 +12,7 @@ from bitgate.kernel.resolved import NO_KERNEL, Kernel, kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict
 from bitgate.tools.fuzz import exchange
-from bitgate.tools.fuzz.failure import Found
+from bitgate.tools.fuzz.failure import FuzzFailure
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.server import from_json, to_json
 
@@ -64,7 +64,7 @@ def test_a_case_is_the_same_in_the_process_that_runs_it() -> None:
 
 def test_a_finding_crosses_to_another_process_without_its_declaration() -> None:
     stream = BytesIO()
-    exchange.answer(Found(planned(), Verdict(planned().key, Outcome.MISMATCH)), stream)
+    exchange.answer(FuzzFailure(planned(), Verdict(planned().key, Outcome.MISMATCH)), stream)
     assert b"grouped_bwd_data" in stream.getvalue()
     assert b"KernelFamily" not in stream.getvalue()
     inbox = bytearray(stream.getvalue() + b"\0")

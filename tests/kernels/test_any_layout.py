@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.kernels.agreement import disagreements, possible, said
 from tests.kernels.shared import shared
 
-from bitgate.kernel.abi import Status
+from bitgate.kernel.abi import AbiStatus
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.registry import families
 from bitgate.model import parse_case_id
@@ -76,7 +76,7 @@ def test_the_workspace_is_the_sum_of_the_copies(bench, integers, direction, layo
     for too_small in (size - 1, 0):
         with pytest.raises(KernelFailed) as failed:
             bench.run(problem, integers(problem), family, instance, workspace=too_small)
-        assert failed.value.status is Status.WORKSPACE
+        assert failed.value.status is AbiStatus.WORKSPACE
         assert f"needs {size} bytes of workspace, {too_small} are given" in str(failed.value)
 
 

@@ -22,7 +22,7 @@ from bitgate.tools.capsule.device_code import DeviceCode
 from bitgate.tools.capsule.errors import CapsuleDefect
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.matching import LaunchMismatch, check
-from bitgate.tools.capsule.writing import Order, make
+from bitgate.tools.capsule.writing import CapsuleRequest, make
 from bitgate.verify.session import Session
 
 TARGETS = read_targets(paths.room("ci") / "targets.toml").of("amd")
@@ -87,7 +87,7 @@ def group_of(family: KernelFamily, target: str) -> list[Instance]:
     return [instance for instance in here if instance.group == chosen.group]
 
 
-def orders(family: KernelFamily, instance: Instance, target: str) -> list[Order]:
+def orders(family: KernelFamily, instance: Instance, target: str) -> list[CapsuleRequest]:
     layout = "nhwgc" if "nhwgc" in instance.layouts else "".join(instance.layouts[:1])
     problems = [
         parse_case_id(case.format(operation, types(instance, operation), layout))
@@ -99,7 +99,7 @@ def orders(family: KernelFamily, instance: Instance, target: str) -> list[Order]
     if family.option("sums"):
         ways = [(("sums", sums),) for sums in ("cell", "tile", "small_tile")]
     supported = [problem for problem in problems if family.supports(problem, instance, {}) is None]
-    return [Order(problem, target, kernel, way) for problem in supported for way in ways]
+    return [CapsuleRequest(problem, target, kernel, way) for problem in supported for way in ways]
 
 
 FAMILIES = [name for name, family in families().items() if not family.is_probe]

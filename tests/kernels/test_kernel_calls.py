@@ -13,6 +13,7 @@ import pytest
 
 from bitgate.kernel.abi import (
     EXPORTS,
+    AbiStatus,
     CBuffers,
     CDispatchRecord,
     CLaunch,
@@ -21,13 +22,12 @@ from bitgate.kernel.abi import (
     CProblem,
     CReason,
     CValue,
-    Status,
     Value,
     sized,
     values_of,
 )
 from bitgate.kernel.arguments import c_buffers, c_options
-from bitgate.kernel.c_problem import LentProblem
+from bitgate.kernel.c_problem import CProblemMemory
 from bitgate.model import Tensor, parse_case_id
 
 PROBLEM = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3_h6x6_s2_p1")
@@ -47,11 +47,11 @@ class Stated:
 
 def stated(
     *, operation: str = "bwd_data", tensors: Mapping[str, Tensor | None] | None = None, **attributes: Value | None
-) -> LentProblem:
+) -> CProblemMemory:
     """PROBLEM with other tensors and attributes; None leaves one out."""
     roles = {**PROBLEM.tensors, **(tensors or {})}
     values = {**PROBLEM.attributes, **attributes}
-    return LentProblem(
+    return CProblemMemory(
         Stated(
             operation,
             {role: tensor for role, tensor in roles.items() if tensor is not None},
@@ -74,7 +74,7 @@ def raw(bench) -> CDLL:
 
 
 def supported(
-    raw: CDLL, *, problem: LentProblem = SOUND, instance: bytes = INSTANCE, options: Any = None
+    raw: CDLL, *, problem: CProblemMemory = SOUND, instance: bytes = INSTANCE, options: Any = None
 ) -> tuple[int, str, str]:
     reason = CReason()
     status = raw.bitgate_is_supported(problem.reference, instance, options, byref(reason))
@@ -86,8 +86,8 @@ def options_of(items: Mapping[str, str]) -> COptions:
 
 
 def test_good_calls(raw):
-    assert supported(raw) == (Status.OK, "", "")
-    assert supported(raw, options=options_of({"bucket_size": "7", "flat_path_gate": "off"}))[0] == Status.OK
+    assert supported(raw) == (AbiStatus.OK, "", "")
+    assert supported(raw, options=options_of({"bucket_size": "7", "flat_path_gate": "off"}))[0] == AbiStatus.OK
     assert raw.bitgate_workspace_size(SOUND.reference, INSTANCE, None, None) == 0
 
 
@@ -102,12 +102,12 @@ def test_good_calls(raw):
     ],
 )
 def test_unknown_options_and_values(raw, options, text):
-    assert supported(raw, options=options_of(options)) == (Status.BAD_ARGUMENT, "options", text)
+    assert supported(raw, options=options_of(options)) == (AbiStatus.BAD_ARGUMENT, "options", text)
 
 
 def test_unknown_instance_lists_the_known_ones(raw):
     status, clause, text = supported(raw, instance=b"f32_big")
-    assert (status, clause) == (Status.BAD_ARGUMENT, "instance")
+    assert (status, clause) == (AbiStatus.BAD_ARGUMENT, "instance")
     assert text.startswith("grouped_bwd_data has no instance 'f32_big': known are ")
     assert "_32x32x" in text
 
@@ -134,18 +134,18 @@ LONGER = replace(PROBLEM.tensors["out"], lengths=(1, 1, 4, 4, 3))
     ],
 )
 def test_what_contradicts_itself(raw, problem, text):
-    assert supported(raw, problem=problem) == (Status.BAD_ARGUMENT, "problem", text)
+    assert supported(raw, problem=problem) == (AbiStatus.BAD_ARGUMENT, "problem", text)
 
 
 def test_a_size_of_another_version(raw):
     other = CProblem(struct_size=8)
     reason = CReason()
     status = raw.bitgate_is_supported(byref(other), INSTANCE, None, byref(reason))
-    assert (status, reason.clause) == (Status.BAD_ARGUMENT, b"struct_size")
+    assert (status, reason.clause) == (AbiStatus.BAD_ARGUMENT, b"struct_size")
 
 
 def test_the_result_is_what_is_written(raw):
-    reads_all = LentProblem(Stated("bwd_data", PROBLEM.tensors, PROBLEM.attributes, outputs=("out",)), 16)
+    reads_all = CProblemMemory(Stated("bwd_data", PROBLEM.tensors, PROBLEM.attributes, outputs=("out",)), 16)
     assert supported(raw, problem=reads_all)[1:] == ("problem", "in is not written, and the result")
 
 
@@ -162,42 +162,42 @@ def test_the_result_is_what_is_written(raw):
 def test_what_the_library_does_not_know_is_refused_by_name(raw, problem, clause, named):
     """Never ignored: it would not be computed."""
     status, given, text = supported(raw, problem=problem)
-    assert (status, given) == (Status.REFUSED, clause)
+    assert (status, given) == (AbiStatus.REFUSED, clause)
     assert named in text
 
 
 def test_attributes_that_are_not_stated_have_their_default(raw):
     """3x3 outputs of stride 2 and pad 1 on either side: without pads there are 2x2."""
     out = replace(PROBLEM.tensors["out"], lengths=(1, 1, 4, 2, 2))
-    assert supported(raw, problem=stated(left_pad=None, right_pad=None, tensors={"out": out}))[0] == Status.OK
-    assert supported(raw, problem=stated(op="pass", alpha=1.0, split_k=1, compute="f32"))[0] == Status.OK
+    assert supported(raw, problem=stated(left_pad=None, right_pad=None, tensors={"out": out}))[0] == AbiStatus.OK
+    assert supported(raw, problem=stated(op="pass", alpha=1.0, split_k=1, compute="f32"))[0] == AbiStatus.OK
 
 
 @pytest.mark.parametrize(("d", "op", "clause"), [(True, "pass", "num_d"), (False, "nd1", "num_d")])
 def test_operation_and_d_tensors_go_together(raw, d, op, clause):
     tensors = {"d0": PROBLEM.tensors["in"]} if d else {}
-    assert supported(raw, problem=stated(tensors=tensors, op=op))[:2] == (Status.REFUSED, clause)
+    assert supported(raw, problem=stated(tensors=tensors, op=op))[:2] == (AbiStatus.REFUSED, clause)
 
 
 def test_operand_operations_are_refused(raw):
-    assert supported(raw, problem=stated(wei_op="scale"))[:2] == (Status.REFUSED, "op")
+    assert supported(raw, problem=stated(wei_op="scale"))[:2] == (AbiStatus.REFUSED, "op")
 
 
 def test_null_arguments(raw):
-    assert raw.bitgate_is_supported(None, INSTANCE, None, None) == Status.BAD_ARGUMENT
-    assert raw.bitgate_is_supported(SOUND.reference, None, None, None) == Status.BAD_ARGUMENT
-    assert raw.bitgate_run(SOUND.reference, INSTANCE, None, None, None, None) == Status.BAD_ARGUMENT
+    assert raw.bitgate_is_supported(None, INSTANCE, None, None) == AbiStatus.BAD_ARGUMENT
+    assert raw.bitgate_is_supported(SOUND.reference, None, None, None) == AbiStatus.BAD_ARGUMENT
+    assert raw.bitgate_run(SOUND.reference, INSTANCE, None, None, None, None) == AbiStatus.BAD_ARGUMENT
     record = sized(CDispatchRecord)
-    assert raw.bitgate_run(SOUND.reference, INSTANCE, None, None, byref(record), None) == Status.BAD_ARGUMENT
+    assert raw.bitgate_run(SOUND.reference, INSTANCE, None, None, byref(record), None) == AbiStatus.BAD_ARGUMENT
     assert record.reason.clause == b"struct_size"
     buffers = c_buffers(SOUND.roles, {"in": 16, "wei": 16}, (0, 0))
     status = raw.bitgate_run(SOUND.reference, INSTANCE, None, byref(buffers), byref(record), None)
-    assert (status, record.reason.text) == (Status.BAD_ARGUMENT, b"buffer out is null")
+    assert (status, record.reason.text) == (AbiStatus.BAD_ARGUMENT, b"buffer out is null")
     two = CBuffers(struct_size=sizeof(CBuffers), tensor_count=2, tensors=(c_void_p * 2)(16, 16))
     status = raw.bitgate_run(SOUND.reference, INSTANCE, None, byref(two), byref(record), None)
     assert record.reason.text == b"2 buffers are given, the problem has 3 tensors"
     empty = COptions(struct_size=sizeof(COptions), count=1, items=cast(None, POINTER(COption)))
-    assert supported(raw, options=empty)[:2] == (Status.BAD_ARGUMENT, "options")
+    assert supported(raw, options=empty)[:2] == (AbiStatus.BAD_ARGUMENT, "options")
 
 
 def test_record_is_cut_at_its_capacity_and_still_counts(raw, bench):
@@ -216,7 +216,7 @@ def test_record_is_cut_at_its_capacity_and_still_counts(raw, bench):
         SOUND.reference, INSTANCE, None, byref(c_buffers(SOUND.roles, pointers, (0, 0))), byref(record), None
     )
     bench.device.synchronize()
-    assert status == Status.OK
+    assert status == AbiStatus.OK
     assert (record.event_count, record.part_count, event[0].name) == (2, 4, b"zero_fill")
     assert record.fact_count > 2
     assert values_of(facts, 2) == {"split_k": 1, "split_n": 1}

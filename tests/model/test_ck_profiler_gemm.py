@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.interop import Controls, Measured, controls_of, found_in_case, parse_foreign, perf_of, report
+from bitgate.interop import Controls, TimedKernel, controls_of, found_in_case, parse_foreign, perf_of, report
 from bitgate.model import DtypeSet, ProblemError, case_id, foreign_line, parse_case_id
 from bitgate.model.gap import Gap
 from bitgate.ops.gemm.problem import GEMM_LAYOUTS, gemm_problem
@@ -99,10 +99,10 @@ def test_what_is_printed_reads_back(dtypes, layout, sizes, split_k, gapped):
 def test_the_lines_of_a_measurement():
     (problem,) = parse_foreign(README)
     rows = [
-        Measured(problem, "slow", (2e-3,)),
-        Measured(problem, "fast", (1.1933e-3,)),
-        Measured(problem, "other", refused=True, reason="refused: k"),
-        Measured(problem, "wrong", reason="not verified: 12 cells of C differ"),
+        TimedKernel(problem, "slow", (2e-3,)),
+        TimedKernel(problem, "fast", (1.1933e-3,)),
+        TimedKernel(problem, "other", refused=True, reason="refused: k"),
+        TimedKernel(problem, "wrong", reason="not verified: 12 cells of C differ"),
     ]
     fast = "1.1933 ms, 107.977 TFlops, 80.8422 GB/s, fast"
     assert report("ckProfiler", rows) == [
@@ -121,7 +121,7 @@ def test_the_lines_of_a_measurement():
 
 def test_the_lines_of_a_batch():
     (problem,) = parse_foreign("ckProfiler batched_gemm 2 2 1 1 0 1 4 5 6 -1 -1 -1 3")
-    lines = report("ckProfiler", [Measured(problem, "any", (1e-3,))])
+    lines = report("ckProfiler", [TimedKernel(problem, "any", (1e-3,))])
     assert lines[0] == "a_g_m_k: dim 3, lengths {3, 4, 6}, strides {24, 1, 4}"
     assert lines[-1] == "Best Perf: 1 ms, 7.2e-07 TFlops, 0.000444 GB/s, any"
-    assert report("ckProfiler", [Measured(problem, "any", reason="crashed")])[-1].startswith("Best Perf: none")
+    assert report("ckProfiler", [TimedKernel(problem, "any", reason="crashed")])[-1].startswith("Best Perf: none")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bitgate.interop import Measured, found_in_case, parse_foreign, report
+from bitgate.interop import TimedKernel, found_in_case, parse_foreign, report
 from bitgate.interop.measured import perf_words
 
 (README,) = parse_foreign("example_convnd_bwd_data_xdl 0 1 5")
@@ -16,22 +16,22 @@ def test_the_documented_line_of_example_17_to_the_digit():
     """The FLOP and byte counts are CK's: at one time that prints as 1.40031 ms both rates are the documented ones."""
     assert README.flops == 2 * 128 * 256 * 128 * (36 * 36) * (3 * 3) == 97_844_723_712
     assert README.bytes == 2 * (128 * 128 * 71 * 71 + 256 * 128 * 3 * 3 + 128 * 256 * 36 * 36) == 250_707_968
-    measured = Measured(README, "any", seconds=(1.4003136e-3,))
+    measured = TimedKernel(README, "any", seconds=(1.4003136e-3,))
     assert perf_words(measured) == "Perf: 1.40031 ms, 69.8734 TFlops, 179.037 GB/s"
 
 
 def test_the_time_is_the_mean():
-    measured = Measured(README, "any", seconds=(1e-3, 3e-3))
+    measured = TimedKernel(README, "any", seconds=(1e-3, 3e-3))
     assert perf_words(measured, 10) == "Perf:          2 ms, 48.9224 TFlops, 125.354 GB/s"
 
 
 def test_ck_profiler_of_backward_data():
     (problem,) = parse_foreign(BWD_DATA)
     rows = [
-        Measured(problem, "slow", (2e-3,)),
-        Measured(problem, "fast", (1e-3,)),
-        Measured(problem, "other", refused=True, reason="refused: groups: G = 1"),
-        Measured(problem, "wrong", reason="not verified: 12 cells of in differ"),
+        TimedKernel(problem, "slow", (2e-3,)),
+        TimedKernel(problem, "fast", (1e-3,)),
+        TimedKernel(problem, "other", refused=True, reason="refused: groups: G = 1"),
+        TimedKernel(problem, "wrong", reason="not verified: 12 cells of in differ"),
     ]
     assert report("ckProfiler", rows) == [
         "out: dim 5, lengths {1, 4, 128, 10, 10}, strides {128, 12800, 1, 1280, 128}",
@@ -51,7 +51,7 @@ def test_ck_profiler_of_backward_data():
 
 def test_ck_profiler_of_all_split_ks_tells_them_apart():
     problems = parse_foreign("ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 1 1 2 8 8 1 7 1 1 0 0 all")
-    rows = [Measured(problem, kernel, (1e-3,)) for problem in problems[:2] for kernel in ("a", "b")]
+    rows = [TimedKernel(problem, kernel, (1e-3,)) for problem in problems[:2] for kernel in ("a", "b")]
     lines = report("ckProfiler", rows)
     assert lines[3] == "found 2 instances"
     assert [line.split("GB/s, ")[1] for line in lines if line.startswith("Perf")] == [
@@ -65,7 +65,7 @@ def test_ck_profiler_of_all_split_ks_tells_them_apart():
 
 def test_ck_profiler_of_a_forward_convolution_has_no_split_k():
     (problem,) = parse_foreign("ckProfiler grouped_conv_fwd 3 1 0 1 1 0 1 1 2 4 8 16 3 14 2 1 1 0")
-    lines = report("ckProfiler", [Measured(problem, "a", (1e-3,))])
+    lines = report("ckProfiler", [TimedKernel(problem, "a", (1e-3,))])
     assert lines[0].startswith("input: dim 4, lengths {2, 4, 16, 14}")
     assert lines[3] == "ckProfiler found 1 instances"
     assert lines[4].endswith("GB/s, a")
@@ -73,14 +73,14 @@ def test_ck_profiler_of_a_forward_convolution_has_no_split_k():
 
 def test_ck_profiler_without_a_time_has_no_best():
     (problem,) = parse_foreign(BWD_DATA)
-    lines = report("ckProfiler", [Measured(problem, "a", reason="failed: out of memory")])
+    lines = report("ckProfiler", [TimedKernel(problem, "a", reason="failed: out of memory")])
     assert lines[-1] == "Best configuration parameters: none, no instance was timed"
 
 
 def test_miopen_driver_of_a_forward_convolution():
     """The stats line is MIOpen's own for this shape and time, from a public report, but for MIOpen's order of x, y."""
     (problem,) = parse_foreign("MIOpenDriver convfp16 -n 1 -c 256 -H 512 -W 512 -k 256 -y 3 -x 3 -p 1 -q 1 -F 1 -t 1")
-    rows = [Measured(problem, "a", (3e-3,)), Measured(problem, "b", (2.539060e-3,), verified="GPU")]
+    rows = [TimedKernel(problem, "a", (3e-3,)), TimedKernel(problem, "b", (2.539060e-3,), verified="GPU")]
     assert report("MIOpenDriver", rows) == [
         "MIOpen Forward Conv. Algorithm: 5, Solution: b",
         "GPU Kernel Time Forward Conv. Elapsed: 2.539060 ms (average)",
@@ -92,8 +92,8 @@ def test_miopen_driver_of_a_forward_convolution():
 
 def test_miopen_driver_of_several_passes():
     forward, data, weights = parse_foreign("MIOpenDriver conv -_ 3 -n 1 -c 4 -k 8 -g 2 -! 5 -H 6 -W 7 -u 2")
-    rows = [Measured(data, "a", (1e-3,), verified="CPU"), Measured(forward, "b", refused=True)]
-    rows.append(Measured(weights, "c", reason="not verified: 3 cells differ"))
+    rows = [TimedKernel(data, "a", (1e-3,), verified="CPU"), TimedKernel(forward, "b", refused=True)]
+    rows.append(TimedKernel(weights, "c", reason="not verified: 3 cells differ"))
     lines = report("MIOpenDriver", rows)
     assert lines[0] == "MIOpen Backward Data Conv. Algorithm: 5, Solution: a"
     assert lines[3].startswith("stats: bwdd-conv3x3x3u1, 1, 4, 3, 2, 5, 3, 3, 3, 8,  25920, ")
@@ -109,9 +109,9 @@ def test_benchdnn():
     line = 'benchdnn --mode=P --conv --dir=FWD_D mb256ic3ih227oc96oh55kh11sh4ph0n"alexnet:conv1" mb1ic8ih4oc8oh4kh1'
     first, second = found_in_case(line)
     rows = [
-        Measured(first.problem, "a", (20e-3, 40e-3), line=first.line, on_cpu=True),
-        Measured(first.problem, "b", (50e-3,), line=first.line, on_cpu=True),
-        Measured(second.problem, "a", refused=True, line=second.line),
+        TimedKernel(first.problem, "a", (20e-3, 40e-3), line=first.line, on_cpu=True),
+        TimedKernel(first.problem, "b", (50e-3,), line=first.line, on_cpu=True),
+        TimedKernel(second.problem, "a", refused=True, line=second.line),
     ]
     assert report("benchdnn", rows) == [
         "Output template: perf,%engine%,%impl%,%name%,%prb%,%Gops%,%+ctime%,%-time%,%-Gflops%,%0time%,%0Gflops%",
@@ -125,4 +125,4 @@ def test_benchdnn():
 
 @pytest.mark.parametrize("program", ["", "example_"])
 def test_programs_without_a_report_of_their_own(program):
-    assert report(program, [Measured(README, "any", (1e-3,))]) == []
+    assert report(program, [TimedKernel(README, "any", (1e-3,))]) == []

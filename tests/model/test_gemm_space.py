@@ -14,9 +14,9 @@ from bitgate.kernel.resolved import kernel_called
 from bitgate.model import case_id, operation_called, parse_case_id
 from bitgate.model.space.candidates import problems_of
 from bitgate.results.record import Diagnosis, Outcome, Verdict
-from bitgate.suite.known_bug_fields import Wanted
+from bitgate.suite.known_bug_fields import PropertyMatch
 from bitgate.suite.vocabulary import value_of
-from bitgate.tools.fuzz.failure import Found
+from bitgate.tools.fuzz.failure import FuzzFailure
 from bitgate.tools.fuzz.lane import lanes
 from bitgate.tools.fuzz.shrink import Shrinker
 from bitgate.verify.planned import PlannedCase
@@ -70,7 +70,7 @@ def test_a_failure_shrinks_to_the_lengths_that_matter():
 
     kernel = kernel_called(families(target="host"), "batched_gemm", "f16_rcr_32x32x32_a1b1c1")
     planned = PlannedCase(parse_case_id("gemm_f16_rcr_b3m40n65k129_bilinear_gap"), kernel)
-    shrunk = Shrinker(judge, Found(planned, judge(planned))).run()
+    shrunk = Shrinker(judge, FuzzFailure(planned, judge(planned))).run()
     assert shrunk.minimal
     assert case_id(shrunk.planned.problem) == "gemm_f16_rcr_b1m1n1k33"
     assert {neighbour.quantity for neighbour in shrunk.neighbours} == {"n", "k"}
@@ -86,7 +86,7 @@ def test_what_is_a_convolutions_is_none_of_its():
 
 def test_a_ledger_of_known_bugs_means_only_what_has_the_property():
     problem = parse_case_id(ODD)
-    assert Wanted("pass", ("gemm",)).fits(problem)
-    assert Wanted("k", least=100).fits(problem)
-    assert not Wanted("m", least=100).fits(problem)
-    assert not Wanted("gemms_count", (1,)).fits(problem)
+    assert PropertyMatch("pass", ("gemm",)).fits(problem)
+    assert PropertyMatch("k", least=100).fits(problem)
+    assert not PropertyMatch("m", least=100).fits(problem)
+    assert not PropertyMatch("gemms_count", (1,)).fits(problem)

@@ -37,7 +37,7 @@ def known(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_problem_that_no_memory_holds_can_be_spoken_of() -> None:
     """Its sums have one term; what it needs is told before anything is made of it."""
     problem = parse_case_id("toy_outer_i8_n2147483647")
-    assert problem.operation.exactness.terms(problem) == 1
+    assert problem.operation.numerics.terms(problem) == 1
 
 
 @pytest.mark.usefixtures("known")
@@ -195,12 +195,12 @@ class TestData:
         expected = inputs["b"].logical.astype(np.float32).copy()
         for column in inputs["x"].logical.T:
             expected += column
-        assert problem.operation.exactness.states_order
+        assert problem.operation.numerics.states_order
         np.testing.assert_array_equal(ordered_reference(problem, inputs).logical, expected)
 
     def test_a_stated_bound_is_asked_for(self) -> None:
         problem = parse_case_id("toy_attention_f16_b1h2s8")
-        found = problem.operation.exactness.bound(problem, {"k": np.ones((1, 2, 8))}, F32_ACCUMULATION)
+        found = problem.operation.numerics.bound(problem, {"k": np.ones((1, 2, 8))}, F32_ACCUMULATION)
         assert set(np.unique(found["y"])) == {2.0**-24}
 
 

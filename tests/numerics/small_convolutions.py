@@ -9,8 +9,8 @@ from tests.convolutions import SUMMED, drawn_convolutions
 from tests.gapped import gapped
 
 from bitgate.model import ELEMENTWISE, Accumulation, DtypeSet
-from bitgate.model.exactness import Values
 from bitgate.model.host_tensor import HostTensor
+from bitgate.model.numerics import Values
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.ordered import accumulator_of
 from bitgate.ops.convolution import CONVOLUTIONS, ConvProblem, Pass

@@ -27,9 +27,9 @@ from bitgate.model import (
     ProblemError,
     Tensor,
 )
-from bitgate.model.exactness import Exactness
 from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.form import Array, Form
+from bitgate.model.numerics import Numerics
 from bitgate.numerics.certificate import certify, certify_plan, measure_bound
 from bitgate.numerics.checksum import why_not
 from bitgate.numerics.digest import digest
@@ -48,7 +48,7 @@ PASS = ELEMENTWISE["pass"]
 
 
 def form_of(problem: Problem) -> Form:
-    form = problem.operation.exactness.form(problem)
+    form = problem.operation.numerics.form(problem)
     assert form is not None
     return form
 
@@ -76,12 +76,12 @@ def test_the_form_of_a_convolution_is_the_formula(problem: ConvProblem) -> None:
 @settings(max_examples=80, deadline=None)
 def test_terms_are_those_of_ones_or_more(problem: Problem) -> None:
     """A fill may plan for more than there are: pads may cut off a product of every cell."""
-    exactness = problem.operation.exactness
+    numerics = problem.operation.numerics
     derived = form_of(problem).terms({role: tensor.lengths for role, tensor in problem.tensors.items()})
-    assert exactness.terms(problem) >= derived
-    assert exactness.has_products(problem) == (derived > 0)
+    assert numerics.terms(problem) >= derived
+    assert numerics.has_products(problem) == (derived > 0)
     if problem.ndim == 0:
-        assert exactness.terms(problem) == derived
+        assert numerics.terms(problem) == derived
 
 
 @given(CONTRACTIONS, st.sampled_from(["exact", "probe", "decimal"]), st.integers(0, 3))
@@ -90,7 +90,7 @@ def test_the_bound_is_not_below_the_form_of_magnitudes(problem: Problem, fill: s
     multiplied = factors(problem, inputs_of(problem, fill, seed))
     cells = {name: host.logical for name, host in multiplied.items()}
     sums = form_of(problem).largest_sum(cells)
-    op = problem.operation.exactness.epilogue(problem)
+    op = problem.operation.numerics.epilogue(problem)
     beside = max(1.0, op.beta) * float(np.abs(cells["d0"].astype(np.float64)).max()) if op.num_d else 0.0
     assert measure_bound(problem, multiplied).value >= op.alpha * sums + beside - 1e-9 * sums
 
@@ -99,7 +99,7 @@ def test_the_bound_is_not_below_the_form_of_magnitudes(problem: Problem, fill: s
 @settings(max_examples=60, deadline=None)
 def test_sums_in_f64_are_the_form_but_for_the_order(problem: Problem, seed: int) -> None:
     cells = {name: host.logical.astype(np.float64) for name, host in inputs_of(problem, "decimal", seed).items()}
-    form, terms = form_of(problem), problem.operation.exactness.terms(problem)
+    form, terms = form_of(problem), problem.operation.numerics.terms(problem)
     off = np.abs(f64_sums(problem, cells) - form.apply(cells))
     assert np.all(off <= 2 * terms * 2.0**-53 * form.apply({name: np.abs(v) for name, v in cells.items()}))
 
@@ -107,7 +107,7 @@ def test_sums_in_f64_are_the_form_but_for_the_order(problem: Problem, seed: int)
 # ---- operations of a few lines
 
 
-class OfForm(Exactness):
+class OfForm(Numerics):
     def __init__(self, form: Form) -> None:
         self._form = form
 
@@ -146,8 +146,8 @@ class Toy(Operation):
 
     name = "toy"
 
-    def __init__(self, exactness: Exactness) -> None:
-        self._own = exactness
+    def __init__(self, numerics: Numerics) -> None:
+        self._own = numerics
 
     def parse(self, text: str, words: list[str]) -> Problem:
         raise ProblemError(text)
@@ -159,7 +159,7 @@ class Toy(Operation):
         return "toy"
 
     @cached_property
-    def exactness(self) -> Exactness:
+    def numerics(self) -> Numerics:
         return self._own
 
 
@@ -270,7 +270,7 @@ def ramp(problem: Lengths, seed: int) -> Mapping[str, Array]:
     return {"x": np.arange(4 * 300).reshape(4, 300) % 97 + seed}
 
 
-class MaxExactness(Exactness):
+class MaxExactness(Numerics):
     own_fills = ("ramp",)
 
     def fills(self, problem: Problem) -> tuple[Fill, ...]:

@@ -33,7 +33,7 @@ def hot_operand(problem: ConvProblem | GemmProblem, seed: int) -> tuple[str, str
 def test_ones_never_meet_and_the_other_operand_is_never_zero(problem: ConvProblem, seed: int) -> None:
     inputs = inputs_of(problem, "probe", seed)
     hot, other = hot_operand(problem, seed)
-    shared = list(problem.operation.exactness.shared_axes(problem, hot))
+    shared = list(problem.operation.numerics.shared_axes(problem, hot))
     places = np.argwhere(inputs[hot].logical != 0)
     pairs = {tuple(place[shared]) for place in places}
     assert len(pairs) == len(places) == np.prod([inputs[hot].tensor.lengths[axis] for axis in shared])
@@ -51,7 +51,7 @@ def test_the_changed_cells_are_the_receptive_field(problem: ConvProblem | GemmPr
     due = np.zeros_like(found)
     for one in ones(problem, hot, seed):
         for cell in product(*map(range, due.shape)):
-            element = problem.operation.exactness.met(problem, hot, tuple(int(i) for i in one), cell)
+            element = problem.operation.numerics.met(problem, hot, tuple(int(i) for i in one), cell)
             if element is not None:
                 due[cell] += product_of_ones(problem) * int(inputs[other].logical[element])
     assert np.array_equal(found, due)
@@ -65,7 +65,7 @@ def test_met_is_the_index_relation(problem: ConvProblem) -> None:
         places = {"in": (0, 0, 0, *cell), "wei": (0, 0, 0, *tap), "out": (0, 0, 0, *position)}
         for hot in problem.operands:
             other = next(name for name in problem.operands if name != hot)
-            found = problem.operation.exactness.met(problem, hot, places[hot], places[problem.result])
+            found = problem.operation.numerics.met(problem, hot, places[hot], places[problem.result])
             assert found == places[other]
 
 

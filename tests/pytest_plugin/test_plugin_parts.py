@@ -22,7 +22,7 @@ from bitgate.suite.pytest.blackbox import BlackBox, left_behind
 from bitgate.suite.pytest.collecting import PARAMETER, one_of_each_instance
 from bitgate.suite.pytest.leases import Leases
 from bitgate.suite.pytest.outcome import exit_code
-from bitgate.suite.pytest.run import End
+from bitgate.suite.pytest.run import RunEnd
 from bitgate.suite.pytest.watchdog import Watchdog
 from bitgate.verify.planned import PlannedCase
 
@@ -75,23 +75,23 @@ def test_another_project_meets_none_of_our_options_hooks_or_imports(tmp_path: Pa
 @pytest.mark.parametrize(
     ("status", "ended", "record", "code"),
     [
-        (pytest.ExitCode.OK, End.WHOLE, 0, 0),
-        (pytest.ExitCode.OK, End.WHOLE, 1, 1),  # a lost case, or a red one of the run that was resumed
-        (pytest.ExitCode.OK, End.WHOLE, 3, 3),
-        (pytest.ExitCode.NO_TESTS_COLLECTED, End.WHOLE, 3, 3),
-        (pytest.ExitCode.NO_TESTS_COLLECTED, End.WHOLE, 0, 0),  # a resumed run that had nothing left to do
-        (pytest.ExitCode.NO_TESTS_COLLECTED, End.WHOLE, None, 3),
-        (pytest.ExitCode.TESTS_FAILED, End.WHOLE, 1, 1),
-        (pytest.ExitCode.TESTS_FAILED, End.WHOLE, 3, 1),
-        (pytest.ExitCode.INTERRUPTED, End.INTERRUPTED, 0, 130),
-        (pytest.ExitCode.INTERRUPTED, End.STOPPED, 1, 1),
-        (pytest.ExitCode.INTERRUPTED, End.UNCOLLECTED, None, 2),
-        (pytest.ExitCode.INTERNAL_ERROR, End.WHOLE, 0, 2),
-        (pytest.ExitCode.USAGE_ERROR, End.WHOLE, None, 2),
-        (77, End.WHOLE, 0, 77),  # another plugin's own
+        (pytest.ExitCode.OK, RunEnd.WHOLE, 0, 0),
+        (pytest.ExitCode.OK, RunEnd.WHOLE, 1, 1),  # a lost case, or a red one of the run that was resumed
+        (pytest.ExitCode.OK, RunEnd.WHOLE, 3, 3),
+        (pytest.ExitCode.NO_TESTS_COLLECTED, RunEnd.WHOLE, 3, 3),
+        (pytest.ExitCode.NO_TESTS_COLLECTED, RunEnd.WHOLE, 0, 0),  # a resumed run that had nothing left to do
+        (pytest.ExitCode.NO_TESTS_COLLECTED, RunEnd.WHOLE, None, 3),
+        (pytest.ExitCode.TESTS_FAILED, RunEnd.WHOLE, 1, 1),
+        (pytest.ExitCode.TESTS_FAILED, RunEnd.WHOLE, 3, 1),
+        (pytest.ExitCode.INTERRUPTED, RunEnd.INTERRUPTED, 0, 130),
+        (pytest.ExitCode.INTERRUPTED, RunEnd.STOPPED, 1, 1),
+        (pytest.ExitCode.INTERRUPTED, RunEnd.UNCOLLECTED, None, 2),
+        (pytest.ExitCode.INTERNAL_ERROR, RunEnd.WHOLE, 0, 2),
+        (pytest.ExitCode.USAGE_ERROR, RunEnd.WHOLE, None, 2),
+        (77, RunEnd.WHOLE, 0, 77),  # another plugin's own
     ],
 )
-def test_exit_codes(status: int, ended: End, record: int | None, code: int) -> None:
+def test_exit_codes(status: int, ended: RunEnd, record: int | None, code: int) -> None:
     summary = None if record is None else SimpleNamespace(exit_code=record)
     run: Any = SimpleNamespace(ended=ended, summary=summary, in_process=False)
     assert exit_code(int(status), run) == code
@@ -99,7 +99,7 @@ def test_exit_codes(status: int, ended: End, record: int | None, code: int) -> N
 
 @pytest.mark.parametrize(("record", "code"), [(0, 3), (1, 1), (3, 3)])
 def test_a_run_in_this_process_vouches_for_nothing(record: int, code: int) -> None:
-    run: Any = SimpleNamespace(ended=End.WHOLE, summary=SimpleNamespace(exit_code=record), in_process=True)
+    run: Any = SimpleNamespace(ended=RunEnd.WHOLE, summary=SimpleNamespace(exit_code=record), in_process=True)
     assert exit_code(int(pytest.ExitCode.OK), run) == code
 
 

@@ -26,7 +26,7 @@ def expected(problem, x):
 )
 def test_an_argmax_is_the_first_of_equal_maxima(reducer, kernel, tail, shape):
     problem = parse_case_id(f"reduction_f32_{shape}_argmax{tail}")
-    for fill in problem.operation.exactness.fills(problem):
+    for fill in problem.operation.numerics.fills(problem):
         x = fill.make(problem, 0)["x"]
         found, right = reducer(problem, x, kernel), expected(problem, x)
         assert np.array_equal(found["index"], right["index"]), fill.name
@@ -37,7 +37,7 @@ def test_an_argmax_is_the_first_of_equal_maxima(reducer, kernel, tail, shape):
 @pytest.mark.parametrize("way", ["block", "wave", "columns"])
 def test_an_argmax_of_each_type(reducer, element, way):
     problem = parse_case_id(f"reduction_{element}_o9l300i2_argmax")
-    for fill in problem.operation.exactness.fills(problem):
+    for fill in problem.operation.numerics.fills(problem):
         x = fill.make(problem, 1)["x"]
         found, right = reducer(problem, x, f"reduction.{element}_{way}"), expected(problem, x)
         assert np.array_equal(found["index"], right["index"]), fill.name

@@ -9,14 +9,14 @@ import pytest
 from junitparser import JUnitXml
 
 from bitgate.results.record import Verdict
-from bitgate.results.report.ledger import Night, read_night
+from bitgate.results.report.ledger import MergedNight, read_night
 from bitgate.results.report.render import merge
 
 Make = Callable[..., Verdict]
 Folder = Callable[..., Path]
 
 
-def _kinds(night: Night) -> list[str]:
+def _kinds(night: MergedNight) -> list[str]:
     found = [*night.findings, *(finding for ledger in night.ledgers for finding in ledger.findings)]
     return [finding.kind for finding in found]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bitgate.runtime.block import Block, fits
+from bitgate.runtime.block import BufferBlock, fits
 from bitgate.runtime.buffers import GuardDamage
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
@@ -72,7 +72,7 @@ def test_small_buffers_share_a_block_and_each_has_its_own_guards(
     gpu = Device(device.target, device.hip, None)
     drawn = np.random.default_rng(1)
     contents = {name: drawn.integers(0, 256, size, np.uint8) for name, size in SIZES.items()}
-    block = Block(gpu, contents, 16, placement)
+    block = BufferBlock(gpu, contents, 16, placement)
     back = {name: np.empty(size, np.uint8) for name, size in SIZES.items()}
     for name, buffer in block.buffers.items():
         assert (buffer.pointer % 16, buffer.bytes) == (0, SIZES[name])
@@ -86,7 +86,7 @@ def test_small_buffers_share_a_block_and_each_has_its_own_guards(
     for name, size in SIZES.items():
         for beside in (-4, size + -size % 4):
             block.free()
-            block = Block(gpu, contents, 16, placement)
+            block = BufferBlock(gpu, contents, 16, placement)
             buffer = block.buffers[name]
             assert poke(buffer.pointer + beside, 0) == 0
             device.synchronize()

@@ -18,7 +18,7 @@ from bitgate.numerics.digest import digest, finish
 from bitgate.numerics.fill import TensorFill, make_tensor
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
-from bitgate.runtime.gathering import SMALL
+from bitgate.runtime.tool_batch import SMALL
 from bitgate.runtime.tools import ANSWERS, ROUNDS, DeviceTools, differences_at, least, sums_at
 from bitgate.runtime.tools_abi import cells_of, family
 

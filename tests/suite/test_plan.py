@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from bitgate.core.untrusted import OddInput
+from bitgate.core.untrusted import InvalidInput
 from bitgate.results.plan import Plan, PlanError, PlannedItem, repeated
 from bitgate.results.record import Key
 
@@ -67,14 +67,14 @@ def test_a_key_stands_flat_among_other_fields(key: Key) -> None:
 )
 def test_what_is_no_key_is_reported(spoilt: dict[str, object], message: str) -> None:
     key = Key("fwd", "naive_conv", "f32", (("gate", "off"),), "exact", 0, "forward", "host")
-    with pytest.raises(OddInput, match=re.escape(message)):
+    with pytest.raises(InvalidInput, match=re.escape(message)):
         Key.of(key.fields() | spoilt)
 
 
 def test_a_file_leaves_out_what_is_as_always() -> None:
     item = PlannedItem.of({"id": "a", "case": "fwd", "kernel": "k", "instance": "i", "fill": "exact", "target": "host"})
     assert item.key == Key("fwd", "k", "i", (), "exact", 0, "forward", "host")
-    with pytest.raises(OddInput, match="unknown field 'colour'"):
+    with pytest.raises(InvalidInput, match="unknown field 'colour'"):
         PlannedItem.of({**item.fields(), "colour": "red"})
 
 

@@ -14,9 +14,9 @@ from bitgate.cli.main import run
 from bitgate.core.errors import UsageError
 from bitgate.results.record import Key, Outcome, Stamp, Verdict, append
 from bitgate.results.run_plan import RunPlan
-from bitgate.results.time_limits import Length
+from bitgate.results.time_limits import ShardTime
 from bitgate.suite import durations
-from bitgate.suite.recorded import Noted, note_runs
+from bitgate.suite.recorded import RecordedRow, note_runs
 
 CASE = "gemm_f16_rcr_b1m{}n8k8"
 
@@ -37,7 +37,7 @@ def test_each_night_is_a_sample_and_an_attempt_is_none_of_its_own(tmp_path: Path
     nights = [verdict(n, 8, seconds) for n, seconds in ((3, 4.0), (1, 1.0), (2, 2.0))]
     again = verdict(3, 8, 6.0, attempt=2)
     noted = note_runs([*nights, again, verdict(2, 16, 9.0, Outcome.CRASHED)], tmp_path)
-    assert noted == [Noted(tmp_path / "gfx942.json", "MI300X", runs=3, cases=1)]
+    assert noted == [RecordedRow(tmp_path / "gfx942.json", "MI300X", runs=3, cases=1)]
     table = json.loads((tmp_path / "gfx942.json").read_text())["machines"]["MI300X"]
     assert table["seconds"] == {f"{CASE.format(8)}__naive_gemm_f16__exact": [1.0, 2.0, 5.0]}
     assert list(table["paces"]) == ["naive_gemm"]
@@ -89,7 +89,7 @@ def test_a_night_of_another_machines_is_planned_by_what_it_took_there(tmp_path: 
     assert 34 * (len(lengths) - 1) < total  # as few as hold cases of 2 s
     assert max(length.seconds for length in lengths) <= 1.1 * total / len(lengths)
     assert {round(length.longest) for length in lengths} == {30, 2}
-    assert [Length(**asdict(length)) for length in lengths] == lengths  # read back as written
+    assert [ShardTime(**asdict(length)) for length in lengths] == lengths  # read back as written
 
 
 def _plan(folder: Path, *more: str) -> RunPlan:

@@ -12,7 +12,7 @@ from bitgate.core.errors import UsageError
 from bitgate.results.plan import PlannedItem
 from bitgate.results.record import Key
 from bitgate.results.shard import GRAIN, MOST, count_for, split
-from bitgate.results.time_limits import Length, limit_minutes
+from bitgate.results.time_limits import ShardTime, limit_minutes
 from bitgate.suite.durations import Durations, History
 
 LEAST = 1e-3
@@ -144,10 +144,10 @@ def test_a_shards_limit_follows_the_95th_percentile_with_time_for_one_case_that_
     known = runs.durations
     assert known.seconds["p0__toy_v0__exact"] == 60.0
     length = known.length(problems(60.0))
-    assert length == Length(60.0, 240.0, 60.0)
+    assert length == ShardTime(60.0, 240.0, 60.0)
     assert limit_minutes(length, setup_seconds=20) == 29  # 20 s, twice 240 s, and 20 times 60 s of a hung case
 
 
 def test_what_no_run_recorded_may_take_three_times_as_long_as_was_thought() -> None:
-    assert Durations().length(problems(1.0, 2.0)) == Length(3.0, 9.0, 2.0)
-    assert limit_minutes(Length(0, 0)) == 6  # a hung case is told after five minutes
+    assert Durations().length(problems(1.0, 2.0)) == ShardTime(3.0, 9.0, 2.0)
+    assert limit_minutes(ShardTime(0, 0)) == 6  # a hung case is told after five minutes

@@ -78,7 +78,7 @@ def test_a_stored_digest_is_what_the_cpu_computes_today(key: str) -> None:
     assert key_of(key.split(" ")[0], plan) == key
     inputs = make_inputs(problem, plan)
     assert digest_of(problem, exact_results(problem, inputs)) == STORED[key].digest
-    if problem.operation.exactness.form(problem) is not None:
+    if problem.operation.numerics.form(problem) is not None:
         assert measure_bound(problem, factors(problem, inputs)).value == STORED[key].bound
 
 

@@ -19,7 +19,7 @@ from bitgate.results.plan import Plan
 from bitgate.runtime.targets import platform_of
 from bitgate.suite.expand import ExpandedCase, expand
 from bitgate.suite.planning import Setting
-from bitgate.suite.row import Row
+from bitgate.suite.row import CaseRow
 from bitgate.suite.suites import plan_suites
 from bitgate.suite.table import load_set, set_names
 
@@ -153,7 +153,7 @@ def test_smoke_touches_every_instance_of_the_target(target: str) -> None:
     assert every - used == set()
 
 
-def is_meant(row: Row, family: KernelFamily, instance: Instance) -> bool:
+def is_meant(row: CaseRow, family: KernelFamily, instance: Instance) -> bool:
     """By the globs of the row; without any, every kernel is that is not a reference."""
     names = (family.name, f"{family.name}.{instance.name}")
     globs = row.kernels or ("*",) * (not family.is_reference)
@@ -164,7 +164,7 @@ STATING = [row for name in set_names(BWD_DATA) for row in load_set(BWD_DATA, nam
 
 
 @pytest.mark.parametrize("row", STATING, ids=[f"{row.origin.set_name}: {row.name}" for row in STATING])
-def test_what_is_predicted_is_what_the_table_says(row: Row) -> None:
+def test_what_is_predicted_is_what_the_table_says(row: CaseRow) -> None:
     """A hand-written dispatch row against the families' own predictions, without running anything."""
     predictions = []
     for candidate, family in product(expand(row), registry.families().values()):

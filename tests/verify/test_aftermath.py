@@ -13,7 +13,7 @@ from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.ledger import HipLedger, Incident
-from bitgate.verify.launch_effects import Aftermath, after_launch
+from bitgate.verify.launch_effects import LaunchEffects, after_launch
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
@@ -238,15 +238,15 @@ def test_on_a_gpu_the_buffer_is_named_whose_address_a_refused_free_had():
     freed = Incident("hipFree of 0x2010: invalid argument", 0x2010)
     left = after_launch(Gpu(freed, Incident("hipMemcpy: invalid argument")), 0, BUFFERS)
     words = "hipFree of 0x2010: invalid argument (buffer wei, which belongs to the caller) (and 1 more after it)"
-    assert left == Aftermath(crash=words + HID)
+    assert left == LaunchEffects(crash=words + HID)
     assert "buffer" not in after_launch(Gpu(Incident("hipFree of 0x3000: x", 0x3000)), 0, BUFFERS).crash
 
 
 def test_on_a_gpu_work_in_flight_is_corruption_and_a_dead_device_a_crash():
     left = after_launch(Gpu(in_flight="work on a stream of its own"), 0, BUFFERS)
-    assert left == Aftermath(damage=LEFT + "work on a stream of its own")
+    assert left == LaunchEffects(damage=LEFT + "work on a stream of its own")
     assert "hipErrorIllegalAddress" in after_launch(Gpu(dead=True), 0, BUFFERS).crash
-    assert after_launch(Gpu(), 0, BUFFERS) == Aftermath()
+    assert after_launch(Gpu(), 0, BUFFERS) == LaunchEffects()
 
 
 def test_waiting_for_the_callers_stream_leaves_other_streams_alone(session):

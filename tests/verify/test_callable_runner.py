@@ -14,7 +14,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import F32_ACCUMULATION, Fill
-from bitgate.model.exactness import Exactness
+from bitgate.model.numerics import Numerics
 from bitgate.results.record import Outcome, Verdict
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
@@ -159,7 +159,7 @@ def test_a_wrong_function_is_red(session, function, fill, outcome, words) -> Non
 
 def test_real_numbers_without_a_bound_are_not_run(session, monkeypatch) -> None:
     """Expected, since it is the operation that says nothing: as in a table, so from the command line."""
-    monkeypatch.setattr(SoftmaxExactness, "bound", Exactness.bound)
+    monkeypatch.setattr(SoftmaxExactness, "bound", Numerics.bound)
     verdict = verdict_on(session, idle, "decimal", seed=7)
     assert (verdict.outcome, verdict.green) == (Outcome.NOT_RUN, True)
     assert verdict.reason == "no bound stated: softmax says nothing of how far real numbers may be off"

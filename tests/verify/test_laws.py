@@ -186,7 +186,7 @@ def test_a_law_that_is_broken_is_reported_with_both_sides(session):
 
     problem = parse_case_id("gemm_f32_rcr_b1m3n4k5")
     data = {name: np.ones(tensor.lengths) for name, tensor in problem.tensors.items()}
-    law, *_ = operation_called("gemm").insight.laws
+    law, *_ = operation_called("gemm").diagnostics.laws
     broken = break_of(law, problem, NumpyKernel(wrong), data)
     assert broken is not None
     assert broken.sentence == (

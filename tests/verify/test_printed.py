@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bitgate.verify.output_limit import MOST, Printed
+from bitgate.verify.output_limit import MOST, OutputLimit
 
 
 def test_one_that_prints_without_end_does_not_fill_a_disk() -> None:
     heard = bytearray()
-    printed = Printed(heard.extend)
+    printed = OutputLimit(heard.extend)
     printed(b"hello\n")
     assert heard == b"hello\n"
     for _ in range(40):
@@ -21,5 +21,5 @@ def test_one_that_prints_without_end_does_not_fill_a_disk() -> None:
 
 def test_what_just_fits_is_whole() -> None:
     heard = bytearray()
-    Printed(heard.extend)(b"x" * (MOST - 1))
+    OutputLimit(heard.extend)(b"x" * (MOST - 1))
     assert len(heard) == MOST - 1

@@ -51,7 +51,7 @@ out_n_k_ho_wo: dim 4, lengths {128, 256, 36, 36}, strides {331776, 1, 9216, 256}
 
 
 def tensor_lines(problem: Problem) -> list[str]:
-    return problem.operation.insight.tensor_lines(problem)
+    return problem.operation.diagnostics.tensor_lines(problem)
 
 
 def event(name: str, blocks: int = 1369, kind: EventKind = EventKind.KERNEL) -> LaunchEvent:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bitgate.kernel.runner import Conduct
+from bitgate.kernel.runner import LibraryState
 from bitgate.verify.watch import Watch, undisturbed
 from bitgate.worker import state
 
@@ -24,7 +24,7 @@ HANDLER = "signal handlers: SIGUSR2"
 
 def watched(call: Callable[[], object]) -> list[str]:
     """What a call of a library is reported to change."""
-    library = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=Conduct(has_launched=True))
+    library = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=LibraryState(has_launched=True))
     one = Watch(DEVICE, library)
     call()
     return one.changes()

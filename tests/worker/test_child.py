@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from bitgate.worker.child import TOKEN, Child, Ended
+from bitgate.worker.child import TOKEN, Worker, WorkerDied
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def child() -> Iterator[Callable[[], Child]]:
-    children: list[Child] = []
+def child() -> Iterator[Callable[[], Worker]]:
+    children: list[Worker] = []
 
-    def start() -> Child:
+    def start() -> Worker:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
-        children.append(Child("moods:serve", printed.extend, environment=environment))
+        children.append(Worker("moods:serve", printed.extend, environment=environment))
         return children[-1]
 
     printed = bytearray()
@@ -65,7 +65,7 @@ def test_an_end_is_reported_as_what_it_is(child: Any, mood: str, reason: str, hu
     one = child()
     one.ask({"mood": "well"}, 20)
     started = time.monotonic()
-    with pytest.raises(Ended, match=reason) as ended:
+    with pytest.raises(WorkerDied, match=reason) as ended:
         one.ask({"mood": mood}, 1 if mood == "sleep" else 60)
     assert ended.value.hung is hung
     assert time.monotonic() - started < 50
@@ -78,7 +78,7 @@ def test_an_end_is_seen_where_no_descriptor_tells_of_it(child: Any, monkeypatch:
         raise PermissionError("pidfd_open is not for this sandbox")
 
     monkeypatch.setattr(os, "pidfd_open", forbidden)
-    with pytest.raises(Ended, match=r"exit code 0|SIGKILL|SIGSTOP"):
+    with pytest.raises(WorkerDied, match=r"exit code 0|SIGKILL|SIGSTOP"):
         child().ask({"mood": mood}, 10)
 
 
@@ -90,7 +90,7 @@ def test_a_defect_of_ours_is_no_end(child: Any) -> None:
 
 
 def test_it_outlives_the_thread_that_started_it(child: Any) -> None:
-    started: list[Child] = []
+    started: list[Worker] = []
 
     def start() -> None:
         started.append(child())
@@ -106,7 +106,7 @@ def test_it_outlives_the_thread_that_started_it(child: Any) -> None:
 def test_a_stuck_child_says_where_it_stands(child: Any) -> None:
     one = child()
     one.ask({"mood": "well"}, 20)
-    with pytest.raises(Ended, match="no verdict"):
+    with pytest.raises(WorkerDied, match="no verdict"):
         one.ask({"mood": "sleep"}, 1)
     assert b"moods.py" in child.printed
 
@@ -119,7 +119,7 @@ def test_one_that_is_listened_to_while_others_are_is_late_all_the_same(child: An
     asked = one.put({"mood": mood}, 1.0)
     while not one.hears(asked):
         select.select([one.bell], [], [], 0.1)
-    with pytest.raises(Ended, match="no verdict within 1 s") as ended:
+    with pytest.raises(WorkerDied, match="no verdict within 1 s") as ended:
         one.answer(asked)
     assert ended.value.hung
 
@@ -136,7 +136,7 @@ def test_a_note_may_give_the_answer_more_time(child: Any, is_listened_to: bool) 
 
 def test_and_less(child: Any) -> None:
     one = child()
-    with pytest.raises(Ended, match="no verdict within 1 s") as ended:
+    with pytest.raises(WorkerDied, match="no verdict within 1 s") as ended:
         one.ask({"mood": "well", "more": 1, "sleeps": 1000}, 3600)
     assert (ended.value.hung, ended.value.late) == (True, True)
 
@@ -149,7 +149,7 @@ def test_what_is_put_to_one_that_has_died_takes_no_answer_away(child: Any) -> No
     late = one.put({"mood": "well"}, 20)
     assert one.answer(first) == {"well": True}
     for asked in (last, late):
-        with pytest.raises(Ended):
+        with pytest.raises(WorkerDied):
             one.answer(asked)
 
 
@@ -158,7 +158,7 @@ def test_nothing_that_it_started_outlives_it(child: Any, mood: str) -> None:
     one = child()
     try:
         one.ask({"mood": mood}, 20)
-    except Ended:
+    except WorkerDied:
         assert mood == "fork"
     one.end()
     assert [pid for pid in _processes() if one._token.encode() in _environment(pid)] == []

@@ -20,7 +20,7 @@ import pytest
 
 from bitgate.verify.watch import snapshot
 from bitgate.worker import state
-from bitgate.worker.state import State
+from bitgate.worker.state import ProcessState
 
 T = TypeVar("T")
 USR2 = signal.SIGUSR2
@@ -102,9 +102,9 @@ CHANGES = {
 
 @pytest.mark.parametrize("words", CHANGES)
 def test_a_change_is_reported(words: str) -> None:
-    before = State.of(snapshot())
+    before = ProcessState.of(snapshot())
     with CHANGES[words]():
-        after = State.of(snapshot())
+        after = ProcessState.of(snapshot())
     found = state.changes(before, after, nowhere, ())
     assert any(text.startswith(words) for text in found), found
     assert len(found) <= 2  # x87's control word follows the rounding mode
@@ -114,10 +114,10 @@ def test_a_change_is_reported(words: str) -> None:
 
 def test_what_is_added_can_be_left_out_but_not_what_is_closed() -> None:
     closing = os.open(os.devnull, os.O_RDONLY)
-    before = State.of(snapshot())
+    before = ProcessState.of(snapshot())
     with thread(), descriptor():
         os.close(closing)
-        after = state.without_additions(before, State.of(snapshot()))
+        after = state.without_additions(before, ProcessState.of(snapshot()))
     assert state.changes(before, after, nowhere, ()) == [f"descriptors: {closing} closed"]
 
 
@@ -128,11 +128,11 @@ def test_nothing_changes_by_looking() -> None:
 def test_as_many_descriptors_as_before_are_not_the_same_ones() -> None:
     """How many are open is told by the system at once; which ones, by looking at each."""
     closing = os.open(os.devnull, os.O_RDONLY)
-    before = State.of(snapshot())
-    assert State.of(snapshot()) == before
+    before = ProcessState.of(snapshot())
+    assert ProcessState.of(snapshot()) == before
     elsewhere = fcntl.fcntl(closing, fcntl.F_DUPFD, closing + 40)
     os.close(closing)
-    assert state.changes(before, State.of(snapshot()), nowhere, ()) == [
+    assert state.changes(before, ProcessState.of(snapshot()), nowhere, ()) == [
         f"descriptors: {closing} closed, {elsewhere} opened"
     ]
     os.close(elsewhere)
@@ -141,11 +141,11 @@ def test_as_many_descriptors_as_before_are_not_the_same_ones() -> None:
 def test_a_descriptor_that_is_another_file_now_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "other").touch()
     kept = os.open(os.devnull, os.O_RDONLY)
-    before = State.of(snapshot())
+    before = ProcessState.of(snapshot())
     other = os.open(tmp_path / "other", os.O_RDONLY)
     os.dup2(other, kept)
     os.close(other)
-    found = state.changes(before, State.of(snapshot()), nowhere, ())
+    found = state.changes(before, ProcessState.of(snapshot()), nowhere, ())
     os.close(kept)
     assert found == [f"descriptors: {kept} replaced"]
 
@@ -170,8 +170,8 @@ def test_what_is_about_to_go_is_waited_for() -> None:
     one = threading.Thread(target=lambda: threading.Event().wait(0.02))
     one.start()
     started = one.native_id
-    assert started in State.of(snapshot()).threads
-    assert started not in State.of(state.settled(before, snapshot(), snapshot)).threads
+    assert started in ProcessState.of(snapshot()).threads
+    assert started not in ProcessState.of(state.settled(before, snapshot(), snapshot)).threads
 
 
 def test_limits_are_reported_by_name() -> None:

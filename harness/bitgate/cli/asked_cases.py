@@ -13,7 +13,7 @@ from bitgate.core.project import Project
 
 if TYPE_CHECKING:
     from bitgate.kernel.declaration import KernelFamily
-    from bitgate.tools.faults.mutation.lanes import Question
+    from bitgate.tools.faults.mutation.lanes import MutantCase
     from bitgate.verify.process import Opening
 
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class AskedCases:
     """By family, in the order of the run; and what its process of kernels is opened with."""
 
-    questions: dict[str, list[Question]]
+    questions: dict[str, list[MutantCase]]
     opening: Opening
 
     def built_families(self) -> dict[str, KernelFamily]:
@@ -46,7 +46,7 @@ def asked_cases(tier: str, target: str, project: Project, kernel: str, select: s
     import pytest
 
     from bitgate.suite.pytest.collecting import planned_test
-    from bitgate.tools.faults.mutation.lanes import Question
+    from bitgate.tools.faults.mutation.lanes import MutantCase
     from bitgate.verify.process import BITS
 
     stated = {"--tier": [tier], "--target": [target], "--kernel": [kernel], "--select": [select]}
@@ -60,7 +60,7 @@ def asked_cases(tier: str, target: str, project: Project, kernel: str, select: s
     if code not in (0, 3) or run is None:
         lines = [line for line in said.getvalue().splitlines() if "rror" in line] or said.getvalue().splitlines()
         raise UsageError(f"the suites cannot be collected: {(lines or ['pytest said nothing'])[-1][:500]}")
-    questions: dict[str, list[Question]] = {}
+    questions: dict[str, list[MutantCase]] = {}
     for item in keeper.items:
         test = planned_test(item)
         if test is None or test.nobody or test.raced:
@@ -68,5 +68,5 @@ def asked_cases(tier: str, target: str, project: Project, kernel: str, select: s
         planned = test.asked_by_test(item.nodeid, item.nodeid in run.repeated)
         judge = getattr(item.function, "by", None)
         by = f"{judge.__module__}:{judge.__qualname__}" if judge else BITS
-        questions.setdefault(test.key.kernel, []).append(Question(planned, by, run.patience(test)))
+        questions.setdefault(test.key.kernel, []).append(MutantCase(planned, by, run.patience(test)))
     return AskedCases(questions, run.opening)

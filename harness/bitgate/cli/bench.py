@@ -14,7 +14,7 @@ import typer
 
 from bitgate.cli import bench_gate
 from bitgate.cli.args import check_writable, options_named
-from bitgate.cli.bench_foreign import Wanted, by_settings, notes, repeated, reports
+from bitgate.cli.bench_foreign import TimedProblem, by_settings, notes, repeated, reports
 from bitgate.cli.bench_shapes import asked_for
 from bitgate.cli.verify import progress
 from bitgate.core import paths
@@ -26,13 +26,13 @@ from bitgate.kernel.loading import to_load, with_operations
 from bitgate.model import case_id
 from bitgate.numerics.fill import fill_names
 from bitgate.results.record.key import MOST_SEED
-from bitgate.results.record.timing import Status, Timing
-from bitgate.tools.bench.arm import Shape, Side
+from bitgate.results.record.timing import Timing, TimingStatus
+from bitgate.tools.bench.arm import Arm, TimedShape
 from bitgate.tools.bench.settings import Settings, Significance
 
 if TYPE_CHECKING:
     from bitgate.runtime.targets import Target
-    from bitgate.tools.bench.compare import Comparison
+    from bitgate.tools.bench.compare import SweepComparison
 
 app = typer.Typer(add_completion=False)
 
@@ -45,14 +45,14 @@ USUALLY_SIGNIFICANT = Significance()
 
 
 @dataclass(frozen=True)
-class Asked:
+class BenchArguments:
     """The command line, read."""
 
-    shapes: tuple[Shape, ...]
-    wanted: tuple[Wanted, ...]
+    shapes: tuple[TimedShape, ...]
+    wanted: tuple[TimedProblem, ...]
     """What lines, lists and tables ask for: problems of ``shapes``."""
     refused: tuple[Refused, ...]
-    sides: tuple[Side, ...]
+    sides: tuple[Arm, ...]
     settings: Settings
     significance: Significance
     target: Target
@@ -84,17 +84,15 @@ def bench(
         typer.Option(help="Glob over family.instance; default: what is loaded, or every kernel but references."),
     ] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    compare: Annotated[
-        str | None, typer.Option(metavar="GLOB", help="Side B: these kernels [those of side A].")
-    ] = None,
+    compare: Annotated[str | None, typer.Option(metavar="GLOB", help="Arm B: these kernels [those of side A].")] = None,
     compare_option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Side B: with this option, beside A's; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Arm B: with this option, beside A's; repeatable.")
     ] = None,
     compare_commit: Annotated[
-        str | None, typer.Option(metavar="REV", help="Side B: built of the sources of a commit.")
+        str | None, typer.Option(metavar="REV", help="Arm B: built of the sources of a commit.")
     ] = None,
     compare_tree: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Side B: built of the sources of another checkout.")
+        Path | None, typer.Option(metavar="DIR", help="Arm B: built of the sources of another checkout.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
     dtype: Annotated[str | None, typer.Option(help="The sweep in these types: bf16, f16_f32_f16.")] = None,
@@ -149,7 +147,7 @@ def bench(
     where = named(target) if target else best()
     if queued and where.platform == "host":
         raise UsageError("--queued is about devices: the host's launches run on the threads that make them")
-    second = _Second(compare, compare_option, compare_commit, compare_tree)
+    second = _OtherArm(compare, compare_option, compare_commit, compare_tree)
     _check_gate(gate, base, second)
     sides = (
         bench_gate.sides(project, base, kernel, options_named(option), progress)
@@ -160,7 +158,7 @@ def bench(
         raise UsageError("--markdown and --plot show a comparison: say what side B is, --compare, --compare-option ...")
     if plot is not None:
         _check_plot(plot)
-    asked = Asked(
+    asked = BenchArguments(
         shapes=tuple(shapes),
         wanted=tuple(wanted),
         refused=tuple(refused),
@@ -199,15 +197,15 @@ def exit_code(rows: Sequence[Timing]) -> int:
     """1 if anything was wrong, or died, 3 if nothing was timed."""
     if any(_is_defect(row) for row in rows):
         return 1
-    return 0 if any(row.status is Status.TIMED for row in rows) else 3
+    return 0 if any(row.status is TimingStatus.TIMED for row in rows) else 3
 
 
 def _is_defect(row: Timing) -> bool:
     """A kernel that could not be run for want of memory is none."""
-    return row.status is Status.FAILED or (row.status is Status.NOT_VERIFIED and row.verdict != "NOT_RUN")
+    return row.status is TimingStatus.FAILED or (row.status is TimingStatus.NOT_VERIFIED and row.verdict != "NOT_RUN")
 
 
-def _measured(asked: Asked) -> list[Timing]:
+def _measured(asked: BenchArguments) -> list[Timing]:
     """Every row, told as it comes where nothing is compared."""
     from bitgate.tools.bench.perf import best_line, clocks_line, lines
     from bitgate.tools.bench.sweep_run import measure
@@ -263,13 +261,13 @@ def _close_case(of_case: list[Timing], *closing: str) -> None:
     of_case.clear()
 
 
-def _compared(rows: Sequence[Timing], asked: Asked) -> Comparison:
+def _compared(rows: Sequence[Timing], asked: BenchArguments) -> SweepComparison:
     from bitgate.tools.bench.compare import compare
 
     return compare(rows, asked.significance)
 
 
-def _tell(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked) -> None:
+def _tell(rows: Sequence[Timing], comparison: SweepComparison | None, asked: BenchArguments) -> None:
     if comparison is not None:
         from bitgate.tools.bench.table import text
 
@@ -277,14 +275,14 @@ def _tell(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked) -
     else:
         for line in reports(asked.wanted, rows):
             print(line)
-    counts = {status: sum(row.status is status for row in rows) for status in Status}
+    counts = {status: sum(row.status is status for row in rows) for status in TimingStatus}
     print(", ".join(f"{count} {status.value}" for status, count in counts.items() if count) or "nothing was timed")
     for line in [*repeated(asked.wanted), *in_words(list(asked.refused), sum(one.count for one in asked.wanted))]:
         print(line)
     print(f"record: {asked.journal}")
 
 
-def _write(comparison: Comparison, markdown: Path | None, plot: Path | None) -> None:
+def _write(comparison: SweepComparison, markdown: Path | None, plot: Path | None) -> None:
     if markdown is not None:
         from bitgate.tools.bench.table import markdown as in_markdown
 
@@ -308,14 +306,14 @@ def _check_plot(path: Path) -> None:
         raise UsageError("--plot needs matplotlib: pip install 'bitgate[plot]'")
 
 
-def _check_gate(gate: bool, base: str | None, second: _Second) -> None:
+def _check_gate(gate: bool, base: str | None, second: _OtherArm) -> None:
     if gate and second.is_stated:
         raise UsageError("--gate compares this tree with --base: leave --compare... out")
     if base is not None and not gate:
         raise UsageError("--base is what --gate measures against: add --gate, or say --compare-commit")
 
 
-def _gated(rows: Sequence[Timing], asked: Asked, markdown: Path | None) -> int:
+def _gated(rows: Sequence[Timing], asked: BenchArguments, markdown: Path | None) -> int:
     def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
         progress(f"{len(suspects)} shapes have a winner, or seem slower: they are measured again")
         shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
@@ -332,7 +330,9 @@ def _gated(rows: Sequence[Timing], asked: Asked, markdown: Path | None) -> int:
     return ruling.exit_code
 
 
-def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked, code: int) -> dict[str, Any]:
+def _document(
+    rows: Sequence[Timing], comparison: SweepComparison | None, asked: BenchArguments, code: int
+) -> dict[str, Any]:
     import msgspec
 
     from bitgate.tools.bench.perf import summary
@@ -346,7 +346,7 @@ def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Aske
 
 
 @dataclass(frozen=True)
-class _Second:
+class _OtherArm:
     """What the command line says of side B."""
 
     kernel: str | None
@@ -359,12 +359,12 @@ class _Second:
         return any((self.kernel, self.options, self.commit, self.tree))
 
 
-def _sides(kernel: str | None, option: list[str] | None, second: _Second, project: Project) -> tuple[Side, ...]:
+def _sides(kernel: str | None, option: list[str] | None, second: _OtherArm, project: Project) -> tuple[Arm, ...]:
     from bitgate.tools.bench.trees import commit_of, sources_of
 
     options = options_named(option)
     if not second.is_stated:
-        return (Side("", kernel, options),)
+        return (Arm("", kernel, options),)
     if second.commit and second.tree:
         raise UsageError("--compare-commit and --compare-tree both say what side B is built of: give one")
     tree, build = second.tree, ""
@@ -374,8 +374,8 @@ def _sides(kernel: str | None, option: list[str] | None, second: _Second, projec
         commit = commit_of(project, second.commit, "--compare-commit")
         progress(f"side B: the sources of {commit[:12]}")
         tree, build = sources_of(project, commit), commit
-    other = Side("B", second.kernel or kernel, options | options_named(second.options), tree, build)
-    first = Side("A", kernel, options)
+    other = Arm("B", second.kernel or kernel, options | options_named(second.options), tree, build)
+    first = Arm("A", kernel, options)
     if (first.kernel, first.options, first.tree) == (other.kernel, other.options, other.tree):
         progress("side B is side A: whatever differs is noise")
     return first, other

@@ -11,9 +11,9 @@ from typing import Any
 from bitgate.core.errors import UsageError
 from bitgate.interop import (
     Found,
-    Measured,
     PerfRequest,
     Refused,
+    TimedKernel,
     Understood,
     command_of,
     found_in_case,
@@ -27,15 +27,15 @@ from bitgate.interop import (
 from bitgate.interop.controls import VERIFICATIONS
 from bitgate.interop.dialect import table_readers
 from bitgate.model import Problem, ProblemError, case_id
-from bitgate.results.record.timing import Status, Timing
-from bitgate.tools.bench.arm import Shape
+from bitgate.results.record.timing import Timing, TimingStatus
+from bitgate.tools.bench.arm import TimedShape
 from bitgate.tools.bench.settings import Settings
 
 USUAL = Settings()
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TimedProblem:
     """A problem to time, for ``count`` lines that ask for it alike; ``line`` and ``where`` are the first one's."""
 
     problem: Problem
@@ -49,9 +49,9 @@ class Wanted:
         return {"case": case_id(self.problem), "line": self.line, "count": self.count, "notes": list(self.perf.notes)}
 
 
-def named_cases(cases: Iterable[str]) -> list[Wanted]:
+def named_cases(cases: Iterable[str]) -> list[TimedProblem]:
     """The problems of case ids and command lines. UsageError for what is not understood or asks for no timing."""
-    wanted: list[Wanted] = []
+    wanted: list[TimedProblem] = []
     for case in cases:
         try:
             for entry in found_in_case(case):
@@ -63,7 +63,7 @@ def named_cases(cases: Iterable[str]) -> list[Wanted]:
     return merged(wanted)
 
 
-def listed(path: Path) -> tuple[list[Wanted], list[Refused]]:
+def listed(path: Path) -> tuple[list[TimedProblem], list[Refused]]:
     """The problems of a list or a table, and what of it is refused. UsageError if it cannot be read."""
     try:
         entries = _of_table(path) if _is_table(path) else found_in_list(path)
@@ -87,8 +87,8 @@ def _of_table(path: Path) -> Iterator[Found]:
     yield from table.refused
 
 
-def _sorted_out(entries: Iterable[Found]) -> tuple[list[Wanted], list[Refused]]:
-    wanted: list[Wanted] = []
+def _sorted_out(entries: Iterable[Found]) -> tuple[list[TimedProblem], list[Refused]]:
+    wanted: list[TimedProblem] = []
     refused: list[Refused] = []
     for entry in entries:
         if isinstance(entry, Refused):
@@ -106,19 +106,19 @@ def _sorted_out(entries: Iterable[Found]) -> tuple[list[Wanted], list[Refused]]:
     return wanted, refused
 
 
-def _wanted(entry: Understood) -> Wanted:
+def _wanted(entry: Understood) -> TimedProblem:
     program = program_of(entry.line) if is_foreign(entry.line) else ""
     # benchdnn's lines begin with an option or a descriptor.
     line = entry.line if program in ("", "benchdnn") else command_of(entry.line)
     perf = perf_of(entry)
     if perf.reference == "gpu" and (perf.fill != "exact" or getattr(entry.problem, "is_split", False)):
         perf = replace(perf, reference="auto")  # decimals are held to bounds, and the naive kernel takes no split-K
-    return Wanted(entry.problem, perf, program, line, entry.where)
+    return TimedProblem(entry.problem, perf, program, line, entry.where)
 
 
-def merged(wanted: Iterable[Wanted]) -> list[Wanted]:
+def merged(wanted: Iterable[TimedProblem]) -> list[TimedProblem]:
     """Each problem once that is asked for in one way, in the order in which they first come."""
-    found: dict[tuple[Problem, PerfRequest, str], Wanted] = {}
+    found: dict[tuple[Problem, PerfRequest, str], TimedProblem] = {}
     for one in wanted:
         key = (one.problem, one.perf, one.program)
         found[key] = replace(found[key], count=found[key].count + one.count) if key in found else one
@@ -139,36 +139,36 @@ def settings_of(base: Settings, perf: PerfRequest) -> Settings:
 
 
 def by_settings(
-    shapes: Iterable[Shape], wanted: Iterable[Wanted], base: Settings
-) -> list[tuple[Settings, tuple[Shape, ...]]]:
+    shapes: Iterable[TimedShape], wanted: Iterable[TimedProblem], base: Settings
+) -> list[tuple[Settings, tuple[TimedShape, ...]]]:
     """Shapes that are timed alike together. Of a problem that several lines ask for the first says how."""
     asked: dict[Problem, PerfRequest] = {}
     for one in wanted:
         asked.setdefault(one.problem, one.perf)
-    groups: dict[Settings, list[Shape]] = {}
+    groups: dict[Settings, list[TimedShape]] = {}
     for shape in shapes:
         perf = asked.get(shape.problem)
         groups.setdefault(base if perf is None else settings_of(base, perf), []).append(shape)
     return [(settings, tuple(members)) for settings, members in groups.items()]
 
 
-def notes(wanted: Iterable[Wanted]) -> list[str]:
+def notes(wanted: Iterable[TimedProblem]) -> list[str]:
     """What lines ask for and is done otherwise, each once."""
     return list(dict.fromkeys(note for one in wanted for note in one.perf.notes))
 
 
-def repeated(wanted: Iterable[Wanted]) -> list[str]:
+def repeated(wanted: Iterable[TimedProblem]) -> list[str]:
     """Of lines that stand several times how often, the most frequent first."""
     several = sorted((one for one in wanted if one.count > 1), key=lambda one: -one.count)
     return [f"{one.count} x {one.line or case_id(one.problem)}" for one in several]
 
 
-def reports(wanted: Sequence[Wanted], rows: Iterable[Timing]) -> Iterator[str]:
+def reports(wanted: Sequence[TimedProblem], rows: Iterable[Timing]) -> Iterator[str]:
     """What was measured in the words of each program: ckProfiler reports a command line at a time, the others all."""
     of_case: dict[str, list[Timing]] = {}
     for row in rows:
         of_case.setdefault(row.case, []).append(row)
-    groups: dict[tuple[str, str], list[Measured]] = {}
+    groups: dict[tuple[str, str], list[TimedKernel]] = {}
     for one in wanted:
         key = (one.program, one.line if one.program == "ckProfiler" else "")
         groups.setdefault(key, []).extend(_measured(one, row) for row in of_case.get(case_id(one.problem), ()))
@@ -176,15 +176,15 @@ def reports(wanted: Sequence[Wanted], rows: Iterable[Timing]) -> Iterator[str]:
         yield from report(program, measured)
 
 
-def _measured(one: Wanted, row: Timing) -> Measured:
+def _measured(one: TimedProblem, row: Timing) -> TimedKernel:
     held_to = VERIFICATIONS[2 if one.perf.reference == "gpu" else 1]
-    return Measured(
+    return TimedKernel(
         one.problem,
         f"{row.kernel}.{row.instance}",
-        row.seconds if row.status is Status.TIMED else (),
-        refused=row.status is Status.REFUSED,
+        row.seconds if row.status is TimingStatus.TIMED else (),
+        refused=row.status is TimingStatus.REFUSED,
         reason=f"{row.status.value}: {row.reason}",
-        verified=held_to if row.status is Status.TIMED else "",
+        verified=held_to if row.status is TimingStatus.TIMED else "",
         line=one.line,
         on_cpu=row.device.get("kind") == "cpu",
     )

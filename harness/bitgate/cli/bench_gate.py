@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bitgate.core import git
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
-from bitgate.tools.bench.arm import Side
+from bitgate.tools.bench.arm import Arm
 from bitgate.tools.bench.trees import commit_of, sources_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ AGAIN = "bench.again.jsonl"
 
 def sides(
     project: Project, base: str | None, kernel: str | None, options: dict[str, str], tell: Callable[[str], None]
-) -> tuple[Side, Side]:
+) -> tuple[Arm, Arm]:
     """Side A is the base: a folder, a commit, or where this branch left another, the main one if none is named; B is
     this tree."""
     if base is not None and not base.strip():
@@ -40,7 +40,7 @@ def sides(
         build, words = _named(project, base) if base is not None else (_left_main_at(project), "")
         tree = sources_of(project, build)
         tell(f"base: {build[:12]}{words}")
-    return Side("A", kernel, options, tree, build), Side("B", kernel, options)
+    return Arm("A", kernel, options, tree, build), Arm("B", kernel, options)
 
 
 def _named(project: Project, base: str) -> tuple[str, str]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from bitgate.cli.bench_foreign import Wanted, listed, named_cases
+from bitgate.cli.bench_foreign import TimedProblem, listed, named_cases
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.interop import Refused
 from bitgate.model import Problem, case_id
-from bitgate.tools.bench.arm import Shape
+from bitgate.tools.bench.arm import TimedShape
 
 
 def asked_for(
@@ -21,14 +21,14 @@ def asked_for(
     dtype: str | None,
     only: str | None,
     project: Project,
-) -> tuple[list[Shape], list[Wanted], list[Refused]]:
+) -> tuple[list[TimedShape], list[TimedProblem], list[Refused]]:
     """What is to be timed, each problem once, how lines want that, and the lines of a list that are refused.
 
     UsageError where nothing is left, or a sweep or list cannot be read.
     """
     of_list, refused = listed(case_list) if case_list is not None else ([], [])
     wanted = [*named_cases(cases), *of_list]
-    found = [*(Shape(one.problem) for one in wanted), *_swept(sweep, dtype, project)]
+    found = [*(TimedShape(one.problem) for one in wanted), *_swept(sweep, dtype, project)]
     if not found:
         first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
         raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
@@ -45,7 +45,7 @@ def asked_for(
     return shapes, wanted, refused
 
 
-def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[Shape]:
+def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[TimedShape]:
     if sweep is None:
         if dtype is not None:
             raise UsageError("--dtype is about a sweep's problems: the types of a case stand in its id")
@@ -54,19 +54,19 @@ def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[S
 
     read = read_sweep(sweep, project)
     for one in (read if dtype is None else read.with_dtype(dtype)).shapes:
-        yield Shape(one.problem, one.name, read.name)
+        yield TimedShape(one.problem, one.name, read.name)
 
 
-def _each_once(found: Iterable[Shape]) -> list[Shape]:
+def _each_once(found: Iterable[TimedShape]) -> list[TimedShape]:
     """In the order in which the problems first come; under its name, where a sweep has one for it."""
-    shapes: dict[Problem, Shape] = {}
+    shapes: dict[Problem, TimedShape] = {}
     for shape in found:
-        if not shapes.get(shape.problem, Shape(shape.problem)).name:
+        if not shapes.get(shape.problem, TimedShape(shape.problem)).name:
             shapes[shape.problem] = shape
     return list(shapes.values())
 
 
-def _matching(shapes: Sequence[Shape], glob: str) -> list[Shape]:
+def _matching(shapes: Sequence[TimedShape], glob: str) -> list[TimedShape]:
     found = [one for one in shapes if fnmatch(one.name, glob) or fnmatch(case_id(one.problem), glob)]
     if not found:
         names = [one.name or case_id(one.problem) for one in shapes]

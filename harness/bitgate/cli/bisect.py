@@ -13,7 +13,7 @@ import typer
 from bitgate.results.record.key import MOST_SEED
 
 if TYPE_CHECKING:
-    from bitgate.lab.history.bisect import Found
+    from bitgate.lab.history.bisect import BisectResult
 
 app = typer.Typer(add_completion=False)
 
@@ -85,7 +85,7 @@ def _within(path: Path, root: Path) -> Path:
     return whole.relative_to(root.resolve()) if whole.is_relative_to(root.resolve()) else whole
 
 
-def _json(found: Found) -> dict[str, Any]:
+def _json(found: BisectResult) -> dict[str, Any]:
     return {
         "commits": [dict(vars(commit)) for commit in found.candidates],
         "good": found.good,
@@ -94,7 +94,7 @@ def _json(found: Found) -> dict[str, Any]:
     }
 
 
-def _lines(found: Found) -> list[str]:
+def _lines(found: BisectResult) -> list[str]:
     several = len(found.candidates) > 1
     lines = ["it is one of these; those between could not be tested:"] if several else []
     for commit in found.candidates:

@@ -18,10 +18,10 @@ from bitgate.core.project_file import find
 from bitgate.core.target_id import target_id
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.registry import families
-from bitgate.lab.bringup import STEPS, Order, Result, visit
+from bitgate.lab.bringup import STEPS, BringupOptions, StepResult, visit
 from bitgate.lab.bringup.bundle import Bundle
 from bitgate.lab.bringup.identity import scrubber_of_this_machine
-from bitgate.lab.bringup.server import Answer, taken
+from bitgate.lab.bringup.server import StepAnswer, taken
 from bitgate.verify.selection import candidates
 
 app = typer.Typer(add_completion=False)
@@ -62,7 +62,7 @@ def first_contact(
     arguments = ["--tier", project.tiers[0], "--target", name, "-n", workers]
     arguments += [f"--kernel={kernel}"] * bool(kernel) + [f"--load={path.absolute()}" for path in project.added]
     path = (out or paths.out_dir() / name / "first_contact.tar.gz").absolute()
-    order = Order(name, project, DOCTOR, kernel, arguments if smoke else None)
+    order = BringupOptions(name, project, DOCTOR, kernel, arguments if smoke else None)
     bundle = Bundle(path, scrubber_of_this_machine())
     done = visit(order, bundle, _say)
     seconds, end = time.monotonic() - begun, done.conclusion
@@ -101,7 +101,7 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> Answer:
+def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
     """Called in a child: what ``bitgate doctor`` finds, and whether the target is among it."""
     from bitgate.cli.doctor import report
     from bitgate.core.target_id import runs_on
@@ -116,20 +116,20 @@ def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> Answer:
     tools = ", ".join(entry["detail"] for entry in found["toolchains"] if entry["found"])
     detail = {"present": bool(rows), "targets": names}
     files = {"doctor.json": json.dumps(found, indent=1)}
-    return Answer(f"{rows[0]['detail'] if rows else ''}; {tools}", wrong, detail, files)
+    return StepAnswer(f"{rows[0]['detail'] if rows else ''}; {tools}", wrong, detail, files)
 
 
-def best(tell: Callable[[str], None], *, target: str, project: Any) -> Answer:
+def best(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
     """Called in a child: a GPU that is there, able or not, before the host."""
     from bitgate.runtime.targets import present
 
-    return Answer(present()[0].name)
+    return StepAnswer(present()[0].name)
 
 
 def _best(project: Project) -> str:
     """Asked in a child, since a driver may hang. UsageError if it does."""
     arguments = {"target": "", "project": project.as_json()}
     found, _ = taken(STEPS[0], BEST, arguments, _say)
-    if found.result is Result.RED:
+    if found.result is StepResult.RED:
         raise UsageError(f"which GPU is here cannot be told ({found.sentence}): name one with --target")
     return found.sentence

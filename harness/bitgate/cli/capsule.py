@@ -108,12 +108,12 @@ def _ask(question: dict[str, Any]) -> dict[str, Any]:
     from bitgate.tools.capsule.server import ENTRY
     from bitgate.verify.output_limit import to_stderr
     from bitgate.verify.process import OPEN_SECONDS
-    from bitgate.worker.child import Child, Ended
+    from bitgate.worker.child import Worker, WorkerDied
 
-    with Child(ENTRY, to_stderr) as child:
+    with Worker(ENTRY, to_stderr) as child:
         try:
             answer: dict[str, Any] = child.ask(question, OPEN_SECONDS)
-        except Ended as ended:
+        except WorkerDied as ended:
             return {"defect": f"bitgate: its kernels ended the command: {ended.reason}"}
     return answer
 

@@ -117,8 +117,8 @@ def merge(
     Ends with 0 if all is green, 1 if a defect was found or something is lost, 3 if nothing was compared.
     """
     from bitgate.cli.report import print_summary
-    from bitgate.lab.ci.matrix import Expected, expected_of
-    from bitgate.results.build_manifest import Built
+    from bitgate.lab.ci.matrix import NightExpectation, expected_of
+    from bitgate.results.build_manifest import BuildManifest
     from bitgate.results.plan import PlanError
     from bitgate.results.report.annotations import FORGES, github_lines, write_quality
     from bitgate.results.report.render import merge as merge_results
@@ -131,13 +131,13 @@ def merge(
         plan = RunPlan.read(plan_file) if plan_file else None
     except PlanError as error:
         raise UsageError(f"--plan {error}") from None
-    expected = expected_of(matrix_file) if matrix_file else Expected()
+    expected = expected_of(matrix_file) if matrix_file else NightExpectation()
     summary = merge_results(
         paths,
         out,
         expected_targets=expected.targets,
         plan=plan,
-        built=[Built.read(path) for path in built or []],
+        built=[BuildManifest.read(path) for path in built or []],
         absent=expected.absent,
         findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
         notes=expected.notes,

@@ -14,8 +14,8 @@ from bitgate.core.errors import UsageError, near
 
 if TYPE_CHECKING:
     from bitgate.core.project import Project
-    from bitgate.lab.ci.select import Selection
-    from bitgate.lab.ci.select_changes import Change
+    from bitgate.lab.ci.select import CaseSelection
+    from bitgate.lab.ci.select_changes import FileChange
     from bitgate.results.plan import Plan
 
 
@@ -82,7 +82,7 @@ def select(
     return 0
 
 
-def _changes(files: list[Path], base: str, changed: str, uncommitted: bool, project: Project) -> tuple[Change, ...]:
+def _changes(files: list[Path], base: str, changed: str, uncommitted: bool, project: Project) -> tuple[FileChange, ...]:
     from bitgate.lab.ci.select_changes import named, since
 
     if base and (files or changed):
@@ -115,7 +115,7 @@ def _plans(project: Project, tier: str, targets: Sequence[str], kernel: str) -> 
     return make_run_plan(tier, names, Sizes(), project, kernel).shards
 
 
-def _selected(plans: Iterable[Plan], changes: tuple[Change, ...], project: Project) -> list[Selection]:
+def _selected(plans: Iterable[Plan], changes: tuple[FileChange, ...], project: Project) -> list[CaseSelection]:
     from bitgate.cli.selecting import facts_of
     from bitgate.lab.ci.select import select as select_cases
 
@@ -123,7 +123,7 @@ def _selected(plans: Iterable[Plan], changes: tuple[Change, ...], project: Proje
     return [select_cases(plan, facts_of(project, plan, gone), changes) for plan in plans]
 
 
-def _tell(one: Selection, project: Project, explain: bool) -> None:
+def _tell(one: CaseSelection, project: Project, explain: bool) -> None:
     from bitgate.lab.ci.select import shown
 
     if explain:
@@ -140,7 +140,7 @@ def _files(count: int) -> str:
     return f"{count} file{'s' * (count != 1)}"
 
 
-def _no_case(one: Selection) -> str:
+def _no_case(one: CaseSelection) -> str:
     """Why nothing is selected."""
     if not one.reasons:
         return "no file changed"

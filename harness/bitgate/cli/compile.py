@@ -23,7 +23,7 @@ from bitgate.kernel.build.toolchain import INSTALL_ZIG, find_device_compiler, kn
 from bitgate.kernel.cache.store import StoreError
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
-from bitgate.results.build_manifest import Built, BuiltLibrary
+from bitgate.results.build_manifest import BuildManifest, BuiltLibrary
 from bitgate.runtime import targets
 from bitgate.runtime.tools_abi import family as tools_family
 
@@ -158,7 +158,7 @@ def _list(store: Artefacts, target: str, project: Project, manifest: Path | None
         f"{store.url}: {len(libraries)} libraries, {sum(one.size for one in libraries) / 2**20:.1f} MiB"
     )
     if manifest:
-        Built(target, checkout.commit(project.suites[0]), libraries).write(manifest)
+        BuildManifest(target, checkout.commit(project.suites[0]), libraries).write(manifest)
         report.notes.append(f"{manifest}: what they are")
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bitgate.interop import Controls, Measured
+from bitgate.interop import Controls, TimedKernel
 from bitgate.interop.measured import perf_words
 from bitgate.model import Problem
-from bitgate.model.insight import tensor_line
+from bitgate.model.diagnostics import tensor_line
 from bitgate.results.record import Outcome, Verdict
 
 LAUNCH = "launch_and_time_kernel:"
@@ -61,7 +61,7 @@ WORDINGS = {
 
 def traced(lines: Sequence[str], problem: Problem, wording: Wording, times: int) -> Iterator[str]:
     """The lines of a trace as the example words them. ``times``: runs that are timed, 0 if none are."""
-    named = list(problem.operation.insight.tensor_lines(problem))
+    named = list(problem.operation.diagnostics.tensor_lines(problem))
     for line in lines:
         if wording.tensors and line in named:
             if line == named[0]:
@@ -93,7 +93,7 @@ def verification(verdict: Verdict, controls: Controls, wording: Wording) -> Iter
         yield f"GPU verification result is:{'correct' if verdict.outcome is Outcome.PASS else 'fail'}"
 
 
-def perf(measured: Measured, wording: Wording) -> Iterator[str]:
+def perf(measured: TimedKernel, wording: Wording) -> Iterator[str]:
     """``Perf: 1.40031 ms, 69.8734 TFlops, 179.037 GB/s``, by the mean of all runs."""
     yield perf_words(measured) + (f", {measured.kernel}" if wording.names_kernel else "")
     if wording.device_op:

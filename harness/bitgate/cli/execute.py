@@ -13,7 +13,7 @@ import typer
 from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bitgate.runtime.program import Ended
+    from bitgate.runtime.program import ProgramExit
 
 app = typer.Typer(add_completion=False)
 
@@ -43,7 +43,7 @@ def execute(
     """
     from bitgate.kernel.build import Builder
     from bitgate.runtime.host import parse_schedule
-    from bitgate.runtime.program import Watched
+    from bitgate.runtime.program import WatchedRuntime
 
     schedules = schedule or ["forward"]
     for one in schedules:
@@ -51,7 +51,7 @@ def execute(
     if wave not in WAVES:
         raise UsageError(f"--wave {wave}: a wave has {' or '.join(map(str, WAVES))} lanes")
     builder = Builder("host")
-    watched = Watched(builder.runtime(), builder.program_watch(), wave)
+    watched = WatchedRuntime(builder.runtime(), builder.program_watch(), wave)
     caught = as_json or len(schedules) > 1
     runs = [watched.run(program, one, caught=caught) for one in schedules]
     findings = [finding for run in runs for finding in _findings(run)] + _differences(runs)
@@ -72,7 +72,7 @@ class _Finding:
     is_red: bool = True
 
 
-def _findings(run: Ended) -> list[_Finding]:
+def _findings(run: ProgramExit) -> list[_Finding]:
     """What was seen in one run."""
     under = f"under {run.schedule}: "
     found = [_Finding(f"{under}{text}") for text in run.incidents]
@@ -89,7 +89,7 @@ def _findings(run: Ended) -> list[_Finding]:
     return found
 
 
-def _differences(runs: list[Ended]) -> list[_Finding]:
+def _differences(runs: list[ProgramExit]) -> list[_Finding]:
     """Where a run printed something else than the first."""
     found = []
     for run in runs[1:]:
@@ -112,7 +112,7 @@ def _signal(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
-def _as_json(run: Ended) -> dict[str, Any]:
+def _as_json(run: ProgramExit) -> dict[str, Any]:
     return {
         "schedule": run.schedule,
         "code": run.code,

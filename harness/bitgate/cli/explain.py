@@ -38,14 +38,14 @@ def explain(
 
 
 def _explain_case(problem: Problem) -> None:
-    insight = problem.operation.insight
+    diagnostics = problem.operation.diagnostics
     print(human(problem))
     print(f"id: {case_id(problem)}")
     line = foreign_line(problem)
     if line is not None:
         print(f"ckProfiler: {line}")
-    for line in insight.derived(problem):
+    for line in diagnostics.derived(problem):
         print(line)
     print(f"{problem.flops / 1e9:.3g} GFlop, {problem.bytes / 1e6:.3g} MB in and out")
-    if picture := insight.picture(problem):
+    if picture := diagnostics.picture(problem):
         print(picture)

@@ -52,7 +52,7 @@ def run(
     compile.
     """
     from bitgate.core import checkout
-    from bitgate.tools.faults.trial import Bench, exit_code, score, try_faults
+    from bitgate.tools.faults.trial import TrialSetup, exit_code, score, try_faults
     from bitgate.tools.faults.trial_record import TrialRecord
 
     project = with_operations(find(suites).of_suites(suites))
@@ -61,7 +61,7 @@ def run(
     if suites is None:
         project.tables()  # a project without suites is told before anything is built
         tell_whose(project)
-    bench = Bench(tier, target, limit, project, whole_tier, jobs or max(1, paths.threads() // 2))
+    bench = TrialSetup(tier, target, limit, project, whole_tier, jobs or max(1, paths.threads() // 2))
     faults = _faults(file, name, project)
     kept = TrialRecord(record, tier, target, checkout.commit(project.root)) if record else None
     tried = kept.known(faults) if kept else {}

@@ -112,7 +112,7 @@ def mutate(
         _tell(trial, f"{len(told)}/{len(drawn)}", as_json)
 
     count = jobs or paths.threads()
-    bench = campaign.Bench(builder, families, asked.questions, asked.opening, limit, count, _say)
+    bench = campaign.MutationSetup(builder, families, asked.questions, asked.opening, limit, count, _say)
     try:
         score = campaign.run(bench, drawn, pool, known, done)
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ import typer
 from bitgate.results.record.key import MOST_SEED
 
 if TYPE_CHECKING:
-    from bitgate.tools.fuzz.failure import Shrunk
+    from bitgate.tools.fuzz.failure import ShrunkFailure
 
 app = typer.Typer(add_completion=False)
 
@@ -74,7 +74,7 @@ def fuzz(
     return code
 
 
-def print_failure(shrunk: Shrunk) -> None:
+def print_failure(shrunk: ShrunkFailure) -> None:
     """What fails, the smallest such case, what makes it pass, and the lines to go on with."""
     found = shrunk.found
     print(f"\n{shrunk.verdict.outcome}  {shrunk.planned.kernel.name}  {shrunk.verdict.human or shrunk.planned.case}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bitgate.lab.history.durations import Duration
-    from bitgate.lab.history.query import Run
+    from bitgate.lab.history.query import RecordedRun
 
 app = typer.Typer(
     add_completion=False,
@@ -318,7 +318,7 @@ def _case_id(connection: Connection, name: str) -> str:
 
 
 @contextmanager
-def _reading(url: str, last: int) -> Iterator[tuple[Connection, list[Run]]]:
+def _reading(url: str, last: int) -> Iterator[tuple[Connection, list[RecordedRun]]]:
     from bitgate.lab.history.query import last_runs
     from bitgate.lab.history.store import opened
 

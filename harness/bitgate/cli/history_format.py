@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from bitgate.lab.history.diff import Difference
     from bitgate.lab.history.durations import Duration
     from bitgate.lab.history.first_bad import FirstBad
-    from bitgate.lab.history.flaky import Blame
-    from bitgate.lab.history.query import Case, Run
-    from bitgate.lab.history.root_cause import Cause
-    from bitgate.lab.history.timed import Step, Timed
-    from bitgate.lab.history.trend import Point
+    from bitgate.lab.history.flaky import Attribution
+    from bitgate.lab.history.query import RecordedCase, RecordedRun
+    from bitgate.lab.history.root_cause import CandidateCause
+    from bitgate.lab.history.timed import LevelShift, TimedSeries
+    from bitgate.lab.history.trend import TrendPoint
 
 COMMIT = 12
 """Letters of a commit."""
@@ -23,7 +23,7 @@ SHOWN = 10
 """Cases that broke together, and machines on which one deviates."""
 
 
-def of_runs(runs: Sequence[Run]) -> list[str]:
+def of_runs(runs: Sequence[RecordedRun]) -> list[str]:
     header = ("run", "started", "tier", "commit", "verdicts", "red", "unanswered", "targets")
     rows = [
         (
@@ -41,7 +41,7 @@ def of_runs(runs: Sequence[Run]) -> list[str]:
     return columns(header, rows)
 
 
-def of_trends(trends: Sequence[tuple[Case, Sequence[Point]]]) -> Iterator[str]:
+def of_trends(trends: Sequence[tuple[RecordedCase, Sequence[TrendPoint]]]) -> Iterator[str]:
     for case, points in trends:
         yield f"{case.case}  {case.words} on {case.target}"
         rows = [
@@ -86,7 +86,7 @@ def _of_first_bad(found: FirstBad) -> Iterator[str]:
         yield f"  {found.good_run} was the last good run: git log {found.good[:COMMIT]}..{found.bad[:COMMIT]}"
 
 
-def of_blame(found: Blame, runs: int) -> Iterator[str]:
+def of_blame(found: Attribution, runs: int) -> Iterator[str]:
     counts = ("answers", "deviate", "rate", "score")
     cases = [
         (
@@ -111,7 +111,7 @@ def of_blame(found: Blame, runs: int) -> Iterator[str]:
     yield f"{told} in {found.answers} answers of {counted(runs, 'run')}; {found.lone} deviations are nobody's"
 
 
-def _counts(cause: Cause) -> tuple[object, ...]:
+def _counts(cause: CandidateCause) -> tuple[object, ...]:
     return cause.answers, cause.deviations, f"{cause.rate:.1%}", round(cause.score)
 
 
@@ -133,7 +133,9 @@ def of_durations(found: Sequence[Duration]) -> list[str]:
     return columns(header, rows)
 
 
-def of_timed(found: Sequence[Timed], between: Callable[[Step], tuple[list[str], int] | None]) -> Iterator[str]:
+def of_timed(
+    found: Sequence[TimedSeries], between: Callable[[LevelShift], tuple[list[str], int] | None]
+) -> Iterator[str]:
     """What is slower first, then what is faster. ``between``: the commits of a step, where the repository is here."""
     ordered = sorted(found, key=lambda one: (one.regression is None, not one.steps, not one.enough))
     rows = [
@@ -163,7 +165,7 @@ def of_timed(found: Sequence[Timed], between: Callable[[Step], tuple[list[str], 
     yield f"{len(found)} series: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}"
 
 
-def _of_step(one: Timed, step: Step, commits: tuple[list[str], int] | None) -> Iterator[str]:
+def _of_step(one: TimedSeries, step: LevelShift, commits: tuple[list[str], int] | None) -> Iterator[str]:
     yield f"{one.case.case}  {one.case.words} on {one.device or one.case.target}: {one.words}"
     yield f"  {1e3 * step.before.seconds:.4g} ms before, {1e3 * step.after.seconds:.4g} ms since"
     good, bad = step.commits

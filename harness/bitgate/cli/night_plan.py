@@ -21,7 +21,7 @@ from bitgate.core.project_file import find
 from bitgate.core.target_id import in_place_of, target_id
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.lab.ci.attempts import MATRIX, PLAN
-from bitgate.lab.ci.journal import MINUTES, Planned, Seat
+from bitgate.lab.ci.journal import MINUTES, NightPlanned, Seat
 from bitgate.lab.ci.matrix import cells, document, expected_of
 from bitgate.results.plan import Plan, PlanError
 from bitgate.results.run_plan import RunPlan
@@ -31,7 +31,7 @@ from bitgate.runtime import targets
 
 
 @dataclass(frozen=True)
-class Order:
+class NightOptions:
     """A command line, as far as it says what a night runs; empty where it does not say."""
 
     executor: str = ""
@@ -52,7 +52,7 @@ class Order:
         return next((names.get(name, f"--{name}") for name, value in vars(self).items() if value), "")
 
 
-def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
+def planned_night(order: NightOptions, folder: Path, jobs: int) -> NightPlanned:
     """The first event of a night, whose plan and matrix are written into its folder. UsageError."""
     _check(order)
     project = with_operations(find().loading(to_load(list(order.load))))
@@ -69,7 +69,7 @@ def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
     arguments += [f"--kernel={order.kernel}"] * bool(order.kernel)
     arguments += [f"--load={path.absolute()}" for path in order.load]
     now = datetime.now(timezone.utc)
-    return Planned(
+    return NightPlanned(
         night=os.environ.get("BITGATE_RUN_ID") or f"night-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         plan=plan.id,
         root=str(Path.cwd()),
@@ -83,7 +83,7 @@ def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
     )
 
 
-def _check(order: Order) -> None:
+def _check(order: NightOptions) -> None:
     told = {"--tier": order.tier, "--target": order.targets, "--shards": order.shards}
     if order.plan and (twice := next((name for name, value in told.items() if value), None)):
         raise UsageError(f"{twice} and --plan: the plan says so already: give one of them")
@@ -93,7 +93,7 @@ def _check(order: Order) -> None:
         raise UsageError(f"-n {order.workers}: write a number, or auto")
 
 
-def _plan(order: Order, folder: Path, executor: str, project: Project, config: CiTargets | None) -> RunPlan:
+def _plan(order: NightOptions, folder: Path, executor: str, project: Project, config: CiTargets | None) -> RunPlan:
     if order.matrix:
         expected_of(order.matrix)  # what is no matrix is told now, not in the morning
         shutil.copyfile(order.matrix, folder / MATRIX)
@@ -112,7 +112,7 @@ def _plan(order: Order, folder: Path, executor: str, project: Project, config: C
     return make_run_plan(tier, names, Sizes.of(order.shards, names, None, 0.0), project, order.kernel)
 
 
-def _targets(order: Order, folder: Path, tier: str, executor: str, config: CiTargets | None) -> list[str]:
+def _targets(order: NightOptions, folder: Path, tier: str, executor: str, config: CiTargets | None) -> list[str]:
     """As stated, else as the matrix says; on this machine, where no file says anything, the best that is here."""
     if order.targets:
         return [target_id(name).name for name in order.targets]

@@ -18,7 +18,7 @@ from bitgate.core.project import Project, ours
 from bitgate.runtime import nvidia
 
 if TYPE_CHECKING:
-    from bitgate.suite.pytest.run import Run
+    from bitgate.suite.pytest.run import TestRun
 
 PLUGIN = "bitgate.pytest_plugin"
 QUIET = ("--import-mode=importlib", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
@@ -55,7 +55,7 @@ def run(
         typer.Option(metavar="URL", help="Libraries from this store, where `bitgate compile --artefacts` put them."),
     ] = "",
     fetch_only: Annotated[
-        bool, typer.Option("--fetch-only", help="Run nothing that is not from the store; needs no compiler.")
+        bool, typer.Option("--fetch-only", help="TestRun nothing that is not from the store; needs no compiler.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document on stdout; pytest talks on stderr.")
@@ -114,7 +114,7 @@ def suites_and_root(project: Project) -> list[str]:
 class Keeper:
     """Keeps hold of the run, for its summary."""
 
-    run: Run | None = None
+    run: TestRun | None = None
 
     def pytest_sessionstart(self, session: object) -> None:
         from bitgate.suite.pytest.run import RUN

@@ -11,7 +11,7 @@ from bitgate.cli.example_lines import WORDINGS, perf, traced, verification
 from bitgate.cli.verify import exit_code, print_verdict, progress
 from bitgate.cli.wanted_cases import reference_of
 from bitgate.core.errors import UsageError
-from bitgate.interop import Controls, Measured, Variant, controls_of, parse_foreign, variant_of
+from bitgate.interop import Controls, TimedKernel, Variant, controls_of, parse_foreign, variant_of
 from bitgate.kernel.declaration import Instance
 from bitgate.model import Problem, ProblemError
 
@@ -84,7 +84,7 @@ def run_example(
             print(*traced(trace["lines"], problem, wording, times), sep="\n", flush=True)
         runs = timed_runs(planned, verdict, process, times) if times else Runs()
     if runs.seconds:
-        print(*perf(Measured(problem, chosen.name, runs.seconds), wording), sep="\n")
+        print(*perf(TimedKernel(problem, chosen.name, runs.seconds), wording), sep="\n")
     if runs.includes:
         print(f"in this time, beside the kernels that compute: {', '.join(runs.includes)}")
     for line in verification(verdict, controls, wording):

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import bitgate
 from bitgate.core.project import Project, ours, own_kernels
-from bitgate.kernel.build.includes import Includes, Unit, places
+from bitgate.kernel.build.includes import FamilyUnit, Includes, places
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.declared import is_own
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import families
 from bitgate.lab.ci.select_imports import ImportGraph, neighbours, states
 from bitgate.lab.ci.select_reach import EVERYTHING, NOTHING, Reach, union
-from bitgate.lab.ci.select_rules import Facts
+from bitgate.lab.ci.select_rules import ProjectFacts
 from bitgate.model.registry import operations, own_operations, stated_in
 from bitgate.results.plan import Plan
 from bitgate.runtime.targets import platform_of
@@ -34,24 +34,24 @@ AFTERWARDS = ("bitgate.results.report",)
 PLATFORMS = ("host", "amd", "nvidia")
 
 
-def facts_of(project: Project, plan: Plan, gone: Collection[Path] = ()) -> Facts:
+def facts_of(project: Project, plan: Plan, gone: Collection[Path] = ()) -> ProjectFacts:
     """For the target of a plan whose cases pytest has collected (they name their tests). ``gone``: deleted files.
 
     UsageError for a table that is wrong.
     """
     loaded = (declaration for table in project.tables() for declaration in loads(table))
-    return _Gathering(with_operations(project.loading(loaded)), plan, frozenset(gone)).facts
+    return _FactsBuilder(with_operations(project.loading(loaded)), plan, frozenset(gone)).facts
 
 
 @dataclass(frozen=True)
-class _Gathering:
+class _FactsBuilder:
     project: Project
     plan: Plan
     gone: frozenset[Path]
 
     @property
-    def facts(self) -> Facts:
-        return Facts(
+    def facts(self) -> ProjectFacts:
+        return ProjectFacts(
             sources=self._sources,
             tools=self._tools,
             platforms=dict(self._platforms),
@@ -111,7 +111,7 @@ class _Gathering:
     def _sources(self) -> Mapping[Path, Reach]:
         found: dict[Path, Reach] = {}
         for family in self._families.values():
-            units: dict[Path, list[Unit]] = defaultdict(list)
+            units: dict[Path, list[FamilyUnit]] = defaultdict(list)
             for unit in self._includes.units(family):
                 for path in unit.files:
                     units[path].append(unit)
@@ -121,7 +121,7 @@ class _Gathering:
             found |= {path: found.get(path, NOTHING) | reach for path, reach in reaches.items()}
         return found
 
-    def _of_units(self, family: KernelFamily, touched: Collection[Unit]) -> Reach:
+    def _of_units(self, family: KernelFamily, touched: Collection[FamilyUnit]) -> Reach:
         """A unit that instances name as their group is theirs alone; any other is shared by all."""
         groups = {unit.name for unit in touched}
         held = [one for one in family.instances if one.group in groups]

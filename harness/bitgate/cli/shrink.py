@@ -15,7 +15,7 @@ from bitgate.results.record.key import MOST_SEED
 
 if TYPE_CHECKING:
     from bitgate.results.record import Verdict
-    from bitgate.tools.fuzz.failure import Shrunk
+    from bitgate.tools.fuzz.failure import ShrunkFailure
     from bitgate.verify.planned import PlannedCase
 
 app = typer.Typer(add_completion=False)
@@ -47,7 +47,7 @@ def shrink(
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
     from bitgate.runtime.targets import best, named
-    from bitgate.tools.fuzz.failure import Found, is_failure
+    from bitgate.tools.fuzz.failure import FuzzFailure, is_failure
     from bitgate.tools.fuzz.shrink import Shrinker
     from bitgate.verify.planned import PlannedCase
     from bitgate.verify.process import CaseProcess, Opening
@@ -83,14 +83,16 @@ def shrink(
                 )
                 verdict = verdict_on(planned)
                 if is_failure(verdict):
-                    return _tell([Shrinker(verdict_on, Found(planned, verdict), seconds).run()], green, silent, as_json)
+                    return _tell(
+                        [Shrinker(verdict_on, FuzzFailure(planned, verdict), seconds).run()], green, silent, as_json
+                    )
                 green += verdict.green
                 compared = compared or verdict.compared
             silent += not compared
         return _tell([], green, silent, as_json)
 
 
-def _tell(failures: list[Shrunk], green: int, silent: int, as_json: bool) -> int:
+def _tell(failures: list[ShrunkFailure], green: int, silent: int, as_json: bool) -> int:
     """``silent``: how many of the cases no kernel was compared on."""
     if as_json:
         document = {"failures": [failure.as_json() for failure in failures], "green": green, "not_compared": silent}

@@ -11,7 +11,7 @@ import typer
 from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bitgate.cli.night_plan import Order
+    from bitgate.cli.night_plan import NightOptions
     from bitgate.lab.executors.executor import Executor
 
 app = typer.Typer(add_completion=False)
@@ -68,7 +68,7 @@ def submit(
 
     Exit codes: 0 green, 1 red or lost, 2 usage, 3 nothing was compared, 130 interrupted.
     """
-    from bitgate.cli.night_plan import Order
+    from bitgate.cli.night_plan import NightOptions
     from bitgate.cli.report import print_summary
     from bitgate.core import paths
     from bitgate.lab.ci.attempts import SHARDS
@@ -76,7 +76,7 @@ def submit(
     from bitgate.lab.ci.screen import screen
 
     options = _pairs(option or [])
-    order = Order(
+    order = NightOptions(
         executor,
         tier,
         tuple(target or ()),
@@ -118,7 +118,7 @@ def submit(
     return summary.exit_code or remembered
 
 
-def _engine(order: Order, folder: Path, jobs: int, resume: bool) -> Executor:
+def _engine(order: NightOptions, folder: Path, jobs: int, resume: bool) -> Executor:
     """The executor of a night that is planned now, or was. UsageError for one where there is none, or the other way."""
     from bitgate.cli.night_plan import planned_night
     from bitgate.lab.ci.journal import Journal

@@ -13,7 +13,7 @@ from bitgate.cli.history import Last, Url
 
 if TYPE_CHECKING:
     from bitgate.lab.history.triage import Triage
-    from bitgate.results.report.summary import Cause
+    from bitgate.results.report.summary import FailureGroup
 
 app = typer.Typer(add_completion=False)
 
@@ -75,7 +75,7 @@ def _against_history(night: Any, url: str, last: int, skipped: set[str]) -> Tria
         return sort_out(night, before, f"{len(chosen)} runs of {store.name}")
 
 
-def _lines(what: str, causes: Sequence[Cause]) -> list[str]:
+def _lines(what: str, causes: Sequence[FailureGroup]) -> list[str]:
     lines = []
     for cause in causes:
         red = cause.first
@@ -89,7 +89,7 @@ def _lines(what: str, causes: Sequence[Cause]) -> list[str]:
 
 
 def _json(found: Triage) -> dict[str, Any]:
-    def causes(group: Sequence[Cause]) -> list[dict[str, Any]]:
+    def causes(group: Sequence[FailureGroup]) -> list[dict[str, Any]]:
         return [
             {
                 "count": one.count,
@@ -114,5 +114,5 @@ def _json(found: Triage) -> dict[str, Any]:
     }
 
 
-def _count(causes: Sequence[Cause]) -> int:
+def _count(causes: Sequence[FailureGroup]) -> int:
     return sum(cause.count for cause in causes)

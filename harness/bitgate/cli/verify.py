@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from bitgate.cli.args import options_named
-from bitgate.cli.wanted_cases import Stated, Wanted, wanted_by, wanted_in
+from bitgate.cli.wanted_cases import CommandOptions, RequestedCase, wanted_by, wanted_in
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
@@ -38,10 +38,10 @@ REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
 
 
 @dataclass(frozen=True)
-class Asked:
+class VerifyArguments:
     """The command line, read."""
 
-    problems: tuple[Wanted, ...]
+    problems: tuple[RequestedCase, ...]
     kernel: str | None
     options: tuple[tuple[str, str], ...]
     seed: int
@@ -121,13 +121,13 @@ def verify(
         _one_of("reference", reference, REFERENCES)
     if fill is not None:
         _one_of("fill", fill, fill_names())
-    stated = Stated(reference, "exact" if laws and fill is None else fill)
+    stated = CommandOptions(reference, "exact" if laws and fill is None else fill)
     project = with_operations(find().loading(to_load(load)))
     named = [entry for case in cases or () for entry in wanted_by(case, stated)]
     listed, refused = wanted_in(case_list, stated) if case_list is not None else ([], [])
     if not named and not listed:
         raise UsageError(_nothing_to_do(case_list, refused))
-    asked = Asked(
+    asked = VerifyArguments(
         problems=(*named, *listed),
         kernel=kernel,
         options=tuple(sorted(options_named(option).items())),
@@ -181,7 +181,7 @@ def exit_code(*cases: Sequence[Verdict]) -> int:
     return 0 if compared and all(verdict.green for verdict in verdicts) else 1
 
 
-def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict]]:
+def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict]]:
     """Each with the number of the case that it is about: one at least for every case."""
     from bitgate.runtime.targets import best, named
     from bitgate.verify.process import CaseProcess, Opening
@@ -199,7 +199,7 @@ def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[tuple
                 process.end()
 
 
-def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Wanted]]:
+def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, PlannedCase | RequestedCase]]:
     """What is to be verified, by the number of its case; what was wanted if no kernel does its operation."""
     from bitgate.verify.selection import candidates, select_for
 
@@ -223,7 +223,7 @@ def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Wan
             yield number, planned
 
 
-def _nobody(wanted: Wanted, asked: Asked, target: Target) -> Verdict:
+def _nobody(wanted: RequestedCase, asked: VerifyArguments, target: Target) -> Verdict:
     """Of a case whose operation no kernel that was asked for computes."""
     nobody = replace(NO_KERNEL, options=asked.options)
     planned = PlannedCase(wanted.problem, nobody, wanted.fill, asked.seed, target=target.name)
@@ -233,7 +233,9 @@ def _nobody(wanted: Wanted, asked: Asked, target: Target) -> Verdict:
     return verdict_on(planned, target, Outcome.NOT_RUN, reason)
 
 
-def _verdict(asked: Asked, planned: PlannedCase, process: CaseProcess | ThisProcess, trace: TextIO) -> Verdict:
+def _verdict(
+    asked: VerifyArguments, planned: PlannedCase, process: CaseProcess | ThisProcess, trace: TextIO
+) -> Verdict:
     from bitgate.verify.process import BITS, LAWS
 
     def tell(note: dict[str, Any]) -> None:
@@ -305,7 +307,7 @@ def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
     """The first wrong cells, under the letters of the wrong output's axes."""
     problem = parse_case_id(verdict.key.case)
     role = verdict.diagnosis.evidence.get("output") if verdict.diagnosis else None
-    letters = problem.operation.insight.letters(problem, role or problem.result)
+    letters = problem.operation.diagnostics.letters(problem, role or problem.result)
     header = [*letters, "result", "reference"]
     lines = [header, *([*map(str, row["at"]), str(row["result"]), str(row["reference"])] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]

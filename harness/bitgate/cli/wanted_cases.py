@@ -17,7 +17,7 @@ OF_INIT = ("exact", "exact", "decimal")
 
 
 @dataclass(frozen=True)
-class Stated:
+class CommandOptions:
     """What the command line says over what cases say; None: nothing."""
 
     reference: str | None
@@ -25,7 +25,7 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequestedCase:
     """A problem, the reference that it is compared with, and its data."""
 
     problem: Problem
@@ -33,9 +33,9 @@ class Wanted:
     fill: str
 
 
-def wanted_in(path: Path, stated: Stated) -> tuple[list[Wanted], list[Refused]]:
+def wanted_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase], list[Refused]]:
     """What a list asks for, and the lines of it that are refused. UsageError if it cannot be read."""
-    listed: list[Wanted] = []
+    listed: list[RequestedCase] = []
     refused: list[Refused] = []
     try:
         for entry in found_in_list(path):
@@ -53,7 +53,7 @@ def wanted_in(path: Path, stated: Stated) -> tuple[list[Wanted], list[Refused]]:
     return listed, refused
 
 
-def wanted_by(case: str, stated: Stated) -> Iterator[Wanted]:
+def wanted_by(case: str, stated: CommandOptions) -> Iterator[RequestedCase]:
     """The problems of a case, each as it is to be run if nothing else is said."""
     try:
         problems = problems_of(case)
@@ -64,9 +64,9 @@ def wanted_by(case: str, stated: Stated) -> Iterator[Wanted]:
         yield _wanted(problem, controls, stated)
 
 
-def _wanted(problem: Problem, controls: Controls | None, stated: Stated) -> Wanted:
+def _wanted(problem: Problem, controls: Controls | None, stated: CommandOptions) -> RequestedCase:
     fill = stated.fill or ("exact" if controls is None else OF_INIT[controls.init])
-    return Wanted(problem, stated.reference or reference_of(problem, controls, fill), fill)
+    return RequestedCase(problem, stated.reference or reference_of(problem, controls, fill), fill)
 
 
 def reference_of(problem: Problem, controls: Controls | None, fill: str = "exact") -> str:

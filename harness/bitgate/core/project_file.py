@@ -10,7 +10,7 @@ from typing import Any
 
 from bitgate.core.errors import UsageError, near
 from bitgate.core.project import TIERS, Project, ours
-from bitgate.core.untrusted import OddInput, read_bytes
+from bitgate.core.untrusted import InvalidInput, read_bytes
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -41,12 +41,12 @@ def read(file: Path) -> Project:
     for key in stated:
         if key not in KEYS:
             raise UsageError(f"{file}: unknown key '{key}': {near(key, KEYS)}")
-    values = {key: KEYS[key](Stated(file, key, value)) for key, value in stated.items()}
+    values = {key: KEYS[key](FileEntry(file, key, value)) for key, value in stated.items()}
     return Project(root=file.parent, file=file, **{**_defaults(file.parent, values), **values})
 
 
 @dataclass(frozen=True)
-class Stated:
+class FileEntry:
     """A key of a file, and its value."""
 
     file: Path
@@ -70,7 +70,7 @@ def _file_above(place: Path) -> Path | None:
 def _stated(file: Path) -> Mapping[str, Any]:
     try:
         document = tomllib.loads(read_bytes(file, LONGEST).decode())
-    except OddInput as error:
+    except InvalidInput as error:
         raise UsageError(f"{file}: {error}") from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
         raise UsageError(f"{file}: not TOML: {error}") from None
@@ -95,7 +95,7 @@ def _defaults(root: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _names(stated: Stated) -> tuple[str, ...]:
+def _names(stated: FileEntry) -> tuple[str, ...]:
     value = stated.value
     if not isinstance(value, list) or not value or not all(isinstance(name, str) and name for name in value):
         raise stated.wrong(f'{value!r:.80} is no list of texts: write {stated.key} = ["..."]')
@@ -104,7 +104,7 @@ def _names(stated: Stated) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _place(stated: Stated, name: str) -> Path:
+def _place(stated: FileEntry, name: str) -> Path:
     try:
         path = (stated.file.parent / name).resolve()
         exists = path.exists()
@@ -115,15 +115,15 @@ def _place(stated: Stated, name: str) -> Path:
     return path
 
 
-def _folders(stated: Stated) -> tuple[Path, ...]:
+def _folders(stated: FileEntry) -> tuple[Path, ...]:
     return _all(stated, Path.is_dir, "folder")
 
 
-def _files(stated: Stated) -> tuple[Path, ...]:
+def _files(stated: FileEntry) -> tuple[Path, ...]:
     return _all(stated, Path.is_file, "file")
 
 
-def _all(stated: Stated, is_one: Callable[[Path], bool], kind: str) -> tuple[Path, ...]:
+def _all(stated: FileEntry, is_one: Callable[[Path], bool], kind: str) -> tuple[Path, ...]:
     places = tuple(_place(stated, name) for name in _names(stated))
     for place in places:
         if not is_one(place):
@@ -131,7 +131,7 @@ def _all(stated: Stated, is_one: Callable[[Path], bool], kind: str) -> tuple[Pat
     return places
 
 
-def _declarations(stated: Stated) -> tuple[Path, ...]:
+def _declarations(stated: FileEntry) -> tuple[Path, ...]:
     """A folder stands for its declaration.py."""
     named = (_place(stated, name) for name in _names(stated))
     files = tuple(path / "declaration.py" if path.is_dir() else path for path in named)
@@ -141,7 +141,7 @@ def _declarations(stated: Stated) -> tuple[Path, ...]:
     return files
 
 
-def _of_folders(stated: Stated) -> tuple[Path, ...]:
+def _of_folders(stated: FileEntry) -> tuple[Path, ...]:
     """A folder stands for every TOML file in it."""
 
     def listed() -> Iterator[Path]:
@@ -155,7 +155,7 @@ def _of_folders(stated: Stated) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(listed()))
 
 
-def _one_file(stated: Stated) -> Path:
+def _one_file(stated: FileEntry) -> Path:
     if not isinstance(stated.value, str) or not stated.value:
         raise stated.wrong(f'{stated.value!r:.80} is no text: write {stated.key} = "..."')
     path = _place(stated, stated.value)
@@ -164,7 +164,7 @@ def _one_file(stated: Stated) -> Path:
     return path
 
 
-def _tiers(stated: Stated) -> tuple[str, ...]:
+def _tiers(stated: FileEntry) -> tuple[str, ...]:
     """Some of those that there are, the smallest first."""
     names = _names(stated)
     for name in names:
@@ -173,7 +173,7 @@ def _tiers(stated: Stated) -> tuple[str, ...]:
     return tuple(name for name in TIERS if name in names)
 
 
-KEYS: dict[str, Callable[[Stated], Any]] = {
+KEYS: dict[str, Callable[[FileEntry], Any]] = {
     "suites": _folders,
     "load": _declarations,
     "targets": _one_file,

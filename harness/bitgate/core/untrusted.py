@@ -29,7 +29,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
-class OddInput(ValueError):
+class InvalidInput(ValueError):
     """A document that is not what it should be; the message says where and why, on one line."""
 
 
@@ -37,12 +37,12 @@ def read_bytes(path: Path, longest: int = LONGEST_FILE) -> bytes:
     """A regular file's bytes: a pipe would never end, a device neither. OddInput for anything else, or a longer one."""
     try:
         if not path.is_file():
-            raise OddInput("not a file" if path.exists() else "no such file")
+            raise InvalidInput("not a file" if path.exists() else "no such file")
         if path.stat().st_size > longest:
-            raise OddInput(f"{path.stat().st_size} bytes: at most {longest} are read")
+            raise InvalidInput(f"{path.stat().st_size} bytes: at most {longest} are read")
         return path.read_bytes()
     except OSError as error:
-        raise OddInput(f"cannot be read: {error.strerror or error}") from None
+        raise InvalidInput(f"cannot be read: {error.strerror or error}") from None
 
 
 def parse_json(data: bytes) -> Any:
@@ -52,9 +52,9 @@ def parse_json(data: bytes) -> Any:
     except (ValueError, RecursionError):
         value = _parse_as_told(data)
     if data.count(b"[") + data.count(b"{") > DEEPEST and _depth(value) > DEEPEST:
-        raise OddInput(f"nested deeper than {DEEPEST} levels")
+        raise InvalidInput(f"nested deeper than {DEEPEST} levels")
     if b"\\u" in data and _SURROGATE.search(data) and not _is_unicode(value):
-        raise OddInput("half of a surrogate pair: no character that a report could show")
+        raise InvalidInput("half of a surrogate pair: no character that a report could show")
     return value
 
 
@@ -66,13 +66,13 @@ def _parse_as_told(data: bytes) -> Any:
     try:
         return json.loads(data.decode())
     except UnicodeDecodeError as error:
-        raise OddInput(f"not UTF-8 at byte {error.start}") from None
+        raise InvalidInput(f"not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
-        raise OddInput(f"not JSON: {error.msg} at character {error.pos}") from None
+        raise InvalidInput(f"not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
-        raise OddInput(f"nested deeper than {DEEPEST} levels") from None
+        raise InvalidInput(f"nested deeper than {DEEPEST} levels") from None
     except ValueError as error:  # a number of thousands of digits
-        raise OddInput(f"not JSON: {str(error).splitlines()[0][:100]}") from None
+        raise InvalidInput(f"not JSON: {str(error).splitlines()[0][:100]}") from None
 
 
 def shaped(kind: type[T], value: Any) -> T:
@@ -80,7 +80,7 @@ def shaped(kind: type[T], value: Any) -> T:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, OverflowError) as error:
-        raise OddInput(str(error).replace("`", "'")) from None
+        raise InvalidInput(str(error).replace("`", "'")) from None
 
 
 def _depth(value: Any) -> int:

@@ -15,7 +15,7 @@ from bitgate.interop.dialect import dialects
 from bitgate.interop.found import NO_LINE, Found, Refused, Understood, all_understood, in_words, one_line, reasons
 from bitgate.interop.joined import joined
 from bitgate.interop.listing import read_list, understood
-from bitgate.interop.measured import Measured
+from bitgate.interop.measured import TimedKernel
 from bitgate.interop.perf_request import PerfRequest
 from bitgate.interop.program import Program, Variant
 from bitgate.interop.shell import of_one_command
@@ -25,9 +25,9 @@ from bitgate.model.registry import check_numbers, parse_case_id
 __all__ = [
     "Controls",
     "Found",
-    "Measured",
     "PerfRequest",
     "Refused",
+    "TimedKernel",
     "Understood",
     "Variant",
     "command_of",
@@ -156,7 +156,7 @@ def program_of(line: str) -> str:
     return BENCHDNN if benchdnn.is_bare(line) else _program(line)[0]
 
 
-def report(program: str, measured: Sequence[Measured]) -> list[str]:
+def report(program: str, measured: Sequence[TimedKernel]) -> list[str]:
     """What was measured, in a program's own words; nothing where it has none of its own here."""
     if not measured:
         return []

@@ -18,7 +18,7 @@ from bitgate.interop.benchdnn_types import types_of_configuration
 from bitgate.interop.decoding import decoded
 from bitgate.interop.dialect import dialects
 from bitgate.interop.found import Found, Refused, Understood, all_understood
-from bitgate.interop.program import Driver, Values
+from bitgate.interop.program import BenchdnnDriver, Values
 from bitgate.model.problem import Problem, ProblemError
 
 # Said of how it runs, not of the problem.
@@ -52,7 +52,7 @@ _WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 
 
 @lru_cache(maxsize=1)
-def drivers() -> Mapping[str, Driver]:
+def drivers() -> Mapping[str, BenchdnnDriver]:
     """Those that an operation here understands, by name."""
     return {name: driver for dialect in dialects() for name, driver in dialect.drivers.items()}
 
@@ -183,7 +183,7 @@ def _driver_of(word: str) -> str:
     return next((name for name, driver in known.items() if driver.descriptor.match(word)), next(iter(known)))
 
 
-def _problem(driver: Driver, word: str, values: Values) -> Problem:
+def _problem(driver: BenchdnnDriver, word: str, values: Values) -> Problem:
     for name, value in values.items():
         neutral = NEUTRAL.get(name, ("",) if name.startswith("attr-") else ())
         if name not in driver.defaults and value not in neutral:
@@ -192,7 +192,7 @@ def _problem(driver: Driver, word: str, values: Values) -> Problem:
     return driver.problem(word, values)
 
 
-def _known(driver: Driver) -> list[str]:
+def _known(driver: BenchdnnDriver) -> list[str]:
     return [f"--{name}" for name in (*driver.defaults, "cfg", "reset", "batch")]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bitgate.interop.benchdnn import words_of
-from bitgate.interop.measured import Measured, by_problem, fastest
+from bitgate.interop.measured import TimedKernel, by_problem, fastest
 
 TEMPLATE = "Output template: perf,%engine%,%impl%,%name%,%prb%,%Gops%,%+ctime%,%-time%,%-Gflops%,%0time%,%0Gflops%"
 
 
-def report(measured: Sequence[Measured]) -> Iterator[str]:
+def report(measured: Sequence[TimedKernel]) -> Iterator[str]:
     """``-`` is the least time, ``0`` the mean, in ms; a time of creation (``+ctime``) there is none."""
     yield TEMPLATE
     passed = failed = unimplemented = 0

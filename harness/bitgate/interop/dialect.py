@@ -12,7 +12,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from bitgate.interop.program import Driver, Program
+from bitgate.interop.program import BenchdnnDriver, Program
 from bitgate.model.space.table import TableReader
 
 PACKAGE = "bitgate.interop"
@@ -28,7 +28,7 @@ class Dialect:
 
     operations: tuple[str, ...]
     programs: Mapping[str, Program] = field(default_factory=dict)
-    drivers: Mapping[str, Driver] = field(default_factory=dict)
+    drivers: Mapping[str, BenchdnnDriver] = field(default_factory=dict)
     readers: tuple[TableReader, ...] = ()
     line: Callable[[Any], str | None] | None = None
 

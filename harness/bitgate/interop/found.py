@@ -8,7 +8,7 @@ from typing import Any
 
 from bitgate.interop.perf_request import PerfRequest
 from bitgate.model.problem import Problem, ProblemError
-from bitgate.model.space.table import Refused
+from bitgate.model.space.table import Refused as Refused
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def all_understood(found: Iterable[Found]) -> tuple[Problem, ...]:
 
 
 @dataclass(frozen=True)
-class Reason:
+class RefusalReason:
     """Why lines were refused: how many, and where the first of them stands."""
 
     reason: str
@@ -56,12 +56,12 @@ class Reason:
         return {"reason": self.reason, "count": self.count, "first": self.first}
 
 
-def reasons(refused: Iterable[Refused]) -> tuple[Reason, ...]:
+def reasons(refused: Iterable[Refused]) -> tuple[RefusalReason, ...]:
     """Refusals by their reason, the most frequent first."""
     counts: dict[str, list[str]] = {}
     for entry in refused:
         counts.setdefault(_kind(entry.reason), []).append(entry.where)
-    found = (Reason(reason, len(places), places[0]) for reason, places in counts.items())
+    found = (RefusalReason(reason, len(places), places[0]) for reason, places in counts.items())
     return tuple(sorted(found, key=lambda reason: -reason.count))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimedKernel:
     """One kernel on one problem.
 
     ``seconds``: device seconds a launch, a sample each; without any ``reason`` says why. ``refused``: the problem is
@@ -41,18 +41,18 @@ class Measured:
         return float(self.problem.bytes) / 1e6 / self.milliseconds
 
 
-def perf_words(measured: Measured, width: int = 0) -> str:
+def perf_words(measured: TimedKernel, width: int = 0) -> str:
     """``Perf: 1.40031 ms, 69.8734 TFlops, 179.037 GB/s``, the time in at least ``width`` places."""
     milliseconds = f"{measured.milliseconds:g}".rjust(width)
     return f"Perf: {milliseconds} ms, {measured.tflops:g} TFlops, {measured.gigabytes:g} GB/s"
 
 
-def fastest(measured: Iterable[Measured]) -> Measured | None:
+def fastest(measured: Iterable[TimedKernel]) -> TimedKernel | None:
     timed = [one for one in measured if one.seconds]
     return max(timed, key=lambda one: one.tflops, default=None)
 
 
-def by_problem(measured: Sequence[Measured]) -> Iterator[tuple[Any, list[Measured]]]:
+def by_problem(measured: Sequence[TimedKernel]) -> Iterator[tuple[Any, list[TimedKernel]]]:
     """What stands side by side for each problem, in the order in which the problems first come."""
     numbers: dict[Any, int] = {}
     for one in measured:

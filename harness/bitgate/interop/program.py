@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bitgate.interop.controls import Controls
-from bitgate.interop.measured import Measured
+from bitgate.interop.measured import TimedKernel
 from bitgate.interop.perf_request import PerfRequest
 from bitgate.model.problem import Problem
 
@@ -39,12 +39,12 @@ class Program:
     controls: Callable[[Sequence[str]], Controls] | None = None
     variant: Callable[[Sequence[str]], Variant] | None = None
     perf: Callable[[Sequence[str]], PerfRequest] | None = None
-    report: Callable[[Sequence[Measured]], Iterator[str]] | None = None
+    report: Callable[[Sequence[TimedKernel]], Iterator[str]] | None = None
     commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Driver:
+class BenchdnnDriver:
     """One of benchdnn's drivers: ``problem`` makes one of a descriptor and a value for each of ``defaults``;
     ``descriptor`` matches the begin of what only this driver's descriptors look like."""
 

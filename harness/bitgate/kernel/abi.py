@@ -32,7 +32,7 @@ Value: TypeAlias = "int | float | str | tuple[int, ...]"
 """Of an attribute of a problem, of a fact of an instance or of what ran."""
 
 
-class Status(IntEnum):
+class AbiStatus(IntEnum):
     """``enum bitgate_status``."""
 
     OK = 0

@@ -25,7 +25,7 @@ _INTEGER = sizeof(c_int64)
 _NO_LENGTHS = (0,) * MAX_RANK
 
 
-class LentProblem:
+class CProblemMemory:
     """``alignment``: bytes promised for every base pointer. Libraries get it all as const, and are not trusted with it:
     nothing that Python uses otherwise lies in this memory."""
 
@@ -124,6 +124,6 @@ def _words(problem: AbiProblem) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1024)
-def lent_problem(problem: AbiProblem, alignment: int = DEFAULT_ALIGNMENT) -> LentProblem:
+def lent_problem(problem: AbiProblem, alignment: int = DEFAULT_ALIGNMENT) -> CProblemMemory:
     """The same for every call with an equal problem."""
-    return LentProblem(problem, alignment)
+    return CProblemMemory(problem, alignment)

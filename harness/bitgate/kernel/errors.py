@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bitgate.core.errors import UsageError
-from bitgate.kernel.abi import Status
+from bitgate.kernel.abi import AbiStatus
 from bitgate.kernel.declaration import Refusal
 
 
@@ -25,7 +25,7 @@ class KernelFailed(Exception):
     ``hip_error`` is the ``hipError_t`` behind Status.HIP_ERROR, else 0.
     """
 
-    def __init__(self, status: Status | None, reason: str, hip_error: int = 0) -> None:
+    def __init__(self, status: AbiStatus | None, reason: str, hip_error: int = 0) -> None:
         name = "an unknown status" if status is None else status.name
         super().__init__(f"{name}: {reason}" if reason else name)
         self.status = status

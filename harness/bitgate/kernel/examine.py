@@ -15,7 +15,7 @@ from bitgate.kernel.cache.content import Contents, remembered, sha256
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.introspection import ENTRY, LOAD
-from bitgate.worker.child import Child, Ended, signal_name
+from bitgate.worker.child import Worker, WorkerDied, signal_name
 
 _PROBE_SECONDS = 60
 _MOST_REMEMBERED = 512
@@ -72,10 +72,10 @@ def _probe(path: Path, runtime: Path | None) -> dict[str, Any]:
     steps = [""]
     printed = bytearray()
     try:
-        with Child(ENTRY, printed.extend, bare=True) as child:
+        with Worker(ENTRY, printed.extend, bare=True) as child:
             question = {"path": str(path.resolve()), "runtime": str(runtime or "")}
             facts: dict[str, Any] = child.ask(question, _PROBE_SECONDS, steps.append)
-    except Ended as ended:
+    except WorkerDied as ended:
         limit = f" (over {_PROBE_SECONDS} s)" if ended.hung else ""
         raise LibraryError(f"{path}: {_how(ended)} while {_step(steps[-1])}{limit}{_last_line(printed)}") from None
     if "error" in facts:
@@ -87,7 +87,7 @@ def _probe(path: Path, runtime: Path | None) -> dict[str, Any]:
     return facts
 
 
-def _how(ended: Ended) -> str:
+def _how(ended: WorkerDied) -> str:
     if ended.status is None:
         return "hangs" if ended.hung else ended.reason
     if ended.status < 0:

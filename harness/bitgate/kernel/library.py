@@ -12,13 +12,13 @@ from typing import Any
 
 from bitgate.kernel.abi import (
     EXPORTS,
+    AbiStatus,
     CDispatchRecord,
     CInstanceInfo,
     CLaunch,
     COptions,
     CReason,
     CValue,
-    Status,
     sized,
     values_of,
 )
@@ -28,14 +28,14 @@ from bitgate.kernel.arguments import (
     check_options,
     find_instance,
 )
-from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT, LentProblem, lent_problem
+from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT, CProblemMemory, lent_problem
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord, from_c
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.examine import examine
 from bitgate.kernel.problem import AbiProblem
-from bitgate.kernel.runner import Conduct
+from bitgate.kernel.runner import LibraryState
 from bitgate.worker.mapped import mapped_runtimes
 
 _KERNARG_BYTES = 4096
@@ -51,7 +51,7 @@ class KernelLibrary:
     def __init__(self, path: Path, family: KernelFamily, handle: CDLL) -> None:
         self.path = path
         self.family = family
-        self.conduct = Conduct()
+        self.conduct = LibraryState()
         self._run = handle.bitgate_run
         self._is_supported = handle.bitgate_is_supported
         self._workspace_size = handle.bitgate_workspace_size
@@ -95,9 +95,9 @@ class KernelLibrary:
             status = self._is_supported(lent.reference, name, byref(chosen), byref(reason))
         finally:
             self._take_back(lent)
-        if status == Status.OK:
+        if status == AbiStatus.OK:
             return None
-        if status == Status.REFUSED:
+        if status == AbiStatus.REFUSED:
             return _refusal(reason)
         raise _failure("bitgate_is_supported", status, reason)
 
@@ -125,9 +125,9 @@ class KernelLibrary:
             self._take_back(lent)
         if size >= 0:
             return size
-        if -size == Status.REFUSED:
+        if -size == AbiStatus.REFUSED:
             raise KernelRefused(_refusal(reason))
-        if -size not in {int(status) for status in Status}:
+        if -size not in {int(status) for status in AbiStatus}:
             what = f"bitgate_workspace_size returned {size}, which is neither a size nor a status of abi.h"
             raise KernelFailed(None, what)
         raise _failure("bitgate_workspace_size", -size, reason)
@@ -157,7 +157,7 @@ class KernelLibrary:
             status = self._run(lent.reference, name, byref(chosen), byref(pointers), byref(record), stream)
         finally:
             self._take_back(lent)
-        if status == Status.OK:
+        if status == AbiStatus.OK:
             return self._copied(record)
         raise self.failure(status, record)
 
@@ -176,11 +176,11 @@ class KernelLibrary:
 
     def failure(self, status: int, record: CDispatchRecord) -> Exception:
         """What ``run`` raises for a status that is not OK."""
-        if status == Status.REFUSED:
+        if status == AbiStatus.REFUSED:
             return KernelRefused(_refusal(record.reason))
         return _failure("bitgate_run", status, record.reason, record.hip_error)
 
-    def _take_back(self, lent: LentProblem) -> None:
+    def _take_back(self, lent: CProblemMemory) -> None:
         """After a call: other calls get the same memory, so what this one wrote is noted and undone."""
         self.conduct.wrote_problem |= lent.restore()
 
@@ -203,7 +203,7 @@ class PreparedRun:
     """``function`` is the library's bitgate_run; the others are arguments of it, beside buffers and stream."""
 
     function: Any
-    problem: LentProblem
+    problem: CProblemMemory
     instance: bytes
     options: COptions
     record: CDispatchRecord
@@ -239,7 +239,7 @@ def _refusal(reason: CReason) -> Refusal:
 def _failure(call: str, status: int, reason: CReason, hip_error: int = 0) -> KernelFailed:
     text = reason.text.decode(errors="replace")
     try:
-        return KernelFailed(Status(status), text or f"{call} gives no reason", hip_error)
+        return KernelFailed(AbiStatus(status), text or f"{call} gives no reason", hip_error)
     except ValueError:
         return KernelFailed(
             None, f"{call} returned {status}, which abi.h does not know; {text}".rstrip("; "), hip_error

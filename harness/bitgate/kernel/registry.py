@@ -20,7 +20,7 @@ from bitgate.core.project import Project, own_declarations, own_kernels
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.module import load_module
-from bitgate.kernel.user_declaration import OwnedFamily
+from bitgate.kernel.user_declaration import UserFamily
 from bitgate.model import operations
 from bitgate.model.tensor_types import spelled
 from bitgate.worker.state import EXCUSABLE
@@ -97,7 +97,7 @@ def _matching(glob: str | None, known: Mapping[str, KernelFamily]) -> list[tuple
 @lru_cache(maxsize=64)
 def load_family(path: Path) -> KernelFamily:
     """The ``FAMILY`` of one declaration file, whose code runs in a child. UsageError as ``families``."""
-    return OwnedFamily(path).family
+    return UserFamily(path).family
 
 
 @lru_cache(maxsize=64)

@@ -33,7 +33,7 @@ class Capability(str, Enum):
 
 
 @dataclass(eq=False)
-class Conduct:
+class LibraryState:
     """How the code of kernels has behaved in this process; one for all that are of the same code."""
 
     has_launched: bool = False
@@ -61,7 +61,7 @@ class Runner(Protocol):
         """Another one whenever other code would run, versions of libraries included."""
 
     @property
-    def conduct(self) -> Conduct: ...
+    def conduct(self) -> LibraryState: ...
 
     def supports(self, problem: Any) -> Refusal | None:
         """None if the kernel says that it takes the problem. KernelFailed if it cannot be asked. Never asked without
@@ -98,7 +98,7 @@ class LibraryRunner:
         return content_of(self.library.path)
 
     @property
-    def conduct(self) -> Conduct:
+    def conduct(self) -> LibraryState:
         return self.library.conduct
 
     def supports(self, problem: Any) -> Refusal | None:

@@ -1,6 +1,6 @@
 """An owner's declaration: its code runs in a child, and what it says is data here.
 
-``serve`` is the child's side: it loads the file and answers. ``OwnedFamily`` is the parent's: the family as data, with
+``serve`` is the child's side: it loads the file and answers. ``UserFamily`` is the parent's: the family as data, with
 ``supports`` and ``dispatch`` that ask the child.
 """
 
@@ -20,7 +20,7 @@ from bitgate.kernel.user_operation import add_here
 from bitgate.model import DTYPES, Accumulation, Problem, case_id, parse_case_id
 from bitgate.model.registry import places
 from bitgate.worker.channel import Channel
-from bitgate.worker.child import Child, Ended
+from bitgate.worker.child import Worker, WorkerDied
 
 LOAD_SECONDS = 60.0
 ANSWER_SECONDS = 20.0
@@ -28,12 +28,12 @@ ANSWER_SECONDS = 20.0
 ENTRY = f"{__name__}:serve"
 
 
-class OwnedFamily:
+class UserFamily:
     """One declaration file in a child of its own. UsageError if the file is wrong, or ends or hangs its process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._child = Child(ENTRY, _to_stderr)
+        self._child = Worker(ENTRY, _to_stderr)
         self.family = self._declared(
             self._ask({"ask": "family", "path": str(path), "operations": places()}, LOAD_SECONDS, "it was loaded")
         )
@@ -59,7 +59,7 @@ class OwnedFamily:
     def _ask(self, question: dict[str, Any], seconds: float, when: str) -> Any:
         try:
             return self._child.ask(question, seconds)
-        except Ended as ended:
+        except WorkerDied as ended:
             reason = ended.reason.replace("verdict", "answer")
             raise UsageError(f"{self._path}: while {when}: {reason}") from None
         except BaseException:
@@ -149,7 +149,7 @@ def _instance_as_json(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _family(said: dict[str, Any], owner: OwnedFamily) -> KernelFamily:
+def _family(said: dict[str, Any], owner: UserFamily) -> KernelFamily:
     return KernelFamily(
         name=said["name"],
         operations=tuple(said["operations"]),

@@ -29,7 +29,7 @@ from bitgate.model.registry import add, places
 from bitgate.model.sized import Sized, SizedProblem, StatedTensor
 from bitgate.model.sized.schema import Schema
 from bitgate.worker.channel import Channel
-from bitgate.worker.child import Child, Ended
+from bitgate.worker.child import Worker, WorkerDied
 
 LOAD_SECONDS = 60.0
 ANSWER_SECONDS = 60.0
@@ -60,7 +60,7 @@ class OperationChild:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._child: Child | None = None
+        self._child: Worker | None = None
 
     def operations(self) -> tuple[StandIn, ...]:
         try:
@@ -75,18 +75,18 @@ class OperationChild:
             raise ProblemError(str(said["impossible"]))
         return said
 
-    def _started(self) -> Child:
+    def _started(self) -> Worker:
         if self._child is None or not self._child.is_usable:
             if self._child is not None:
                 self._child.end()
-            self._child = Child(ENTRY, _to_stderr)
+            self._child = Worker(ENTRY, _to_stderr)
             self._ask_of(self._child, {"ask": "load", "path": str(self._path)}, LOAD_SECONDS)
         return self._child
 
-    def _ask_of(self, child: Child, question: dict[str, Any], seconds: float) -> Any:
+    def _ask_of(self, child: Worker, question: dict[str, Any], seconds: float) -> Any:
         try:
             return child.ask(question, seconds)
-        except Ended as ended:
+        except WorkerDied as ended:
             reason = ended.reason.replace("verdict", "answer")
             raise UsageError(f"{self._path}: while {question['ask']} was asked: {reason}") from None
         except KeyboardInterrupt:
@@ -165,7 +165,7 @@ class StandIn(Sized):
         return Fill(said["name"], said["reason"], make if said["makes"] else None, said["exact"])
 
 
-class OwnedForm(Form):
+class UserForm(Form):
     """Axes as data; the child applies it."""
 
     def __init__(self, child: OperationChild, case: str, said: Mapping[str, Any]) -> None:
@@ -184,9 +184,9 @@ class OwnedForm(Form):
 
 
 @lru_cache(maxsize=256)
-def _form(child: OperationChild, problem: SizedProblem) -> OwnedForm | None:
+def _form(child: OperationChild, problem: SizedProblem) -> UserForm | None:
     said = child.ask("form", case=case_id(problem))
-    return None if said is None else OwnedForm(child, case_id(problem), said)
+    return None if said is None else UserForm(child, case_id(problem), said)
 
 
 def _to_stderr(data: bytes) -> None:

@@ -4,10 +4,10 @@ from bitgate.model.accumulation import F32_ACCUMULATION, Accumulation
 from bitgate.model.contraction import Contraction
 from bitgate.model.dtype import DTYPES, Dtype, DtypeSet, dtype_named
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise, elementwise_named
-from bitgate.model.exactness import Exactness
 from bitgate.model.fill import Fill
 from bitgate.model.form import Form
 from bitgate.model.host_tensor import HostTensor
+from bitgate.model.numerics import Numerics
 from bitgate.model.operation import Operation
 from bitgate.model.problem import MAX_LENGTH, Problem, ProblemError
 from bitgate.model.registry import (
@@ -33,10 +33,10 @@ __all__ = [
     "Dtype",
     "DtypeSet",
     "Elementwise",
-    "Exactness",
     "Fill",
     "Form",
     "HostTensor",
+    "Numerics",
     "Operation",
     "Problem",
     "ProblemError",

@@ -55,11 +55,11 @@ class Law:
 
 
 def _is_linear(problem: Any, kernel: KernelFunction) -> bool:
-    return problem.operation.exactness.form(problem) is not None
+    return problem.operation.numerics.form(problem) is not None
 
 
 def _sums(problem: Any, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
-    for name in problem.operation.exactness.operands(problem):
+    for name in problem.operation.numerics.operands(problem):
         other = np.roll(data[name], 1, axis=-1)[..., ::-1]
         both = kernel(problem, {**data, name: data[name] + other})
         yield f"sum of two {name}", both, kernel(problem, data) + kernel(problem, {**data, name: other})

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
+from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.elementwise import applied
-from bitgate.model.exactness import Exactness
-from bitgate.model.insight import Insight
-from bitgate.model.space import Space
+from bitgate.model.numerics import Numerics
+from bitgate.model.space import ProblemSpace
 
 if TYPE_CHECKING:
     from bitgate.model.problem import Problem
@@ -37,7 +37,7 @@ class Operation(ABC):
     """A, B and C of the matrix product that kernels make of it, as places among the types of a case id (in, wei, out);
     None: it is none."""
     groups: Mapping[str, str] = {}
-    """``exactness``, ``space`` or ``insight`` -> ``module:class`` of its own, which is loaded when first asked."""
+    """``numerics``, ``space`` or ``diagnostics`` -> ``module:class`` of its own, which is loaded when first asked."""
 
     def __str__(self) -> str:
         return self.name
@@ -58,25 +58,25 @@ class Operation(ABC):
         """The plain definition: the cells of each result by its role, before they are rounded, from the operands as
         they are multiplied and what the epilogue reads, in the arrays' own type: int64, or f64. UsageError if there is
         neither a form nor a reference."""
-        form = self.exactness.form(problem)
+        form = self.numerics.form(problem)
         if form is None:
             raise UsageError(f"{self} is not multilinear and states no reference: define Operation.reference")
-        return {problem.result: applied(self.exactness.epilogue(problem), form.apply(inputs), inputs.get("d0"))}
+        return {problem.result: applied(self.numerics.epilogue(problem), form.apply(inputs), inputs.get("d0"))}
 
     @cached_property
-    def exactness(self) -> Exactness:
+    def numerics(self) -> Numerics:
         """How its results are judged."""
-        return self._group("exactness", Exactness)()
+        return self._group("numerics", Numerics)()
 
     @cached_property
-    def space(self) -> Space:
+    def space(self) -> ProblemSpace:
         """The problems that there are."""
-        return self._group("space", Space)(self)
+        return self._group("space", ProblemSpace)(self)
 
     @cached_property
-    def insight(self) -> Insight:
+    def diagnostics(self) -> Diagnostics:
         """What is said of a result."""
-        return self._group("insight", Insight)()
+        return self._group("diagnostics", Diagnostics)()
 
     def _group(self, name: str, usual: type[Group]) -> type[Group]:
         module, _, own = self.groups.get(name, "").partition(":")

@@ -42,7 +42,7 @@ def measure_bound(problem: Problem, inputs: Mapping[str, HostTensor]) -> Bound:
 
 def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTensor] | None = None) -> Bound:
     """``inputs``: the tensors, where they are at hand; else the range of each operand has to do."""
-    exactness = problem.operation.exactness
+    numerics = problem.operation.numerics
     asked: dict[str, Measure] = {}
 
     def remembered(name: str, axes: tuple[int, ...]) -> Measure:
@@ -50,11 +50,11 @@ def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTens
         asked.setdefault(name, found)
         return found
 
-    sums = exactness.largest_sum(problem, remembered)
-    found = {name: asked.get(name) or measuring(name, ()) for name in exactness.operands(problem)}
+    sums = numerics.largest_sum(problem, remembered)
+    found = {name: asked.get(name) or measuring(name, ()) for name in numerics.operands(problem)}
     if sums is None:
         sums = _by_the_form(problem, found, inputs)
-    op = exactness.epilogue(problem)
+    op = numerics.epilogue(problem)
     bound = op.alpha * sums
     if op.num_d:
         found["d0"] = measuring("d0", ())
@@ -64,21 +64,21 @@ def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTens
 
 
 def _by_the_form(problem: Problem, found: Mapping[str, Measure], inputs: Mapping[str, HostTensor] | None) -> float:
-    exactness = problem.operation.exactness
-    form = exactness.form(problem)
+    numerics = problem.operation.numerics
+    form = numerics.form(problem)
     if form is None or inputs is None or not all(isfinite(one.largest) for one in found.values()):
-        return exactness.terms(problem) * prod(one.largest for one in found.values())
+        return numerics.terms(problem) * prod(one.largest for one in found.values())
     return form.largest_sum({name: inputs[name].logical for name in found})
 
 
 def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation) -> Certificate:
     """The certificate of a case's data under a kernel's accumulation contract."""
-    exactness = problem.operation.exactness
-    if exactness.form(problem) is None:
+    numerics = problem.operation.numerics
+    if numerics.form(problem) is None:
         return _by_its_reason(problem, plan, inputs, accumulation)
     inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
-    cells = {name: inputs[name].tensor.elements for name in exactness.operands(problem)}
+    cells = {name: inputs[name].tensor.elements for name in numerics.operands(problem)}
     density = sum(bound.measures[name].nonzeros for name in cells) / sum(cells.values())
     kept = prod(bound.measures[name].nonzeros / count for name, count in cells.items())
     notes = [plan.note] if plan.note else []
@@ -117,8 +117,8 @@ def _by_its_reason(
 def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -> Certificate:
     """A certificate of integer data that nobody has made on the host: what the plan alone guarantees. Only an operand
     that is sparse, so that its range says too little, is made and measured, if it is small."""
-    exactness = problem.operation.exactness
-    operands = exactness.operands(problem)
+    numerics = problem.operation.numerics
+    operands = numerics.operands(problem)
 
     def measuring(name: str, axes: tuple[int, ...]) -> Measure:
         tensor, fill = problem.tensors[name], plan.of(name)
@@ -126,7 +126,7 @@ def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -
             return measure(factors(problem, {name: make_tensor(tensor, fill, plan.seed)})[name], axes)
         kept = tuple(tensor.lengths[axis] for axis in axes)
         largest = fill.range * (gain_of(problem, name) if name in operands else 1)
-        held = name not in operands or largest <= exactness.multiplicand(problem, name).exact_integer
+        held = name not in operands or largest <= numerics.multiplicand(problem, name).exact_integer
         sums = np.full(kept if axes else (0,), float(largest * (tensor.elements // prod(kept))))
         return Measure(largest, round(tensor.elements * fill.density), 0 if held else tensor.elements, sums)
 
@@ -146,8 +146,8 @@ def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -
 
 def has_products(problem: Problem) -> bool:
     """Is any cell of the result a sum of anything? What is no sum has no products, and is never blind for it."""
-    exactness = problem.operation.exactness
-    return exactness.form(problem) is None or exactness.has_products(problem)
+    numerics = problem.operation.numerics
+    return numerics.form(problem) is None or numerics.has_products(problem)
 
 
 NO_PRODUCT = "no product exists: every tap of every position lies in the padding"
@@ -162,18 +162,18 @@ def blind(certificate: Certificate, note: str) -> Certificate:
 
 def silent_indices(problem: Problem, inputs: Mapping[str, HostTensor]) -> tuple[int, int]:
     """How many indices of the reduction meet no product that is not zero, of all."""
-    return problem.operation.exactness.silent_indices(problem, lambda name, axes: measure(inputs[name], axes))
+    return problem.operation.numerics.silent_indices(problem, lambda name, axes: measure(inputs[name], axes))
 
 
 def few_terms(problem: Problem, measuring: Measuring, found: Mapping[str, Measure]) -> float:
     """A bound on sums of two operands with zeros: a cell meets no more of one than what shares the cell's own indices.
     Infinite where neither has any."""
-    exactness = problem.operation.exactness
-    operands = exactness.operands(problem)
+    numerics = problem.operation.numerics
+    operands = numerics.operands(problem)
     best = float("inf")
     for name, other in zip(operands, reversed(operands), strict=True):
         if found[name].nonzeros < problem.tensors[name].elements:
-            sums = measuring(name, exactness.shared_axes(problem, name)).sums
+            sums = measuring(name, numerics.shared_axes(problem, name)).sums
             best = min(best, found[other].largest * float(sums.max()))
     return best
 
@@ -182,12 +182,12 @@ def _survival(problem: Problem, bound: Bound, kept: float) -> float:
     """Estimated share of non-zero products whose loss changes the rounded output: those not small beside the spacing of
     the output type at the typical size of a sum, in cells that do not saturate. ``kept``: share of products that are
     not zero."""
-    exactness = problem.operation.exactness
-    first, *rest = (bound.measures[name].largest for name in exactness.operands(problem))
+    numerics = problem.operation.numerics
+    first, *rest = (bound.measures[name].largest for name in numerics.operands(problem))
     second = prod(rest)
     if first == 0 or second == 0 or not isfinite(first * second):
         return 0.0
-    sizes = (max(1.0, exactness.epilogue(problem).alpha) * first, second, kept * exactness.terms(problem))
+    sizes = (max(1.0, numerics.epilogue(problem).alpha) * first, second, kept * numerics.terms(problem))
     return _visible(*sizes, problem.tensors[problem.result].dtype)
 
 

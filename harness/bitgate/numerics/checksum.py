@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Problem, Tensor
-from bitgate.model.exactness import Ints, Values
 from bitgate.model.host_tensor import HostTensor
+from bitgate.model.numerics import Ints, Values
 from bitgate.numerics import counter
 from bitgate.numerics.fill import FillPlan
 
@@ -86,13 +86,13 @@ def weighted_sum(host: HostTensor, plan: WeightPlan) -> tuple[int, int]:
 
 def why_not(problem: Problem, bound: int) -> str:
     """Why the identity does not verify the case; empty if it does. ``bound`` is the certificate's."""
-    exactness = problem.operation.exactness
-    cost = exactness.checksum_cost(problem)
+    numerics = problem.operation.numerics
+    cost = numerics.checksum_cost(problem)
     if cost is None:
         return f"{problem.operation} states no identity"
     held = problem.tensors[problem.result].dtype.exact_integer
-    operations = (exactness.operation_of(problem, name) for name in exactness.operands(problem))
-    for op in (exactness.epilogue(problem), *operations):
+    operations = (numerics.operation_of(problem, name) for name in numerics.operands(problem))
+    for op in (numerics.epilogue(problem), *operations):
         if op.name != "pass":
             return f"the operation {op.name} is no part of the identity"
     if bound > held:
@@ -105,7 +105,7 @@ def why_not(problem: Problem, bound: int) -> str:
 def expected(problem: Problem, plan: WeightPlan, values: Values) -> int:
     """The other side of the identity, modulo 2^64."""
     with np.errstate(over="ignore"):
-        return sum(int(part) for part in problem.operation.exactness.checksum(problem, plan, values)) % 2**64
+        return sum(int(part) for part in problem.operation.numerics.checksum(problem, plan, values)) % 2**64
 
 
 def planned_values(problem: Problem, plan: FillPlan) -> Values:

@@ -12,11 +12,11 @@ import numpy as np
 from bitgate.model.contraction import Contraction
 from bitgate.model.dtype import Dtype
 from bitgate.model.elementwise import Elementwise
-from bitgate.model.exactness import Exactness
 from bitgate.model.host_tensor import HostTensor
+from bitgate.model.numerics import Numerics
 
 
-class ContractionExactness(Exactness):
+class ContractionNumerics(Numerics):
     """What convolution and GEMM share."""
 
     states_order = True

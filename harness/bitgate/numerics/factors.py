@@ -18,10 +18,10 @@ from bitgate.numerics.rounding import rounded
 
 def factors(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
     """The inputs with all operands as they are multiplied; what does not change is the same object."""
-    exactness = problem.operation.exactness
-    if exactness.form(problem) is None:
+    numerics = problem.operation.numerics
+    if numerics.form(problem) is None:
         return inputs
-    operands = exactness.operands(problem)
+    operands = numerics.operands(problem)
     return {name: _factor(problem, host) if name in operands else host for name, host in inputs.items()}
 
 
@@ -32,13 +32,13 @@ def gain(op: Elementwise) -> int:
 
 def gain_of(problem: Problem, operand: str) -> int:
     """The same of an operand's own operation."""
-    return gain(problem.operation.exactness.operation_of(problem, operand))
+    return gain(problem.operation.numerics.operation_of(problem, operand))
 
 
 def _factor(problem: Problem, host: HostTensor) -> HostTensor:
-    own, exactness = host.tensor.dtype, problem.operation.exactness
-    op = exactness.operation_of(problem, host.tensor.name)
-    dtype = exactness.multiplicand(problem, host.tensor.name)
+    own, numerics = host.tensor.dtype, problem.operation.numerics
+    op = numerics.operation_of(problem, host.tensor.name)
+    dtype = numerics.multiplicand(problem, host.tensor.name)
     if op.name == "pass" and dtype == own:
         return host
     epilogue = np.float32 if own.is_float and own.bytes <= 4 else np.float64

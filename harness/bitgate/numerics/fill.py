@@ -78,15 +78,15 @@ class FillPlan:
 
 def fill_names() -> tuple[str, ...]:
     """The fills of all operations, those that the core makes first."""
-    own = (name for operation in operations().values() for name in operation.exactness.own_fills)
+    own = (name for operation in operations().values() for name in operation.numerics.own_fills)
     return tuple(dict.fromkeys((*FILLS, *own)))
 
 
 def fill_named(problem: Problem, name: str) -> Fill:
     """The problem's fill of that name. UsageError names those that it has; NoBoundError for real numbers of which the
     operation says nothing."""
-    every = {fill.name: fill for fill in problem.operation.exactness.fills(problem)}
-    if name not in every and name == DECIMAL and problem.operation.exactness.form(problem) is None:
+    every = {fill.name: fill for fill in problem.operation.numerics.fills(problem)}
+    if name not in every and name == DECIMAL and problem.operation.numerics.form(problem) is None:
         raise NoBoundError(f"no bound stated: {problem.operation} has no fill of real numbers and no bound for them")
     if name not in every:
         near = get_close_matches(name, every, 1)
@@ -97,7 +97,7 @@ def fill_named(problem: Problem, name: str) -> Fill:
 
 def is_stored(problem: Problem, name: str) -> bool:
     """Do the suites' files have digests of what the problem gives on that fill?"""
-    return any(fill.name == name and fill.is_stored for fill in problem.operation.exactness.fills(problem))
+    return any(fill.name == name and fill.is_stored for fill in problem.operation.numerics.fills(problem))
 
 
 @lru_cache(maxsize=64)
@@ -109,7 +109,7 @@ def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact",
     if named.make is not None:
         read = (name for name in problem.tensors if name not in problem.outputs)
         return FillPlan(fill, seed, tuple((name, TensorFill("stated")) for name in read), named.reason)
-    if fill == DECIMAL and problem.operation.exactness.form(problem) is None:
+    if fill == DECIMAL and problem.operation.numerics.form(problem) is None:
         read = (name for name in problem.tensors if name not in problem.outputs)
         return FillPlan(fill, seed, tuple((name, TensorFill("real")) for name in read), named.reason)
     exact = _plan_exact(problem, accumulation, seed)
@@ -201,9 +201,9 @@ def _codes(tensor: Tensor, index: NDArray[np.uint64], words: counter.Words) -> N
 
 
 def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> FillPlan:
-    exactness, tensors = problem.operation.exactness, problem.tensors
-    limit, op, reduction = accumulation.exact_range, exactness.epilogue(problem), exactness.terms(problem)
-    operands = exactness.operands(problem)
+    numerics, tensors = problem.operation.numerics, problem.tensors
+    limit, op, reduction = accumulation.exact_range, numerics.epilogue(problem), numerics.terms(problem)
+    operands = numerics.operands(problem)
     alpha = max(1, int(op.alpha))
     d_fills: tuple[tuple[str, TensorFill], ...] = ()
     if op.num_d:
@@ -224,7 +224,7 @@ def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> Fill
     keep, why = _density(limit // alpha, budget, reduction, comfort if set(ranges) == {1} else float("inf"))
     if why:
         notes.append(why)
-    sparse = exactness.sparse_operand(problem)
+    sparse = numerics.sparse_operand(problem)
     fills = tuple(
         (name, TensorFill("integer", range_, keep if name == sparse else counter.FULL_DENSITY))
         for name, range_ in zip(operands, ranges, strict=True)
@@ -234,7 +234,7 @@ def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> Fill
 
 def _plan_probe(problem: Problem, accumulation: Accumulation, exact: FillPlan) -> FillPlan:
     """The operands of a probe beside the d0 of the exact fill."""
-    names = problem.operation.exactness.operands(problem)
+    names = problem.operation.numerics.operands(problem)
     rest = tuple((name, own) for name, own in exact.tensors if name not in names)
     hot, values = one_hot.plan_probe(problem, accumulation, exact.seed, max((own.range for _, own in rest), default=0))
     kinds = {name: "hot" if name == hot else "distinct" for name in names}
@@ -249,7 +249,7 @@ def preferred(dtype: Dtype) -> int:
 
 def _largest(problem: Problem, operand: str) -> int:
     """Largest integer for an operand which every type holds that it passes through on its way to the multiplication."""
-    factor = problem.operation.exactness.multiplicand(problem, operand)
+    factor = problem.operation.numerics.multiplicand(problem, operand)
     own = min(preferred(problem.tensors[operand].dtype), preferred(factor))
     return min(own, factor.exact_integer // gain_of(problem, operand))
 
@@ -314,7 +314,7 @@ def plan_special(problem: Problem, seed: int) -> FillPlan:
     holds them, a kernel that multiplies the padding's zeros gives NaN and one that leaves them out does not, and both
     are right. So many as leave half of the result finite.
     """
-    endless = problem.operation.exactness.endless_operand(problem, seed)
+    endless = problem.operation.numerics.endless_operand(problem, seed)
     fills = tuple(
         (name, _special(problem, tensor, "d" if name == "d0" else "endless" if name == endless else "other", seed))
         for name, tensor in problem.tensors.items()
@@ -324,9 +324,9 @@ def plan_special(problem: Problem, seed: int) -> FillPlan:
 
 
 def _special(problem: Problem, tensor: Tensor, role: str, seed: int) -> TensorFill:
-    exactness = problem.operation.exactness
-    most = max(1, exactness.terms(problem))
-    factor = tensor.dtype if role == "d" else exactness.multiplicand(problem, tensor.name)
+    numerics = problem.operation.numerics
+    most = max(1, numerics.terms(problem))
+    factor = tensor.dtype if role == "d" else numerics.multiplicand(problem, tensor.name)
     cells = prod(n for n, stride in zip(tensor.lengths, tensor.strides, strict=True) if stride != 0)
     # One cell of an operand reaches at most the share most / cells of the result.
     endless = {"endless": cells // (2 * most), "other": 0, "d": cells // 8}[role]

@@ -31,7 +31,7 @@ def plan_probe(problem: Problem, accumulation: Accumulation, seed: int, d_range:
 
     Seeds take turns with the operands. ``d_range``: the largest |d0|.
     """
-    order = problem.operation.exactness.probed_operands(problem)
+    order = problem.operation.numerics.probed_operands(problem)
     hot = order[seed % len(order)]
     values = dict.fromkeys(order, 1)
     for other in [name for name in order if name != hot][:1]:
@@ -41,7 +41,7 @@ def plan_probe(problem: Problem, accumulation: Accumulation, seed: int, d_range:
 
 def product_of_ones(problem: Problem) -> int:
     """What the product of ones is, once their operations have scaled them."""
-    return prod(gain_of(problem, name) for name in problem.operation.exactness.operands(problem))
+    return prod(gain_of(problem, name) for name in problem.operation.numerics.operands(problem))
 
 
 def make_hot(problem: Problem, name: str, seed: int) -> HostTensor:
@@ -64,10 +64,10 @@ def ones(problem: Problem, name: str, seed: int) -> NDArray[np.int64]:
     """The logical indices of the ones, one a row: one for each tuple of the shared axes; along the others anywhere,
     along those that only this operand has (positions of an image, taps) at an edge every other time, since edges are
     where kernels go wrong."""
-    exactness = problem.operation.exactness
-    form = exactness.form(problem)
+    numerics = problem.operation.numerics
+    form = numerics.form(problem)
     lengths = problem.tensors[name].lengths
-    shared = exactness.shared_axes(problem, name)
+    shared = numerics.shared_axes(problem, name)
     with_edges = form.own_axes(name) if form is not None else ()
     sizes = [lengths[axis] for axis in shared]
     tuples: NDArray[Any] = np.indices(sizes).reshape(len(shared), prod(sizes))
@@ -87,11 +87,11 @@ def ones(problem: Problem, name: str, seed: int) -> NDArray[np.int64]:
 def _distinct_values(problem: Problem, accumulation: Accumulation, other: str, d_range: int) -> int:
     """How many integers from 1 up survive every type on the way: a prime, so that no stride of a layout hits the same
     value again soon."""
-    exactness, tensors = problem.operation.exactness, problem.tensors
-    op = exactness.epilogue(problem)
+    numerics, tensors = problem.operation.numerics, problem.tensors
+    op = numerics.epilogue(problem)
     behind = min(accumulation.exact_range, tensors[problem.result].dtype.exact_integer)
     room = (behind - int(op.beta or 1) * d_range) // int(op.alpha) // product_of_ones(problem)
-    factor = exactness.multiplicand(problem, other).exact_integer // gain_of(problem, other)
+    factor = numerics.multiplicand(problem, other).exact_integer // gain_of(problem, other)
     held = min(tensors[other].dtype.exact_integer, factor, _MOST)
     return _prime_up_to(max(1, min(held, room)))
 

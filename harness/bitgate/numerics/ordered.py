@@ -33,7 +33,7 @@ def accumulator_of(problem: Problem) -> Dtype:
     tensors = problem.tensors
     if any(tensor.dtype.name == "f64" for tensor in tensors.values()):
         return DTYPES["f64"]
-    if not any(tensors[name].dtype.is_float for name in problem.operation.exactness.operands(problem)):
+    if not any(tensors[name].dtype.is_float for name in problem.operation.numerics.operands(problem)):
         return DTYPES["i32"]
     return DTYPES["f32"]
 
@@ -42,10 +42,10 @@ def ordered_reference(problem: Problem, inputs: dict[str, HostTensor], threads: 
     """The result of ``problem``; gaps hold GAP_PATTERN. UsageError if its operation states no order."""
     accumulator = accumulator_of(problem)
     cells = {name: host.logical for name, host in factors(problem, inputs).items()}
-    sums = problem.operation.exactness.ordered_sums(problem, cells, accumulator, _threads(threads))
+    sums = problem.operation.numerics.ordered_sums(problem, cells, accumulator, _threads(threads))
     if sums is None:
         sums = _in_any_order(problem, cells, accumulator)
-    if problem.operation.exactness.epilogue(problem).code != 0:
+    if problem.operation.numerics.epilogue(problem).code != 0:
         sums = sums.astype(np.float64) if accumulator.name == "i32" else sums
         sums = through_epilogue(problem, sums, cells, threads)
     result = HostTensor.empty(problem.tensors[problem.result])
@@ -55,7 +55,7 @@ def ordered_reference(problem: Problem, inputs: dict[str, HostTensor], threads: 
 
 def _in_any_order(problem: Problem, cells: Mapping[str, Array], accumulator: Dtype) -> Array:
     """Of integers, whose sums wrap to the same bits in every order. UsageError for other numbers."""
-    form = problem.operation.exactness.form(problem)
+    form = problem.operation.numerics.form(problem)
     if form is None or accumulator.name != "i32":
         raise UsageError(f"{problem.operation} states no order of summation: leave the ordered reference out")
     with np.errstate(over="ignore"):
@@ -65,11 +65,11 @@ def _in_any_order(problem: Problem, cells: Mapping[str, Array], accumulator: Dty
 def sums(problem: Problem, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
     """The sums of any numbers in the operands' places, in f64 and in logical order: in the stated order, where there is
     one."""
-    exactness = problem.operation.exactness
-    found = exactness.ordered_sums(problem, arrays, DTYPES["f64"], _threads(threads))
+    numerics = problem.operation.numerics
+    found = numerics.ordered_sums(problem, arrays, DTYPES["f64"], _threads(threads))
     if found is not None:
         return found
-    form = exactness.form(problem)
+    form = numerics.form(problem)
     assert form is not None
     with np.errstate(invalid="ignore", over="ignore"):
         return form.apply({name: np.asarray(arrays[name], np.float64) for name in form.operands})
@@ -77,7 +77,7 @@ def sums(problem: Problem, arrays: Mapping[str, Array], threads: int | None = No
 
 def through_epilogue(problem: Problem, sums: Array, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
     """What the epilogue makes of ``sums``, which it may overwrite, and of ``arrays["d0"]``, in their type: f32, f64."""
-    op = problem.operation.exactness.epilogue(problem)
+    op = problem.operation.numerics.epilogue(problem)
     if op.code == 0:
         return sums
     values = np.ascontiguousarray(sums)

@@ -38,8 +38,8 @@ def exact_results(problem: Problem, inputs: dict[str, HostTensor], threads: int 
     Raises InexactError unless the data are integers whose sums stay within f64's 53 bits. f32 BLAS is used where they
     stay below 2^24.
     """
-    exactness = problem.operation.exactness
-    if exactness.form(problem) is None:
+    numerics = problem.operation.numerics
+    if numerics.form(problem) is None:
         return _define(problem, factors(problem, inputs), np.dtype(np.float64))
     inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
@@ -48,7 +48,7 @@ def exact_results(problem: Problem, inputs: dict[str, HostTensor], threads: int 
         raise InexactError(f"{what}: use the ordered reference")
     dtype = np.dtype(np.float32 if bound.value < DTYPES["f32"].exact_integer else np.float64)
     results = _empty(problem)
-    if exactness.exact(problem, inputs, results, dtype, paths.threads() if threads is None else threads):
+    if numerics.exact(problem, inputs, results, dtype, paths.threads() if threads is None else threads):
         return results
     return _define(problem, inputs, np.dtype(np.int64))
 
@@ -56,7 +56,7 @@ def exact_results(problem: Problem, inputs: dict[str, HostTensor], threads: int 
 def defined_results(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
     """The outputs of integer data by the plain definition: slow, and of no other code than ``exact_results`` where an
     operation has none."""
-    whole = problem.operation.exactness.form(problem) is not None
+    whole = problem.operation.numerics.form(problem) is not None
     return _define(problem, factors(problem, inputs), np.dtype(np.int64 if whole else np.float64))
 
 

@@ -63,8 +63,8 @@ def stated_bounds(
 ) -> dict[str, Floats]:
     """How far cells of each output may be off, those left out being compared by bits; ``values`` are the reference's.
     NoBoundError if the operation states none; UsageError for a bound that is no bound."""
-    what, exactness = "bound", problem.operation.exactness
-    stated = _answer(problem, what, lambda: exactness.bound(problem, cells, accumulation), (), may_be_none=True)
+    what, numerics = "bound", problem.operation.numerics
+    stated = _answer(problem, what, lambda: numerics.bound(problem, cells, accumulation), (), may_be_none=True)
     if stated is None:
         raise NoBoundError(f"no bound stated: {problem.operation} says nothing of how far real numbers may be off")
     bounds = {}

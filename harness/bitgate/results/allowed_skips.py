@@ -12,7 +12,7 @@ from msgspec import Struct
 from bitgate.results.record import Outcome, Verdict
 
 
-class Tolerated(Struct, frozen=True):
+class AllowedSkip(Struct, frozen=True):
     """``[[target.NAME.tolerated]]``: a NOT_RUN of these cases (globs over id, family or family.instance, and the
     reason that the verdict gives) is expected through the day ``expires`` (UTC)."""
 
@@ -42,7 +42,7 @@ class Tolerated(Struct, frozen=True):
         return ", ".join(f"{name} {glob}" for name, glob in stated.items() if glob != "*")
 
 
-def judged(verdict: Verdict, gaps: Sequence[Tolerated], today: date | None = None) -> Verdict:
+def judged(verdict: Verdict, gaps: Sequence[AllowedSkip], today: date | None = None) -> Verdict:
     """The verdict, expected if a gap that has not expired takes it in."""
     if verdict.green or not (covering := [gap for gap in gaps if gap.covers(verdict)]):
         return verdict

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bitgate.core.errors import UsageError
-from bitgate.core.untrusted import Count, Name, OddInput, Short, parse_json, read_bytes, shaped
+from bitgate.core.untrusted import Count, InvalidInput, Name, Short, parse_json, read_bytes, shaped
 
 SCHEMA = 1
 KIND = "bitgate build"
@@ -35,7 +35,7 @@ class BuiltLibrary:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildManifest:
     """The libraries of one target."""
 
     target: str
@@ -51,13 +51,15 @@ class Built:
         draft.replace(path)
 
     @classmethod
-    def read(cls, path: Path) -> Built:
+    def read(cls, path: Path) -> BuildManifest:
         """UsageError names the file and what is wrong in it."""
         try:
             shape = shaped(_Shape, parse_json(read_bytes(path)))
             if (shape.kind, shape.schema) != (KIND, SCHEMA):
-                raise OddInput(f"'{shape.kind:.40}' of schema {shape.schema}: this bitgate reads '{KIND}' of {SCHEMA}")
-        except OddInput as error:
+                raise InvalidInput(
+                    f"'{shape.kind:.40}' of schema {shape.schema}: this bitgate reads '{KIND}' of {SCHEMA}"
+                )
+        except InvalidInput as error:
             raise UsageError(
                 f"{path}: {error}; write it with `bitgate compile --artefacts URL --manifest FILE`"
             ) from None
@@ -65,7 +67,7 @@ class Built:
         return cls(shape.target, shape.commit, libraries)
 
 
-def strangers(target: str, ran: Iterable[tuple[str, str]], built: Iterable[Built]) -> Iterator[tuple[str, str]]:
+def strangers(target: str, ran: Iterable[tuple[str, str]], built: Iterable[BuildManifest]) -> Iterator[tuple[str, str]]:
     """Of the (family, hash) that ran on a target those that are none of what was built of the family for it. A family
     of which nothing was built is no library, or nobody's to prove."""
     known: dict[str, set[str]] = {}

@@ -17,10 +17,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from bitgate.core.untrusted import Name, NameOrNone, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
+from bitgate.core.untrusted import InvalidInput, Name, NameOrNone, Seconds, Short, Text, parse_json, read_bytes, shaped
 from bitgate.results.record.key import FIELDS, Key, stated
 from bitgate.results.shard import ShardText
-from bitgate.results.time_limits import Length
+from bitgate.results.time_limits import ShardTime
 
 SCHEMA = 1
 
@@ -79,7 +79,7 @@ class Plan:
     """``2/6``: these are the cases of the second of six shards; empty: of the whole target."""
     whole: str = ""
     """Of a shard: the hash of the plan that it is a part of."""
-    length: Length | None = None
+    length: ShardTime | None = None
     """Of a shard of a run plan: how long it takes, by what was recorded when it was planned."""
 
     @cached_property
@@ -114,7 +114,7 @@ class Plan:
         try:
             shape = shaped(_PlanShape, document)
             cases = items_of(shape.cases)
-        except OddInput as error:
+        except InvalidInput as error:
             raise PlanError(f"not a plan: {error}") from None
         plan = cls(shape.tier, shape.target, cases, shape.created, shape.shard, shape.whole)
         if shape.id != plan.id:
@@ -139,7 +139,7 @@ class Plan:
     def read(cls, path: Path) -> Plan:
         try:
             return cls.from_json(parse_json(read_bytes(path)))
-        except (PlanError, OddInput) as error:
+        except (PlanError, InvalidInput) as error:
             raise PlanError(f"{path}: {error}") from None
 
 
@@ -149,8 +149,8 @@ def items_of(cases: Iterable[Mapping[str, Any]]) -> tuple[PlannedItem, ...]:
     for case in cases:
         try:
             found.append(PlannedItem.of(case))
-        except OddInput as error:
-            raise OddInput(f"case {len(found)}: {error}") from None
+        except InvalidInput as error:
+            raise InvalidInput(f"case {len(found)}: {error}") from None
     return tuple(found)
 
 

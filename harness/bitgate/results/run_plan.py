@@ -15,10 +15,10 @@ from typing import Any
 from msgspec import NODEFAULT, Struct, structs
 
 from bitgate.core.errors import UsageError
-from bitgate.core.untrusted import Name, OddInput, Seconds, Short, parse_json, read_bytes, shaped
+from bitgate.core.untrusted import InvalidInput, Name, Seconds, Short, parse_json, read_bytes, shaped
 from bitgate.results.plan import Plan, PlanError, PlannedItem, items_of
 from bitgate.results.shard import Shard, ShardText, split
-from bitgate.results.time_limits import Length
+from bitgate.results.time_limits import ShardTime
 
 SCHEMA = 1
 KIND = "bitgate run plan"
@@ -88,7 +88,7 @@ class RunPlan:
         """PlanError names the file and what is wrong in it."""
         try:
             return _read(parse_json(read_bytes(path)))
-        except (OddInput, PlanError, UsageError) as error:
+        except (InvalidInput, PlanError, UsageError) as error:
             raise PlanError(f"{path}: {error}; write it with `bitgate ci plan`") from None
 
 
@@ -97,7 +97,7 @@ def make(
     plans: Iterable[Plan],
     counts: Mapping[str, int],
     commit: str = "",
-    length: Callable[[str, Iterable[PlannedItem]], Length] | None = None,
+    length: Callable[[str, Iterable[PlannedItem]], ShardTime] | None = None,
 ) -> RunPlan:
     """The plans of whole targets, each split into its number of shards; ``length``: how long cases take on a target."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -151,19 +151,19 @@ class _RunShape(Struct):
 def _read(document: Any) -> RunPlan:
     shape = shaped(_RunShape, document)
     if shape.kind != KIND or shape.schema != SCHEMA:
-        raise OddInput(f"'{shape.kind:.40}' of schema {shape.schema}: this bitgate reads '{KIND}' of {SCHEMA}")
+        raise InvalidInput(f"'{shape.kind:.40}' of schema {shape.schema}: this bitgate reads '{KIND}' of {SCHEMA}")
     plans = []
     for shard in shape.shards:
         Shard.parse(shard.shard)
         cases = tuple(map(_node, items_of({**case, "target": shard.target} for case in shard.cases)))
-        length = Length(**structs.asdict(shard.length)) if shard.length else None
+        length = ShardTime(**structs.asdict(shard.length)) if shard.length else None
         plan = Plan(shape.tier, shard.target, cases, shape.created, shard.shard, shape.id, length)
         if plan.id != shard.id:
-            raise OddInput(f"{shard.target} {shard.shard}: its id is not that of its cases: edited, or cut short")
+            raise InvalidInput(f"{shard.target} {shard.shard}: its id is not that of its cases: edited, or cut short")
         plans.append(plan)
     found = RunPlan(shape.tier, tuple(plans), shape.commit, shape.created)
     if found.id != shape.id:
-        raise OddInput("its id is not that of its shards: edited, or cut short")
+        raise InvalidInput("its id is not that of its shards: edited, or cut short")
     _check_whole(found)
     return found
 
@@ -171,16 +171,16 @@ def _read(document: Any) -> RunPlan:
 def _check_whole(plan: RunPlan) -> None:
     """Every shard of every target once, and every case in one of them."""
     if not plan.shards:
-        raise OddInput("plans nothing")
+        raise InvalidInput("plans nothing")
     for target in plan.targets:
         named = [Shard.parse(part.shard) for part in plan.of(target)]
         if sorted(shard.index for shard in named) != [*range(1, len(named) + 1)] or {s.count for s in named} != {
             len(named)
         }:
-            raise OddInput(f"{target}: its shards are {', '.join(map(str, named))}")
+            raise InvalidInput(f"{target}: its shards are {', '.join(map(str, named))}")
         ids = [item.id for part in plan.of(target) for item in part.cases]
         if len(set(ids)) != len(ids):
-            raise OddInput(f"{target}: a case is planned twice")
+            raise InvalidInput(f"{target}: a case is planned twice")
 
 
 def _brief(item: PlannedItem) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from bitgate.core.errors import UsageError, near
 from bitgate.core.project import TIERS, Project
 from bitgate.core.safe_name import RULE, is_safe
 from bitgate.core.target_id import architecture_of, canonical, target_id
-from bitgate.core.untrusted import OddInput, read_bytes, shaped
-from bitgate.results.allowed_skips import Tolerated
+from bitgate.core.untrusted import InvalidInput, read_bytes, shaped
+from bitgate.results.allowed_skips import AllowedSkip
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -56,7 +56,7 @@ class CiTarget(Struct, frozen=True):
     gate: str
     minutes: Mapping[str, int]
     features: tuple[str, ...] = ()
-    tolerated: tuple[Tolerated, ...] = ()
+    tolerated: tuple[AllowedSkip, ...] = ()
 
 
 class Pool(Struct, frozen=True):
@@ -135,7 +135,7 @@ def read_targets(path: Path, tiers: Sequence[str] = TIERS) -> CiTargets:
     return CiTargets(targets, pools)
 
 
-def tolerated_by(project: Project, target: str) -> tuple[Tolerated, ...]:
+def tolerated_by(project: Project, target: str) -> tuple[AllowedSkip, ...]:
     """The gaps that a project's file allows a target; none where there is no file. UsageError for a bad one."""
     promise = read_targets(project.targets, project.tiers).target(target) if project.targets else None
     return promise.tolerated if promise else ()
@@ -153,7 +153,7 @@ def _record(path: Path, where: str, kind: type[T], values: Mapping[str, Any]) ->
         raise UsageError(f"{path}: {where}: {', '.join(missing)} missing")
     try:
         return shaped(kind, dict(values))
-    except OddInput as error:
+    except InvalidInput as error:
         raise UsageError(f"{path}: {where}: {error}") from None
 
 
@@ -191,8 +191,8 @@ def _target(path: Path, name: str, values: Mapping[str, Any], tiers: Sequence[st
     return target
 
 
-def _gap(path: Path, where: str, values: Mapping[str, Any]) -> Tolerated:
-    gap = _record(path, where, Tolerated, values)
+def _gap(path: Path, where: str, values: Mapping[str, Any]) -> AllowedSkip:
+    gap = _record(path, where, AllowedSkip, values)
     if not (gap.reason.strip() and gap.owner.strip()):
         raise UsageError(f"{path}: {where}: reason and owner are for people: say why, and who fills the gap")
     if gap.case == gap.kernel == gap.not_run == "*":

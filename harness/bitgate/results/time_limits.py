@@ -17,7 +17,7 @@ MARGIN = 2.0
 
 
 @dataclass(frozen=True)
-class Length:
+class ShardTime:
     """Of a shard on one worker, without its set-up. ``seconds``: as a rule; ``late``: the sum of its cases' 95th
     percentiles, which one run in twenty exceeds at most, even if what slows one case slows all; ``longest``: its
     dearest case."""
@@ -33,7 +33,7 @@ def patience(seconds: float) -> float:
     return max(PATIENCE_SECONDS, PATIENCE * seconds)
 
 
-def limit_minutes(length: Length, setup_seconds: float = SETUP_SECONDS) -> int:
+def limit_minutes(length: ShardTime, setup_seconds: float = SETUP_SECONDS) -> int:
     """Whole minutes after which a shard is ended: far more than a slow run takes, with time for one case that hangs to
     be told as such."""
     return ceil((setup_seconds + MARGIN * length.late + patience(length.longest)) / 60)

@@ -21,7 +21,7 @@ def fits(contents: Mapping[str, NDArray[Any]]) -> bool:
     return len(contents) > 1 and sum(extent_of(content.nbytes) for content in contents.values()) <= SMALL
 
 
-class Block:
+class BufferBlock:
     """Buffers by name, with these contents, each between its own guards. ``alignment`` and ``placement`` as of
     ``Device.alloc``. Free it when the buffers are freed. HipError where a HIP call fails."""
 

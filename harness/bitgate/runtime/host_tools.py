@@ -26,7 +26,7 @@ KEPT_BYTES, LARGEST_KEPT = 1 << 28, 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class HostOperand:
     """An operand's memory as it was filled, gaps included, and the sums over it."""
 
     storage: NDArray[np.uint8]
@@ -39,7 +39,7 @@ class HostTools:
 
     def __init__(self) -> None:
         self._answers: list[int] = []
-        self._made: OrderedDict[tuple[Tensor, TensorFill, int], Made] = OrderedDict()
+        self._made: OrderedDict[tuple[Tensor, TensorFill, int], HostOperand] = OrderedDict()
         self.kept_bytes = 0
         self._filled: dict[int, tuple[int, int]] = {}
         """What the memory at an address summed to when it was filled."""
@@ -55,14 +55,14 @@ class HostTools:
         memmove(data, made.storage.ctypes.data, tensor.bytes)
         self._filled[data] = made.sums
 
-    def _made_once(self, tensor: Tensor, fill: TensorFill, seed: int) -> Made:
+    def _made_once(self, tensor: Tensor, fill: TensorFill, seed: int) -> HostOperand:
         key = tensor, fill, seed
         made = self._made.get(key)
         if made is None:
             storage = np.empty(tensor.bytes, np.uint8)
             address = storage.ctypes.data
             write_tensor(_blank(address, tensor), fill, seed)
-            made = self._made[key] = Made(storage, native.digest_sums_at(address, _flat(tensor)))
+            made = self._made[key] = HostOperand(storage, native.digest_sums_at(address, _flat(tensor)))
             self.kept_bytes += tensor.bytes
             while self.kept_bytes > KEPT_BYTES:
                 self.kept_bytes -= self._made.popitem(last=False)[1].storage.nbytes

@@ -20,7 +20,7 @@ VARIABLE = "BITGATE_EXEC"
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProgramExit:
     """``code`` is the program's own, negative for the signal that ended it. ``incidents`` are sentences of the latest
     ones, ``count`` is of all; ``waiting``: work that nobody waited for, in words, empty if there is none. ``told``: did
     it come to an ordinary end, so that the runtime could tell? ``out``: what it printed, where that was caught."""
@@ -35,14 +35,14 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedRuntime:
     """How programs are run: with the runtime, and the library that watches."""
 
     runtime: Path
     watch: Path
     wave: int
 
-    def run(self, command: Sequence[str], schedule: str, *, caught: bool) -> Ended:
+    def run(self, command: Sequence[str], schedule: str, *, caught: bool) -> ProgramExit:
         """One run. UsageError if the program cannot be started."""
         kind, seed = parse_schedule(schedule)
         with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as out:
@@ -79,12 +79,12 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
         raise
 
 
-def _ended(schedule: str, code: int, said: Sequence[str], program: str, out: bytes) -> Ended:
+def _ended(schedule: str, code: int, said: Sequence[str], program: str, out: bytes) -> ProgramExit:
     told = [line.split(" ", 1) for line in said if " " in line]
     counts = [int(text) for word, text in told if word == "incidents"]
     incidents = tuple(_with_lines(text, program) for word, text in told if word == "incident")
     waiting = "; ".join(text for word, text in told if word == "first")
-    return Ended(schedule, code, sum(counts), incidents, waiting, bool(counts), out)
+    return ProgramExit(schedule, code, sum(counts), incidents, waiting, bool(counts), out)
 
 
 def _with_lines(text: str, program: str) -> str:

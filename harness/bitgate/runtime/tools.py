@@ -23,7 +23,7 @@ from bitgate.numerics.fill import TensorFill
 from bitgate.runtime.buffers import CANARY, Buffer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import check, hip_error
-from bitgate.runtime.gathering import SMALL, Gathering
+from bitgate.runtime.tool_batch import SMALL, ToolBatch
 from bitgate.runtime.tools_abi import (
     CONSTANT,
     FILL,
@@ -49,7 +49,7 @@ MOST_MADE = 4096
 
 
 @dataclass
-class Made:
+class DeviceOperand:
     """An operand as tensor, fill and seed decide it, each bit of its memory: what asks for it, if it is small, and the
     sums over it once they are known."""
 
@@ -142,14 +142,14 @@ class DeviceTools:
         self._words = np.empty(ANSWERS, np.uint64)
         self._words_at = self._words.ctypes.data
         self._known: dict[int, int] = {}
-        self._made: dict[tuple[Tensor, TensorFill, int], Made] = {}
-        self._filled: dict[int, Made] = {}
+        self._made: dict[tuple[Tensor, TensorFill, int], DeviceOperand] = {}
+        self._filled: dict[int, DeviceOperand] = {}
         """By address, since the last ``clear``."""
-        self._asked_of: dict[int, Made] = {}
+        self._asked_of: dict[int, DeviceOperand] = {}
         """Questions, by ticket, whose answers are remembered."""
         self._guarded: tuple[list[Buffer], tuple[bytes, int]] = ([], (b"", 0))
         """Buffers, and their zones."""
-        self._gathering = Gathering(self._call)
+        self._gathering = ToolBatch(self._call)
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
         return fill.kind == "integer" or (fill.kind == "real" and tensor.dtype.name in ("f64", "f32", "f16", "bf16"))
@@ -169,13 +169,13 @@ class DeviceTools:
             patterns = self._patterns(tensor.dtype, fill.range)
             self._call("fill_integers", data, byref(cells_of(tensor)), start, fill.range, fill.keep, patterns)
 
-    def _made_of(self, tensor: Tensor, fill: TensorFill, seed: int) -> Made:
+    def _made_of(self, tensor: Tensor, fill: TensorFill, seed: int) -> DeviceOperand:
         key = tensor, fill, seed
         made = self._made.get(key)
         if made is None:
             if len(self._made) >= MOST_MADE:
                 self._made.clear()
-            made = self._made[key] = Made()
+            made = self._made[key] = DeviceOperand()
             if tensor.elements <= SMALL:
                 start, is_real = counter.stream(seed, tensor.name), fill.kind == "real"
                 patterns = 0 if is_real else self._patterns(tensor.dtype, fill.range)

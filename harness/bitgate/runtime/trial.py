@@ -10,7 +10,7 @@ from bitgate.runtime.hip_python import hip_release, is_of_another_release
 from bitgate.runtime.runtime import open_device
 from bitgate.runtime.targets import named
 from bitgate.worker.channel import Channel
-from bitgate.worker.child import Child, Ended
+from bitgate.worker.child import Worker, WorkerDied
 
 ENTRY = f"{__name__}:serve"
 
@@ -25,9 +25,9 @@ def opened(target: str) -> dict[str, str]:
     """``detail``, and ``warning``: what runs, and may surprise. UsageError if the target's device does not open."""
     printed = bytearray()
     try:
-        with Child(ENTRY, printed.extend) as child:
+        with Worker(ENTRY, printed.extend) as child:
             answer: dict[str, str] = child.ask({"target": target}, SECONDS)
-    except Ended as ended:
+    except WorkerDied as ended:
         said = printed.decode(errors="replace").strip().rpartition("\n")[2]
         raise UsageError(
             f"opening {target} ended: {ended.reason}{f' ({said})' if said else ''}: see dmesg, and reinstall ROCm"

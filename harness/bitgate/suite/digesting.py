@@ -45,7 +45,7 @@ class Wish:
         """Does the ordered reference give these bits too? Where no order is stated, and for all outputs but the first,
         of which an order says nothing: the plain definition."""
         inputs, results = make_inputs(self.problem, self.plan), {}
-        states_order = self.problem.operation.exactness.states_order
+        states_order = self.problem.operation.numerics.states_order
         if not states_order or len(self.problem.outputs) > 1:
             results = defined_results(self.problem, inputs)
         if states_order:

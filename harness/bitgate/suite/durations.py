@@ -27,7 +27,7 @@ from bitgate.kernel.cache.content import sha256
 from bitgate.model import Problem
 from bitgate.results.plan import PlannedItem
 from bitgate.results.record import Verdict
-from bitgate.results.time_limits import Length
+from bitgate.results.time_limits import ShardTime
 from bitgate.runtime.targets import Target
 
 _T = TypeVar("_T")
@@ -75,7 +75,7 @@ class Durations:
         recorded = self.seconds.get(name(case, family, instance, fill))
         return self.paces.get(family, self._typical).seconds(work) if recorded is None else recorded
 
-    def length(self, items: Iterable[PlannedItem]) -> Length:
+    def length(self, items: Iterable[PlannedItem]) -> ShardTime:
         """How long these cases take on one worker: by what was recorded, else by their estimates."""
         seconds = late = longest = 0.0
         for item in items:
@@ -84,7 +84,7 @@ class Durations:
             seconds += item.seconds
             late += max(item.seconds, LATE_IF_UNKNOWN * item.seconds if recorded is None else recorded)
             longest = max(longest, item.seconds)
-        return Length(round(seconds, 3), round(late, 3), round(longest, 3))
+        return ShardTime(round(seconds, 3), round(late, 3), round(longest, 3))
 
     @cached_property
     def _typical(self) -> Pace:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bitgate.model import Problem, ProblemError, case_id, operation_called, parse_case_id
 from bitgate.suite.durations import work_of
-from bitgate.suite.row import AXES, Row, RowError
+from bitgate.suite.row import AXES, CaseRow, RowError
 from bitgate.suite.vocabulary import LAYOUT_AXES, LAYOUTS, TAIL_AXES, properties, value_of
 
 
@@ -18,7 +18,7 @@ from bitgate.suite.vocabulary import LAYOUT_AXES, LAYOUTS, TAIL_AXES, properties
 class ExpandedCase:
     """One problem with everything that a row decides; which kernels run it comes later."""
 
-    row: Row
+    row: CaseRow
     problem: Problem
     options: tuple[tuple[str, str], ...]
     fill: str
@@ -38,7 +38,7 @@ class ExpandedCase:
         return work_of(self.problem)
 
 
-def expand(row: Row) -> Iterator[ExpandedCase]:
+def expand(row: CaseRow) -> Iterator[ExpandedCase]:
     """The row's product in the order of AXES, the first slowest. Raises RowError for an impossible problem."""
     names = [name for name in AXES if name in row.axes]
     options = [[(name, value) for value in values] for name, values in row.options.items()]
@@ -60,7 +60,7 @@ def expand(row: Row) -> Iterator[ExpandedCase]:
                 )
 
 
-def _fits(chosen: Mapping[str, Any], row: Row, step: Mapping[str, Any]) -> bool:
+def _fits(chosen: Mapping[str, Any], row: CaseRow, step: Mapping[str, Any]) -> bool:
     """Layouts are listed for all dimensions at once; a shape takes those of its own, and needs at least one."""
     shape = chosen.get("shape")
     if shape is None or "pass" not in chosen:
@@ -81,7 +81,7 @@ def _fits(chosen: Mapping[str, Any], row: Row, step: Mapping[str, Any]) -> bool:
     return True
 
 
-def _problem(chosen: Mapping[str, Any], row: Row) -> Problem:
+def _problem(chosen: Mapping[str, Any], row: CaseRow) -> Problem:
     text = chosen.get("case") or _case_text(chosen, row)
     try:
         problem = parse_case_id(text)
@@ -94,7 +94,7 @@ def _problem(chosen: Mapping[str, Any], row: Row) -> Problem:
     return problem
 
 
-def _case_text(chosen: Mapping[str, Any], row: Row) -> str:
+def _case_text(chosen: Mapping[str, Any], row: CaseRow) -> str:
     for name in ("pass", "dtypes"):
         if name not in chosen:
             raise RowError(row.origin, name, "is missing; give it here or in [defaults]")

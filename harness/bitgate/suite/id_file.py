@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bitgate.core.errors import UsageError, meant
-from bitgate.core.untrusted import OddInput, read_bytes
+from bitgate.core.untrusted import InvalidInput, read_bytes
 
 
 def read_ids(path: Path) -> frozenset[str]:
@@ -15,7 +15,7 @@ def read_ids(path: Path) -> frozenset[str]:
         raise UsageError(f"--select {path}: no such file; give one with exact ids, one a line")
     try:
         lines = read_bytes(path).decode().splitlines()
-    except (OddInput, UnicodeDecodeError) as error:
+    except (InvalidInput, UnicodeDecodeError) as error:
         raise UsageError(f"--select {path}: {error}; give a text with exact ids, one a line") from None
     return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
 

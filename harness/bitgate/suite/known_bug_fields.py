@@ -37,7 +37,7 @@ QUARANTINE_DAYS = 30
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PropertyMatch:
     """A property of a problem, and the values that an entry is about. A problem that has no such property is not
     meant."""
 
@@ -202,24 +202,24 @@ def _options(value: Any) -> dict[str, tuple[str, ...]]:
     return {name: tuple(map(str, values if isinstance(values, list) else [values])) for name, values in value.items()}
 
 
-def _where(value: Any) -> dict[str, Wanted]:
+def _where(value: Any) -> dict[str, PropertyMatch]:
     if not isinstance(value, dict) or not value:
         raise ValueError("give a table such as { pass = 'bwd_data', g = 1, gemms_count = { min = 2 } }")
     return {name: _wanted(name, values) for name, values in value.items()}
 
 
-def _wanted(name: str, value: Any) -> Wanted:
+def _wanted(name: str, value: Any) -> PropertyMatch:
     if (said := where().get(name)) is None:
         known = [other for kind in PropertyKind for other, one in where().items() if one.kind is kind]
         raise ValueError(f"{name}: no such property of a problem; {near(name, known)}")
     if said.kind is PropertyKind.NUMBER and isinstance(value, dict):
         if not value or set(value) - {"min", "max"} or not all(type(end) is int for end in value.values()):
             raise ValueError(f"{name}: a range is {{ min = 2 }}, {{ max = 8 }} or both")
-        return Wanted(name, least=value.get("min"), most=value.get("max"))
+        return PropertyMatch(name, least=value.get("min"), most=value.get("max"))
     values = tuple(value) if isinstance(value, list) else (value,)
     if not values:
         raise ValueError(f"{name}: is an empty list")
-    return Wanted(name, tuple(_VALUES[said.kind](name, one) for one in values))
+    return PropertyMatch(name, tuple(_VALUES[said.kind](name, one) for one in values))
 
 
 def _typed(kind: type, words: str) -> Callable[[str, Any], Any]:

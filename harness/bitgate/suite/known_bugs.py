@@ -18,7 +18,7 @@ from typing import Any
 from bitgate.core.project import Project
 from bitgate.core.target_id import architecture_of
 from bitgate.results.record import Outcome, Verdict
-from bitgate.suite.known_bug_fields import Wanted, read_entries
+from bitgate.suite.known_bug_fields import PropertyMatch, read_entries
 from bitgate.verify.planned import PlannedCase
 
 FILE = "known_bugs.toml"
@@ -37,7 +37,7 @@ class KnownBug:
     ticket: str
     expires: date
     """The last day (UTC) on which the failure is excused."""
-    where: Mapping[str, Wanted] = field(default_factory=dict)
+    where: Mapping[str, PropertyMatch] = field(default_factory=dict)
     cases: frozenset[str] = frozenset()
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fills: tuple[str, ...] = ()

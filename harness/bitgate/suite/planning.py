@@ -20,7 +20,7 @@ from bitgate.results.plan import PlannedItem
 from bitgate.suite.durations import Durations
 from bitgate.suite.expand import ExpandedCase, expand
 from bitgate.suite.instance_selection import eligible, one_each, refusals
-from bitgate.suite.row import NEVER, REGRESSION, SMOKE, Row, RowError, near
+from bitgate.suite.row import NEVER, REGRESSION, SMOKE, CaseRow, RowError, near
 from bitgate.suite.table import loads
 from bitgate.verify.planned import PlannedCase
 
@@ -141,13 +141,13 @@ def line_of(planned: PlannedCase, test: str = "") -> PlannedItem:
     )
 
 
-def row_of(planned: PlannedCase) -> Row:
+def row_of(planned: PlannedCase) -> CaseRow:
     """The row that asks for a case of a table."""
-    assert isinstance(planned.asked_by, Row)
+    assert isinstance(planned.asked_by, CaseRow)
     return planned.asked_by
 
 
-def plan_rows(rows: Iterable[Row], setting: Setting, *, suite: str) -> list[PlannedCase]:
+def plan_rows(rows: Iterable[CaseRow], setting: Setting, *, suite: str) -> list[PlannedCase]:
     """Every row's product on every kernel instance that is to run it. Raises UsageError for a table that cannot be
     right: an unknown kernel or option, or two rows that plan the same id."""
     tests: dict[str, PlannedCase] = {}
@@ -193,7 +193,7 @@ def check_setting(setting: Setting) -> None:
             raise UsageError(f"option {name}={value}: {near(value, options[0].values)}")
 
 
-def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
+def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCase]:
     tier = row.tier[setting.target_kind]
     named = _named(row, setting)
     if (
@@ -230,7 +230,7 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
                 yield _test(candidate, kernel, setting, suite, tier if in_smoke else REGRESSION)
 
 
-def is_ours(row: Row) -> bool:
+def is_ours(row: CaseRow) -> bool:
     """Does the row stand in one of bitgate's own tables?"""
     return ours().holds(row.origin.path)
 
@@ -345,7 +345,7 @@ def keywords_of(planned: PlannedCase) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def _named(row: Row, setting: Setting) -> Sequence[Kernel]:
+def _named(row: CaseRow, setting: Setting) -> Sequence[Kernel]:
     """The instances that the row names, or all; RowError if it names a kernel or an option that there is not."""
     for glob in row.kernels:
         if not setting.matching((glob,)):

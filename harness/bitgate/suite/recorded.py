@@ -13,7 +13,7 @@ from bitgate.suite import durations
 
 
 @dataclass(frozen=True)
-class Noted:
+class RecordedRow:
     """What was written into a table: of how many runs on a class of machines, and how many cases."""
 
     file: Path
@@ -22,7 +22,7 @@ class Noted:
     cases: int
 
 
-def note_runs(verdicts: Iterable[Verdict], folder: Path) -> list[Noted]:
+def note_runs(verdicts: Iterable[Verdict], folder: Path) -> list[RecordedRow]:
     """Add these runs to ``<target>.json`` in ``folder``, the oldest first. A night is one run, whatever its shards.
     Only what was compared counts."""
     runs: dict[tuple[str, str], dict[str, list[Verdict]]] = defaultdict(lambda: defaultdict(list))
@@ -37,7 +37,7 @@ def note_runs(verdicts: Iterable[Verdict], folder: Path) -> list[Noted]:
             durations.note(file, machine, verdicts_of_run, _work(verdicts_of_run))
         every = (verdict.key for run_ in by_run.values() for verdict in run_)
         cases = {durations.name(key.case, key.kernel, key.instance, key.fill) for key in every}
-        noted.append(Noted(file, machine, len(by_run), len(cases)))
+        noted.append(RecordedRow(file, machine, len(by_run), len(cases)))
     return noted
 
 

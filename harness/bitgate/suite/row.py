@@ -56,7 +56,7 @@ class RowError(UsageError):
 
 
 @dataclass(frozen=True)
-class Row:
+class CaseRow:
     """A checked row. ``axes`` holds the alternatives of each axis, ``locked`` the steps of ``zip`` (axis -> value)."""
 
     origin: Origin
@@ -86,7 +86,7 @@ class Row:
         return self.origin.name
 
 
-def make_row(fields: Mapping[str, Any], origin: Origin) -> Row:
+def make_row(fields: Mapping[str, Any], origin: Origin) -> CaseRow:
     """The row of a TOML table (defaults and includes already merged in). Raises RowError."""
     for name in fields:
         if name not in _CHECKS:
@@ -108,7 +108,7 @@ def make_row(fields: Mapping[str, Any], origin: Origin) -> Row:
     if both := sorted(set(axes) & set(locked[0])):
         # A default is spread over every row; a zip of that axis is the more particular statement and wins.
         axes = {name: values for name, values in axes.items() if name not in both}
-    return Row(
+    return CaseRow(
         origin=origin,
         why=checked["why"],
         axes=axes,

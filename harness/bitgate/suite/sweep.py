@@ -11,7 +11,7 @@ from bitgate.core.errors import UsageError, near
 from bitgate.core.project import Project
 from bitgate.model import Problem, ProblemError, case_id, parse_case_id
 from bitgate.suite.expand import expand
-from bitgate.suite.row import Row, RowError
+from bitgate.suite.row import CaseRow, RowError
 from bitgate.suite.table import DEFAULT_SET, about, load_set, set_names
 
 FOLDER = "sweeps"
@@ -21,7 +21,7 @@ _OF_RUNS = ("fills", "seeds", "schedules")
 
 
 @dataclass(frozen=True)
-class Shape:
+class SweepShape:
     """One problem of a sweep, under a name that no other of the sweep has."""
 
     name: str
@@ -38,7 +38,7 @@ class Sweep:
     title: str
     source: str
     note: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[SweepShape, ...]
 
     def with_dtype(self, dtypes: str) -> Sweep:
         """The same problems in other types: ``bf16``, ``f16_f32_f16``. UsageError where a problem has no such form."""
@@ -88,17 +88,17 @@ def _file(text: str, project: Project) -> Path:
     return known[text]
 
 
-def _shapes(row: Row, of_set: str) -> Iterator[Shape]:
+def _shapes(row: CaseRow, of_set: str) -> Iterator[SweepShape]:
     """Named after the row, the set if it has a name, and what sets them apart."""
-    plain = Row(row.origin, row.why, row.axes, row.locked, stated=row.stated)
+    plain = CaseRow(row.origin, row.why, row.axes, row.locked, stated=row.stated)
     steps = [*row.axes, *row.locked[0]]
-    odd = [one.name for one in fields(Row) if getattr(row, one.name) != getattr(plain, one.name)]
+    odd = [one.name for one in fields(CaseRow) if getattr(row, one.name) != getattr(plain, one.name)]
     for name in (*odd, *(name for name in _OF_RUNS if name in steps)):
         name = {"refused": "expect"}.get(name, name)
         raise RowError(row.origin, name, "says how a problem is run; a sweep lists problems only, so remove it")
     problems = [candidate.problem for candidate in expand(row)]
     for suffix, problem in zip(_what_differs(problems), problems, strict=True):
-        yield Shape(" ".join(filter(None, (row.name, of_set, suffix))), problem, row.origin.place)
+        yield SweepShape(" ".join(filter(None, (row.name, of_set, suffix))), problem, row.origin.place)
 
 
 def _what_differs(problems: list[Problem]) -> list[str]:
@@ -113,14 +113,14 @@ def _parts(words: str) -> list[str]:
     return [part for word in words.split("_") for part in re.split(r"(?<=\d)(?=[a-wyz])", word)]
 
 
-def _check_once(what: str, values: list[str], shapes: tuple[Shape, ...]) -> None:
-    first: dict[str, Shape] = {}
+def _check_once(what: str, values: list[str], shapes: tuple[SweepShape, ...]) -> None:
+    first: dict[str, SweepShape] = {}
     for value, shape in zip(values, shapes, strict=True):
         if (other := first.setdefault(value, shape)) is not shape:
             raise UsageError(f"{shape.place}: {what} {value} stands at {other.place} already; remove or rename one")
 
 
-def _retyped(shape: Shape, dtypes: str) -> Problem:
+def _retyped(shape: SweepShape, dtypes: str) -> Problem:
     problem = shape.problem
     name = problem.operation.name
     rest = case_id(problem).removeprefix(f"{name}_{problem.dtypes}")

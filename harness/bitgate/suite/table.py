@@ -11,7 +11,7 @@ from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import TABLE as TABLE
-from bitgate.suite.row import Origin, Row, RowError, make_row, name_of, near
+from bitgate.suite.row import CaseRow, Origin, RowError, make_row, name_of, near
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,7 +27,7 @@ Part = tuple[Path, str, int]
 """File, set and number, from 1, of a row as it is written."""
 
 
-def load_set(path: Path, set_name: str = DEFAULT_SET) -> tuple[Row, ...]:
+def load_set(path: Path, set_name: str = DEFAULT_SET) -> tuple[CaseRow, ...]:
     """The rows of one set of a table, includes followed. Raises UsageError naming file, line, row and field."""
     return tuple(make_row(fields, origin) for fields, origin, _ in _fields_of_set(path.resolve(), set_name, ()))
 

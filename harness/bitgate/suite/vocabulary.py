@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from bitgate.model import Problem, operation_called, operations
-from bitgate.model.space import Space, field_check
+from bitgate.model.space import ProblemSpace, field_check
 from bitgate.model.space.field_check import Check, gap_words, gaps, texts
 from bitgate.model.space.problem_property import Property, PropertyKind
 from bitgate.model.space.row import AxisField, Lengths
@@ -16,7 +16,7 @@ from bitgate.model.space.row import AxisField, Lengths
 Said = TypeVar("Said")
 
 
-def distinct(what: Callable[[Space], Said | None]) -> tuple[Said, ...]:
+def distinct(what: Callable[[ProblemSpace], Said | None]) -> tuple[Said, ...]:
     """What the operations' spaces say, once each; those that say nothing left out."""
     return tuple(dict.fromkeys(said for one in operations().values() if (said := what(one.space)) is not None))
 

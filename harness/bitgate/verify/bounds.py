@@ -146,7 +146,7 @@ def bounded_results(
     UsageError where no output is of a float type, since integers are exact or wrong; NoBoundError where no bound is
     stated, also of an output beside that of the form.
     """
-    has_form = problem.operation.exactness.form(problem) is not None
+    has_form = problem.operation.numerics.form(problem) is not None
     if not any(problem.tensors[role].dtype.is_float for role in problem.outputs):
         if not has_form:
             raise NoBoundError(
@@ -168,7 +168,7 @@ def _of_the_form(
     value, magnitude = terms.through_epilogue(_as_is), terms.through_epilogue(_finite_magnitude)
     unit = 2.0**-accumulation.accumulator.mantissa
     # The f64 reference rounds as well; it counts only where the kernel sums in f64 too.
-    length = problem.operation.exactness.terms(problem) + OPERATION_STEPS
+    length = problem.operation.numerics.terms(problem) + OPERATION_STEPS
     steps = length * (unit + 2.0**-53)
     partials = _partials(problem)
     if accumulation.partial is not None:
@@ -192,7 +192,7 @@ def _of_the_form(
     return reference, Bounds(value, slack, reference.logical, own.dtype, exact, anything, nan)
 
 
-class View(Protocol):
+class CellView(Protocol):
     """One way to see the cells of a tensor of a type."""
 
     def __call__(self, cells: NDArray[np.float64], dtype: Dtype, /) -> NDArray[np.float64]: ...
@@ -235,7 +235,7 @@ def _round_safe(value: NDArray[np.float64], slack: NDArray[np.float64], dtype: D
 
 def _partials(problem: Problem) -> int:
     """Slices of a sum that meet in memory: what the problem asks for, or at most when the kernel chooses."""
-    slices = problem.operation.exactness.slices(problem)
+    slices = problem.operation.numerics.slices(problem)
     return slices if slices > 0 else MOST_PARTIALS
 
 
@@ -248,13 +248,13 @@ class _Terms:
 
     def __init__(self, problem: Problem, inputs: dict[str, HostTensor], accumulator: Dtype) -> None:
         self._problem = problem
-        self._exactness = problem.operation.exactness
+        self._exactness = problem.operation.numerics
         self._operands = self._exactness.operands(problem)
         self._inputs = inputs
         self._accumulator = accumulator
         self._kept: dict[str, NDArray[np.float64]] = {}
 
-    def through_epilogue(self, view: View) -> NDArray[np.float64]:
+    def through_epilogue(self, view: CellView) -> NDArray[np.float64]:
         """Sums of all factors, and d0, seen through ``view``, as the epilogue leaves them."""
         cells = {name: self._seen(name, view) for name in self._inputs}
         return through_epilogue(self._problem, self._run(cells), cells)
@@ -310,7 +310,7 @@ class _Terms:
                     met += self._run(self._ones() | flags)
         return np.asarray(met > 0)
 
-    def _count(self, view: View) -> NDArray[np.float64]:
+    def _count(self, view: CellView) -> NDArray[np.float64]:
         """Terms of which either factor shows in ``view``; those of which both do count twice."""
         return self._counted({name: self._seen(name, view) for name in self._operands})
 
@@ -335,7 +335,7 @@ class _Terms:
     def _run(self, cells: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         return sums(self._problem, cells)
 
-    def _seen(self, name: str, view: View) -> NDArray[np.float64]:
+    def _seen(self, name: str, view: CellView) -> NDArray[np.float64]:
         host = self._inputs[name]
         cells = self._kept.get(name)
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one

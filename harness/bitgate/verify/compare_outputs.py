@@ -21,7 +21,7 @@ from bitgate.verify.session import Reference
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class OutputExpectation:
     """What the outputs of runs are held to, and what is known of how they come about."""
 
     problem: Problem
@@ -71,7 +71,7 @@ def harmed(run: LaunchResult) -> Judgement | None:
 
 
 def judged(
-    question: Question, runs: Sequence[LaunchResult], foresee: Callable[[Judgement], None] | None = None
+    question: OutputExpectation, runs: Sequence[LaunchResult], foresee: Callable[[Judgement], None] | None = None
 ) -> Judgement:
     """PASS, MISMATCH, or NONDETERMINISTIC where two runs differ and bits decide. None of the runs was harmed.
 
@@ -87,7 +87,7 @@ def judged(
     outcome = Outcome.NONDETERMINISTIC if differ else Outcome.MISMATCH
     comparison = question.comparison(run, role)
     if foresee is not None:
-        name = question.problem.operation.insight.names(question.problem)[role]
+        name = question.problem.operation.diagnostics.names(question.problem)[role]
         foresee(_undiagnosed(outcome, run, role, comparison, digest, name))
     diagnosis = _diagnosis(question, run, role, other, comparison)
     return Judgement(outcome, run, diagnosis.sentence, digest, diagnosis, role)
@@ -102,7 +102,7 @@ def _undiagnosed(
     return Judgement(outcome, run, sentence, digest, Diagnosis(("other",), sentence, evidence), role)
 
 
-def _differing(question: Question, runs: Sequence[LaunchResult]) -> str:
+def _differing(question: OutputExpectation, runs: Sequence[LaunchResult]) -> str:
     """The first output in which two launches differ where bits decide; empty if there is none."""
     if len(runs) < 2:
         return ""
@@ -114,7 +114,7 @@ def _differing(question: Question, runs: Sequence[LaunchResult]) -> str:
     return ""
 
 
-def _beside(question: Question, run: LaunchResult, other: LaunchResult, role: str) -> Array:
+def _beside(question: OutputExpectation, run: LaunchResult, other: LaunchResult, role: str) -> Array:
     """What the other run left, as far as its difference is no matter of poison: two launches begin with two poisons.
     Cells that nobody wrote in either, and cells that are NaN with the first poison and wrong with the second, have one
     cause, which is no race."""
@@ -136,7 +136,7 @@ def _beside(question: Question, run: LaunchResult, other: LaunchResult, role: st
 
 
 def _diagnosis(
-    question: Question, run: LaunchResult, role: str, other: LaunchResult | None, comparison: Comparison
+    question: OutputExpectation, run: LaunchResult, role: str, other: LaunchResult | None, comparison: Comparison
 ) -> Diagnosis:
     """Of one output of a run; ``other`` is the run that it differs from."""
     dtype = question.reference.tensors[role].tensor.dtype
@@ -163,7 +163,7 @@ def _diagnosis(
     return replace(diagnosis, evidence=evidence)
 
 
-def _of_several(question: Question, run: LaunchResult, role: str) -> dict[str, Any]:
+def _of_several(question: OutputExpectation, run: LaunchResult, role: str) -> dict[str, Any]:
     """Which output is looked at, and which others are wrong; nothing where there is only one."""
     if len(question.problem.outputs) == 1:
         return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from time import monotonic
 
-from bitgate.worker.child import Asked
+from bitgate.worker.child import Request
 
 DATA = "given its data"
 REFERENCE = "waiting for its reference"
@@ -17,7 +17,7 @@ WARM_UP = "warmed up"
 
 
 @dataclass(eq=False)
-class Patience:
+class Deadline:
     """``seconds`` of a caller. One launch that takes ``launch`` seconds hangs; one that is under way when the time is
     up is waited for until it has taken ``more`` seconds."""
 
@@ -29,10 +29,10 @@ class Patience:
     is_over: bool = False
     """The case was ended because the time was up."""
     _since: float = field(default_factory=monotonic)
-    _asked: Asked | None = None
+    _asked: Request | None = None
     _due: float = 0.0
 
-    def begins(self, asked: Asked) -> None:
+    def begins(self, asked: Request) -> None:
         """The case has begun."""
         self._asked, self._due, self._since = asked, asked.deadline, monotonic()
 

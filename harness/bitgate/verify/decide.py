@@ -14,7 +14,7 @@ from bitgate.numerics.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_pro
 from bitgate.numerics.digest import digest_of_zeros
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds, Judge
-from bitgate.verify.compare_outputs import Judgement, Question, explained, harmed, judged
+from bitgate.verify.compare_outputs import Judgement, OutputExpectation, explained, harmed, judged
 from bitgate.verify.device_check import DeviceCheck
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.evidence import Evidence
@@ -49,12 +49,14 @@ def _foresee(evidence: Evidence, known: Judgement) -> None:
     evidence.session.foresee(replace(verdict, digest=known.digest))
 
 
-def question_of(evidence: Evidence) -> Question | None:
+def question_of(evidence: Evidence) -> OutputExpectation | None:
     """What its results are held to; None where they have not left the device."""
     if evidence.inputs is None or evidence.reference is None:
         return None
     problem, inputs = evidence.planned.problem, evidence.inputs.tensors
-    return Question(problem, inputs, evidence.reference, evidence.planned.kernel.instance.tile, evidence.session.rules)
+    return OutputExpectation(
+        problem, inputs, evidence.reference, evidence.planned.kernel.instance.tile, evidence.session.rules
+    )
 
 
 def _weighed(evidence: Evidence, verdict: Verdict) -> Verdict:
@@ -90,7 +92,7 @@ def _clear(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
     if isinstance(judge, Bounds):
         return LOOSE if judge.is_loose else ""
     # Where there is a form NaN is the data's; elsewhere it may as well be the reference's own mistake.
-    is_stated = problem.operation.exactness.form(problem) is None
+    is_stated = problem.operation.numerics.form(problem) is None
     if is_stated and tensor.tensor.dtype.is_float and np.isnan(tensor.logical).all():
         return ALL_NAN
     return "" if tensor.logical.any() else ZERO_RESULT
@@ -129,7 +131,7 @@ def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, An
     if comparison.equal:
         return {}
     problem, dtype = question.problem, question.reference.tensors[role].tensor.dtype
-    letters = problem.operation.insight.letters(problem, role)
+    letters = problem.operation.diagnostics.letters(problem, role)
     view = view_of(comparison.result, comparison.mask, poison_bits(dtype), letters, question.tile)
     return view | ({"output": role} if len(problem.outputs) > 1 else {})
 

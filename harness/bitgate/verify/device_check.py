@@ -19,9 +19,9 @@ from bitgate.numerics.fill import FillPlan, is_stored, plan_fill
 from bitgate.results.record import Certificate
 from bitgate.verify.deadline import DATA, LAUNCH, REFERENCE
 from bitgate.verify.memory import device_shortage
-from bitgate.verify.on_device import Data, DeviceLaunchResult, Expected, run_on_device
+from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, LaunchExpectation, run_on_device
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.running import How, Launch
+from bitgate.verify.running import Launch, LaunchConfig
 from bitgate.verify.session import Session
 from bitgate.verify.stored import StoredDigest
 
@@ -105,7 +105,7 @@ def _references(planned: PlannedCase, session: Session) -> tuple[bool, bool]:
 
 
 def check_on_device(
-    planned: PlannedCase, session: Session, route: Route, launch: Launch, hows: tuple[How, ...]
+    planned: PlannedCase, session: Session, route: Route, launch: Launch, hows: tuple[LaunchConfig, ...]
 ) -> DeviceCheck:
     """Launch as often as there are ``hows``, until something is wrong."""
     session.forget_device_reference(but=(launch.problem, route.plan))
@@ -114,7 +114,7 @@ def check_on_device(
         return DeviceCheck(route, shortage=shortage)
     started = session.clock()
     session.stage(DATA)
-    data = Data(route.plan, _made(planned, session, launch) if route.is_made else None)
+    data = DeviceData(route.plan, _made(planned, session, launch) if route.is_made else None)
     session.stage(REFERENCE)
     expected = _expected(session, launch.problem, route, data)
     seconds = session.clock() - started
@@ -132,8 +132,8 @@ def _made(planned: PlannedCase, session: Session, launch: Launch) -> Mapping[str
     return session.inputs(launch.problem, launch.runner.instance, planned.fill, planned.seed).tensors
 
 
-def _expected(session: Session, problem: Problem, route: Route, data: Data) -> Expected:
-    expected = Expected() if route.stored is None else Expected(digest=route.stored.digest)
+def _expected(session: Session, problem: Problem, route: Route, data: DeviceData) -> LaunchExpectation:
+    expected = LaunchExpectation() if route.stored is None else LaunchExpectation(digest=route.stored.digest)
     if route.gpu:
         reference = session.device_reference(problem, data)
         pointers = {role: buffer.pointer for role, buffer in reference.buffers.items()}

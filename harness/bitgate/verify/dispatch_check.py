@@ -21,7 +21,7 @@ def dispatch_disagreement(
     """
     differences = _against_prediction(record, predicted) if predicted is not None else []
     if decomposes:
-        differences += problem.operation.insight.launch_errors(problem, record)
+        differences += problem.operation.diagnostics.launch_errors(problem, record)
     if not differences:
         return ""
     more = f"; {len(differences) - MOST} more" if len(differences) > MOST else ""

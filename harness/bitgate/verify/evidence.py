@@ -73,7 +73,7 @@ class Evidence:
 
 
 @dataclass
-class Gathering:
+class EvidenceBuilder:
     """The one place that changes on the way of a case: its evidence so far, for whatever verdict it ends in."""
 
     evidence: Evidence

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT
 from bitgate.model.host_tensor import HostTensor, has_gaps
 from bitgate.numerics.bits import bits_of
-from bitgate.runtime.block import Block, fits
+from bitgate.runtime.block import BufferBlock, fits
 from bitgate.runtime.buffers import Buffer, Look
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
@@ -31,7 +31,7 @@ class Buffers:
         """What only showed as the memory was given back."""
         self._device = device
         self._placement = placement
-        self._block: Block | None = None
+        self._block: BufferBlock | None = None
 
     def add(self, name: str, size: int, alignment: int = DEFAULT_ALIGNMENT, *, guarded: bool = True) -> Buffer:
         """``guarded`` as of ``Device.alloc``. HipError if there is no memory left."""
@@ -43,7 +43,7 @@ class Buffers:
         """Fill the buffers of these names; they are added where there are none."""
         new = {name: storage for name, storage in contents.items() if name not in self.named}
         if self._device.host is None and self._block is None and fits(new):
-            self._block = Block(self._device, new, DEFAULT_ALIGNMENT, self._placement)
+            self._block = BufferBlock(self._device, new, DEFAULT_ALIGNMENT, self._placement)
             self.named |= self._block.buffers
         for name, storage in contents.items():
             if name not in new:

@@ -20,7 +20,7 @@ LEFT = "work was left in flight on a stream that is not the caller's"
 
 
 @dataclass(frozen=True)
-class Aftermath:
+class LaunchEffects:
     """``crash`` and ``damage`` as of a run (running.py), empty if the library hid nothing."""
 
     crash: str = ""
@@ -35,7 +35,7 @@ def before_launch(device: Device) -> int:
     return device.ledger.mark()
 
 
-def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], reported: str = "") -> Aftermath:
+def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], reported: str = "") -> LaunchEffects:
     """Ask what happened since the mark, when the caller's stream has ended. Then everything has. ``reported`` is the
     error that the library returned."""
     in_flight = device.ledger.in_flight(device.stream)
@@ -49,15 +49,15 @@ def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], repor
     fault = next((incident.fault for incident in incidents if incident.fault is not None), None)
     swallowed = _sentence(incidents, buffers) if incidents else late or left
     if in_flight:
-        return Aftermath(damage="; ".join(filter(None, [f"{LEFT}: {in_flight}", swallowed])), fault=fault)
+        return LaunchEffects(damage="; ".join(filter(None, [f"{LEFT}: {in_flight}", swallowed])), fault=fault)
     if not swallowed:
-        return Aftermath()
+        return LaunchEffects()
     if reported:
         why = "" if reported in swallowed else f": {swallowed}"
-        return Aftermath(crash=reported + why, fault=fault)
+        return LaunchEffects(crash=reported + why, fault=fault)
     sentence = f"{swallowed}; the library hid it and returned OK"
     corrupting = fault is not None and fault.kind in CORRUPTING
-    return Aftermath(crash=sentence, damage=sentence if corrupting else "", fault=fault)
+    return LaunchEffects(crash=sentence, damage=sentence if corrupting else "", fault=fault)
 
 
 def _sentence(incidents: Sequence[Incident], buffers: Mapping[str, Buffer]) -> str:

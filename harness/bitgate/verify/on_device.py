@@ -26,11 +26,11 @@ from bitgate.runtime.tools import DeviceDifferences, Tools, differences_at, leas
 from bitgate.verify.compare import number
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
-from bitgate.verify.running import WORKSPACE, How, Launch, LaunchResult, add_damage, execute
+from bitgate.verify.running import WORKSPACE, Launch, LaunchConfig, LaunchResult, add_damage, execute
 
 
 @dataclass(frozen=True)
-class Expected:
+class LaunchExpectation:
     """What a launch is held to: a digest of the outputs, references in device memory by role, a checksum; any of them
     may be absent."""
 
@@ -53,7 +53,7 @@ class DeviceLaunchResult(LaunchResult):
 
 
 @dataclass(frozen=True)
-class Data:
+class DeviceData:
     """What fills the operands: a plan, by which tools make them where they lie, or tensors that were ``made`` already
     since only the operation can make them."""
 
@@ -69,7 +69,7 @@ class Data:
 
 
 def run_on_device(
-    device: Device, tools: Tools, launch: Launch, data: Data, how: How, expected: Expected
+    device: Device, tools: Tools, launch: Launch, data: DeviceData, how: LaunchConfig, expected: LaunchExpectation
 ) -> DeviceLaunchResult:
     """Fill, launch, look. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = DeviceLaunchResult(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
@@ -102,9 +102,9 @@ class DeviceReference:
             buffer.free()
 
 
-def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data) -> DeviceReference:
+def reference_on_device(device: Device, tools: Tools, launch: Launch, data: DeviceData) -> DeviceReference:
     """One launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
-    how = How("right", "forward" if device.host is not None else "")
+    how = LaunchConfig("right", "forward" if device.host is not None else "")
     run = DeviceLaunchResult(how)
     buffers = Buffers(device, how.placement)
     kept: dict[str, Buffer] = {}
@@ -116,7 +116,7 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data
         execute(device, launch, buffers.named, run)
         seconds = perf_counter() - started
         if not run.crash and not run.damage:
-            _inspect(tools, launch.problem, buffers.named, before, Expected(), run)
+            _inspect(tools, launch.problem, buffers.named, before, LaunchExpectation(), run)
             kept = {role: buffers.named.pop(role) for role in launch.problem.outputs}
     reference = DeviceReference(kept, run.digest, seconds)
     if not kept or run.damage or buffers.damage:
@@ -126,7 +126,7 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data
     return reference
 
 
-def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: How) -> dict[str, int]:
+def _prepare(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, how: LaunchConfig) -> dict[str, int]:
     """Operands, poisoned outputs and workspace, between guards; for each operand the ticket of what its memory sums
     to."""
     tools.clear()
@@ -134,7 +134,7 @@ def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: Ho
         return _put(tools, launch, data, buffers, how)
 
 
-def _put(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: How) -> dict[str, int]:
+def _put(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, how: LaunchConfig) -> dict[str, int]:
     tensors, problem = launch.problem.tensors, launch.problem
     before = {}
     shared = problem.in_place
@@ -160,7 +160,7 @@ def _inspect(
     problem: Problem,
     buffers: Mapping[str, Buffer],
     before: Mapping[str, int],
-    expected: Expected,
+    expected: LaunchExpectation,
     run: DeviceLaunchResult,
 ) -> None:
     outputs = {role: (buffers[role].pointer, problem.tensors[role]) for role in problem.outputs}
@@ -194,7 +194,7 @@ def _inspect(
 
 
 def _disagreement(
-    problem: Problem, expected: Expected, run: DeviceLaunchResult, weighed: tuple[int, int] | None
+    problem: Problem, expected: LaunchExpectation, run: DeviceLaunchResult, weighed: tuple[int, int] | None
 ) -> str:
     found = run.differences
     if run.wrong and found is not None:
@@ -216,7 +216,12 @@ def _disagreement(
 
 
 def _first_cells(
-    device: Device, tools: Tools, tensor: Tensor, buffers: Mapping[str, Buffer], expected: Expected, limit: int = 10
+    device: Device,
+    tools: Tools,
+    tensor: Tensor,
+    buffers: Mapping[str, Buffer],
+    expected: LaunchExpectation,
+    limit: int = 10,
 ) -> tuple[dict[str, Any], ...]:
     """The first wrong cells of an output, one look at the rest of the tensor each."""
     data, reference = buffers[tensor.name].pointer, expected.references[tensor.name]

@@ -17,7 +17,7 @@ def to_stderr(data: bytes) -> None:
     sys.stderr.flush()
 
 
-class Printed:
+class OutputLimit:
     """Passes on what a case prints, to a limit."""
 
     def __init__(self, output: Output) -> None:

@@ -20,14 +20,14 @@ from bitgate.verify.bounds import Bounds
 from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.decide import contradiction, judge, undiagnosed
 from bitgate.verify.device_check import check_on_device, route_of
-from bitgate.verify.evidence import Evidence, Gathering, OnRun
+from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun
 from bitgate.verify.launch_effects import after_launch, before_launch
 from bitgate.verify.measuring import measured
 from bitgate.verify.memory import device_shortage, memory_shortage
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.repeat import is_repeated, repeat
-from bitgate.verify.running import How, Launch, LaunchResult, run_once
+from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
 from bitgate.verify.session import ZEROS, Inputs, Reference, Session, reference_kind
 from bitgate.verify.verdict import verdict_of
 from bitgate.verify.watch import Watch, in_words, undisturbed
@@ -40,7 +40,7 @@ Observer = Callable[[str, HostTensor], None]
 """Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``, of several outputs
 ``result_<role>`` and ``reference_<role>``: for dumps."""
 
-Judge = Callable[[Gathering, Launch], Verdict]
+Judge = Callable[[EvidenceBuilder, Launch], Verdict]
 """From a case whose kernel takes the problem, and how it is launched, to the verdict."""
 
 
@@ -58,7 +58,7 @@ def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") 
     """The way of every case: a kernel that does not take the problem, that does harm before it is launched, or that
     fails is the spine's; what a result has to be is the judge's. ``by`` as in ``Evidence``."""
     _check_schedule(planned, session)
-    gathering = Gathering(Evidence(planned, session, session.clock(), by=by))
+    gathering = EvidenceBuilder(Evidence(planned, session, session.clock(), by=by))
     try:
         with undisturbed():
             return _way(gathering, judge)
@@ -70,7 +70,7 @@ def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") 
         return verdict_of(gathering.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
 
 
-def _way(gathering: Gathering, judge: Judge) -> Verdict:
+def _way(gathering: EvidenceBuilder, judge: Judge) -> Verdict:
     planned, session = gathering.evidence.planned, gathering.evidence.session
     runner = session.runner(planned.kernel, race=planned.raced)
     evidence = gathering.evidence = replace(gathering.evidence, runner=runner)
@@ -82,8 +82,8 @@ def _way(gathering: Gathering, judge: Judge) -> Verdict:
     refused = _refusal(evidence, runner)
     if refused is not None:
         return _harmed(evidence, watch, mark) or refused
-    insight = planned.problem.operation.insight
-    measurement = insight.measurement(planned.problem, planned.key.instance, session.device, runner)
+    diagnostics = planned.problem.operation.diagnostics
+    measurement = diagnostics.measurement(planned.problem, planned.key.instance, session.device, runner)
     if measurement is not None:
         return measured(evidence, measurement)
     try:
@@ -103,7 +103,9 @@ def _way(gathering: Gathering, judge: Judge) -> Verdict:
         return verdict_of(gathering.evidence, Outcome.CRASHED, str(error))
 
 
-def _by_reference(gathering: Gathering, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+def _by_reference(
+    gathering: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None
+) -> Verdict:
     # A dump needs the tensors, which the short way never sees.
     verdict = _short_way(gathering, launch, on_run) if observer is None else None
     verdict = verdict or _long_way(gathering, launch, observer, on_run)
@@ -129,7 +131,7 @@ def _loading_harmed(evidence: Evidence, changes: list[str]) -> Verdict:
     return verdict_of(evidence, Outcome.CORRUPTED, sentence, Diagnosis(("other",), sentence, {"process": changes}))
 
 
-def _short_way(gathering: Gathering, launch: Launch, on_run: OnRun | None) -> Verdict | None:
+def _short_way(gathering: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict | None:
     """The verdict of a case whose data stay on the device, if nothing is wrong with its bits."""
     planned, session = gathering.evidence.planned, gathering.evidence.session
     route = route_of(planned, session)
@@ -148,7 +150,7 @@ def _short_way(gathering: Gathering, launch: Launch, on_run: OnRun | None) -> Ve
     return judge(evidence)
 
 
-def _long_way(gathering: Gathering, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+def _long_way(gathering: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
     """Inputs and reference in host memory: all that is needed to say what is wrong."""
     seen = gathering.evidence
     planned, session = seen.planned, seen.session
@@ -179,7 +181,7 @@ def _long_way(gathering: Gathering, launch: Launch, observer: Observer | None, o
     return verdict if settled or evidence.device_check is None else contradiction(evidence, evidence.device_check)
 
 
-def _references(gathering: Gathering) -> tuple[Inputs, Reference]:
+def _references(gathering: EvidenceBuilder) -> tuple[Inputs, Reference]:
     """Data and what must come of them; what the first took is known if the second cannot be had."""
     planned, session, clock = gathering.evidence.planned, gathering.evidence.session, gathering.evidence.session.clock
     started = clock()
@@ -280,22 +282,22 @@ REPEATED_RUN = ("right", "random:1")
 """How it is launched once more with other data: waves in no order at all."""
 
 
-def _hows(evidence: Evidence) -> tuple[How, ...]:
+def _hows(evidence: Evidence) -> tuple[LaunchConfig, ...]:
     hows = tuple(_how(evidence, run) for run in CHEAP_RUNS)
     return hows if evidence.session.is_cheap(evidence.planned.problem) else hows[:1]
 
 
-def first_how(evidence: Evidence) -> How:
+def first_how(evidence: Evidence) -> LaunchConfig:
     """How the case is launched where one launch is enough."""
     return _how(evidence, CHEAP_RUNS[0])
 
 
-def _how(evidence: Evidence, run: tuple[str, str]) -> How:
+def _how(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
     """A thread order that the case states holds for all of its launches."""
     (placement, schedule), planned = run, evidence.planned
     if evidence.session.target.platform != "host" or not _is_scheduled(evidence):
-        return How(placement, "")
-    return How(placement, schedule if planned.schedule in ("forward", RACE) else planned.schedule)
+        return LaunchConfig(placement, "")
+    return LaunchConfig(placement, schedule if planned.schedule in ("forward", RACE) else planned.schedule)
 
 
 def _is_scheduled(evidence: Evidence) -> bool:

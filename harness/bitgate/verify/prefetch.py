@@ -7,17 +7,17 @@ from time import perf_counter
 
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.server import to_json
-from bitgate.worker.child import Asked
+from bitgate.worker.child import Request
 
 
 @dataclass
-class Ahead:
+class Prefetch:
     """``prepare``: the question before it, by which its library is loaded, as long as that has no answer."""
 
     planned: PlannedCase
     by: str
-    asked: Asked
-    prepare: Asked | None = None
+    asked: Request
+    prepare: Request | None = None
     started: float = field(default_factory=perf_counter)
 
     def is_of(self, planned: PlannedCase, by: str) -> bool:

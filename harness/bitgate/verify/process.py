@@ -18,14 +18,14 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import Project, ours
 from bitgate.results.record import Outcome, RecordError, Verdict, from_event, verdict_on
 from bitgate.runtime.targets import named, platform_of
-from bitgate.verify.deadline import Patience
+from bitgate.verify.deadline import Deadline
 from bitgate.verify.fingerprint import fingerprint
-from bitgate.verify.output_limit import Printed, to_stderr
+from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.prefetch import Ahead
+from bitgate.verify.prefetch import Prefetch
 from bitgate.verify.repro import repro_line
 from bitgate.verify.server import ENTRY, FORESEEN, STAGE, Hear, to_prepare, to_verify
-from bitgate.worker.child import Asked, Child, Ended, Output
+from bitgate.worker.child import Output, Request, Worker, WorkerDied
 from bitgate.worker.endable import Endable
 
 TIME_LIMIT = 600.0
@@ -74,14 +74,14 @@ class CaseProcess(Endable):
     def __init__(self, opening: Opening, *, progress: Say | None = None, output: Output = to_stderr) -> None:
         self.opening = opening
         self._progress = progress
-        self._output = Printed(output)
-        self._child: Child | None = None
+        self._output = OutputLimit(output)
+        self._child: Worker | None = None
         self._prepared: set[tuple[str, str, bool]] = set()
         self._broken: dict[str, str] = {}
-        self._coming_up: Asked | None = None
-        self._opening: Asked | None = None
-        self._line: deque[Ahead] = deque()
-        self._kept: deque[tuple[Ahead, Verdict | Exception]] = deque()
+        self._coming_up: Request | None = None
+        self._opening: Request | None = None
+        self._line: deque[Prefetch] = deque()
+        self._kept: deque[tuple[Prefetch, Verdict | Exception]] = deque()
         """What came of cases that began ahead when another question came between: they are not launched again, since
         one that fails now and then might not fail then."""
         self._foreseen: dict[str, Any] = {}
@@ -108,7 +108,7 @@ class CaseProcess(Endable):
         by: str = BITS,
         dump: Path | None = None,
         trace: Hear | None = None,
-        patience: Patience | None = None,
+        patience: Deadline | None = None,
     ) -> Verdict:
         """The verdict of one planned case, within ``seconds`` once its library is loaded; of a caller who has no
         ``patience`` for that before.
@@ -130,7 +130,7 @@ class CaseProcess(Endable):
         if distress := self._sound_out():
             return self._ended(planned, Outcome.INFRA, f"the device is not sound: {distress}", started)
         child = self._prepare(planned)
-        if isinstance(child, Ended):
+        if isinstance(child, WorkerDied):
             return self._ended(planned, Outcome.HUNG if child.hung else Outcome.CRASHED, child.reason, started)
         started = perf_counter()  # building and loading is no part of the case
         question = to_verify(planned, seconds, by, dump, trace is not None, patience is not None)
@@ -155,7 +155,7 @@ class CaseProcess(Endable):
             prepare = child.put(to_prepare(*part), OPEN_SECONDS)
             self._prepared.add(part)
         asked = child.put(to_verify(planned, seconds, by), seconds)
-        self._line.append(Ahead(planned, by, asked, prepare))
+        self._line.append(Prefetch(planned, by, asked, prepare))
         return True
 
     @property
@@ -215,7 +215,7 @@ class CaseProcess(Endable):
         try:
             with suppress(UsageError, RuntimeError):  # the case itself says it again
                 child.answer(ahead.prepare, self._hear)
-        except Ended as ended:
+        except WorkerDied as ended:
             self.end()
             self._breaks(ahead.planned, ended)
         else:
@@ -256,18 +256,18 @@ class CaseProcess(Endable):
 
     def _answered(
         self,
-        child: Child,
-        asked: Asked,
+        child: Worker,
+        asked: Request,
         planned: PlannedCase,
         started: float,
         trace: Hear | None = None,
-        patience: Patience | None = None,
+        patience: Deadline | None = None,
     ) -> Verdict:
         self._output.next_case()
         try:
             answer = self._answer(child, asked, trace, patience)
             verdict = from_event(answer["verdict"])
-        except Ended as ended:
+        except WorkerDied as ended:
             return self._died(planned, ended, started, self._foreseen)
         except (RecordError, KeyError, TypeError) as error:
             self._replace()
@@ -278,7 +278,7 @@ class CaseProcess(Endable):
             self._replace()
         return verdict
 
-    def _died(self, planned: PlannedCase, ended: Ended, started: float, foreseen: dict[str, Any]) -> Verdict:
+    def _died(self, planned: PlannedCase, ended: WorkerDied, started: float, foreseen: dict[str, Any]) -> Verdict:
         """A result that was found wrong before remains so."""
         self._replace()
         if foreseen:
@@ -299,7 +299,7 @@ class CaseProcess(Endable):
         return self._number if self.is_running else self._number + 1
 
     def call(
-        self, to: str, do: str, arguments: Mapping[str, Any], seconds: float, patience: Patience | None = None
+        self, to: str, do: str, arguments: Mapping[str, Any], seconds: float, patience: Deadline | None = None
     ) -> Any:
         """What the method ``do`` of the guest ``module:class`` answers (server.py). Ended if the process does not live
         to answer, or takes longer; it is replaced then."""
@@ -309,17 +309,17 @@ class CaseProcess(Endable):
             child = self._opened()
             asked = child.put(question, seconds if patience is None else min(seconds, patience.seconds))
             return self._answer(child, asked, None, patience)
-        except Ended:
+        except WorkerDied:
             self._replace()
             raise
 
-    def _answer(self, child: Child, asked: Asked, trace: Hear | None, patience: Patience | None) -> Any:
-        """Ended as ``Child.answer``."""
+    def _answer(self, child: Worker, asked: Request, trace: Hear | None, patience: Deadline | None) -> Any:
+        """Ended as ``Worker.answer``."""
         if patience is not None:
             patience.begins(asked)
         try:
             return child.answer(asked, lambda note: self._hear(note, trace, patience))
-        except Ended as ended:
+        except WorkerDied as ended:
             if patience is not None:
                 patience.is_over = ended.late
             raise
@@ -335,13 +335,13 @@ class CaseProcess(Endable):
             return ""
         try:
             distress = str(self._opened().ask({"ask": "canary"}, CANARY_SECONDS, self._hear))
-        except Ended as ended:
+        except WorkerDied as ended:
             self.end()
             return f"a small case of the naive kernel: {ended.reason}"
         self._is_suspect = bool(distress)
         return distress
 
-    def _prepare(self, planned: PlannedCase) -> Child | Ended:
+    def _prepare(self, planned: PlannedCase) -> Worker | WorkerDied:
         """A child that has the case's library loaded; Ended if loading it ends the child, and always will."""
         child = self._opened()
         # Where an instance has a library of its own, it is asked for by that; elsewhere asking again costs nothing new.
@@ -351,13 +351,13 @@ class CaseProcess(Endable):
             return child
         try:
             child.ask(to_prepare(*part), OPEN_SECONDS, self._hear)
-        except Ended as ended:
+        except WorkerDied as ended:
             self.end()
-            return Ended(self._breaks(planned, ended), hung=ended.hung)
+            return WorkerDied(self._breaks(planned, ended), hung=ended.hung)
         self._prepared.add(part)
         return child
 
-    def _breaks(self, planned: PlannedCase, ended: Ended) -> str:
+    def _breaks(self, planned: PlannedCase, ended: WorkerDied) -> str:
         """Loading its library has ended the process: no other is started for it."""
         self._broken[planned.key.kernel] = f"while its library was loaded: {ended.reason}"
         return self._broken[planned.key.kernel]
@@ -366,7 +366,7 @@ class CaseProcess(Endable):
         """Let a process come up that knows nothing yet: ``opening`` may still be changed but for its environment."""
         self.end()
         try:
-            self._child = Child(ENTRY, self._output, environment=self.opening.environment)
+            self._child = Worker(ENTRY, self._output, environment=self.opening.environment)
         except OSError as error:
             raise UsageError(f"no further process for kernels can be started: {error.strerror or error}") from None
         self._is_new = True
@@ -384,7 +384,7 @@ class CaseProcess(Endable):
         """Let the process open its target; whoever needs it first waits for it. UsageError as ``verify``."""
         self._started()
 
-    def _started(self) -> Child:
+    def _started(self) -> Worker:
         child = self._child
         is_asked = self._line or self._opening or self._coming_up
         if child is None or not (child.is_alive if is_asked else child.is_usable):
@@ -396,7 +396,7 @@ class CaseProcess(Endable):
             self._opening = child.put({"ask": "open", **self.opening.as_json()}, OPEN_SECONDS)
         return child
 
-    def _opened(self) -> Child:
+    def _opened(self) -> Worker:
         child = self._started()
         self._hear_of_opening(child)
         if child is not self._child:  # it has not come up
@@ -404,7 +404,7 @@ class CaseProcess(Endable):
             self._hear_of_opening(child)
         return child
 
-    def _has_come_up(self, child: Child) -> bool:
+    def _has_come_up(self, child: Worker) -> bool:
         """Hear that it has done what it could before it was opened. One that has ended over that is gone: the next is
         opened as if there had been none, and ends over it again where that matters."""
         if self._coming_up is not None:
@@ -412,32 +412,32 @@ class CaseProcess(Endable):
             try:
                 with suppress(UsageError, RuntimeError):  # opening it says that again
                     child.answer(coming_up, self._hear)
-            except Ended:
+            except WorkerDied:
                 self.end()
             except BaseException:
                 self.end()
                 raise
         return self._child is child
 
-    def _hear_of_opening(self, child: Child) -> None:
+    def _hear_of_opening(self, child: Worker) -> None:
         """It may have ended since, by a library that it was to load: that is no matter of its opening."""
         if self._opening is None or not self._has_come_up(child):
             return
         opening, self._opening = self._opening, None
         try:
             child.answer(opening, self._hear)
-        except Ended as ended:
+        except WorkerDied as ended:
             self.end()
             raise self._does_not_start(ended) from None
         except BaseException:
             self.end()
             raise
 
-    def _does_not_start(self, ended: Ended) -> UsageError:
+    def _does_not_start(self, ended: WorkerDied) -> UsageError:
         target = self.opening.target
         return UsageError(f"the process for kernels of {target} does not start: {ended.reason}: see bitgate doctor")
 
-    def _hear(self, note: Any, trace: Hear | None = None, patience: Patience | None = None) -> None:
+    def _hear(self, note: Any, trace: Hear | None = None, patience: Deadline | None = None) -> None:
         if isinstance(note, dict) and FORESEEN in note:
             self._foreseen = note[FORESEEN]
         elif isinstance(note, dict) and STAGE in note:
@@ -466,7 +466,7 @@ class CaseProcess(Endable):
         )
 
 
-def _undiagnosed(verdict: Verdict, ended: Ended) -> Verdict:
+def _undiagnosed(verdict: Verdict, ended: WorkerDied) -> Verdict:
     """A wrong result of which nobody can say more: its diagnosis has ended the process, or had to be ended with it."""
     why = ended.reason.replace("no verdict within", "it did not end within")
     sentence = f"{verdict.reason}; what they have in common is not known, the diagnosis broke off: {why}"

@@ -13,7 +13,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed, KernelRaised, KernelRefused, LibraryError
 from bitgate.kernel.resolved import Kernel
-from bitgate.kernel.runner import Capability, Conduct, Runner
+from bitgate.kernel.runner import Capability, LibraryState, Runner
 from bitgate.runtime.errors import HipError
 
 
@@ -23,12 +23,12 @@ def opened(kernel: Kernel) -> Runner:
     assert family.opens is not None
     try:
         with _told_of(family):
-            return OpenedRunner(family.opens(family, instance, dict(kernel.options)))
+            return PythonRunner(family.opens(family, instance, dict(kernel.options)))
     except KernelFailed as error:
         raise LibraryError(f"{kernel.name}: opens: {error}") from None
 
 
-class OpenedRunner:
+class PythonRunner:
     """``inner`` by another name; its errors are those that ``Runner`` speaks of."""
 
     def __init__(self, inner: Runner) -> None:
@@ -36,7 +36,7 @@ class OpenedRunner:
         self.family: KernelFamily = inner.family
         self.instance: Instance = inner.instance
         self.capabilities: frozenset[Capability] = inner.capabilities
-        self.conduct: Conduct = inner.conduct
+        self.conduct: LibraryState = inner.conduct
 
     @property
     def content_key(self) -> str:

@@ -10,8 +10,8 @@ from bitgate.model import Problem
 from bitgate.results.record import Verdict
 from bitgate.verify.deadline import DATA, LAUNCH
 from bitgate.verify.decide import judge
-from bitgate.verify.evidence import Evidence, Gathering
-from bitgate.verify.running import How, Launch, LaunchResult, run_once, run_where_others_lay
+from bitgate.verify.evidence import Evidence, EvidenceBuilder
+from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once, run_where_others_lay
 from bitgate.verify.session import Inputs, Reference, reference_kind
 
 OTHER_SEED = 1_000_003
@@ -38,7 +38,7 @@ def is_affordable(problem: Problem) -> bool:
     return problem.flops < DEAR_FLOPS and problem.bytes < DEAR_BYTES
 
 
-def repeat(gathering: Gathering, launch: Launch, how: How) -> Verdict | None:
+def repeat(gathering: EvidenceBuilder, launch: Launch, how: LaunchConfig) -> Verdict | None:
     """The verdict if a launch shows something wrong, of that launch alone: one on other data, then one on the case's
     own in buffers in which the others lay, as a program would have it that goes on."""
     planned, session = gathering.evidence.planned, gathering.evidence.session
@@ -56,7 +56,7 @@ def repeat(gathering: Gathering, launch: Launch, how: How) -> Verdict | None:
     return _judged(gathering, own, wanted, run, words, {})
 
 
-def _data(gathering: Gathering, seed: int) -> tuple[Inputs, Reference]:
+def _data(gathering: EvidenceBuilder, seed: int) -> tuple[Inputs, Reference]:
     planned, session = gathering.evidence.planned, gathering.evidence.session
     session.stage(DATA)
     problem, instance = planned.problem, planned.kernel.instance
@@ -66,7 +66,12 @@ def _data(gathering: Gathering, seed: int) -> tuple[Inputs, Reference]:
 
 
 def _judged(
-    gathering: Gathering, inputs: Inputs, reference: Reference, run: LaunchResult, words: str, facts: dict[str, Any]
+    gathering: EvidenceBuilder,
+    inputs: Inputs,
+    reference: Reference,
+    run: LaunchResult,
+    words: str,
+    facts: dict[str, Any],
 ) -> Verdict | None:
     reference.settle(run)
     known = gathering.evidence = gathering.evidence.spent(run.seconds)

@@ -11,7 +11,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
-from bitgate.kernel.runner import Conduct, Runner
+from bitgate.kernel.runner import LibraryState, Runner
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.runtime.buffers import Buffer
@@ -21,14 +21,14 @@ from bitgate.runtime.host import DeviceFault
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.launch_effects import CORRUPTING, after_launch, before_launch
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
-from bitgate.verify.watch import Watch, Watched, in_words
+from bitgate.verify.watch import Watch, WatchedLibrary, in_words
 
 WORKSPACE = "workspace"
 """The name of its buffer."""
 
 
 @dataclass(frozen=True)
-class How:
+class LaunchConfig:
     """``placement`` puts the buffers' ends (right) or begins (left) at a guard; ``schedule`` orders a block's threads,
     empty where the device does. Left-aligned buffers also begin with the other poison."""
 
@@ -53,7 +53,7 @@ class How:
             device.set_poison_byte(SCRATCH_BYTES[self.poison])
 
 
-class Work(Watched, Protocol):
+class Work(WatchedLibrary, Protocol):
     """What a device can be given to do: a launch of a kernel, or the steps of a capsule."""
 
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord | None:
@@ -79,7 +79,7 @@ class Launch:
         return self.runner.family
 
     @property
-    def conduct(self) -> Conduct:
+    def conduct(self) -> LibraryState:
         return self.runner.conduct
 
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord:
@@ -103,7 +103,7 @@ class LaunchResult:
     of its process; empty if nothing.
     """
 
-    how: How
+    how: LaunchConfig
     record: DispatchRecord | None = None
     results: dict[str, HostTensor] = field(default_factory=dict)
     crash: str = ""
@@ -120,7 +120,7 @@ def run_once(
     launch: Launch,
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: How,
+    how: LaunchConfig,
 ) -> LaunchResult:
     """Launch once and look at everything; ``reference`` holds each output by role.
 
@@ -137,7 +137,7 @@ def run_where_others_lay(
     others: Mapping[str, HostTensor],
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: How,
+    how: LaunchConfig,
 ) -> LaunchResult:
     """The same, in buffers in which the kernel has just worked on ``others``: nothing is looked at of that launch but
     whether it lived."""
@@ -159,7 +159,7 @@ def fill(
     launch: Launch,
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: How,
+    how: LaunchConfig,
 ) -> None:
     """Inputs, and poison in the outputs and the workspace; buffers that are not there yet are added."""
     shared = launch.problem.in_place
@@ -179,7 +179,7 @@ def run_prepared(
     prepare: Callable[[Buffers], None],
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: How,
+    how: LaunchConfig,
 ) -> LaunchResult:
     """The same of any work: ``prepare`` adds its buffers and their first contents."""
     run = LaunchResult(how)
@@ -208,7 +208,7 @@ def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostT
     """The outputs of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
     blank = {role: poisoned(launch.problem.tensors[role]) for role in launch.problem.outputs}
     schedule = "forward" if device.host is not None else ""
-    run = run_once(device, launch, inputs, blank, How("right", schedule))
+    run = run_once(device, launch, inputs, blank, LaunchConfig("right", schedule))
     if run.crash or run.damage or len(run.results) < len(blank):
         what = run.crash or run.damage or "it wrote nothing"
         raise UsageError(f"the reference kernel {launch.kernel} failed: {what}")

@@ -18,7 +18,7 @@ from bitgate.runtime.targets import platform_of
 
 
 @dataclass(frozen=True)
-class Selection:
+class KernelSelection:
     """Kernels by whether their declaration supports the problem, each with what its library is to say of it."""
 
     supporting: tuple[Kernel, ...]
@@ -67,7 +67,7 @@ def candidates(
     return [Kernel(family, instance, stated[family.name]) for family, instance in chosen if family.name in knowing]
 
 
-def select_for(problem: Problem, chosen: Sequence[Kernel]) -> Selection:
+def select_for(problem: Problem, chosen: Sequence[Kernel]) -> KernelSelection:
     supporting: list[Kernel] = []
     refusing: list[tuple[Kernel, Refusal]] = []
     for kernel in chosen:
@@ -78,4 +78,4 @@ def select_for(problem: Problem, chosen: Sequence[Kernel]) -> Selection:
             supporting.append(kernel)
         else:
             refusing.append((kernel, refusal))
-    return Selection(tuple(supporting), tuple(refusing))
+    return KernelSelection(tuple(supporting), tuple(refusing))

@@ -43,7 +43,7 @@ from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, rou
 from bitgate.verify.byte_cache import ByteCache
 from bitgate.verify.diagnose.user_rules import load_rules
 from bitgate.verify.fingerprint import fingerprint
-from bitgate.verify.on_device import Data, DeviceReference, reference_on_device
+from bitgate.verify.on_device import DeviceData, DeviceReference, reference_on_device
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.python_runner import opened
 from bitgate.verify.running import Launch, LaunchResult, compute_on_device
@@ -286,7 +286,7 @@ class Session:
             note = ""
             if kind == "bounds":
                 computed, bounds = bounded_results(problem, tensors, accumulation)
-                if problem.operation.exactness.form(problem) is None:
+                if problem.operation.numerics.form(problem) is None:
                     note = round_safe(bounds)
                     bounds = {role: one for role, one in bounds.items() if not one.exact.all()}
             else:
@@ -327,7 +327,7 @@ class Session:
         runner = self.runner(kernel)
         return Launch(runner, problem, runner.workspace(problem))
 
-    def device_reference(self, problem: Problem, data: Data) -> DeviceReference:
+    def device_reference(self, problem: Problem, data: DeviceData) -> DeviceReference:
         """The naive kernel's outputs, in device memory until another problem's are asked for. UsageError if it
         fails."""
         self.forget_device_reference(but=(problem, data.plan))
@@ -362,11 +362,11 @@ def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str
     sum is the same in any order."""
     if certified:
         return "exact"
-    exactness = problem.operation.exactness
+    numerics = problem.operation.numerics
     is_float = any(problem.tensors[role].dtype.is_float for role in problem.outputs)
-    if exactness.states_order and (states_order or not is_float):
+    if numerics.states_order and (states_order or not is_float):
         return "ordered"
-    return "bounds" if is_float or exactness.form(problem) is None else "ordered"
+    return "bounds" if is_float or numerics.form(problem) is None else "ordered"
 
 
 def _make_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:

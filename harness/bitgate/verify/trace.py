@@ -14,7 +14,7 @@ from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.runner import LibraryRunner
 from bitgate.model import Problem
-from bitgate.model.insight import commas
+from bitgate.model.diagnostics import commas
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import LaunchResult
 from bitgate.verify.session import Session
@@ -40,7 +40,7 @@ class Tracer:
             runner = self._session.runner(planned.kernel, race=planned.raced)
             lds = runner.library.lds_bytes(runner.instance) if isinstance(runner, LibraryRunner) else 0
             launches = launch_lines(planned.problem, runner.instance, run.record, lds)
-            tensors = planned.problem.operation.insight.tensor_lines(planned.problem)
+            tensors = planned.problem.operation.diagnostics.tensor_lines(planned.problem)
             lines = [*tensors, *launches, summary_line(run.record)]
             lines.insert(0, f"{planned.case}  {planned.kernel.name}")
         self._tell({"lines": lines, "seconds": 0.0 if run.crash else run.seconds["kernel"]})
@@ -50,7 +50,7 @@ def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, l
     """Every memset, copy and kernel of the record in order, before each launch that computes what the operation says of
     it. ``lds_bytes``: what a block of the instance declares."""
     launches = sum(event.name.startswith(GEMM_KERNEL) for event in record.events)
-    per_launch = iter(problem.operation.insight.launch_lines(problem, instance, record, launches))
+    per_launch = iter(problem.operation.diagnostics.launch_lines(problem, instance, record, launches))
     lines: list[str] = []
     for event in record.events:
         computes = event.name.startswith(GEMM_KERNEL)

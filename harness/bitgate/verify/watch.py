@@ -10,12 +10,12 @@ from typing import Protocol
 
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.library import KernelLibrary
-from bitgate.kernel.runner import Conduct
+from bitgate.kernel.runner import LibraryState
 from bitgate.numerics import native
 from bitgate.runtime.device import Device
 from bitgate.worker import state
 from bitgate.worker.mapped import mapped_runtimes
-from bitgate.worker.state import State
+from bitgate.worker.state import ProcessState
 
 _buffer = create_string_buffer(1 << 16)
 _last = b""
@@ -24,20 +24,20 @@ _undisturbed = 0
 """How many ask for that at the moment."""
 
 
-class Watched(Protocol):
+class WatchedLibrary(Protocol):
     """Whose calls are looked at: the family says what else its library may change."""
 
     @property
     def family(self) -> KernelFamily: ...
 
     @property
-    def conduct(self) -> Conduct: ...
+    def conduct(self) -> LibraryState: ...
 
 
 class Watch:
     """Begins with the snapshot before the call; ``changes`` takes the one behind it."""
 
-    def __init__(self, device: Device, watched: Watched) -> None:
+    def __init__(self, device: Device, watched: WatchedLibrary) -> None:
         self._device = device
         self._conduct, self._changes = watched.conduct, watched.family.changes
         self._current = self._current_device()
@@ -50,7 +50,7 @@ class Watch:
         found = []
         after = snapshot()
         if after != self._before:
-            before, now = State.of(self._before), State.of(state.settled(self._before, after, snapshot))
+            before, now = ProcessState.of(self._before), ProcessState.of(state.settled(self._before, after, snapshot))
             if now.fp_environment != before.fp_environment:
                 state.restore_fp_environment(before.fp_environment)
             if not self._conduct.has_launched:  # a first launch may start pools of threads, and open what it keeps
@@ -69,11 +69,11 @@ class Watch:
 def watched_load(load: Callable[[], KernelLibrary]) -> KernelLibrary:
     """The library, which then knows what loading it has changed of all that is never excused. The floating-point
     environment is as before."""
-    before = State.of(snapshot())
+    before = ProcessState.of(snapshot())
     library = load()
-    after = State.of(snapshot())
+    after = ProcessState.of(snapshot())
     state.restore_fp_environment(before.fp_environment)
-    excusable = {item.name for item in fields(State)} - {*state.NEVER_EXCUSED}
+    excusable = {item.name for item in fields(ProcessState)} - {*state.NEVER_EXCUSED}
     library.conduct.loading_changed = state.changes(before, after, _runtime, excusable)
     return library
 

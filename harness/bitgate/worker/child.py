@@ -42,7 +42,7 @@ Output = Callable[[bytes], None]
 """Hears what the child and its kernels print."""
 
 
-class Ended(Exception):
+class WorkerDied(Exception):
     """The child came to an end instead of an answer. ``hung``: it had to be ended, ``late``: because its time was up;
     ``status``: its exit code, or minus the signal that it died of, if it ended by itself."""
 
@@ -55,7 +55,7 @@ class Ended(Exception):
 
 
 @dataclass(eq=False)
-class Asked:
+class Request:
     """A question that is under way: its answer bears the nonce, and is late from ``deadline`` on, ``seconds`` after
     it was put, or after a note that has given it more."""
 
@@ -69,7 +69,7 @@ class Asked:
         self.deadline = time.monotonic() + self.seconds
 
 
-class Child(Endable):
+class Worker(Endable):
     """``entry`` is the ``module:function`` that answers in the child. ``bare``: standard library only, which starts in
     a few dozen ms. Not for several threads."""
 
@@ -136,10 +136,10 @@ class Child(Endable):
         """
         return self.answer(self.put(question, seconds), note)
 
-    def put(self, question: Mapping[str, Any], seconds: float) -> Asked:
+    def put(self, question: Mapping[str, Any], seconds: float) -> Request:
         """Ask, and do something else meanwhile. Several questions may be under way: they are answered in their order. A
         child that has ended has left its answers to those before; how it ended the answer to this one says."""
-        asked = Asked(secrets.token_hex(8), seconds, time.monotonic() + seconds)
+        asked = Request(secrets.token_hex(8), seconds, time.monotonic() + seconds)
         try:
             self._send(json.dumps({"nonce": asked.nonce, **question}).encode() + b"\n")
         except BaseException:  # half a question is none
@@ -147,7 +147,7 @@ class Child(Endable):
             raise
         return asked
 
-    def answer(self, asked: Asked, note: Callable[[Any], None] | None = None) -> Any:
+    def answer(self, asked: Request, note: Callable[[Any], None] | None = None) -> Any:
         """The answer to what was put. One that is there is not late, whenever it is fetched. Who breaks off, by Ctrl-C
         or a deadline of his own, ends the child: its answer would be taken for that to the next question."""
         try:
@@ -161,33 +161,33 @@ class Child(Endable):
             raise RuntimeError(str(answer["error"]))
         return answer.get("answer")
 
-    def _reply(self, asked: Asked, note: Callable[[Any], None] | None) -> dict[str, Any]:
+    def _reply(self, asked: Request, note: Callable[[Any], None] | None) -> dict[str, Any]:
         if not self._open:
-            raise Ended("its process was ended before it answered")
+            raise WorkerDied("its process was ended before it answered")
         with suppress(BlockingIOError):
             self._inbox += os.read(self._answers, 1 << 20)
         while True:
             answer = self._line(asked.deadline, asked.seconds)
             if not isinstance(answer, dict) or answer.get("nonce") != asked.nonce:
-                raise Ended("it wrote into the channel that its verdict comes through")
+                raise WorkerDied("it wrote into the channel that its verdict comes through")
             if "note" not in answer:
                 return answer
             _hear(asked, answer, note)
 
-    def hears(self, asked: Asked, note: Callable[[Any], None] | None = None, *, silent: bool = False) -> bool:
+    def hears(self, asked: Request, note: Callable[[Any], None] | None = None, *, silent: bool = False) -> bool:
         """Would ``answer`` come back at once, with an answer or with how the child ended? ``silent``: nothing was heard
         of it for a while, so has it been stopped?"""
         if self._has_answer(asked, note):
             return True
         try:
             heard = self._take_in(0.0)  # once: who prints without end is not to be listened to without end
-        except Ended:
+        except WorkerDied:
             return True  # ``answer`` meets it again
         if self._has_answer(asked, note) or time.monotonic() >= asked.deadline:
             return True
         return silent and not heard and bool(self._stopped_by())
 
-    def _has_answer(self, asked: Asked, note: Callable[[Any], None] | None) -> bool:
+    def _has_answer(self, asked: Request, note: Callable[[Any], None] | None) -> bool:
         """Is a line there that is no note on the way to the answer?"""
         prefix = b'{"nonce":"%s","note":' % asked.nonce.encode()
         while (end := self._inbox.find(b"\n")) >= 0:
@@ -229,7 +229,7 @@ class Child(Endable):
         """The next line of the channel as JSON; None if it is none."""
         while b"\n" not in self._inbox:
             if len(self._inbox) > LARGEST_ANSWER:
-                raise Ended("it wrote into the channel that its verdict comes through")
+                raise WorkerDied("it wrote into the channel that its verdict comes through")
             self._wait(deadline, seconds)
         line, _, rest = self._inbox.partition(b"\n")
         self._inbox = bytearray(rest)
@@ -241,7 +241,7 @@ class Child(Endable):
         if left <= 0:
             raise self._late(seconds)
         if not self._take_in(min(left, LOOK_SECONDS)) and (stopped := self._stopped_by()):
-            raise Ended(f"its process was stopped by {stopped}", hung=True)
+            raise WorkerDied(f"its process was stopped by {stopped}", hung=True)
 
     def _take_in(self, seconds: float) -> bool:
         """Hear what the child says and prints within so many seconds; False if it is nothing. Raises Ended."""
@@ -261,7 +261,7 @@ class Child(Endable):
         state = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
         return signal.Signals(state.si_status).name if state is not None else ""
 
-    def _late(self, seconds: float) -> Ended:
+    def _late(self, seconds: float) -> WorkerDied:
         """Out of time: where did it stand?"""
         with suppress(ProcessLookupError):
             os.kill(self._process.pid, STACKS)
@@ -270,7 +270,7 @@ class Child(Endable):
             if self._selector.select(left):
                 self._drain()
                 time.sleep(0.01)
-        return Ended(f"no verdict within {seconds:g} s", hung=True, late=True)
+        return WorkerDied(f"no verdict within {seconds:g} s", hung=True, late=True)
 
     def _drain(self) -> None:
         with suppress(BlockingIOError):
@@ -286,19 +286,19 @@ class Child(Endable):
             with suppress(KeyError):
                 self._selector.unregister(self._printed)
 
-    def _end_of_it(self) -> Ended:
+    def _end_of_it(self) -> WorkerDied:
         try:
             status = self._process.wait(1.0)
         except subprocess.TimeoutExpired:
-            return Ended("it closed the channel that its verdict comes through")
+            return WorkerDied("it closed the channel that its verdict comes through")
         if status == LOST:
-            return Ended("it closed or replaced the channel that its verdict comes through")
+            return WorkerDied("it closed or replaced the channel that its verdict comes through")
         if status < 0:
-            return Ended(f"its process died of {signal_name(-status)}", status=status)
-        return Ended(f"its process ended with exit code {status} and no verdict", status=status)
+            return WorkerDied(f"its process died of {signal_name(-status)}", status=status)
+        return WorkerDied(f"its process ended with exit code {status} and no verdict", status=status)
 
 
-def _hear(asked: Asked, said: dict[str, Any], note: Callable[[Any], None] | None) -> None:
+def _hear(asked: Request, said: dict[str, Any], note: Callable[[Any], None] | None) -> None:
     """A note on the way to the answer."""
     if isinstance(seconds := said.get("seconds"), (int, float)):
         asked.starts(seconds)

@@ -38,7 +38,7 @@ _CONTROL, _CSR = slice(0, 2), slice(28, 32)
 
 
 @dataclass(frozen=True)
-class State:
+class ProcessState:
     """One snapshot of the process. Field names are the words of reports."""
 
     fp_environment: tuple[int, int]
@@ -64,7 +64,7 @@ class State:
     """Number, device, inode."""
 
     @classmethod
-    def of(cls, snapshot: bytes) -> State:
+    def of(cls, snapshot: bytes) -> ProcessState:
         """The state that a snapshot holds."""
         fp, handlers, mask, stack, folder, environment, umask, limits, *rest = _sections(snapshot)
         timers, priority, affinity, locale, flags, children, threads, descriptors = rest
@@ -92,10 +92,10 @@ Runtime = Callable[[], "tuple[int, int] | None"]
 """Where the HIP runtime's code lies: the signal handlers that it installs are its own business."""
 
 
-def changes(before: State, after: State, runtime: Runtime, excused: Collection[str]) -> list[str]:
+def changes(before: ProcessState, after: ProcessState, runtime: Runtime, excused: Collection[str]) -> list[str]:
     """What has changed between two snapshots, in words."""
     found = []
-    for item in fields(State):
+    for item in fields(ProcessState):
         name = item.name
         if name in excused:
             continue
@@ -105,7 +105,7 @@ def changes(before: State, after: State, runtime: Runtime, excused: Collection[s
     return found
 
 
-def without_additions(before: State, after: State) -> State:
+def without_additions(before: ProcessState, after: ProcessState) -> ProcessState:
     """``after`` without the threads and descriptors that came to those before; what was closed or replaced counts."""
     known = {number for number, *_ in before.descriptors}
     kept = tuple(item for item in after.descriptors if item[0] in known)
@@ -115,7 +115,7 @@ def without_additions(before: State, after: State) -> State:
 def settled(before: bytes, after: bytes, take: TakeSnapshot) -> bytes:
     """``after``, or a later snapshot if something has been added that may be about to go."""
     end = time.monotonic() + GRACE_SECONDS
-    while after != before and _added(State.of(before), State.of(after)) and time.monotonic() < end:
+    while after != before and _added(ProcessState.of(before), ProcessState.of(after)) and time.monotonic() < end:
         time.sleep(0.002)
         after = take()
     return after
@@ -155,7 +155,7 @@ def _math() -> CDLL:
     return CDLL("libm.so.6")
 
 
-def _added(before: State, after: State) -> bool:
+def _added(before: ProcessState, after: ProcessState) -> bool:
     opened = set(after.descriptors) - set(before.descriptors)
     return bool(
         after.threads - before.threads

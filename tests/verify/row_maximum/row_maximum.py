@@ -14,8 +14,8 @@ from tests.plain_family import plain_family
 
 from bitgate.kernel.declaration import Instance, Option
 from bitgate.model import DTYPES, F32_ACCUMULATION, Accumulation, DtypeSet, Operation, ProblemError, Tensor
-from bitgate.model.exactness import Exactness
 from bitgate.model.fill import Fill
+from bitgate.model.numerics import Numerics
 
 ILLNESSES = ("none", "last", "value", "both", "no_index", "past_index", "gap", "race")
 
@@ -55,7 +55,7 @@ def reals(problem: RowMaximumProblem, seed: int) -> Mapping[str, NDArray[Any]]:
     return {"x": np.random.default_rng(seed).random((problem.rows, problem.columns), np.float32)}
 
 
-class MaximumExactness(Exactness):
+class MaximumExactness(Numerics):
     def fills(self, problem: Any) -> tuple[Fill, ...]:
         return Fill("exact", "a maximum moves bits", ties, exact=True), Fill("decimal", "real numbers", reals)
 
@@ -83,7 +83,7 @@ class RowMaximum(Operation):
         return {"value": inputs["x"].max(axis=1), "index": inputs["x"].argmax(axis=1)}
 
     @cached_property
-    def exactness(self) -> Exactness:
+    def numerics(self) -> Numerics:
         return MaximumExactness()
 
 

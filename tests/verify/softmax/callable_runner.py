@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
-from bitgate.kernel.runner import Capability, Conduct
+from bitgate.kernel.runner import Capability, LibraryState
 from bitgate.model import Tensor
 
 Views = Mapping[str, NDArray[Any]]
@@ -28,7 +28,7 @@ class CallableRunner:
     family: KernelFamily
     instance: Instance
     function: Callable[[Any, Views], None]
-    conduct: Conduct = field(default_factory=Conduct)
+    conduct: LibraryState = field(default_factory=LibraryState)
     capabilities: frozenset[Capability] = frozenset()
 
     @property

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import DTYPES, Accumulation, DtypeSet, Operation, ProblemError, Tensor
-from bitgate.model.exactness import Exactness
 from bitgate.model.fill import Fill
+from bitgate.model.numerics import Numerics
 
 FAR = 104
 """exp(-104) is less than half of the smallest f32: beside a winner that is so far above, all others are 0."""
@@ -64,7 +64,7 @@ def near(problem: SoftmaxProblem, seed: int) -> Mapping[str, NDArray[Any]]:
     return {"x": np.random.default_rng(seed).uniform(-2, 2, (problem.rows, problem.columns)).astype(np.float32)}
 
 
-class SoftmaxExactness(Exactness):
+class SoftmaxExactness(Numerics):
     own_fills = ("peaked",)
 
     def fills(self, problem: Any) -> tuple[Fill, ...]:
@@ -98,7 +98,7 @@ class Softmax(Operation):
         return {"y": above / above.sum(axis=1, keepdims=True)}
 
     @cached_property
-    def exactness(self) -> Exactness:
+    def numerics(self) -> Numerics:
         return SoftmaxExactness()
 
 

@@ -17,7 +17,7 @@ from functools import lru_cache
 from bitgate.interop.benchdnn_types import bias_of, dtypes_of, letters_of
 from bitgate.interop.convolution.parameters import PASSES
 from bitgate.interop.dialect import Dialect
-from bitgate.interop.program import Driver
+from bitgate.interop.program import BenchdnnDriver
 from bitgate.model import ELEMENTWISE, DtypeSet, ProblemError
 from bitgate.ops.convolution.layout import default_weight_layout
 from bitgate.ops.convolution.problem import ConvProblem, Pass
@@ -252,4 +252,4 @@ def _image_order(option: str, tag: str, ndim: int) -> str:
     raise ProblemError(f"{option}={tag} is not understood: any, axb, abx, {', '.join(known)} are")
 
 
-DIALECT = Dialect(PASSES, drivers={"conv": Driver(problem, DEFAULTS, DESCRIPTOR)})
+DIALECT = Dialect(PASSES, drivers={"conv": BenchdnnDriver(problem, DEFAULTS, DESCRIPTOR)})

@@ -27,7 +27,7 @@ INDEX_TYPES = (0, 1)
 
 
 @dataclass(frozen=True)
-class _Line:
+class _CommandLine:
     """``controls``: the words between the layout and ndim; ``numbers``: the problem from ndim on; ``rest``: what stands
     behind it."""
 
@@ -96,7 +96,7 @@ def ck_profiler_line(problem: ConvProblem) -> str | None:
     return " ".join(words)
 
 
-def _line(words: Sequence[str]) -> _Line:
+def _line(words: Sequence[str]) -> _CommandLine:
     """The parts of a line. ProblemError names the word that is wrong."""
     name = words[1]
     operation = OPERATIONS[name]
@@ -120,7 +120,7 @@ def _line(words: Sequence[str]) -> _Line:
         raise ProblemError(f"words left over: {' '.join(rest[length:])}")
     if not operation.groups and len(numbers) > 1 and numbers[1] != 1:
         raise ProblemError(f"{name} has no groups: G is {numbers[1]}, grouped_{name} takes it")
-    return _Line(operation, dtype, layout, tuple(arguments[2:first]), numbers, tuple(rest[length:]), instance)
+    return _CommandLine(operation, dtype, layout, tuple(arguments[2:first]), numbers, tuple(rest[length:]), instance)
 
 
 def _positional(words: Sequence[str]) -> tuple[list[str], bool]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bitgate.interop.measured import Measured, fastest, perf_words
-from bitgate.model.insight import tensor_line
+from bitgate.interop.measured import TimedKernel, fastest, perf_words
+from bitgate.model.diagnostics import tensor_line
 from bitgate.ops.convolution.problem import Pass
 
 _WIDTH = 10
@@ -18,7 +18,7 @@ _TENSORS = {
 _FOUND = {Pass.FWD: "ckProfiler found {} instances", Pass.BWD_WEIGHT: "found {} instances"}
 
 
-def report(measured: Sequence[Measured]) -> Iterator[str]:
+def report(measured: Sequence[TimedKernel]) -> Iterator[str]:
     """The problems of one command line (one for each split-K) on all kernels."""
     problem = measured[0].problem
     for label, role in _TENSORS[problem.direction].items():
@@ -41,7 +41,7 @@ def report(measured: Sequence[Measured]) -> Iterator[str]:
     yield f"GB/s: {best.gigabytes:g}{_split_k(best)}"
 
 
-def _line(one: Measured) -> str:
+def _line(one: TimedKernel) -> str:
     if one.refused:
         return f"{one.kernel} does not support this problem"
     if not one.seconds:
@@ -49,5 +49,5 @@ def _line(one: Measured) -> str:
     return f"{perf_words(one, _WIDTH)}, {one.kernel}{_split_k(one)}"
 
 
-def _split_k(one: Measured) -> str:
+def _split_k(one: TimedKernel) -> str:
     return "" if one.problem.direction is Pass.FWD else f", SplitK {one.problem.split_k}"

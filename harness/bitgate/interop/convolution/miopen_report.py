@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bitgate.interop.measured import Measured, by_problem, fastest
+from bitgate.interop.measured import TimedKernel, by_problem, fastest
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 
 _PASSES = {
@@ -23,7 +23,7 @@ _HEADS = {
 }
 
 
-def report(measured: Sequence[Measured]) -> Iterator[str]:
+def report(measured: Sequence[TimedKernel]) -> Iterator[str]:
     for problem, group in by_problem(measured):
         title, _, verified = _PASSES[problem.direction]
         best = fastest(group)
@@ -39,7 +39,7 @@ def report(measured: Sequence[Measured]) -> Iterator[str]:
             yield f"{verified} Verifies OK on {best.verified} reference (0)"
 
 
-def _stats(best: Measured) -> str:
+def _stats(best: TimedKernel) -> str:
     problem: ConvProblem = best.problem
     sizes = {name: tensor.elements * tensor.dtype.bytes for name, tensor in problem.tensors.items()}
     written = sizes.pop(problem.result)

@@ -8,7 +8,7 @@ from math import prod
 
 from bitgate.interop.benchdnn_types import bias_of, dtypes_of, letters_of
 from bitgate.interop.dialect import Dialect
-from bitgate.interop.program import Driver
+from bitgate.interop.program import BenchdnnDriver
 from bitgate.model import ELEMENTWISE, ProblemError
 from bitgate.ops.gemm.problem import GEMM_LAYOUTS, GemmProblem, gemm_problem
 
@@ -75,4 +75,4 @@ def _order(option: str, tag: str, ndims: int) -> str:
         raise ProblemError(f"{option}={tag} is not understood: {', '.join(orders)} are") from None
 
 
-DIALECT = Dialect(("gemm",), drivers={"matmul": Driver(problem, DEFAULTS, DESCRIPTOR)})
+DIALECT = Dialect(("gemm",), drivers={"matmul": BenchdnnDriver(problem, DEFAULTS, DESCRIPTOR)})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bitgate.interop.measured import Measured, fastest, perf_words
+from bitgate.interop.measured import TimedKernel, fastest, perf_words
 from bitgate.model import Tensor
-from bitgate.model.insight import tensor_line
+from bitgate.model.diagnostics import tensor_line
 from bitgate.ops.gemm.problem import GemmProblem
 
 _WIDTH = 10
@@ -15,7 +15,7 @@ _MATRICES = {"a_m_k": ("in", (1, 2)), "b_k_n": ("wei", (2, 1)), "c_m_n": ("out",
 _MAJOR = {"r": "RowMajor", "c": "ColumnMajor"}
 
 
-def report(measured: Sequence[Measured]) -> Iterator[str]:
+def report(measured: Sequence[TimedKernel]) -> Iterator[str]:
     problem: GemmProblem = measured[0].problem
     batched = problem.batch > 1
     for label, (role, axes) in _MATRICES.items():
@@ -34,7 +34,7 @@ def report(measured: Sequence[Measured]) -> Iterator[str]:
     yield f"Best Perf: {said}" if batched else f"Best Perf for {_of(problem)} : {said}"
 
 
-def _line(one: Measured) -> str:
+def _line(one: TimedKernel) -> str:
     if one.refused:
         return f"{one.kernel} does not support this problem"
     if not one.seconds:

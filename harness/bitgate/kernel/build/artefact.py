@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from bitgate.core.project import ours, own_kernels
-from bitgate.core.untrusted import Count, Name, OddInput, Short, parse_json, shaped
+from bitgate.core.untrusted import Count, InvalidInput, Name, Short, parse_json, shaped
 from bitgate.kernel.build import flags
 from bitgate.kernel.cache.content import Contents, sha256
 
@@ -29,7 +29,7 @@ _TOOLCHAIN_VARIABLES = ("ROCM_PATH", "CUDA_HOME")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ArtefactRequest:
     """A library as any machine can ask for it, one without a compiler too. ``state`` is the content of its sources and
     of all of our headers; ``flavour``: ``race``, ``quick`` or empty."""
 
@@ -76,21 +76,21 @@ class Artefact(Struct, frozen=True, kw_only=True):
         stamp = re.sub(r"[^0-9TZ]", "", self.created.partition("+")[0])
         return f"{stamp}-{self.sha256[:16]}.json"
 
-    def check(self, wanted: Wanted) -> None:
+    def check(self, wanted: ArtefactRequest) -> None:
         """OddInput if it is none of what was asked for."""
         stated = (self.schema, self.kind, self.label, self.file, self.target, self.flavour, self.wanted)
         asked = (SCHEMA, KIND, wanted.label, wanted.file, wanted.target, wanted.flavour, wanted.id)
         if stated != asked:
             pairs = zip(stated, asked, strict=True)
             odd = next(f"{said!r:.80} instead of {right!r:.80}" for said, right in pairs if said != right)
-            raise OddInput(f"it is of {odd}")
+            raise InvalidInput(f"it is of {odd}")
 
-    def is_of(self, wanted: Wanted, contents: Contents) -> bool:
+    def is_of(self, wanted: ArtefactRequest, contents: Contents) -> bool:
         """Are the other headers on this machine those that it was built from?"""
         return all(contents.of(_placed(name, wanted)) == content for name, content in self.beside.items())
 
     @classmethod
-    def of(cls, data: bytes, wanted: Wanted) -> Artefact:
+    def of(cls, data: bytes, wanted: ArtefactRequest) -> Artefact:
         """OddInput says why a store's file is none, or one of something else."""
         found = shaped(cls, parse_json(data))
         found.check(wanted)
@@ -117,7 +117,11 @@ def folders_of(platform: str) -> tuple[Path, ...]:
 
 
 def beside(
-    reached: Iterable[str], sources: Sequence[Path], folders: Sequence[Path], wanted: Wanted, contents: Contents
+    reached: Iterable[str],
+    sources: Sequence[Path],
+    folders: Sequence[Path],
+    wanted: ArtefactRequest,
+    contents: Contents,
 ) -> dict[str, str]:
     """By their places: the files that a compiler read, other than its own and those that ``wanted`` is known by."""
     owned = (str(ours().root), str(wanted.folder))
@@ -132,14 +136,14 @@ def _below(path: str, folders: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
-def _name(path: str, wanted: Wanted) -> str:
+def _name(path: str, wanted: ArtefactRequest) -> str:
     root = ours().root
     if _below(path, [str(root)]):
         return f"{{root}}/{os.path.relpath(path, root)}"
     return os.path.relpath(path, wanted.folder)
 
 
-def _placed(name: str, wanted: Wanted) -> str:
+def _placed(name: str, wanted: ArtefactRequest) -> str:
     if name.startswith("{root}/"):
         return os.path.normpath(ours().root / name.removeprefix("{root}/"))
     return os.path.normpath(wanted.folder / name)

@@ -19,11 +19,11 @@ from pathlib import Path
 import msgspec
 
 from bitgate.core.errors import UsageError
-from bitgate.core.untrusted import OddInput
-from bitgate.kernel.build.artefact import Artefact, Wanted
+from bitgate.core.untrusted import InvalidInput
+from bitgate.kernel.build.artefact import Artefact, ArtefactRequest
 from bitgate.kernel.cache import Cache, seal
 from bitgate.kernel.cache.content import Contents
-from bitgate.kernel.cache.store import Store, StoreError
+from bitgate.kernel.cache.store import ArtefactStore, StoreError
 
 VARIABLE = "BITGATE_ARTEFACTS"
 """The store's folder or URL."""
@@ -35,7 +35,7 @@ MOST_ENTRIES = 50
 
 
 @dataclass(frozen=True)
-class Held:
+class StoredArtefact:
     """A library in this machine's cache, and what the store said of it."""
 
     path: Path
@@ -55,30 +55,30 @@ class Artefacts:
     """It did not answer: it is not asked a second time, since each question may take a minute."""
 
     @cached_property
-    def store(self) -> Store:
-        return Store(self.url)
+    def store(self) -> ArtefactStore:
+        return ArtefactStore(self.url)
 
     @property
     def goes_first(self) -> bool:
         """Does what the store holds go before what this machine has built itself?"""
         return self.only or self.pushes
 
-    def held(self, wanted: Wanted, contents: Contents, cache: Cache) -> Held | None:
+    def held(self, wanted: ArtefactRequest, contents: Contents, cache: Cache) -> StoredArtefact | None:
         """What was fetched before, if it is whole and of the headers of today. Who builds for all looks into the store
         each time: what this machine has may be of another one."""
         if self.pushes:
             return None
         try:
             artefact = Artefact.of(_note(cache, wanted).read_bytes(), wanted)
-        except (OSError, OddInput):
+        except (OSError, InvalidInput):
             return None
         path = _path(cache, artefact)
         if not artefact.is_of(wanted, contents) or not cache.used(path) or _sealed(path) != artefact.sha256:
             return None
         self.listed[wanted.id] = artefact
-        return Held(path, artefact)
+        return StoredArtefact(path, artefact)
 
-    def fetch(self, wanted: Wanted, contents: Contents, cache: Cache) -> Held | None:
+    def fetch(self, wanted: ArtefactRequest, contents: Contents, cache: Cache) -> StoredArtefact | None:
         """From the store into the cache, verified. None if it holds none that is right, or does not answer, and others
         may be built; UsageError if not."""
         with cache.lock(f"artefact-{wanted.id}"):
@@ -101,7 +101,7 @@ class Artefacts:
             )
         return None
 
-    def push(self, wanted: Wanted, library: Path, compiler: str, beside: dict[str, str]) -> Artefact:
+    def push(self, wanted: ArtefactRequest, library: Path, compiler: str, beside: dict[str, str]) -> Artefact:
         """Put a library that was built here into the store. UsageError if it does not take it."""
         data = library.read_bytes()
         artefact = Artefact(
@@ -126,7 +126,7 @@ class Artefacts:
         self.listed[wanted.id] = artefact
         return artefact
 
-    def _entries(self, wanted: Wanted, contents: Contents) -> list[Artefact]:
+    def _entries(self, wanted: ArtefactRequest, contents: Contents) -> list[Artefact]:
         """Those of the store that are for this machine's headers, the first one first, so that all machines take the
         same."""
         if self._is_silent:
@@ -138,14 +138,14 @@ class Artefacts:
                 continue
             try:
                 artefact = Artefact.of(data, wanted)
-            except OddInput as error:
+            except InvalidInput as error:
                 self.progress(f"{self.url}/{_folder(wanted)}/{name}: not used: {error}")
                 continue
             if artefact.is_of(wanted, contents):
                 found.append(artefact)
         return found
 
-    def _take(self, artefact: Artefact, wanted: Wanted, cache: Cache) -> Held | None:
+    def _take(self, artefact: Artefact, wanted: ArtefactRequest, cache: Cache) -> StoredArtefact | None:
         """The bytes of an entry, if they are what it says."""
         where = f"{self.url}/{artefact.place}"
         data = self.store.read(artefact.place)
@@ -164,7 +164,7 @@ class Artefacts:
         cache.publish(note, _note(cache, wanted))
         self.progress(f"fetched {wanted.label} for {wanted.target}, {len(data) / 2**20:.1f} MiB")
         self.listed[wanted.id] = artefact
-        return Held(path, artefact)
+        return StoredArtefact(path, artefact)
 
 
 def from_environment(progress: Callable[[str], None]) -> Artefacts | None:
@@ -181,11 +181,11 @@ def is_configured() -> bool:
     return bool(os.environ.get(VARIABLE))
 
 
-def _folder(wanted: Wanted) -> str:
+def _folder(wanted: ArtefactRequest) -> str:
     return f"index/{wanted.id}"
 
 
-def _note(cache: Cache, wanted: Wanted) -> Path:
+def _note(cache: Cache, wanted: ArtefactRequest) -> Path:
     return cache.folder / "artefacts" / f"{wanted.id}.json"
 
 

@@ -21,7 +21,7 @@ from bitgate.kernel.build.overlay import from_environment, quick_build
 from bitgate.kernel.build.paths import SourceTree
 from bitgate.kernel.build.processes import Processes
 from bitgate.kernel.build.queue import compile_lacking, lacking
-from bitgate.kernel.build.recipe import Asked, Recipe, generated, stem, units_of
+from bitgate.kernel.build.recipe import BuildRequest, Recipe, generated, stem, units_of
 from bitgate.kernel.build.rocm import find_rocm_runtime
 from bitgate.kernel.build.toolchain import (
     Compiler,
@@ -30,7 +30,7 @@ from bitgate.kernel.build.toolchain import (
     find_hip_compiler,
     find_host_compiler,
 )
-from bitgate.kernel.build.unit import Unit, UnitStore
+from bitgate.kernel.build.unit import TranslationUnit, UnitStore
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents
 from bitgate.kernel.declaration import KernelFamily
@@ -127,7 +127,7 @@ class Builder:
     def native(self) -> Path:
         """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
         folders, sources = _native_sources()
-        asked = Asked("native", NATIVE, "host", "", tuple(sources), {}, folders, folders[0])
+        asked = BuildRequest("native", NATIVE, "host", "", tuple(sources), {}, folders, folders[0])
         return self._library(asked, self._native_recipe)
 
     def program_watch(self) -> Path:
@@ -218,7 +218,7 @@ class Builder:
             for unit in units
         }
 
-    def _deviceunits_of(self, declaration: KernelFamily, compiler: Compiler) -> tuple[Unit, ...]:
+    def _deviceunits_of(self, declaration: KernelFamily, compiler: Compiler) -> tuple[TranslationUnit, ...]:
         kernels = own_kernels()
         platforms = kernels / "platforms"
         includes = (platforms / "amd" / "include", platforms / "host" / "include", kernels / "include")
@@ -279,7 +279,7 @@ class Builder:
         label = f"{name} (race)" if race else name
         return Recipe(label, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
 
-    def _asked_of(self, declaration: KernelFamily, race: bool) -> Asked:
+    def _asked_of(self, declaration: KernelFamily, race: bool) -> BuildRequest:
         flavour = "race" if race else "quick" if self.platform == "host" and quick_build() else ""
         sources = [declaration.folder / source for source in declaration.sources]
         texts = generated(declaration)
@@ -293,11 +293,13 @@ class Builder:
         folder: Path,
         flavour: str = "",
         texts: Mapping[Path, str] | None = None,
-    ) -> Asked:
+    ) -> BuildRequest:
         folders = folders_of(self.platform)
-        return Asked(label, file, self.target.spelled, flavour, tuple(sources), texts or {}, folders, folder)
+        return BuildRequest(label, file, self.target.spelled, flavour, tuple(sources), texts or {}, folders, folder)
 
-    def _library(self, asked: Asked, recipe: Callable[[], Recipe], overlay: Mapping[Path, Path] | None = None) -> Path:
+    def _library(
+        self, asked: BuildRequest, recipe: Callable[[], Recipe], overlay: Mapping[Path, Path] | None = None
+    ) -> Path:
         """From this machine's cache, else from the store of artefacts if there is one, else built."""
         if self.artefacts is None or overlay:
             return self._build(recipe(), overlay)

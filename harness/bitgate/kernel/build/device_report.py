@@ -20,7 +20,7 @@ _DISASSEMBLERS = ("llvm-objdump", *(f"llvm-objdump-{major}" for major in range(2
 
 
 @dataclass(frozen=True)
-class DeviceUnit:
+class CodeObjectReport:
     """One code object. ``mnemonics``: the instructions of each function; None where nothing could disassemble it."""
 
     path: Path
@@ -28,23 +28,23 @@ class DeviceUnit:
     mnemonics: Mapping[str, frozenset[str]] | None
 
 
-def units_of_code_objects(paths: Mapping[str, Path]) -> dict[str, DeviceUnit]:
+def units_of_code_objects(paths: Mapping[str, Path]) -> dict[str, CodeObjectReport]:
     """What ``Builder.code_objects`` made, by unit."""
     return {
-        name: DeviceUnit(path, read(path), matrix_check.mnemonics(path.with_suffix(".s").read_text()))
+        name: CodeObjectReport(path, read(path), matrix_check.mnemonics(path.with_suffix(".s").read_text()))
         for name, path in paths.items()
     }
 
 
-def units_of_library(path: Path, target: str) -> dict[str, DeviceUnit]:
+def units_of_library(path: Path, target: str) -> dict[str, CodeObjectReport]:
     """The code objects inside a shared library that a HIP compiler built, numbered: it does not keep their names."""
     return {
-        str(number): DeviceUnit(path, parse(data, str(path)), _disassembled(data))
+        str(number): CodeObjectReport(path, parse(data, str(path)), _disassembled(data))
         for number, data in enumerate(bundled(path.read_bytes(), target))
     }
 
 
-def rows(family: KernelFamily, target: str, units: Mapping[str, DeviceUnit]) -> list[dict[str, Any]]:
+def rows(family: KernelFamily, target: str, units: Mapping[str, CodeObjectReport]) -> list[dict[str, Any]]:
     """One entry a kernel, as ``bitgate compile --json`` prints it. ``instance`` is None where the symbol tells none."""
     instances = family.on(target).instances
     return [
@@ -72,7 +72,7 @@ def rows(family: KernelFamily, target: str, units: Mapping[str, DeviceUnit]) -> 
     ]
 
 
-def without_matrix(family: KernelFamily, target: str, units: Mapping[str, DeviceUnit]) -> list[str] | None:
+def without_matrix(family: KernelFamily, target: str, units: Mapping[str, CodeObjectReport]) -> list[str] | None:
     """Matrix instances that lack their instruction, in words; None if it could not be looked at."""
     if any(unit.mnemonics is None for unit in units.values()):
         return None

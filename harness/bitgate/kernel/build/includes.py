@@ -28,7 +28,7 @@ class Library(Protocol):
 
 
 @dataclass(frozen=True)
-class Unit:
+class FamilyUnit:
     """A translation unit: of which family, its name (``grouped_fwd_f16``), and the files that decide its object."""
 
     family: str
@@ -52,11 +52,13 @@ class Includes:
         self._where = places() if where is None else where
         self._names: dict[Path, tuple[str, ...]] = {}
 
-    def units(self, library: Library) -> tuple[Unit, ...]:
+    def units(self, library: Library) -> tuple[FamilyUnit, ...]:
         """Every translation unit, generated ones too. A prebuilt library has none."""
         folder = library.folder.resolve()
         return tuple(
-            Unit(library.name, source.partition(".")[0], self._unit(folder, source, library.generated.get(source)))
+            FamilyUnit(
+                library.name, source.partition(".")[0], self._unit(folder, source, library.generated.get(source))
+            )
             for source in library.sources
         )
 

@@ -12,17 +12,17 @@ from filelock import FileLock, Timeout
 
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.build.processes import Processes
-from bitgate.kernel.build.unit import Unit, UnitStore
+from bitgate.kernel.build.unit import TranslationUnit, UnitStore
 
 _POLL_SECONDS = 0.05
 
 
 def compile_all(
-    stores: Mapping[Unit, UnitStore],
+    stores: Mapping[TranslationUnit, UnitStore],
     threads: int,
-    done: Callable[[Unit, float], None],
+    done: Callable[[TranslationUnit, float], None],
     goes_on: bool = False,
-) -> dict[Unit, str]:
+) -> dict[TranslationUnit, str]:
     """The object key of every unit, each compiled into its store if that lacks it, in this order.
 
     A unit whose lock another process holds is put back and looked at again later, so that parallel test workers
@@ -34,7 +34,7 @@ def compile_all(
     headers = [unit for unit in stores if unit.is_header]
     waiting = deque((*headers, *(unit for unit in stores if not unit.is_header)))
     under_way = set(headers)
-    keys: dict[Unit, str] = {}
+    keys: dict[TranslationUnit, str] = {}
     processes = Processes()
     guard = threading.Lock()
     stopped = threading.Event()
@@ -43,7 +43,7 @@ def compile_all(
         stopped.set()
         processes.stop()
 
-    def build(unit: Unit) -> None:
+    def build(unit: TranslationUnit) -> None:
         begun, into = time.monotonic(), stores[unit]
         into.contents.forget()  # whoever held the lock before may have built it
         key = into.lookup(unit)
@@ -54,14 +54,14 @@ def compile_all(
                 keys[unit] = key
                 done(unit, time.monotonic() - begun)
 
-    def following() -> Unit | None:
+    def following() -> TranslationUnit | None:
         if not waiting:
             return None
         unit = next((unit for unit in waiting if unit.header not in under_way), waiting[0])
         waiting.remove(unit)
         return unit
 
-    def fail(unit: Unit) -> None:
+    def fail(unit: TranslationUnit) -> None:
         with guard:
             rest = [other for other in waiting if stores[other] is not stores[unit]]
             waiting.clear()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Finished:
+class ProcessResult:
     """How a process ended: ``code`` as subprocess gives it (negative: the signal), and all it printed."""
 
     code: int
@@ -27,7 +27,7 @@ class Processes:
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
 
-    def run(self, command: Sequence[str], env: Mapping[str, str]) -> Finished | None:
+    def run(self, command: Sequence[str], env: Mapping[str, str]) -> ProcessResult | None:
         """Run to the end; None once ``stop`` was called. OSError if the program cannot be started."""
         with self._lock:
             if self._stopped:
@@ -47,7 +47,7 @@ class Processes:
         output, _ = process.communicate()
         with self._lock:
             self._running.discard(process)
-            return None if self._stopped else Finished(process.returncode, output)
+            return None if self._stopped else ProcessResult(process.returncode, output)
 
     def stop(self) -> None:
         with self._lock:

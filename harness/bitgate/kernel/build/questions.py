@@ -12,8 +12,8 @@ from bitgate.core import paths
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.build.paths import SourceTree
-from bitgate.kernel.build.processes import Finished, Processes
-from bitgate.kernel.build.unit import Unit, UnitStore
+from bitgate.kernel.build.processes import Processes, ProcessResult
+from bitgate.kernel.build.unit import TranslationUnit, UnitStore
 from bitgate.kernel.cache.content import Contents
 from bitgate.kernel.declaration import KernelFamily
 
@@ -54,7 +54,7 @@ def places(output: str) -> set[tuple[str, int]]:
 
 def _asked(
     builder: Builder, declaration: KernelFamily, question: Sequence[str], overlay: Mapping[Path, Path]
-) -> Iterator[tuple[Unit, Finished]]:
+) -> Iterator[tuple[TranslationUnit, ProcessResult]]:
     """Of each unit, as they come; who has heard enough stops the others."""
     recipe, processes = builder.recipe(declaration), Processes()
     contents = Contents(builder.cache, {str(real): str(other) for real, other in overlay.items()})

@@ -13,7 +13,7 @@ from bitgate.kernel.build.overlay import quick_build
 from bitgate.kernel.build.parallel import compile_all
 from bitgate.kernel.build.paths import SourceTree
 from bitgate.kernel.build.recipe import Recipe
-from bitgate.kernel.build.unit import Unit, UnitStore
+from bitgate.kernel.build.unit import TranslationUnit, UnitStore
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents
 
@@ -24,16 +24,16 @@ class Lacking:
 
     recipe: Recipe
     store: UnitStore
-    units: tuple[Unit, ...]
+    units: tuple[TranslationUnit, ...]
 
 
-def lacking(recipe: Recipe, store: UnitStore, keys: Mapping[Unit, str | None]) -> Lacking:
+def lacking(recipe: Recipe, store: UnitStore, keys: Mapping[TranslationUnit, str | None]) -> Lacking:
     return Lacking(recipe, store, tuple(unit for unit in recipe.units if not store.has(unit, keys[unit])))
 
 
 def compile_lacking(
     libraries: Sequence[Lacking], cache: Cache, progress: Callable[[str], None], goes_on: bool = False
-) -> dict[Unit, str]:
+) -> dict[TranslationUnit, str]:
     """The keys of their objects. BuildError if one does not compile; with ``goes_on`` the other libraries' units are
     compiled all the same, and no error is raised."""
     libraries = [library for library in libraries if library.units]
@@ -48,7 +48,7 @@ def compile_lacking(
     compilers = ", ".join(dict.fromkeys(library.recipe.compiler.name for library in libraries))
     progress(f"building {names}: {len(todo)} of {of} units with {compilers}, {min(threads, len(todo))} at a time")
 
-    def report(unit: Unit, seconds: float) -> None:
+    def report(unit: TranslationUnit, seconds: float) -> None:
         nonlocal done
         done += 1
         progress(f"[{done}/{total}] {unit.label} ... {seconds:.1f} s")
@@ -56,7 +56,9 @@ def compile_lacking(
     return compile_all({**headers, **{unit: stores[unit] for unit in todo}}, threads, report, goes_on)
 
 
-def _headers(todo: Sequence[Unit], libraries: Sequence[Lacking], cache: Cache) -> dict[Unit, UnitStore]:
+def _headers(
+    todo: Sequence[TranslationUnit], libraries: Sequence[Lacking], cache: Cache
+) -> dict[TranslationUnit, UnitStore]:
     """The preludes to be compiled first, as they are without what an overlay replaces."""
     folders = tuple(dict.fromkeys(folder for library in libraries for folder in library.recipe.folders))
     plain = UnitStore(cache, Contents(cache), SourceTree(cache, folders, {}))
@@ -69,7 +71,7 @@ def _headers(todo: Sequence[Unit], libraries: Sequence[Lacking], cache: Cache) -
     }
 
 
-def _work(unit: Unit) -> tuple[bool, int]:
+def _work(unit: TranslationUnit) -> tuple[bool, int]:
     """What takes longest comes first, so that the last units end together: units that register instances take longer
     than written ones, and the more they register, the longer is their text."""
     return unit.text is not None, unit.source.stat().st_size if unit.text is None else len(unit.text)

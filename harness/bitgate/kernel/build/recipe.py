@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
-from bitgate.kernel.build.artefact import Wanted, state_of
+from bitgate.kernel.build.artefact import ArtefactRequest, state_of
 from bitgate.kernel.build.prelude import Prelude
 from bitgate.kernel.build.toolchain import Compiler
-from bitgate.kernel.build.unit import Unit
+from bitgate.kernel.build.unit import TranslationUnit
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, sha256
 from bitgate.kernel.declaration import KernelFamily
@@ -22,7 +22,7 @@ class Recipe:
 
     label: str
     file: str
-    units: tuple[Unit, ...]
+    units: tuple[TranslationUnit, ...]
     link_flags: tuple[str, ...]
     compiler: Compiler
     folders: tuple[Path, ...]
@@ -33,7 +33,7 @@ class Recipe:
         unit = self.units[0]
         return " ".join((unit.compiler.name, *unit.flags))
 
-    def library(self, cache: Cache, keys: Mapping[Unit, str | None]) -> Path | None:
+    def library(self, cache: Cache, keys: Mapping[TranslationUnit, str | None]) -> Path | None:
         """Where the library of these objects lies; None if an object is unknown."""
         objects = [keys[unit] for unit in self.units]
         if None in objects:
@@ -43,7 +43,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Asked:
+class BuildRequest:
     """A library by what is known of it without a compiler. ``folders`` hold headers of ours."""
 
     label: str
@@ -55,9 +55,9 @@ class Asked:
     folders: tuple[Path, ...]
     folder: Path
 
-    def wanted(self, contents: Contents) -> Wanted:
+    def wanted(self, contents: Contents) -> ArtefactRequest:
         state = state_of(self.sources, self.texts, self.folders, contents)
-        return Wanted(self.label, self.file, self.target, self.flavour, state, self.folder)
+        return ArtefactRequest(self.label, self.file, self.target, self.flavour, state, self.folder)
 
 
 def units_of(
@@ -68,7 +68,7 @@ def units_of(
     compiler: Compiler,
     generated: Mapping[Path, str] | None = None,
     prelude: Prelude | None = None,
-) -> tuple[Unit, ...]:
+) -> tuple[TranslationUnit, ...]:
     """One unit a source; UsageError if there is none, or one that is not ``generated`` is missing."""
     texts = generated or {}
     if not sources:
@@ -77,7 +77,7 @@ def units_of(
         if source not in texts and not source.is_file():
             raise UsageError(f"{label}: source {source} does not exist")
     return tuple(
-        Unit(
+        TranslationUnit(
             f"{label} {stem(source).removeprefix(label + '_')}",
             source,
             includes,

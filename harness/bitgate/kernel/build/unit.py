@@ -20,7 +20,7 @@ from bitgate.kernel.build.errors import BuildError, first_error
 from bitgate.kernel.build.hip_source_check import unsupported_on_host
 from bitgate.kernel.build.paths import SourceTree, local, portable
 from bitgate.kernel.build.prelude import Prelude
-from bitgate.kernel.build.processes import Finished, Processes
+from bitgate.kernel.build.processes import Processes, ProcessResult
 from bitgate.kernel.build.toolchain import OLDEST, Compiler, ToolchainKind
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, sha256
@@ -34,7 +34,7 @@ _UNKNOWN_ARCHITECTURE = re.compile(r"invalid target ID|cannot find ROCm device l
 
 
 @dataclass(frozen=True)
-class Unit:
+class TranslationUnit:
     """A source file with what it is compiled by. ``label`` names it in progress lines; paths are real ones.
 
     With a ``text`` the source is generated: no such file lies in its folder, but what it includes does. A unit that
@@ -51,12 +51,12 @@ class Unit:
     is_header: bool = False
 
     @property
-    def header(self) -> Unit | None:
+    def header(self) -> TranslationUnit | None:
         """Its prelude, to be compiled before it."""
         if self.prelude is None:
             return None
         source, includes = self.prelude.source, self.prelude.includes
-        return Unit(f"header {source.name}", source, includes, self.flags, self.compiler, is_header=True)
+        return TranslationUnit(f"header {source.name}", source, includes, self.flags, self.compiler, is_header=True)
 
     @property
     def identity(self) -> str:
@@ -90,14 +90,14 @@ class UnitStore:
         """g++ takes it in the place of the header that is called so without the suffix."""
         return self.cache.folder / "objects" / f"{key}.hpp.gch"
 
-    def artefact_path(self, unit: Unit, key: str) -> Path:
+    def artefact_path(self, unit: TranslationUnit, key: str) -> Path:
         return self.header_path(key) if unit.is_header else self.object_path(key)
 
-    def has(self, unit: Unit, key: str | None) -> bool:
+    def has(self, unit: TranslationUnit, key: str | None) -> bool:
         """Is what the key names there, as it was made?"""
         return key is not None and self.cache.used(self.artefact_path(unit, key))
 
-    def lookup(self, unit: Unit) -> str | None:
+    def lookup(self, unit: TranslationUnit) -> str | None:
         """The key of the object that the files' present content gives, if a compiler has ever told it."""
         for entry in self._entries(unit):
             files = entry["files"]
@@ -105,11 +105,11 @@ class UnitStore:
                 return str(entry["object"])
         return None
 
-    def reached(self, unit: Unit) -> list[str]:
+    def reached(self, unit: TranslationUnit) -> list[str]:
         """The files that the object of today's contents was compiled from."""
         return self._files(unit, self.lookup(unit) or "")
 
-    def compile(self, unit: Unit, processes: Processes) -> str | None:
+    def compile(self, unit: TranslationUnit, processes: Processes) -> str | None:
         """Compile and store; the object's key, or None once the build was stopped. BuildError if it does not compile.
 
         A file that is edited while the compiler runs makes it unknown what was compiled: then compile again. The
@@ -142,16 +142,16 @@ class UnitStore:
             output.unlink(missing_ok=True)
             depfile.unlink(missing_ok=True)
 
-    def ask(self, unit: Unit, question: Sequence[str], processes: Processes) -> Finished | None:
+    def ask(self, unit: TranslationUnit, question: Sequence[str], processes: Processes) -> ProcessResult | None:
         """What the compiler says of a unit when it is to do something else than compile it; None once it was stopped.
         Places are those of the real tree."""
         command = [*self._reading(unit, None), *question, self._source(unit)]
         finished = processes.run(command, self._environment())
         if finished is None or not self.tree.prefix:
             return finished
-        return Finished(finished.code, finished.output.replace(self.tree.prefix, ""))
+        return ProcessResult(finished.code, finished.output.replace(self.tree.prefix, ""))
 
-    def _prelude(self, unit: Unit) -> str | None:
+    def _prelude(self, unit: TranslationUnit) -> str | None:
         """The key of the precompiled header that a unit can begin with."""
         if unit.header is None:
             return None
@@ -159,11 +159,11 @@ class UnitStore:
         key = self.lookup(unit.header)
         return key if self.has(unit.header, key) else None
 
-    def _files(self, unit: Unit, key: str) -> list[str]:
+    def _files(self, unit: TranslationUnit, key: str) -> list[str]:
         """Those that an artefact was made from."""
         return [local(name) for entry in self._entries(unit) if entry["object"] == key for name, _ in entry["files"]]
 
-    def _source(self, unit: Unit) -> str:
+    def _source(self, unit: TranslationUnit) -> str:
         """Where the compiler reads the source: a generated one in the cache, where its errors can be looked up."""
         if unit.text is None:
             return f"{self.tree.prefix}{unit.source}"
@@ -174,10 +174,12 @@ class UnitStore:
             self.cache.publish(temporary, path)
         return str(path)
 
-    def _generated(self, unit: Unit) -> Path:
+    def _generated(self, unit: TranslationUnit) -> Path:
         return self.cache.folder / "generated" / unit.identity
 
-    def _command(self, unit: Unit, source: str, output: Path, depfile: Path, prelude: str | None = None) -> list[str]:
+    def _command(
+        self, unit: TranslationUnit, source: str, output: Path, depfile: Path, prelude: str | None = None
+    ) -> list[str]:
         return [
             *self._reading(unit, prelude),
             *_dependencies(unit.compiler.kind, depfile),
@@ -188,7 +190,7 @@ class UnitStore:
             str(output),
         ]
 
-    def _reading(self, unit: Unit, prelude: str | None) -> list[str]:
+    def _reading(self, unit: TranslationUnit, prelude: str | None) -> list[str]:
         """The compiler with what decides how it reads a unit."""
         prefix = self.tree.prefix
         map_prefix = f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map="
@@ -203,7 +205,7 @@ class UnitStore:
             *self._begin(unit, prelude),
         ]
 
-    def _begin(self, unit: Unit, prelude: str | None) -> list[str]:
+    def _begin(self, unit: TranslationUnit, prelude: str | None) -> list[str]:
         if unit.is_header:
             return ["-x", "c++-header"]
         if unit.prelude is None:
@@ -218,7 +220,7 @@ class UnitStore:
     def _environment(self) -> dict[str, str]:
         return {"LC_ALL": "C", "TMPDIR": str(self.cache.folder / "tmp"), "HIP_PLATFORM": "amd"}
 
-    def _failure(self, unit: Unit, finished: Finished) -> UsageError:
+    def _failure(self, unit: TranslationUnit, finished: ProcessResult) -> UsageError:
         if "No space left on device" in finished.output:
             return self.cache.unusable("No space left on device")
         if _UNKNOWN_ARCHITECTURE.search(finished.output):
@@ -235,7 +237,7 @@ class UnitStore:
         output = finished.output.replace(self.tree.prefix, "") if self.tree.prefix else finished.output
         return BuildError(unit.label, "\n".join([*self._advice(unit), output]))
 
-    def _advice(self, unit: Unit) -> list[str]:
+    def _advice(self, unit: TranslationUnit) -> list[str]:
         """What to write instead of HIP that only a GPU's compiler takes, in the source and the headers beside it.
 
         Asked after the compiler refused: a file may hold such lines for other platforms, behind an #if.
@@ -249,7 +251,7 @@ class UnitStore:
             for line, message in unsupported_on_host(Path(f"{self.tree.prefix}{path}").read_text(errors="replace"))
         ]
 
-    def _store(self, unit: Unit, files: Sequence[str], output: Path) -> str | None:
+    def _store(self, unit: TranslationUnit, files: Sequence[str], output: Path) -> str | None:
         self.contents.forget()
         known = [[portable(path), self.contents.of(path)] for path in sorted(set(files))]
         if any(content is None for _, content in known):
@@ -272,13 +274,13 @@ class UnitStore:
         )
         return key
 
-    def _entries(self, unit: Unit) -> Iterator[dict[str, Any]]:
+    def _entries(self, unit: TranslationUnit) -> Iterator[dict[str, Any]]:
         """What is known of a unit, the newest first; of a damaged file nothing. Looked at one by one: it is mostly the
         first that is wanted."""
         entries = self.cache.read_json(self._manifest(unit)).get("entries", [])
         return (entry for entry in entries if _is_entry(entry)) if isinstance(entries, list) else iter(())
 
-    def _manifest(self, unit: Unit) -> Path:
+    def _manifest(self, unit: TranslationUnit) -> Path:
         return self.cache.folder / "units" / f"{unit.identity}.json"
 
 

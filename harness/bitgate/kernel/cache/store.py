@@ -24,7 +24,7 @@ class StoreError(Exception):
     """The store does not answer; the message says which and what it said, on one line."""
 
 
-class Store:
+class ArtefactStore:
     """``url``: a folder, or ``s3://bucket/folder`` and whatever else fsspec knows. UsageError if it cannot be meant."""
 
     def __init__(self, url: str) -> None:

@@ -2,7 +2,7 @@
 bundle that says what is broken and who is to hear of it."""
 
 from bitgate.lab.bringup.conclusion import Conclusion, conclude
-from bitgate.lab.bringup.finding import STEPS, Class, Finding, Result
-from bitgate.lab.bringup.visit import Order, visit
+from bitgate.lab.bringup.finding import STEPS, FaultDomain, StepFinding, StepResult
+from bitgate.lab.bringup.visit import BringupOptions, visit
 
-__all__ = ["STEPS", "Class", "Conclusion", "Finding", "Order", "Result", "conclude", "visit"]
+__all__ = ["STEPS", "BringupOptions", "Conclusion", "FaultDomain", "StepFinding", "StepResult", "conclude", "visit"]

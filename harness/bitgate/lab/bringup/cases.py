@@ -16,7 +16,7 @@ from bitgate.kernel.build.overlay import QUICK
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel
-from bitgate.lab.bringup.finding import RIGHT_UNOPTIMISED, Finding, Red, Result, Step, blamed
+from bitgate.lab.bringup.finding import RIGHT_UNOPTIMISED, BringupStep, RedCase, StepFinding, StepResult, blamed
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict, to_event
 from bitgate.runtime.probe import NEEDS
@@ -75,7 +75,7 @@ def _work(planned: PlannedCase) -> tuple[bool, bool, float, str]:
     return (planned.fill != "exact", planned.schedule != "forward", float(planned.problem.flops), planned.id)
 
 
-def probes(step: Step, target: str, project: Project, tell: Tell, keep: Keep, output: Output) -> Finding:
+def probes(step: BringupStep, target: str, project: Project, tell: Tell, keep: Keep, output: Output) -> StepFinding:
     """A probe that needs one which is red has nothing to say."""
     planned, red_ones = probe_cases(target), set[str]()
 
@@ -90,7 +90,9 @@ def probes(step: Step, target: str, project: Project, tell: Tell, keep: Keep, ou
     return _finding(step, taken, "probes", {})
 
 
-def tiny(step: Step, target: str, project: Project, kernel: str, tell: Tell, keep: Keep, output: Output) -> Finding:
+def tiny(
+    step: BringupStep, target: str, project: Project, kernel: str, tell: Tell, keep: Keep, output: Output
+) -> StepFinding:
     """On the host a red one is compiled once more, without optimisation: the compiler may be it."""
     planned = tiny_cases(target, project, kernel)
     if not planned:
@@ -117,7 +119,7 @@ def _known_bugs(project: Project) -> KnownBugs:
 
 def _verified(
     planned: Sequence[PlannedCase],
-    step: Step,
+    step: BringupStep,
     opening: Opening,
     tell: Tell,
     heard: Callable[[Verdict], None],
@@ -144,7 +146,7 @@ def _verified(
 
 
 def _second_opinions(
-    red: Sequence[PlannedCase], step: Step, opening: Opening, tell: Tell, output: Output
+    red: Sequence[PlannedCase], step: BringupStep, opening: Opening, tell: Tell, output: Output
 ) -> dict[str, str]:
     """What the same sources say when compiled at -O1, by case and kernel; where only the host's compiler is asked."""
     if platform_of(opening.target) != "host" or os.environ.get(QUICK):
@@ -165,20 +167,22 @@ def _second_opinions(
 
 
 def _finding(
-    step: Step, taken: Sequence[tuple[PlannedCase, Verdict, str]], noun: str, opinions: Mapping[str, str]
-) -> Finding:
+    step: BringupStep, taken: Sequence[tuple[PlannedCase, Verdict, str]], noun: str, opinions: Mapping[str, str]
+) -> StepFinding:
     reds = tuple(
-        Red(to_event(verdict), "; ".join(filter(None, (note, opinions.get(case.id, "")))))
+        RedCase(to_event(verdict), "; ".join(filter(None, (note, opinions.get(case.id, "")))))
         for case, verdict, note in taken
         if not verdict.green
     )
     verdicts = [verdict for _, verdict, _ in taken]
     compared = sum(verdict.compared for verdict in verdicts)
     if not reds:
-        return Finding(step.name, Result.GREEN, f"{len(verdicts)} {noun} green", compared=compared)
+        return StepFinding(step.name, StepResult.GREEN, f"{len(verdicts)} {noun} green", compared=compared)
     first = reds[0]
     sentence = f"{len(reds)} of {len(verdicts)} {noun} red; {first.kernel}: {first.sentence}"
-    return Finding(step.name, Result.RED, _short(sentence), blames=blamed(step, reds), compared=compared, reds=reds)
+    return StepFinding(
+        step.name, StepResult.RED, _short(sentence), blames=blamed(step, reds), compared=compared, reds=reds
+    )
 
 
 def _short(text: str, longest: int = 600) -> str:

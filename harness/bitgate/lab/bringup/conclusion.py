@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitgate.lab.bringup.finding import Class, Finding, Result
+from bitgate.lab.bringup.finding import FaultDomain, StepFinding, StepResult
 
 MEANING = {
-    Class.INSTALLATION: "this machine cannot run bitgate as it is",
-    Class.PLATFORM: "the platform is not as bitgate takes it to be",
-    Class.KERNEL: "the machine is sound, and a kernel is wrong on it",
+    FaultDomain.INSTALLATION: "this machine cannot run bitgate as it is",
+    FaultDomain.PLATFORM: "the platform is not as bitgate takes it to be",
+    FaultDomain.KERNEL: "the machine is sound, and a kernel is wrong on it",
 }
 LONGEST = 400
 """Characters of a step's sentence in the last line."""
-CODES = {Class.INSTALLATION: 2, Class.PLATFORM: 1, Class.KERNEL: 1}
+CODES = {FaultDomain.INSTALLATION: 2, FaultDomain.PLATFORM: 1, FaultDomain.KERNEL: 1}
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,20 @@ class Conclusion:
     code: int
 
 
-def conclude(findings: Sequence[Finding], is_whole: bool = True) -> Conclusion:
+def conclude(findings: Sequence[StepFinding], is_whole: bool = True) -> Conclusion:
     """The first red step decides: what comes after it may follow from it. ``is_whole``: it was not interrupted."""
     if not is_whole:
-        done = [finding.step for finding in findings if finding.result in (Result.GREEN, Result.RED)]
+        done = [finding.step for finding in findings if finding.result in (StepResult.GREEN, StepResult.RED)]
         sentence = f"interrupted after {done[-1] if done else 'nothing'}" + _reds(findings)
         return Conclusion("interrupted", sentence, "run it again: what is here tells of the steps before", 130)
-    reds = [finding for finding in findings if finding.result is Result.RED]
+    reds = [finding for finding in findings if finding.result is StepResult.RED]
     if not reds:
         compared = sum(finding.compared for finding in findings)
         if compared == 0:
             return Conclusion("nothing", "nothing is red, and nothing was compared", "nothing to send", 3)
         return Conclusion("green", f"all is as it should be: {compared} results compared", "nothing to send", 0)
     first = reds[0]
-    blamed = first.blames or Class.INSTALLATION
+    blamed = first.blames or FaultDomain.INSTALLATION
     alike = [finding for finding in reds if finding.blames is blamed]
     others = [finding.step for finding in reds if finding.blames is not blamed]
     said = "; ".join(f"{finding.step}: {finding.sentence[:LONGEST]}" for finding in alike)
@@ -48,15 +48,15 @@ def conclude(findings: Sequence[Finding], is_whole: bool = True) -> Conclusion:
     return Conclusion(str(blamed), f"{MEANING[blamed]}: {said}{more}", _send(blamed, first), CODES[blamed])
 
 
-def _reds(findings: Sequence[Finding]) -> str:
-    red = [finding.step for finding in findings if finding.result is Result.RED]
+def _reds(findings: Sequence[StepFinding]) -> str:
+    red = [finding.step for finding in findings if finding.result is StepResult.RED]
     return f"; red so far: {', '.join(red)}" if red else ""
 
 
-def _send(blamed: Class, first: Finding) -> str:
-    if blamed is Class.INSTALLATION:
+def _send(blamed: FaultDomain, first: StepFinding) -> str:
+    if blamed is FaultDomain.INSTALLATION:
         return f"send step '{first.step}' of summary.md to whoever administers this machine, or its ROCm or CUDA"
-    if blamed is Class.PLATFORM:
+    if blamed is FaultDomain.PLATFORM:
         return "send the bundle to bitgate's authors, with the name of the GPU"
     families = sorted({red.kernel.partition(".")[0] for red in first.reds})
     owner = f"the owner of {', '.join(families) or 'the kernel'}"

@@ -15,12 +15,12 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.build.code_object import bundled
 from bitgate.kernel.registry import families
-from bitgate.lab.bringup.finding import Red
+from bitgate.lab.bringup.finding import RedCase
 from bitgate.lab.bringup.installation import builder_of
-from bitgate.lab.bringup.server import Answer
+from bitgate.lab.bringup.server import StepAnswer
 from bitgate.runtime.targets import platform_of
 from bitgate.tools.capsule.server import ENTRY
-from bitgate.worker.child import Child, Ended
+from bitgate.worker.child import Worker, WorkerDied
 
 LOG_LINES = 200
 _LOG = re.compile(r"(?i)amdgpu|kfd|nvidia|nvrm")
@@ -59,23 +59,23 @@ def kernel_log() -> str:
     return f"the kernel's log cannot be read: {'; '.join(refusals)}\n"
 
 
-def chosen(reds: Iterable[Red], most: int) -> list[Red]:
+def chosen(reds: Iterable[RedCase], most: int) -> list[RedCase]:
     """One of each kernel first, smaller cases before larger ones."""
     ordered = sorted(reds, key=lambda red: len(str(red.event.get("case"))))
-    first: dict[str, Red] = {}
+    first: dict[str, RedCase] = {}
     for red in ordered:
         first.setdefault(red.kernel, red)
     rest = [red for red in ordered if red not in first.values()]
     return [*first.values(), *rest][:most]
 
 
-def disassembly(tell: Tell, *, target: str, project: Any, kernel: str) -> Answer:
+def disassembly(tell: Tell, *, target: str, project: Any, kernel: str) -> StepAnswer:
     """Called in a child: the code of one instance, ``family.instance``."""
     name, _, instance = kernel.partition(".")
     family = families(Project.from_json(project), target, here=True)[name]
     group = next((one.group for one in family.instances if one.name == instance), "")
     if not family.sources or family.opens is not None:
-        return Answer("", f"{name} is not made from sources")
+        return StepAnswer("", f"{name} is not made from sources")
     program, flags = _objdump(platform_of(target))
     # A library of that instance alone: its units are compiled already, and the rest says nothing of it.
     library = builder_of(target, tell).family(family.only(group) if group else family)
@@ -83,7 +83,7 @@ def disassembly(tell: Tell, *, target: str, project: Any, kernel: str) -> Answer
         texts = [_run([program, *flags, str(path)]) for path in _objects(library, target, Path(folder))]
     text = "\n".join(texts)
     cut = text[:LONGEST_DISASSEMBLY] + ("\n... cut\n" if len(text) > LONGEST_DISASSEMBLY else "")
-    return Answer(f"{kernel}: {text.count(chr(10))} lines", files={f"{kernel}.s": cut})
+    return StepAnswer(f"{kernel}: {text.count(chr(10))} lines", files={f"{kernel}.s": cut})
 
 
 def _objects(library: Path, target: str, folder: Path) -> list[Path]:
@@ -115,13 +115,13 @@ def _run(command: Sequence[str]) -> str:
     return data.decode(errors="replace")
 
 
-def seed_of(red: Red) -> int:
+def seed_of(red: RedCase) -> int:
     """Of the data on which it is wrong, which need not be the case's own."""
     diagnosis = red.event.get("diagnosis")
     return int((diagnosis["evidence"] if diagnosis else {}).get("seed", red.event["seed"]))
 
 
-def write_capsule(red: Red, target: str, project: Project, out: Path) -> str:
+def write_capsule(red: RedCase, target: str, project: Project, out: Path) -> str:
     """Why there is none; empty once it lies in ``out``. One file for hipcc or nvcc where no gfx code object goes."""
     event: Mapping[str, Any] = red.event
     question = {
@@ -136,10 +136,10 @@ def write_capsule(red: Red, target: str, project: Project, out: Path) -> str:
         "out": str(out),
     }
     try:
-        with Child(ENTRY, lambda data: None) as child:
+        with Worker(ENTRY, lambda data: None) as child:
             answer = child.ask(question, CAPSULE_SECONDS)
     except (UsageError, RuntimeError) as error:
         return str(error).strip().splitlines()[-1]
-    except Ended as ended:
+    except WorkerDied as ended:
         return ended.reason
     return str(answer.get("defect", "")) if isinstance(answer, dict) else "no answer"

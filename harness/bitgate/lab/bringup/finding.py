@@ -10,7 +10,7 @@ from typing import Any
 from bitgate.results.record import Outcome
 
 
-class Class(str, Enum):
+class FaultDomain(str, Enum):
     """What is broken where a step is red."""
 
     INSTALLATION = "installation"
@@ -21,7 +21,7 @@ class Class(str, Enum):
         return str(self.value)
 
 
-class Result(str, Enum):
+class StepResult(str, Enum):
     GREEN = "green"
     RED = "red"
     NOT_TRIED = "not tried"
@@ -32,26 +32,28 @@ class Result(str, Enum):
 
 
 @dataclass(frozen=True)
-class Step:
+class BringupStep:
     """``blames``: what is broken if it is red. ``seconds``: how long it may take, or each of its cases. ``needs``: the
     steps without which it cannot mean anything."""
 
     name: str
     does: str
-    blames: Class
+    blames: FaultDomain
     seconds: float
     needs: tuple[str, ...] = ()
 
 
 STEPS = (
-    Step("doctor", "targets, toolchains, runtimes, libraries", Class.INSTALLATION, 300),
-    Step("runtime", "the runtime's functions, one by one", Class.INSTALLATION, 900),
-    Step("build", "a small family is built for the target", Class.INSTALLATION, 900),
-    Step("device", "the device is opened; memory, streams, events", Class.INSTALLATION, 900),
-    Step("tools", "fill, digest and compare on the device beside the host's", Class.PLATFORM, 900, ("device",)),
-    Step("probes", "waves, LDS, atomics and matrix fragments", Class.PLATFORM, 300, ("device",)),
-    Step("tiny", "one small case of each family and type", Class.KERNEL, 300, ("device", "probes")),
-    Step("smoke", "the smoke tier", Class.KERNEL, 3600, ("device", "probes")),
+    BringupStep("doctor", "targets, toolchains, runtimes, libraries", FaultDomain.INSTALLATION, 300),
+    BringupStep("runtime", "the runtime's functions, one by one", FaultDomain.INSTALLATION, 900),
+    BringupStep("build", "a small family is built for the target", FaultDomain.INSTALLATION, 900),
+    BringupStep("device", "the device is opened; memory, streams, events", FaultDomain.INSTALLATION, 900),
+    BringupStep(
+        "tools", "fill, digest and compare on the device beside the host's", FaultDomain.PLATFORM, 900, ("device",)
+    ),
+    BringupStep("probes", "waves, LDS, atomics and matrix fragments", FaultDomain.PLATFORM, 300, ("device",)),
+    BringupStep("tiny", "one small case of each family and type", FaultDomain.KERNEL, 300, ("device", "probes")),
+    BringupStep("smoke", "the smoke tier", FaultDomain.KERNEL, 3600, ("device", "probes")),
 )
 
 
@@ -59,7 +61,7 @@ RIGHT_UNOPTIMISED = "compiled at -O1 it is right: suspect the compiler, or what 
 
 
 @dataclass(frozen=True)
-class Red:
+class RedCase:
     """A red case. ``event``: its line of a record; ``note``: what was learned of it besides."""
 
     event: Mapping[str, Any]
@@ -90,16 +92,16 @@ class Red:
 
 
 @dataclass(frozen=True)
-class Finding:
+class StepFinding:
     """``sentence`` in one line; ``blames`` of a red one. ``compared``: how many results were held to a reference."""
 
     step: str
-    result: Result
+    result: StepResult
     sentence: str
     seconds: float = 0.0
-    blames: Class | None = None
+    blames: FaultDomain | None = None
     compared: int = 0
-    reds: tuple[Red, ...] = ()
+    reds: tuple[RedCase, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -115,18 +117,18 @@ class Finding:
         }
 
 
-def blamed(step: Step, reds: Sequence[Red]) -> Class:
+def blamed(step: BringupStep, reds: Sequence[RedCase]) -> FaultDomain:
     """By the red cases of a step: where none of them was answered, it is the machine that failed."""
-    return Class.INSTALLATION if reds and all(red.is_unanswered for red in reds) else step.blames
+    return FaultDomain.INSTALLATION if reds and all(red.is_unanswered for red in reds) else step.blames
 
 
-def obstacle(step: Step, findings: Mapping[str, Finding]) -> str:
+def obstacle(step: BringupStep, findings: Mapping[str, StepFinding]) -> str:
     """Why a step cannot mean anything after what was found; empty if it can."""
     for name in step.needs:
         found = findings.get(name)
-        if found is None or found.result is Result.GREEN:
+        if found is None or found.result is StepResult.GREEN:
             continue
-        if found.result is Result.RED:
+        if found.result is StepResult.RED:
             return f"{name} is red: {found.sentence}"
         return f"{name} was not tried"
     return ""

@@ -16,7 +16,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.build import Builder
 from bitgate.kernel.registry import families
 from bitgate.lab.bringup import functions
-from bitgate.lab.bringup.server import Answer
+from bitgate.lab.bringup.server import StepAnswer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError, check
 from bitgate.runtime.runtime import open_device
@@ -34,7 +34,7 @@ def builder_of(target: str, tell: Tell) -> Builder:
     return Builder(platform, tell, arch=None if platform == "host" else target)
 
 
-def runtime(tell: Tell, *, target: str, project: Any) -> Answer:
+def runtime(tell: Tell, *, target: str, project: Any) -> StepAnswer:
     """Every function that bitgate knows: does the library that hip-python opened export it, and has hip-python it?"""
     library, hip = _opened_by_hip_python(target, tell)
     handle = CDLL(str(library))
@@ -58,7 +58,7 @@ def runtime(tell: Tell, *, target: str, project: Any) -> Answer:
     if unspoken:
         wrong.append(f"hip-python {version} lacks {functions.missing_words(unspoken, users)}")
     note = f"; {len(others)} that nothing of bitgate's needs are missing" if others else ""
-    return Answer(
+    return StepAnswer(
         f"{library.name} exports {len(names) - len(unexported)} of {len(names)} functions{note}",
         "; ".join(wrong),
         {
@@ -99,7 +99,7 @@ def _opened_by_hip_python(target: str, tell: Tell) -> tuple[Path, Any]:
     return mapped[0], hip
 
 
-def build(tell: Tell, *, target: str, project: Any) -> Answer:
+def build(tell: Tell, *, target: str, project: Any) -> StepAnswer:
     """One small family, with what compiled it and how."""
     steps: list[str] = []
 
@@ -113,7 +113,7 @@ def build(tell: Tell, *, target: str, project: Any) -> Answer:
     seconds = time.monotonic() - begun
     line = builder.compiler_line(family, library)
     how = f"in {seconds:.1f} s" if steps else "from the cache"
-    return Answer(
+    return StepAnswer(
         f"{SMALL_FAMILY} by {builder.compiler.name} {how}",
         detail={"compiler": builder.compiler.name, "flags": line, "seconds": round(seconds, 3), "cached": not steps},
         files={
@@ -123,7 +123,7 @@ def build(tell: Tell, *, target: str, project: Any) -> Answer:
     )
 
 
-def device(tell: Tell, *, target: str, project: Any) -> Answer:
+def device(tell: Tell, *, target: str, project: Any) -> StepAnswer:
     """Opened, and each thing that every case needs of it, one by one."""
     opened = open_device(named(target), builder_of(target, tell))
     attributes = dict(vars(opened.attributes))
@@ -131,7 +131,7 @@ def device(tell: Tell, *, target: str, project: Any) -> Answer:
     opened.close()
     lanes, memory = attributes["wave_size"], attributes["total_memory"] / 2**30
     sentence = f"{attributes['compute_units']} compute units, waves of {lanes}, {memory:.0f} GiB"
-    return Answer(sentence, "; ".join(wrong), attributes)
+    return StepAnswer(sentence, "; ".join(wrong), attributes)
 
 
 def _uses(opened: Device) -> Iterator[str]:

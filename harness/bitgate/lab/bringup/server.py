@@ -12,9 +12,9 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.build import BuildError
 from bitgate.kernel.user_operation import add_here
-from bitgate.lab.bringup.finding import Class, Finding, Result, Step
+from bitgate.lab.bringup.finding import BringupStep, FaultDomain, StepFinding, StepResult
 from bitgate.worker.channel import Channel
-from bitgate.worker.child import Child, Ended
+from bitgate.worker.child import Worker, WorkerDied
 
 ENTRY = f"{__name__}:serve"
 
@@ -23,7 +23,7 @@ SAID = 4000
 
 
 @dataclass(frozen=True)
-class Answer:
+class StepAnswer:
     """Of a step's function: ``wrong`` is empty if all is well. ``files`` go into the bundle, by name."""
 
     sentence: str
@@ -38,7 +38,7 @@ def serve(channel: Channel) -> None:
         module, _, name = question["do"].partition(":")
         try:
             add_here(Project.from_json(question["with"]["project"]).operation_files)
-            take: Callable[..., Answer] = getattr(import_module(module), name)
+            take: Callable[..., StepAnswer] = getattr(import_module(module), name)
             answer = take(lambda line: channel.note({"progress": line}), **question["with"])
             channel.answer(dict(vars(answer)))
         except BuildError as error:
@@ -52,12 +52,12 @@ def serve(channel: Channel) -> None:
 
 def _failed(wrong: str, output: str) -> dict[str, Any]:
     files = {"error.txt": output} if output else {}
-    return dict(vars(Answer("", wrong, files=files)))
+    return dict(vars(StepAnswer("", wrong, files=files)))
 
 
 def taken(
-    step: Step, do: str, arguments: Mapping[str, Any], tell: Callable[[str], None]
-) -> tuple[Finding, Mapping[str, str]]:
+    step: BringupStep, do: str, arguments: Mapping[str, Any], tell: Callable[[str], None]
+) -> tuple[StepFinding, Mapping[str, str]]:
     """The finding of a step that one function takes, and the texts that it leaves for the bundle."""
     printed = bytearray()
 
@@ -65,12 +65,12 @@ def taken(
         if isinstance(note, dict) and "progress" in note:
             tell(str(note["progress"]))
 
-    child = Child(ENTRY, printed.extend)
+    child = Worker(ENTRY, printed.extend)
     try:
         answer = child.ask({"do": do, "with": dict(arguments)}, step.seconds, hear)
         wrong, sentence = str(answer["wrong"]), str(answer["sentence"])
         detail, files = dict(answer["detail"]), {str(name): str(text) for name, text in answer["files"].items()}
-    except Ended as ended:
+    except WorkerDied as ended:
         wrong, sentence, detail, files = ended.reason, "", {}, {}
     except (KeyError, TypeError, AttributeError, RuntimeError) as error:
         wrong, sentence, detail, files = f"its process answered gibberish: {error}", "", {}, {}
@@ -79,10 +79,10 @@ def taken(
     if printed:
         files["output.txt"] = printed[-SAID:].decode(errors="replace")
     if wrong:
-        blames: Class | None = step.blames
-        finding = Finding(step.name, Result.RED, _one_line(wrong), blames=blames, detail=detail)
+        blames: FaultDomain | None = step.blames
+        finding = StepFinding(step.name, StepResult.RED, _one_line(wrong), blames=blames, detail=detail)
     else:
-        finding = Finding(step.name, Result.GREEN, _one_line(sentence), detail=detail)
+        finding = StepFinding(step.name, StepResult.GREEN, _one_line(sentence), detail=detail)
     return finding, files
 
 

@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import bitgate
-from bitgate.core.untrusted import OddInput, parse_json
-from bitgate.lab.bringup.finding import Class, Finding, Red, Result, Step, blamed
+from bitgate.core.untrusted import InvalidInput, parse_json
+from bitgate.lab.bringup.finding import BringupStep, FaultDomain, RedCase, StepFinding, StepResult, blamed
 from bitgate.lab.bringup.server import SAID
 from bitgate.worker.child import kill_marked
 
@@ -28,7 +28,7 @@ RECORD, LOG = "results.jsonl", "run.log"
 _SAID_EVERY = 10.0
 
 
-def smoke(step: Step, arguments: Sequence[str], folder: Path, tell: Callable[[str], None]) -> Finding:
+def smoke(step: BringupStep, arguments: Sequence[str], folder: Path, tell: Callable[[str], None]) -> StepFinding:
     """``folder`` holds its results afterwards, and what it printed, also if it is interrupted."""
     folder.mkdir(parents=True, exist_ok=True)
     token = secrets.token_hex(16)
@@ -81,7 +81,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def _record(folder: Path) -> tuple[int, int, tuple[Red, ...]]:
+def _record(folder: Path) -> tuple[int, int, tuple[RedCase, ...]]:
     """Verdicts, how many of them compared something, and the red ones."""
     verdicts = compared = 0
     reds = []
@@ -89,20 +89,22 @@ def _record(folder: Path) -> tuple[int, int, tuple[Red, ...]]:
         for line in path.read_bytes().split(b"\n"):
             try:
                 event = parse_json(line) if line else None
-            except OddInput:
+            except InvalidInput:
                 continue
             if isinstance(event, dict) and "verdict" in event:
                 verdicts += 1
                 compared += bool(event.get("compared"))
                 if not event.get("green"):
-                    reds.append(Red(event))
+                    reds.append(RedCase(event))
     return verdicts, compared, tuple(reds)
 
 
-def _finding(step: Step, code: int | None, verdicts: int, compared: int, reds: tuple[Red, ...], last: str) -> Finding:
+def _finding(
+    step: BringupStep, code: int | None, verdicts: int, compared: int, reds: tuple[RedCase, ...], last: str
+) -> StepFinding:
     detail = {"exit_code": code, "verdicts": verdicts}
     if code == 0:
-        return Finding(step.name, Result.GREEN, f"{verdicts} verdicts green", compared=compared, detail=detail)
+        return StepFinding(step.name, StepResult.GREEN, f"{verdicts} verdicts green", compared=compared, detail=detail)
     if code is None:
         sentence, blames = f"not at its end after {step.seconds:g} s, with {verdicts} verdicts", step.blames
     elif reds:
@@ -110,10 +112,10 @@ def _finding(step: Step, code: int | None, verdicts: int, compared: int, reds: t
         blames = blamed(step, reds)
         sentence = f"{len(reds)} of {verdicts} verdicts red; {first.kernel}: {first.sentence}"
     else:
-        blames = step.blames if code == 1 else Class.INSTALLATION
+        blames = step.blames if code == 1 else FaultDomain.INSTALLATION
         sentence = f"exit code {code}, {verdicts} verdicts: {last}"
     sentence = " ".join(sentence.split())[:SAID]
-    return Finding(step.name, Result.RED, sentence, blames=blames, compared=compared, reds=reds, detail=detail)
+    return StepFinding(step.name, StepResult.RED, sentence, blames=blames, compared=compared, reds=reds, detail=detail)
 
 
 def _last_line(log: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bitgate.lab.bringup.conclusion import Conclusion
-from bitgate.lab.bringup.finding import STEPS, Finding, Result
+from bitgate.lab.bringup.finding import STEPS, StepFinding, StepResult
 
 SHOWN = 20
 """Red cases of a step."""
@@ -21,7 +21,7 @@ _FILES = """
 """
 
 
-def summary(target: str, version: str, findings: Sequence[Finding], conclusion: Conclusion) -> str:
+def summary(target: str, version: str, findings: Sequence[StepFinding], conclusion: Conclusion) -> str:
     lines = [
         f"# First contact: {target}",
         "",
@@ -39,7 +39,7 @@ def summary(target: str, version: str, findings: Sequence[Finding], conclusion: 
         number = numbers[found.step]
         lines.append(f"| {number} | {found.step} | {found.result} | {found.seconds:.1f} | {_cell(found.sentence)} |")
     for found in findings:
-        if found.result is Result.RED and found.reds:
+        if found.result is StepResult.RED and found.reds:
             lines += ["", f"## Red in {found.step}"]
             lines += [
                 f"- `{red.kernel}` `{red.event.get('case')}`: {_cell(red.sentence)}" for red in found.reds[:SHOWN]

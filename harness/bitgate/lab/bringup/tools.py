@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.lab.bringup.server import Answer
+from bitgate.lab.bringup.server import StepAnswer
 from bitgate.model import DTYPES, Tensor
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.digest import digest, finish
@@ -22,7 +22,7 @@ STRIDES = (1000, 140, 1)
 """With gaps between rows and planes, and a last row that fills no block."""
 
 
-def tools(tell: Callable[[str], None], *, target: str, project: Any) -> Answer:
+def tools(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
     """Fill, digest and comparison in every type."""
     session = Session(target, progress=tell)
     checks = 0
@@ -38,7 +38,7 @@ def tools(tell: Callable[[str], None], *, target: str, project: Any) -> Answer:
             break  # a GPU's context gives errors for ever after the first
     sentence = f"{checks} of {checks} figures over {len(DTYPES)} types are the host's"
     shown = "; ".join(wrong[:4]) + (f"; and {len(wrong) - 4} more" if wrong[4:] else "")
-    return Answer(sentence, shown, {"checks": checks, "wrong": wrong})
+    return StepAnswer(sentence, shown, {"checks": checks, "wrong": wrong})
 
 
 def _compared(session: Session, tensor: Tensor) -> Iterator[str]:

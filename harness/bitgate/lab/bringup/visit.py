@@ -14,18 +14,18 @@ from bitgate.core.project import Project
 from bitgate.lab.bringup import cases, evidence
 from bitgate.lab.bringup.bundle import Bundle
 from bitgate.lab.bringup.conclusion import Conclusion, conclude
-from bitgate.lab.bringup.finding import STEPS, Finding, Red, Result, Step, obstacle
+from bitgate.lab.bringup.finding import STEPS, BringupStep, RedCase, StepFinding, StepResult, obstacle
 from bitgate.lab.bringup.scratch import Scratch
 from bitgate.lab.bringup.server import taken
 from bitgate.lab.bringup.smoke import LOG, records_in, smoke
 from bitgate.lab.bringup.summary import summary
 
 Say = Callable[[str], None]
-_DISASSEMBLY = Step("disassembly", "", STEPS[-1].blames, 180)
+_DISASSEMBLY = BringupStep("disassembly", "", STEPS[-1].blames, 180)
 
 
 @dataclass(frozen=True)
-class Order:
+class BringupOptions:
     """What is visited. ``doctor`` is the ``module:function`` that takes the first step; ``kernel`` a glob over
     family.instance for the last two; ``smoke_arguments``: of ``bitgate run``, None to leave it out."""
 
@@ -34,40 +34,42 @@ class Order:
     doctor: str
     kernel: str = ""
     smoke_arguments: Sequence[str] | None = None
-    steps: Sequence[Step] = STEPS
+    steps: Sequence[BringupStep] = STEPS
 
 
 @dataclass
-class Visit:
+class Bringup:
     """``say`` hears a line of progress."""
 
-    order: Order
+    order: BringupOptions
     bundle: Bundle
     say: Say
-    findings: dict[str, Finding] = field(default_factory=dict)
+    findings: dict[str, StepFinding] = field(default_factory=dict)
     records: dict[str, list[str]] = field(default_factory=dict)
     fingerprints: dict[str, None] = field(default_factory=dict)
 
-    def take(self, step: Step, number: int, scratch: Scratch) -> None:
+    def take(self, step: BringupStep, number: int, scratch: Scratch) -> None:
         """One step: its finding stands in the journal before the next begins."""
         begun = time.monotonic()
         try:
             self.say(f"[{number}/{len(self.order.steps)}] {step.name}: {step.does}")
             found = self._found(step, scratch)
         except KeyboardInterrupt:
-            self._note(Finding(step.name, Result.INTERRUPTED, "Ctrl-C", time.monotonic() - begun))
+            self._note(StepFinding(step.name, StepResult.INTERRUPTED, "Ctrl-C", time.monotonic() - begun))
             raise
         except (UsageError, OSError) as error:
-            found = Finding(step.name, Result.RED, " ".join(str(error).split()), blames=step.blames)
+            found = StepFinding(step.name, StepResult.RED, " ".join(str(error).split()), blames=step.blames)
         except Exception as error:  # of bitgate itself: the next step may still tell something
             said = str(error).strip().splitlines() or [type(error).__name__]
-            found = Finding(step.name, Result.RED, f"{type(error).__name__}: {said[-1]}"[:600], blames=step.blames)
+            found = StepFinding(
+                step.name, StepResult.RED, f"{type(error).__name__}: {said[-1]}"[:600], blames=step.blames
+            )
             self.bundle.text(f"steps/{step.name}_error.txt", str(error))
         self._note(replace(found, seconds=time.monotonic() - begun))
 
-    def skip(self, step: Step, number: int, why: str) -> None:
+    def skip(self, step: BringupStep, number: int, why: str) -> None:
         self.say(f"[{number}/{len(self.order.steps)}] {step.name}")
-        self._note(Finding(step.name, Result.NOT_TRIED, why))
+        self._note(StepFinding(step.name, StepResult.NOT_TRIED, why))
 
     def gather(self, scratch: Scratch) -> None:
         """What helps whoever reads of the red ones."""
@@ -94,12 +96,12 @@ class Visit:
         for path in scratch.made.glob(f"*/{LOG}"):
             self.bundle.text("records/smoke.log", path.read_text(errors="replace"))
 
-    def _found(self, step: Step, scratch: Scratch) -> Finding:
+    def _found(self, step: BringupStep, scratch: Scratch) -> StepFinding:
         order = self.order
         if step.name == "smoke":
             return smoke(step, order.smoke_arguments or (), scratch.folder("smoke"), self.say)
         if step.name in ("probes", "tiny"):
-            keep, output = self._keeper(step.name), _Printed()
+            keep, output = self._keeper(step.name), _StepOutput()
             try:
                 if step.name == "probes":
                     return cases.probes(step, order.target, order.project, self.say, keep, output)
@@ -123,7 +125,7 @@ class Visit:
 
         return keep
 
-    def _note(self, found: Finding) -> None:
+    def _note(self, found: StepFinding) -> None:
         self.findings[found.step] = found
         trouble = self.bundle.journal(found.as_json())
         took = f"  {found.seconds:.1f} s" if found.seconds else ""
@@ -131,18 +133,18 @@ class Visit:
         if trouble:
             self.say(f"      (not written down: {trouble})")
 
-    def _disassemble(self, reds: Sequence[Red]) -> None:
+    def _disassemble(self, reds: Sequence[RedCase]) -> None:
         kernels = list(dict.fromkeys(red.kernel for red in evidence.chosen(reds, len(reds))))
         for kernel in kernels[: evidence.MOST_DISASSEMBLIES]:
             self.say(f"disassembly of {kernel}")
             arguments = {"target": self.order.target, "project": self.order.project.as_json(), "kernel": kernel}
             found, files = taken(_DISASSEMBLY, f"{evidence.__name__}:disassembly", arguments, self.say)
-            if found.result is Result.RED:
+            if found.result is StepResult.RED:
                 self.bundle.left_out[f"disassembly/{kernel}.s"] = found.sentence
             for name, text in files.items():
                 self.bundle.text(f"disassembly/{name}", text)
 
-    def _write_capsules(self, reds: Sequence[Red], scratch: Scratch) -> None:
+    def _write_capsules(self, reds: Sequence[RedCase], scratch: Scratch) -> None:
         for number, red in enumerate(evidence.chosen(reds, evidence.MOST_CAPSULES), 1):
             self.say(f"capsule {number}: {red.event.get('case')} on {red.kernel}")
             name, out = f"capsules/{number}_{red.kernel}", scratch.folder(f"capsule{number}")
@@ -152,7 +154,7 @@ class Visit:
                 self.bundle.folder(name, out)
 
 
-class _Printed(bytearray):
+class _StepOutput(bytearray):
     """The end of what kernels print."""
 
     MOST = 1 << 20
@@ -175,20 +177,20 @@ _BY_CHILD = {
 
 
 @dataclass(frozen=True)
-class Visited:
+class BringupResult:
     """``size``: bytes of the bundle; ``trouble``: why there is none, if so."""
 
     conclusion: Conclusion
-    findings: tuple[Finding, ...]
+    findings: tuple[StepFinding, ...]
     size: int
     trouble: str = ""
 
 
-def visit(order: Order, bundle: Bundle, say: Say) -> Visited:
+def visit(order: BringupOptions, bundle: Bundle, say: Say) -> BringupResult:
     """All steps, then the bundle: also if it is interrupted. OSError or UsageError if the place of the bundle cannot be
     written to, before anything was tried."""
     bundle.begin()
-    one = Visit(order, bundle, say)
+    one = Bringup(order, bundle, say)
     with Scratch() as scratch:
         is_whole = _taken(one, scratch)
         one.keep_records(scratch)
@@ -197,11 +199,11 @@ def visit(order: Order, bundle: Bundle, say: Say) -> Visited:
         try:
             size = bundle.write(summary(order.target, __version__, findings, conclusion))
         except OSError as error:
-            return Visited(conclusion, findings, 0, error.strerror or str(error))
-    return Visited(conclusion, findings, size)
+            return BringupResult(conclusion, findings, 0, error.strerror or str(error))
+    return BringupResult(conclusion, findings, size)
 
 
-def _taken(one: Visit, scratch: Scratch) -> bool:
+def _taken(one: Bringup, scratch: Scratch) -> bool:
     """Was it not interrupted?"""
     steps = one.order.steps
     try:

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from bitgate.lab.ci.journal import Place, Planned, Seat
+from bitgate.lab.ci.journal import NightPlanned, Place, Seat
 from bitgate.lab.ci.retry import Decision
 from bitgate.lab.executors.executor import Task
 from bitgate.results.shard import Shard
@@ -35,7 +35,7 @@ def record_of(night: Path, place: Place, attempt: int) -> Path:
     return folder_of(night, place, attempt) / target / shard.folder / "results.jsonl"
 
 
-def task_of(night: Path, planned: Planned, place: Place, decision: Decision, attempt: int) -> Task:
+def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision, attempt: int) -> Task:
     """The task of an attempt; ids that it is to run go to a file in its folder. OSError if that cannot be written."""
     target, shard = place
     folder, seat = folder_of(night, place, attempt), planned.seats.get(target, Seat())

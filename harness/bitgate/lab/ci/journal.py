@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from bitgate.core.errors import UsageError
-from bitgate.core.untrusted import Count, Name, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
-from bitgate.lab.executors.executor import State, Status
+from bitgate.core.untrusted import Count, InvalidInput, Name, Seconds, Short, Text, parse_json, read_bytes, shaped
+from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import append_line
 from bitgate.results.shard import Shard, ShardText
 
@@ -43,7 +43,7 @@ class Seat(Struct, frozen=True):
         return self.minutes[shard.index - 1] if shard.index <= len(self.minutes) else MINUTES
 
 
-class Planned(Struct, tag_field="event", tag="planned", frozen=True):
+class NightPlanned(Struct, tag_field="event", tag="planned", frozen=True):
     """The first line: what another controller needs beside ``plan.json``. ``arguments`` and ``environment`` are those
     of every ``bitgate run``, in the folder ``root``; ``jobs`` and ``options`` are the engine's."""
 
@@ -60,7 +60,7 @@ class Planned(Struct, tag_field="event", tag="planned", frozen=True):
     seats: dict[Name, Seat] = {}
 
 
-class Submitted(Struct, tag_field="event", tag="submitted", frozen=True):
+class AttemptSubmitted(Struct, tag_field="event", tag="submitted", frozen=True):
     """``why`` it runs again; empty of a first attempt."""
 
     target: Name
@@ -70,17 +70,17 @@ class Submitted(Struct, tag_field="event", tag="submitted", frozen=True):
     why: Text = ""
 
 
-class Ended(Struct, tag_field="event", tag="ended", frozen=True):
+class AttemptEnded(Struct, tag_field="event", tag="ended", frozen=True):
     target: Name
     shard: ShardText
     attempt: Count
-    state: State
+    state: TaskState
     exit_code: int | None = None
     node: Short = ""
     reason: Text = ""
 
 
-class Settled(Struct, tag_field="event", tag="settled", frozen=True):
+class ShardSettled(Struct, tag_field="event", tag="settled", frozen=True):
     """Nothing more of this shard is run after this attempt, for this reason; empty if it has all its answers."""
 
     target: Name
@@ -89,13 +89,13 @@ class Settled(Struct, tag_field="event", tag="settled", frozen=True):
     why: Text = ""
 
 
-class Finished(Struct, tag_field="event", tag="finished", frozen=True):
+class NightFinished(Struct, tag_field="event", tag="finished", frozen=True):
     """Merged, with this exit code."""
 
     exit_code: int
 
 
-Event: TypeAlias = Planned | Submitted | Ended | Settled | Finished
+Event: TypeAlias = NightPlanned | AttemptSubmitted | AttemptEnded | ShardSettled | NightFinished
 _EVENT: Any = Event
 
 
@@ -106,7 +106,7 @@ class Attempt:
     number: int
     handle: str
     why: str = ""
-    status: Status | None = None
+    status: TaskStatus | None = None
 
 
 @dataclass(frozen=True)
@@ -128,20 +128,20 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Night:
+class NightState:
     """Everything that is known of a night. ``planned`` is None before its first event."""
 
-    planned: Planned | None = None
+    planned: NightPlanned | None = None
     shards: Mapping[Place, Progress] = field(default_factory=dict)
     exit_code: int | None = None
     """Of its report; None before there is one."""
 
-    def after(self, event: Event) -> Night:
+    def after(self, event: Event) -> NightState:
         """An event that the night knows changes nothing, nor does one about what it does not know."""
-        if isinstance(event, Planned):
+        if isinstance(event, NightPlanned):
             known = {(target, Shard.parse(shard)): Progress(cases) for target, shard, cases in event.shards}
-            return self if self.planned else Night(event, known)
-        if isinstance(event, Finished):
+            return self if self.planned else NightState(event, known)
+        if isinstance(event, NightFinished):
             return replace(self, exit_code=event.exit_code)
         place = (event.target, Shard.parse(event.shard))
         known_progress = self.shards.get(place)
@@ -150,26 +150,26 @@ class Night:
         return replace(self, shards={**self.shards, place: _after(known_progress, event)})
 
 
-def _after(progress: Progress, event: Submitted | Ended | Settled) -> Progress:
+def _after(progress: Progress, event: AttemptSubmitted | AttemptEnded | ShardSettled) -> Progress:
     last = progress.last.number if progress.last else 0
-    if isinstance(event, Settled):
+    if isinstance(event, ShardSettled):
         return replace(progress, settled=event.why) if event.attempt == last else progress
-    if isinstance(event, Submitted):
+    if isinstance(event, AttemptSubmitted):
         if event.attempt <= last:
             return progress
         # What was given up is taken up again by who submits it.
         attempt = Attempt(event.attempt, event.handle, event.why)
         return replace(progress, attempts=(*progress.attempts, attempt), settled=None)
-    status = Status(event.state, event.exit_code, event.node, event.reason)
+    status = TaskStatus(event.state, event.exit_code, event.node, event.reason)
     attempts = (
         replace(attempt, status=status) if attempt.number == event.attempt else attempt for attempt in progress.attempts
     )
     return replace(progress, attempts=tuple(attempts))
 
 
-def replay(events: Iterable[Event], night: Night | None = None) -> Night:
+def replay(events: Iterable[Event], night: NightState | None = None) -> NightState:
     """The state that events amount to."""
-    state = night or Night()
+    state = night or NightState()
     for event in events:
         state = state.after(event)
     return state
@@ -202,7 +202,7 @@ def read(path: Path) -> list[Event]:
         return []
     try:
         data = read_bytes(path)
-    except OddInput as error:
+    except InvalidInput as error:
         raise UsageError(f"{path}: {error}") from None
     return list(_events(path, data))
 
@@ -212,5 +212,5 @@ def _events(path: Path, data: bytes) -> Iterator[Event]:
     for number, line in enumerate(lines[:-1], 1):
         try:
             yield shaped(_EVENT, parse_json(line))
-        except OddInput as error:
+        except InvalidInput as error:
             raise UsageError(f"{path}:{number}: {error}: no line of a night; start another with --out") from None

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from bitgate.core.errors import UsageError
 from bitgate.core.target_id import canonical
-from bitgate.core.untrusted import Name, OddInput, Short, Text, parse_json, read_bytes, shaped
-from bitgate.results.report.missing_target import Absent
+from bitgate.core.untrusted import InvalidInput, Name, Short, Text, parse_json, read_bytes, shaped
+from bitgate.results.report.missing_target import MissingTarget
 from bitgate.results.shard import MOST, Shard
 from bitgate.results.targets_file import ENGINES, FORGES, GATES, CiTarget, CiTargets, Pool
 
@@ -22,7 +22,7 @@ SCHEMA = 1
 BACKENDS = FORGES + ENGINES
 
 
-class Why(Enum):
+class SkipReason(Enum):
     """Why a cell does not run."""
 
     GATE = "gate"
@@ -42,7 +42,7 @@ class Cell:
     tier: str
     reason: str
     pool: Pool | None = None
-    why: Why | None = None
+    why: SkipReason | None = None
 
     @property
     def runs(self) -> bool:
@@ -65,18 +65,18 @@ def cells(config: CiTargets, tier: str, backends: Collection[str] = BACKENDS) ->
 def _cell(config: CiTargets, target: CiTarget, tier: str, backends: Collection[str]) -> Cell:
     """The first pool of the file that serves the target and is up."""
     if tier not in GATES[target.gate]:
-        return Cell(target, tier, f"gate {target.gate} runs {', '.join(GATES[target.gate])} only", why=Why.GATE)
+        return Cell(target, tier, f"gate {target.gate} runs {', '.join(GATES[target.gate])} only", why=SkipReason.GATE)
     pools = config.pools_of(target.name)
     asked = [pool for pool in pools if pool.backend in backends]
     drained = [f"pool {pool.name} {pool.state}" for pool in asked if not pool.up]
     if up := next((pool for pool in asked if pool.up), None):
         return Cell(target, tier, "; ".join([f"gate {target.gate}, pool {up.name}", *drained]), up)
     if elsewhere := [f"pool {pool.name} is of {pool.backend}" for pool in pools if pool.up]:
-        return Cell(target, tier, "; ".join([*drained, *elsewhere]), why=Why.ELSEWHERE)
+        return Cell(target, tier, "; ".join([*drained, *elsewhere]), why=SkipReason.ELSEWHERE)
     if drained or pools:
         said = drained or [f"pool {pool.name} {pool.state}" for pool in pools]
-        return Cell(target, tier, "; ".join(said), why=Why.DRAINED)
-    return Cell(target, tier, "no pool serves it", why=Why.NO_POOL)
+        return Cell(target, tier, "; ".join(said), why=SkipReason.DRAINED)
+    return Cell(target, tier, "no pool serves it", why=SkipReason.NO_POOL)
 
 
 @dataclass(frozen=True)
@@ -176,25 +176,25 @@ class _Document(Struct):
 
 
 @dataclass(frozen=True)
-class Expected:
+class NightExpectation:
     """What a matrix file says of the night: targets that run, promised ones that do not, gaps that expired, and in
     ``notes`` the pools whose work others do."""
 
     targets: tuple[str, ...] = ()
-    absent: tuple[Absent, ...] = ()
+    absent: tuple[MissingTarget, ...] = ()
     expired: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def expected_of(file: Path) -> Expected:
+def expected_of(file: Path) -> NightExpectation:
     """UsageError if ``ci matrix`` did not write it."""
     try:
         read = shaped(_Document, parse_json(read_bytes(file)))
-    except OddInput as error:
+    except InvalidInput as error:
         raise UsageError(f"{file}: not a matrix of `bitgate ci matrix`: {error}") from None
-    absent = tuple(Absent(one.target, one.reason) for one in read.absent if one.why != Why.GATE.value)
+    absent = tuple(MissingTarget(one.target, one.reason) for one in read.absent if one.why != SkipReason.GATE.value)
     drained = [(f"pool {one.pool} {one.state}", one) for one in read.drained]
-    return Expected(
+    return NightExpectation(
         tuple(dict.fromkeys(cell.target for cell in read.include)),
         absent,
         tuple(read.expired),

@@ -19,15 +19,25 @@ from filelock import FileLock, Timeout
 from bitgate.core.errors import UsageError
 from bitgate.lab.ci import task as tasks
 from bitgate.lab.ci.attempts import MATRIX, PLAN, SHARDS, folder_of, name_of, record_of, task_of
-from bitgate.lab.ci.journal import Attempt, Ended, Finished, Journal, Place, Planned, Progress, Settled, Submitted
-from bitgate.lab.ci.matrix import Expected, expected_of
-from bitgate.lab.ci.retry import Decision, Health, Tried, cases_of, decide, part, said, unanswered
+from bitgate.lab.ci.journal import (
+    Attempt,
+    AttemptEnded,
+    AttemptSubmitted,
+    Journal,
+    NightFinished,
+    NightPlanned,
+    Place,
+    Progress,
+    ShardSettled,
+)
+from bitgate.lab.ci.matrix import NightExpectation, expected_of
+from bitgate.lab.ci.retry import AttemptHistory, Decision, Health, cases_of, decide, part, said, unanswered
 from bitgate.lab.ci.screen import Screen
-from bitgate.lab.ci.tally import Tally
+from bitgate.lab.ci.tally import OutcomeTally
 from bitgate.lab.ci.view import view_of
-from bitgate.lab.executors.executor import Executor, State, Status
+from bitgate.lab.executors.executor import Executor, TaskState, TaskStatus
 from bitgate.results.plan import PlanError
-from bitgate.results.report.missing_target import Absent
+from bitgate.results.report.missing_target import MissingTarget
 from bitgate.results.report.render import merge
 from bitgate.results.report.run_finding import RunFinding
 from bitgate.results.report.summary import Summary
@@ -61,12 +71,12 @@ class Controller:
         """UsageError if plan or journal are damaged, or are not of one night."""
         self.folder = folder
         self.journal = Journal(folder)
-        self.states: dict[Place, Status] = {}
+        self.states: dict[Place, TaskStatus] = {}
         """How open attempts stood when the engine was asked last."""
         self._executor = executor
         self._screen = screen
-        self._tallies: dict[Path, Tally] = {}
-        self._ended_attempts: dict[tuple[Place, int], Tried] = {}
+        self._tallies: dict[Path, OutcomeTally] = {}
+        self._ended_attempts: dict[tuple[Place, int], AttemptHistory] = {}
         try:
             self.plan = RunPlan.read(folder / PLAN)
         except PlanError as error:
@@ -76,7 +86,7 @@ class Controller:
         self.ids = {(p.target, Shard.parse(p.shard)): tuple(item.id for item in p.cases) for p in self.plan.shards}
 
     @property
-    def planned(self) -> Planned:
+    def planned(self) -> NightPlanned:
         if self.journal.night.planned is None:
             raise UsageError(f"{self.journal.path}: no night was planned here: leave --resume out")
         return self.journal.night.planned
@@ -116,7 +126,7 @@ class Controller:
     def finish(self) -> Summary:
         """The report of what there is."""
         matrix = self.folder / MATRIX
-        expected = expected_of(matrix) if matrix.exists() else Expected()
+        expected = expected_of(matrix) if matrix.exists() else NightExpectation()
         (self.folder / SHARDS).mkdir(exist_ok=True)
         summary = merge(
             [self.folder / SHARDS],
@@ -126,12 +136,12 @@ class Controller:
             findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
             notes=[*expected.notes, *self._notes()],
         )
-        self.journal.add(Finished(summary.exit_code))
+        self.journal.add(NightFinished(summary.exit_code))
         return summary
 
-    def tally(self, place: Place, attempt: Attempt) -> Tally:
+    def tally(self, place: Place, attempt: Attempt) -> OutcomeTally:
         path = record_of(self.folder, place, attempt.number)
-        return self._tallies.setdefault(path, Tally(path)).look()
+        return self._tallies.setdefault(path, OutcomeTally(path)).look()
 
     def _take_up(self) -> None:
         """Submit what never was; decide on what ended when nobody looked; and run once more what was given up, since
@@ -146,7 +156,7 @@ class Controller:
                 new.append((place, Decision(True, "resumed", part(self.ids[place], missing))))
         self._submit(new)
 
-    def _note(self, running: Mapping[Place, Attempt], found: Mapping[str, Status]) -> bool:
+    def _note(self, running: Mapping[Place, Attempt], found: Mapping[str, TaskStatus]) -> bool:
         """Take in how attempts stand, and submit what follows from it. Has anything changed?"""
         before = {place: status.state for place, status in self.states.items()}
         over: list[Place] = []
@@ -155,25 +165,25 @@ class Controller:
             if status.state.over:
                 self._ended(place, attempt, status)
                 over.append(place)
-            elif status.state is State.RUNNING and before.get(place) is not State.RUNNING:
+            elif status.state is TaskState.RUNNING and before.get(place) is not TaskState.RUNNING:
                 self._screen.say(f"{name_of(place)} runs{_on(status)}{_number(attempt)}")
         # Machines are judged by all that ended there, so all of it must be known before anything is decided.
         self._submit(self._decided(over))
         return bool(over) or before != {place: status.state for place, status in self.states.items()}
 
-    def _ended(self, place: Place, attempt: Attempt, status: Status) -> None:
+    def _ended(self, place: Place, attempt: Attempt, status: TaskStatus) -> None:
         target, shard = place
         self.journal.add(
-            Ended(target, str(shard), attempt.number, status.state, status.exit_code, status.node, status.reason)
+            AttemptEnded(target, str(shard), attempt.number, status.state, status.exit_code, status.node, status.reason)
         )
         self.states.pop(place, None)
         tally = self.tally(place, attempt)
-        went_well = status.state is State.ENDED and status.exit_code in (0, 1)
+        went_well = status.state is TaskState.ENDED and status.exit_code in (0, 1)
         end = "" if went_well else f": {said(status)}{self._last_words(place, attempt, status)}"
         cases = f"{cases_of(tally.outcomes)}, {len(tally.red)} red"
         self._screen.say(f"{name_of(place)} ended{_number(attempt)}, {cases}{end}")
 
-    def _last_words(self, place: Place, attempt: Attempt, status: Status) -> str:
+    def _last_words(self, place: Place, attempt: Attempt, status: TaskStatus) -> str:
         """Of a run that could not be, they tell why."""
         if status.exit_code != 2:
             return ""
@@ -195,7 +205,7 @@ class Controller:
                 again.append((place, decision))
                 continue
             target, shard = place
-            self.journal.add(Settled(target, str(shard), self.shards[place].attempts[-1].number, decision.why))
+            self.journal.add(ShardSettled(target, str(shard), self.shards[place].attempts[-1].number, decision.why))
             if decision.why:
                 self._screen.say(f"{name_of(place)} is given up: {decision.why}")
         return again
@@ -207,11 +217,11 @@ class Controller:
         new = [task_of(self.folder, self.planned, *one, number) for one, number in zip(chosen, numbers, strict=True)]
         handles = self._executor.submit(new)
         for (place, decision), task, handle in zip(chosen, new, handles, strict=True):
-            self.journal.add(Submitted(place[0], str(place[1]), task.attempt, handle, decision.why))
+            self.journal.add(AttemptSubmitted(place[0], str(place[1]), task.attempt, handle, decision.why))
             if decision.why:
                 self._screen.say(f"{name_of(place)} runs again: {decision.why}")
 
-    def _tried(self, place: Place) -> list[Tried]:
+    def _tried(self, place: Place) -> list[AttemptHistory]:
         """The attempts that have ended. What they left does not change any more."""
         tried = []
         for attempt in self.shards[place].attempts:
@@ -219,16 +229,16 @@ class Controller:
                 known = (place, attempt.number)
                 if known not in self._ended_attempts:
                     tally = self.tally(place, attempt)
-                    self._ended_attempts[known] = Tried(attempt.status, tally.outcomes, frozenset(tally.red))
+                    self._ended_attempts[known] = AttemptHistory(attempt.status, tally.outcomes, frozenset(tally.red))
                 tried.append(self._ended_attempts[known])
         return tried
 
-    def _absent(self) -> Iterator[Absent]:
+    def _absent(self) -> Iterator[MissingTarget]:
         """The targets for which the engine has no machine at all."""
         for target in self.plan.targets:
             own = [attempt for (name, _), p in self.shards.items() if name == target for attempt in p.attempts]
-            if own and all(one.status and one.status.state is State.NO_CAPACITY for one in own):
-                yield Absent(target, next(f"no capacity: {one.status.reason}" for one in own if one.status))
+            if own and all(one.status and one.status.state is TaskState.NO_CAPACITY for one in own):
+                yield MissingTarget(target, next(f"no capacity: {one.status.reason}" for one in own if one.status))
 
     def _notes(self) -> Iterator[str]:
         """What the reader of the report must know of how its answers came about."""
@@ -240,7 +250,7 @@ class Controller:
                 yield f"{name_of(place)} was given up: {progress.settled}"
 
 
-def _on(status: Status) -> str:
+def _on(status: TaskStatus) -> str:
     return f" on {status.node}" if status.node else ""
 
 

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from bitgate.lab.executors.executor import State, Status
+from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import Outcome
 
 SICK_SHARE = 0.05
@@ -34,10 +34,10 @@ TO_CLASSIFY = (Outcome.MISMATCH, Outcome.CORRUPTED, Outcome.CRASHED, Outcome.HUN
 
 
 @dataclass(frozen=True)
-class Tried:
+class AttemptHistory:
     """An attempt that has ended: ``outcomes`` by the ids of the cases that it recorded, ``red`` those that count."""
 
-    status: Status
+    status: TaskStatus
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     red: frozenset[str] = frozenset()
 
@@ -68,7 +68,7 @@ class Health:
     went_well: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, shards: Collection[tuple[Collection[str], Sequence[Tried]]]) -> Health:
+    def of(cls, shards: Collection[tuple[Collection[str], Sequence[AttemptHistory]]]) -> Health:
         """Of all shards of a night: what each had to answer, and its attempts."""
         failed: Counter[str] = Counter()
         well: Counter[str] = Counter()
@@ -91,12 +91,12 @@ class Health:
         return bool(self.sick) and not any(node not in self.sick for node in self.went_well)
 
 
-def decide(planned: Collection[str], attempts: Sequence[Tried], health: Health | None = None) -> Decision:
+def decide(planned: Collection[str], attempts: Sequence[AttemptHistory], health: Health | None = None) -> Decision:
     """What follows from a shard's attempts, of which the last has just ended. ``planned``: the ids of its cases."""
     last, health = attempts[-1], health or Health()
-    if last.status.state is State.NO_CAPACITY:
+    if last.status.state is TaskState.NO_CAPACITY:
         return Decision(False, f"no capacity: {last.status.reason or 'no machine can run it'}")
-    if last.status.state is State.CANCELLED:
+    if last.status.state is TaskState.CANCELLED:
         return Decision(False, "cancelled")
     missing = unanswered(planned, attempts)
     unclear = _unclear(attempts)
@@ -113,7 +113,7 @@ def decide(planned: Collection[str], attempts: Sequence[Tried], health: Health |
     return Decision(False)
 
 
-def unanswered(planned: Collection[str], attempts: Sequence[Tried]) -> frozenset[str]:
+def unanswered(planned: Collection[str], attempts: Sequence[AttemptHistory]) -> frozenset[str]:
     """The cases that no attempt has an answer for."""
     return frozenset(planned).difference(*(attempt.answered for attempt in attempts))
 
@@ -125,7 +125,7 @@ def part(planned: Collection[str], wanted: frozenset[str]) -> frozenset[str]:
 
 def _for_answers(
     planned: Collection[str],
-    attempts: Sequence[Tried],
+    attempts: Sequence[AttemptHistory],
     missing: frozenset[str],
     unclear: frozenset[str],
     health: Health,
@@ -136,25 +136,25 @@ def _for_answers(
         return Decision(False, f"ran again, and still {lack}")
     if health.is_hopeless:
         return Decision(False, f"{lack}; {', '.join(health.sick)} fails again and again, and no machine is well")
-    here = (status.node,) if status.node and status.state is not State.PREEMPTED else ()
+    here = (status.node,) if status.node and status.state is not TaskState.PREEMPTED else ()
     return Decision(
         True,
         lack,
         part(planned, missing | unclear),
         avoid=tuple(dict.fromkeys((*here, *health.sick))),
-        longer=TIMES_LONGER if status.state is State.TIMED_OUT else 1.0,
-        alone=status.state is State.OUT_OF_MEMORY,
+        longer=TIMES_LONGER if status.state is TaskState.TIMED_OUT else 1.0,
+        alone=status.state is TaskState.OUT_OF_MEMORY,
     )
 
 
-def _unclear(attempts: Sequence[Tried]) -> frozenset[str]:
+def _unclear(attempts: Sequence[AttemptHistory]) -> frozenset[str]:
     """Red cases that have been seen once."""
     times = Counter(i for attempt in attempts for i in attempt.answered)
     last = attempts[-1]
     return frozenset(i for i in last.red if times[i] == 1 and last.outcomes[i] in TO_CLASSIFY)
 
 
-def _sick(planned: Collection[str], last: Tried) -> str:
+def _sick(planned: Collection[str], last: AttemptHistory) -> str:
     ill = [outcome for outcome in last.outcomes.values() if outcome in (Outcome.INFRA, Outcome.CRASHED)]
     if len(ill) < SICK_CASES or len(ill) <= SICK_SHARE * len(planned):
         return ""
@@ -162,17 +162,17 @@ def _sick(planned: Collection[str], last: Tried) -> str:
     return f"sick{where}: {len(ill)} of {len(planned)} cases ended INFRA or CRASHED: nothing of it is run again"
 
 
-def said(status: Status) -> str:
+def said(status: TaskStatus) -> str:
     """How an attempt ended, in words."""
     where = f" on {status.node}" if status.node else ""
-    if status.state is State.ENDED and not status.reason:
+    if status.state is TaskState.ENDED and not status.reason:
         return f"its run ended with {status.exit_code}{where}"
     return f"{status.reason or status.state.value}{where}"
 
 
-def _is_machines(state: State) -> bool:
+def _is_machines(state: TaskState) -> bool:
     """Does such an end tell anything about the machine?"""
-    return state not in (State.PREEMPTED, State.CANCELLED, State.NO_CAPACITY)
+    return state not in (TaskState.PREEMPTED, TaskState.CANCELLED, TaskState.NO_CAPACITY)
 
 
 def cases_of(ids: Collection[str]) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from bitgate.lab.ci.view import WORDS, View
+from bitgate.lab.ci.view import WORDS, NightView
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,11 +22,11 @@ class Screen(Protocol):
     def say(self, line: str) -> None:
         """Something happened."""
 
-    def show(self, view: View) -> None:
+    def show(self, view: NightView) -> None:
         """How it stands; told at once, or now and then."""
 
 
-class Plain:
+class PlainScreen:
     """Lines with their time, on a stream."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -37,12 +37,12 @@ class Plain:
         print(f"{datetime.now():%H:%M:%S} {line}", file=self._stream, flush=True)
         self._told = time.monotonic()
 
-    def show(self, view: View) -> None:
+    def show(self, view: NightView) -> None:
         if time.monotonic() - self._told >= PLAIN_SECONDS:
             self.say(view.line)
 
 
-class Lively:
+class LiveScreen:
     """The lines, and a table that is drawn again and again below them."""
 
     def __init__(self) -> None:
@@ -54,11 +54,11 @@ class Lively:
     def say(self, line: str) -> None:
         self.live.console.print(f"{datetime.now():%H:%M:%S} {line}", markup=False)
 
-    def show(self, view: View) -> None:
+    def show(self, view: NightView) -> None:
         self.live.update(table(view), refresh=True)
 
 
-def table(view: View) -> Table:
+def table(view: NightView) -> Table:
     """Targets against what their shards do and how their cases ended."""
     from rich.table import Table
     from rich.text import Text
@@ -79,8 +79,8 @@ def table(view: View) -> Table:
 def screen() -> Iterator[Screen]:
     """What suits stderr."""
     if not sys.stderr.isatty():
-        yield Plain(sys.stderr)
+        yield PlainScreen(sys.stderr)
         return
-    lively = Lively()
+    lively = LiveScreen()
     with lively.live:
         yield lively

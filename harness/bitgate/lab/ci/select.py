@@ -8,18 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bitgate.lab.ci.select_changes import Change
+from bitgate.lab.ci.select_changes import FileChange
 from bitgate.lab.ci.select_reach import Reach, union
-from bitgate.lab.ci.select_rules import Facts, Reason, reason
+from bitgate.lab.ci.select_rules import ProjectFacts, SelectionReason, reason
 from bitgate.results.plan import Plan, PlannedItem
 
 
 @dataclass(frozen=True)
-class Selection:
+class CaseSelection:
     """The cases of one target's plan that the changes reach; ``reasons``: one a changed file."""
 
     plan: Plan
-    reasons: tuple[Reason, ...]
+    reasons: tuple[SelectionReason, ...]
 
     @cached_property
     def items(self) -> tuple[PlannedItem, ...]:
@@ -30,7 +30,7 @@ class Selection:
     def _counts(self) -> dict[Reach, int]:
         return {reach: len(held(self.plan, reach)) for reach in {one.reach for one in self.reasons}}
 
-    def cases(self, one: Reason) -> int:
+    def cases(self, one: SelectionReason) -> int:
         """How many a file selects, on its own."""
         return self._counts[one.reach]
 
@@ -66,13 +66,13 @@ class Selection:
         }
 
 
-def select(plan: Plan, facts: Facts, changes: Iterable[Change]) -> Selection:
-    return Selection(plan, tuple(reason(facts, change) for change in changes))
+def select(plan: Plan, facts: ProjectFacts, changes: Iterable[FileChange]) -> CaseSelection:
+    return CaseSelection(plan, tuple(reason(facts, change) for change in changes))
 
 
-def selectors(item: PlannedItem, facts: Facts, files: Sequence[Path]) -> tuple[Reason, ...]:
+def selectors(item: PlannedItem, facts: ProjectFacts, files: Sequence[Path]) -> tuple[SelectionReason, ...]:
     """Those of the files that would select a case if all in them changed."""
-    reasons = (reason(facts, Change(path)) for path in files)
+    reasons = (reason(facts, FileChange(path)) for path in files)
     return tuple(one for one in reasons if one.reach.holds(item))
 
 

@@ -14,7 +14,7 @@ LONGEST_SECONDS = 120
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """A file that was edited, added or deleted; a renamed one is two: the old name deleted, the new one added."""
 
     path: Path
@@ -32,12 +32,12 @@ class Change:
         return None if self.is_gone else self.path.read_bytes()
 
 
-def named(files: Iterable[Path]) -> tuple[Change, ...]:
+def named(files: Iterable[Path]) -> tuple[FileChange, ...]:
     """Files of which only the names are known: all in them counts as changed."""
-    return tuple(Change(path) for path in dict.fromkeys(_real(file) for file in files))
+    return tuple(FileChange(path) for path in dict.fromkeys(_real(file) for file in files))
 
 
-def since(base: str, folder: Path, *, uncommitted: bool = False) -> tuple[Change, ...]:
+def since(base: str, folder: Path, *, uncommitted: bool = False) -> tuple[FileChange, ...]:
     """What differs from the last commit that ``HEAD`` and ``base`` share, or from ``base`` itself where they share
     none. ``uncommitted``: what is not committed counts too, files that git does not know yet included.
 
@@ -50,7 +50,7 @@ def since(base: str, folder: Path, *, uncommitted: bool = False) -> tuple[Change
     names = listed.split("\0")
     if uncommitted:
         names += _git(top, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
-    return tuple(Change(_real(top / name), _blob(top, start, name)) for name in sorted(set(filter(None, names))))
+    return tuple(FileChange(_real(top / name), _blob(top, start, name)) for name in sorted(set(filter(None, names))))
 
 
 def fork(base: str, folder: Path) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from bitgate.lab.ci.select_changes import Change
+from bitgate.lab.ci.select_changes import FileChange
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -30,7 +30,7 @@ SAID_ONLY = ("name", "why", "pin")
 """Fields of a row that people read and no verdict depends on."""
 
 
-def rows(change: Change) -> frozenset[tuple[str, int]] | Whole:
+def rows(change: FileChange) -> frozenset[tuple[str, int]] | Whole:
     """Set and number, from 1, of each row that is new or not what it was; defaults are a part of every row that does
     not include others."""
     then, now = _toml(change.before), _toml(change.now)
@@ -44,7 +44,7 @@ def rows(change: Change) -> frozenset[tuple[str, int]] | Whole:
     )
 
 
-def digests(change: Change) -> frozenset[str] | Whole:
+def digests(change: FileChange) -> frozenset[str] | Whole:
     """The cases whose stored digest is another, new, or gone."""
     then, now = _json(change.before), _json(change.now)
     if then is None and now is None:
@@ -55,7 +55,7 @@ def digests(change: Change) -> frozenset[str] | Whole:
     return changed if changed is ALL else frozenset(key.partition(" ")[0] for key in changed)
 
 
-def known_bugs(change: Change) -> frozenset[str] | Whole:
+def known_bugs(change: FileChange) -> frozenset[str] | Whole:
     """The globs over ``family.instance`` of each entry that is another, new, or gone."""
     before, after = _entries(change.before), _entries(change.now)
     if before is ALL or after is ALL:
@@ -70,7 +70,7 @@ def known_bugs(change: Change) -> frozenset[str] | Whole:
     return frozenset(globs)
 
 
-def durations(change: Change) -> tuple[frozenset[str], frozenset[str]] | Whole:
+def durations(change: FileChange) -> tuple[frozenset[str], frozenset[str]] | Whole:
     """Names of the cases, and the families, whose seconds on some machine are others."""
     machines = [(found or {}).get("machines", {}) for found in (_json(change.before), _json(change.now))]
     if not all(isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()) for found in machines):

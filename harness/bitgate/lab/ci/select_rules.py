@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bitgate.lab.ci import select_entries as entries
-from bitgate.lab.ci.select_changes import Change
+from bitgate.lab.ci.select_changes import FileChange
 from bitgate.lab.ci.select_reach import EVERYTHING, NOTHING, Reach
 
 READ_BY_PEOPLE = ("*.md", "*.rst", "*.adoc", "*.pdf", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.webp")
@@ -21,7 +21,7 @@ NO_PART_OF_A_RUN = ("LICENSE*", "NOTICE*", "AUTHORS*", "CODEOWNERS", ".gitignore
 
 
 @dataclass(frozen=True)
-class Facts:
+class ProjectFacts:
     """What the rules ask of a project, for one target. Paths are absolute; what a path reaches is a Reach."""
 
     sources: Mapping[Path, Reach] = field(default_factory=dict)
@@ -51,20 +51,20 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Rule:
+class SelectionRule:
     """``reach`` is None where the rule does not know the file."""
 
     name: str
     says: str
-    reach: Callable[[Facts, Change], Reach | None]
+    reach: Callable[[ProjectFacts, FileChange], Reach | None]
 
 
 @dataclass(frozen=True)
-class Reason:
+class SelectionReason:
     """What a change reaches, and by which rules."""
 
-    change: Change
-    rules: tuple[Rule, ...]
+    change: FileChange
+    rules: tuple[SelectionRule, ...]
     reach: Reach
 
     @property
@@ -72,14 +72,14 @@ class Reason:
         return "; ".join(rule.says for rule in self.rules)
 
 
-def reason(facts: Facts, change: Change) -> Reason:
+def reason(facts: ProjectFacts, change: FileChange) -> SelectionReason:
     known = [(rule, reach) for rule in RULES if (reach := rule.reach(facts, change)) is not None]
     if not known:
         known = [next((rule, reach) for rule in REST if (reach := rule.reach(facts, change)) is not None)]
     reach = NOTHING
     for _, one in known:
         reach |= one
-    return Reason(change, tuple(rule for rule, _ in known), reach)
+    return SelectionReason(change, tuple(rule for rule, _ in known), reach)
 
 
 def _around(folders: Mapping[Path, Reach], path: Path) -> Reach | None:
@@ -87,7 +87,7 @@ def _around(folders: Mapping[Path, Reach], path: Path) -> Reach | None:
     return next((folders[folder] for folder in path.parents if folder in folders), None)
 
 
-def _rows(facts: Facts, change: Change) -> Reach | None:
+def _rows(facts: ProjectFacts, change: FileChange) -> Reach | None:
     known = facts.rows.get(change.path)
     if known is None:
         return None
@@ -96,14 +96,14 @@ def _rows(facts: Facts, change: Change) -> Reach | None:
     return Reach(rows=frozenset().union(*made))
 
 
-def _digests(facts: Facts, change: Change) -> Reach | None:
+def _digests(facts: ProjectFacts, change: FileChange) -> Reach | None:
     if change.path.name != "digests.json" or change.path.parent.parent not in facts.suites:
         return None
     changed = entries.digests(change)
     return EVERYTHING if changed is entries.ALL else Reach(cases=changed)
 
 
-def _known_bugs(facts: Facts, change: Change) -> Reach | None:
+def _known_bugs(facts: ProjectFacts, change: FileChange) -> Reach | None:
     if change.path.name != "known_bugs.toml":
         return None
     globs = entries.known_bugs(change)
@@ -114,41 +114,47 @@ def _known_bugs(facts: Facts, change: Change) -> Reach | None:
     return Reach(instances=frozenset(names))
 
 
-def _durations(facts: Facts, change: Change) -> Reach | None:
+def _durations(facts: ProjectFacts, change: FileChange) -> Reach | None:
     if change.path.parent.name != "durations" or change.path.parent.parent not in facts.suites:
         return None
     changed = entries.durations(change)
     return EVERYTHING if changed is entries.ALL else Reach(timed=changed[0], families=changed[1])
 
 
-def _unasked(facts: Facts, change: Change) -> Reach | None:
+def _unasked(facts: ProjectFacts, change: FileChange) -> Reach | None:
     path = change.path
     no_part = any(fnmatchcase(path.name, glob) for glob in (*READ_BY_PEOPLE, *NO_PART_OF_A_RUN))
     return NOTHING if no_part or any(path.is_relative_to(place) for place in facts.unasked) else None
 
 
-def _included_no_more(facts: Facts, change: Change) -> Reach | None:
+def _included_no_more(facts: ProjectFacts, change: FileChange) -> Reach | None:
     return NOTHING if change.is_gone and change.before is not None and change.path.suffix in CPP else None
 
 
 RULES = (
-    Rule("source", "kernels are compiled from it", lambda facts, change: facts.sources.get(change.path)),
-    Rule("tool", "data are made, or results compared, with it", lambda facts, change: facts.tools.get(change.path)),
-    Rule("platform", "a platform's runtime", lambda facts, change: _around(facts.platforms, change.path)),
-    Rule("declaration", "kernels are declared by it", lambda facts, change: facts.declarations.get(change.path)),
-    Rule("operation", "an operation is stated in it", lambda facts, change: facts.operations.get(change.path)),
-    Rule(
+    SelectionRule("source", "kernels are compiled from it", lambda facts, change: facts.sources.get(change.path)),
+    SelectionRule(
+        "tool", "data are made, or results compared, with it", lambda facts, change: facts.tools.get(change.path)
+    ),
+    SelectionRule("platform", "a platform's runtime", lambda facts, change: _around(facts.platforms, change.path)),
+    SelectionRule(
+        "declaration", "kernels are declared by it", lambda facts, change: facts.declarations.get(change.path)
+    ),
+    SelectionRule("operation", "an operation is stated in it", lambda facts, change: facts.operations.get(change.path)),
+    SelectionRule(
         "harness", "by who imports it, from the process that judges", lambda facts, change: facts.harness(change.path)
     ),
-    Rule("rows", "rows that are new, or others than before", _rows),
-    Rule("test", "tests that it holds, or that lie around it", lambda facts, change: facts.tests.get(change.path)),
-    Rule("digests", "problems whose stored digest is another", _digests),
-    Rule("known bugs", "kernels that its changed entries name", _known_bugs),
-    Rule("durations", "cases that are timed otherwise", _durations),
+    SelectionRule("rows", "rows that are new, or others than before", _rows),
+    SelectionRule(
+        "test", "tests that it holds, or that lie around it", lambda facts, change: facts.tests.get(change.path)
+    ),
+    SelectionRule("digests", "problems whose stored digest is another", _digests),
+    SelectionRule("known bugs", "kernels that its changed entries name", _known_bugs),
+    SelectionRule("durations", "cases that are timed otherwise", _durations),
 )
 REST = (
-    Rule("no part of a run", "no run of a tier looks at it", _unasked),
-    Rule("gone", "it is gone, and nothing includes it", _included_no_more),
-    Rule("folder", "it lies in a kernel's folder", lambda facts, change: _around(facts.folders, change.path)),
-    Rule("anything else", "nothing is known of such a file", lambda facts, change: EVERYTHING),
+    SelectionRule("no part of a run", "no run of a tier looks at it", _unasked),
+    SelectionRule("gone", "it is gone, and nothing includes it", _included_no_more),
+    SelectionRule("folder", "it lies in a kernel's folder", lambda facts, change: _around(facts.folders, change.path)),
+    SelectionRule("anything else", "nothing is known of such a file", lambda facts, change: EVERYTHING),
 )

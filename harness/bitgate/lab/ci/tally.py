@@ -11,13 +11,13 @@ from msgspec import Struct
 from bitgate.results.record import Outcome
 
 
-class _Line(Struct):
+class _TallyLine(Struct):
     test: str
     verdict: Outcome
     green: bool
 
 
-class Tally:
+class OutcomeTally:
     """Outcomes by the id of the case, as one results file has them. A line that cannot be read counts for nothing here:
     the merge tells of it."""
 
@@ -27,9 +27,9 @@ class Tally:
         self.counts: Counter[Outcome] = Counter()
         self.red: set[str] = set()
         self._read = 0
-        self._decoder = msgspec.json.Decoder(_Line)
+        self._decoder = msgspec.json.Decoder(_TallyLine)
 
-    def look(self) -> Tally:
+    def look(self) -> OutcomeTally:
         """Take in the lines that were added since the last look, as far as they are whole."""
         try:
             with self.path.open("rb") as file:

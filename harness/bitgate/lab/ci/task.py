@@ -24,8 +24,8 @@ import psutil
 from msgspec import Struct
 
 from bitgate.core.errors import UsageError
-from bitgate.core.untrusted import Count, Name, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
-from bitgate.lab.executors.executor import State, Status, Task
+from bitgate.core.untrusted import Count, InvalidInput, Name, Seconds, Short, Text, parse_json, read_bytes, shaped
+from bitgate.lab.executors.executor import Task, TaskState, TaskStatus
 from bitgate.results.shard import Shard, ShardText
 
 TASK, PROCESS, LOG, EXIT = "task.json", "process.json", "log.txt", "exit.json"
@@ -59,7 +59,7 @@ def read(path: Path) -> Task:
     """UsageError names the file and what is wrong in it."""
     try:
         shape = shaped(_TaskShape, parse_json(read_bytes(path)))
-    except OddInput as error:
+    except InvalidInput as error:
         raise UsageError(f"{path}: not a task: {error}") from None
     return Task(
         target=shape.target,
@@ -82,7 +82,7 @@ def wrapper(path: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "bitgate.lab.ci.task", str(path))
 
 
-def ended(folder: Path) -> Status | None:
+def ended(folder: Path) -> TaskStatus | None:
     """How the task of this folder ended, as its wrapper saw it; None while it has not.
 
     ``CANCELLED`` means that a signal told it to end. An engine that knows why (preempted, out of time) knows better.
@@ -92,9 +92,9 @@ def ended(folder: Path) -> Status | None:
         return None
     try:
         shape = shaped(_ExitShape, parse_json(read_bytes(path)))
-    except OddInput as error:
-        return Status(State.LOST, reason=f"{path}: {error}")
-    return Status(shape.state, shape.exit_code, shape.node, shape.reason)
+    except InvalidInput as error:
+        return TaskStatus(TaskState.LOST, reason=f"{path}: {error}")
+    return TaskStatus(shape.state, shape.exit_code, shape.node, shape.reason)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def process_of(folder: Path) -> Process | None:
     """None if no wrapper has begun in this folder, or its file is damaged."""
     try:
         shape = shaped(_ProcessShape, parse_json(read_bytes(folder / PROCESS)))
-    except OddInput:
+    except InvalidInput:
         return None
     return Process(shape.pid, shape.started, shape.node)
 
@@ -129,7 +129,7 @@ def node() -> str:
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
-def leave(folder: Path, status: Status, seconds: float = 0.0) -> None:
+def leave(folder: Path, status: TaskStatus, seconds: float = 0.0) -> None:
     """Write how the task ended. OSError."""
     _write(
         folder / EXIT,
@@ -163,36 +163,36 @@ def run(task: Task) -> int:
                 preexec_fn=_in_the_run,
             )
         except OSError as error:
-            leave(task.folder, Status(State.ENDED, 127, node(), f"cannot be started: {error}"))
+            leave(task.folder, TaskStatus(TaskState.ENDED, 127, node(), f"cannot be started: {error}"))
             return 127
     state = _watch(process, begun + 60 * task.minutes)
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
     reason = f"its process died of {signal.Signals(code - 128).name}" if process.returncode < 0 else ""
-    if state is State.TIMED_OUT:
+    if state is TaskState.TIMED_OUT:
         reason = f"it had not ended after {task.minutes:g} minutes"
     elif process.returncode == -signal.SIGKILL and _memory_kills() > kills:
-        state, reason = State.OUT_OF_MEMORY, "the kernel killed it for want of memory"
-    leave(task.folder, Status(state, code, node(), reason), time.monotonic() - begun)
+        state, reason = TaskState.OUT_OF_MEMORY, "the kernel killed it for want of memory"
+    leave(task.folder, TaskStatus(state, code, node(), reason), time.monotonic() - begun)
     return code
 
 
-def _watch(process: subprocess.Popen[bytes], deadline: float) -> State:
+def _watch(process: subprocess.Popen[bytes], deadline: float) -> TaskState:
     """Until the run and all of its group are gone. ENDED, or why it was made to end."""
-    state = State.ENDED
+    state = TaskState.ENDED
     while process.poll() is None:
         left = deadline - time.monotonic()
         caught = signal.sigtimedwait(_WAKERS, left) if left > 0 else None
         if caught and caught.si_signo == signal.SIGCHLD:
             continue
-        if state is State.ENDED:
-            state = State.CANCELLED if caught else State.TIMED_OUT
+        if state is TaskState.ENDED:
+            state = TaskState.CANCELLED if caught else TaskState.TIMED_OUT
             deadline = time.monotonic() + GRACE_SECONDS
             process.terminate()
         elif not caught:
             break
     in_order = 0 <= (process.returncode or 0) <= 128
-    if state is State.ENDED and not in_order and signal.sigtimedwait(_ENDERS, TOLD_SECONDS):
-        state = State.CANCELLED
+    if state is TaskState.ENDED and not in_order and signal.sigtimedwait(_ENDERS, TOLD_SECONDS):
+        state = TaskState.CANCELLED
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -256,7 +256,7 @@ class _ProcessShape(Struct):
 
 
 class _ExitShape(Struct):
-    state: State
+    state: TaskState
     exit_code: int | None
     node: Short
     seconds: Seconds

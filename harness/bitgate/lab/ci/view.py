@@ -11,8 +11,8 @@ from pathlib import Path
 from bitgate.lab.ci import task as tasks
 from bitgate.lab.ci.attempts import folder_of, name_of
 from bitgate.lab.ci.journal import Attempt, Place, Progress
-from bitgate.lab.ci.tally import Tally
-from bitgate.lab.executors.executor import State, Status
+from bitgate.lab.ci.tally import OutcomeTally
+from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import Outcome
 
 TELLING = 0.05
@@ -20,7 +20,7 @@ TELLING = 0.05
 
 
 @dataclass(frozen=True)
-class Row:
+class TargetProgress:
     """One target: how many of its shards do what; its cases, those with an answer, and those that are red so far."""
 
     target: str
@@ -36,10 +36,10 @@ WORDS = ("done", "running", "waiting", "given up")
 
 
 @dataclass(frozen=True)
-class View:
+class NightView:
     """``longest``: which shard has run longest, in words; ``seconds``: since the first one began."""
 
-    rows: Sequence[Row]
+    rows: Sequence[TargetProgress]
     longest: str = ""
     seconds: float = 0.0
 
@@ -71,9 +71,9 @@ class View:
 def view_of(
     night: Path,
     shards: Mapping[Place, Progress],
-    states: Mapping[Place, Status],
-    tally: Callable[[Place, Attempt], Tally],
-) -> View:
+    states: Mapping[Place, TaskStatus],
+    tally: Callable[[Place, Attempt], OutcomeTally],
+) -> NightView:
     """Of a night's shards, and how their open attempts stood when the engine was asked last."""
     targets = dict.fromkeys(target for target, _ in shards)
     rows = tuple(_row(target, shards, states, tally) for target in targets)
@@ -85,15 +85,15 @@ def view_of(
     words = f"{name_of(longest)} has run for {duration(now - first)}" if longest else ""
     begun = [_began(night, place, p.attempts[0]) for place, p in shards.items() if p.attempts]
     since = min((start for start in begun if start), default=now)
-    return View(rows, words, now - since)
+    return NightView(rows, words, now - since)
 
 
 def _row(
     target: str,
     shards: Mapping[Place, Progress],
-    states: Mapping[Place, Status],
-    tally: Callable[[Place, Attempt], Tally],
-) -> Row:
+    states: Mapping[Place, TaskStatus],
+    tally: Callable[[Place, Attempt], OutcomeTally],
+) -> TargetProgress:
     own = {place: progress for place, progress in shards.items() if place[0] == target}
     outcomes: Counter[Outcome] = Counter()
     red = 0
@@ -103,10 +103,10 @@ def _row(
         red += reds
     words = Counter(_word(place, progress, states) for place, progress in own.items())
     answered = sum(count for outcome, count in outcomes.items() if not _is_open(outcome))
-    return Row(target, words, sum(progress.cases for progress in own.values()), answered, red, outcomes)
+    return TargetProgress(target, words, sum(progress.cases for progress in own.values()), answered, red, outcomes)
 
 
-def _shard(tallies: Sequence[Tally]) -> tuple[Counter[Outcome], int]:
+def _shard(tallies: Sequence[OutcomeTally]) -> tuple[Counter[Outcome], int]:
     """How the cases of a shard ended, and how many of them are red. Most shards have one attempt, and a night has
     200,000 cases."""
     if len(tallies) == 1:
@@ -118,7 +118,7 @@ def _shard(tallies: Sequence[Tally]) -> tuple[Counter[Outcome], int]:
     return Counter(outcomes.values()), len(red)
 
 
-def _take(found: Tally, outcomes: dict[str, Outcome], red: set[str]) -> None:
+def _take(found: OutcomeTally, outcomes: dict[str, Outcome], red: set[str]) -> None:
     """A later attempt takes the place of what was no answer, and turns nothing red green."""
     for name, outcome in found.outcomes.items():
         if _is_open(outcome) and name in outcomes:
@@ -134,11 +134,11 @@ def _is_open(outcome: Outcome) -> bool:
     return outcome in (Outcome.INFRA, Outcome.LOST)
 
 
-def _word(place: Place, progress: Progress, states: Mapping[Place, Status]) -> str:
+def _word(place: Place, progress: Progress, states: Mapping[Place, TaskStatus]) -> str:
     if progress.settled is not None:
         return "given up" if progress.settled else "done"
     status = states.get(place)
-    return "running" if progress.open and status and status.state is State.RUNNING else "waiting"
+    return "running" if progress.open and status and status.state is TaskState.RUNNING else "waiting"
 
 
 def _began(night: Path, place: Place, attempt: Attempt) -> float | None:

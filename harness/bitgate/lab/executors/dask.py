@@ -26,7 +26,7 @@ from typing import Any
 from bitgate.core.errors import UsageError, near
 from bitgate.lab.ci import task as tasks
 from bitgate.lab.executors import dask_worker
-from bitgate.lab.executors.executor import Executor, State, Status, Task
+from bitgate.lab.executors.executor import Executor, Task, TaskState, TaskStatus
 
 INSTALL = "pip install 'bitgate[dask]'"
 OPTIONS = {"scheduler": "", "absence": "600"}
@@ -79,7 +79,7 @@ class Dask:
         self._futures[handle] = future
         self._client.publish_dataset(future, name=_key(handle), override=True)
 
-    def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
+    def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
         found = {handle: over for handle in handles if (over := self._last_word(Path(handle)))}
         rest = [handle for handle in handles if handle not in found]
         try:
@@ -102,48 +102,52 @@ class Dask:
         while (left := [f for f in folders if not tasks.ended(f)]) and time.monotonic() < until:
             for folder in left:
                 if dask_worker.begun(folder) is None:
-                    tasks.leave(folder, Status(State.CANCELLED, reason="before it began"))
+                    tasks.leave(folder, TaskStatus(TaskState.CANCELLED, reason="before it began"))
             time.sleep(LOOK_SECONDS)
         for folder in folders:
             self._forget(str(folder))
 
-    def _last_word(self, folder: Path) -> Status | None:
+    def _last_word(self, folder: Path) -> TaskStatus | None:
         """How the task ended, as its folder says. A worker that dies takes it along, by a signal that nobody else
         sent."""
         over = tasks.ended(folder)
         worker = dask_worker.begun(folder)
         if over is None or worker is None:
             return over
-        if over.state is State.CANCELLED and not (folder / dask_worker.CANCEL).exists():
-            return Status(State.NODE_FAILED, over.exit_code, worker.name, "its Dask worker died")
-        return Status(over.state, over.exit_code, worker.name, over.reason)
+        if over.state is TaskState.CANCELLED and not (folder / dask_worker.CANCEL).exists():
+            return TaskStatus(TaskState.NODE_FAILED, over.exit_code, worker.name, "its Dask worker died")
+        return TaskStatus(over.state, over.exit_code, worker.name, over.reason)
 
-    def _status(self, handle: str, workers: Mapping[str, Mapping[str, Any]], known: Collection[str]) -> Status:
+    def _status(self, handle: str, workers: Mapping[str, Mapping[str, Any]], known: Collection[str]) -> TaskStatus:
         folder, key = Path(handle), _key(handle)
         worker = dask_worker.begun(folder)
         node = worker.name if worker else ""
         if worker and worker.address not in workers:
-            return self._missed(f"worker of {handle}", 2.0, Status(State.RUNNING, node=node), _lost(node))
+            return self._missed(f"worker of {handle}", 2.0, TaskStatus(TaskState.RUNNING, node=node), _lost(node))
         self._since.pop(f"worker of {handle}", None)
         if key not in known and handle not in self._futures:
-            waits = Status(State.RUNNING, node=node)
-            return self._missed(handle, LOOK_SECONDS, waits, Status(State.LOST, reason="the scheduler forgot it"))
+            waits = TaskStatus(TaskState.RUNNING, node=node)
+            return self._missed(
+                handle, LOOK_SECONDS, waits, TaskStatus(TaskState.LOST, reason="the scheduler forgot it")
+            )
         future = self._future(handle)
         if future.status == "error":
             error = future.exception()
             said = " ".join(str(error).split())[:300]
             died = type(error).__name__ == "KilledWorker"
-            return _lost(node) if died else Status(State.LOST, reason=said or type(error).__name__)
+            return _lost(node) if died else TaskStatus(TaskState.LOST, reason=said or type(error).__name__)
         if future.status in ("cancelled", "lost"):
-            return Status(State.LOST, node=node, reason="the scheduler forgot it")
+            return TaskStatus(TaskState.LOST, node=node, reason="the scheduler forgot it")
         if future.status == "finished":
             why = f"it ended, and left nothing in {folder}: a night's folder must be one that all workers share"
-            return self._missed(handle, ARRIVAL_SECONDS, Status(State.RUNNING), Status(State.LOST, reason=why))
+            return self._missed(
+                handle, ARRIVAL_SECONDS, TaskStatus(TaskState.RUNNING), TaskStatus(TaskState.LOST, reason=why)
+            )
         if worker:
-            return Status(State.RUNNING, node=node)
+            return TaskStatus(TaskState.RUNNING, node=node)
         return self._waiting(handle, workers)
 
-    def _waiting(self, handle: str, workers: Mapping[str, Mapping[str, Any]]) -> Status:
+    def _waiting(self, handle: str, workers: Mapping[str, Mapping[str, Any]]) -> TaskStatus:
         if handle not in self._constraints:  # another controller's
             self._constraints[handle] = tasks.read(Path(handle) / tasks.TASK).constraint
         wanted = self._constraints[handle]
@@ -152,19 +156,19 @@ class Dask:
             self._start(tasks.read(Path(handle) / tasks.TASK), ())
         if any(not wanted or wanted in worker.get("resources", {}) for worker in workers.values()):
             self._since.pop(f"for {wanted}", None)
-            return Status(State.WAITING)
+            return TaskStatus(TaskState.WAITING)
         there = ", ".join(sorted({name for worker in workers.values() for name in worker.get("resources", {})}))
         none = f"no worker with --resources {wanted}=1 (there are {there or 'none with any'})"
-        waits = Status(State.WAITING, reason=none)
-        return self._missed(f"for {wanted}", self._absence, waits, Status(State.NO_CAPACITY, reason=none))
+        waits = TaskStatus(TaskState.WAITING, reason=none)
+        return self._missed(f"for {wanted}", self._absence, waits, TaskStatus(TaskState.NO_CAPACITY, reason=none))
 
-    def _without_scheduler(self, handle: str, error: Exception) -> Status:
+    def _without_scheduler(self, handle: str, error: Exception) -> TaskStatus:
         worker = dask_worker.begun(Path(handle))
-        waits = Status(State.RUNNING, node=worker.name) if worker else Status(State.WAITING)
-        gone = Status(State.LOST, waits.exit_code, waits.node, f"the Dask scheduler does not answer: {error}")
+        waits = TaskStatus(TaskState.RUNNING, node=worker.name) if worker else TaskStatus(TaskState.WAITING)
+        gone = TaskStatus(TaskState.LOST, waits.exit_code, waits.node, f"the Dask scheduler does not answer: {error}")
         return self._missed("scheduler", self._absence, waits, gone)
 
-    def _missed(self, what: str, patience: float, so_far: Status, then: Status) -> Status:
+    def _missed(self, what: str, patience: float, so_far: TaskStatus, then: TaskStatus) -> TaskStatus:
         """What is not there now may be there at once."""
         since = self._since.setdefault(what, time.monotonic())
         return then if time.monotonic() - since >= patience else so_far
@@ -202,8 +206,8 @@ def _of(constraint: str) -> Callable[[Mapping[str, Any]], bool]:
     return lambda worker: not constraint or constraint in worker.get("resources", {})
 
 
-def _lost(node: str) -> Status:
-    return Status(State.NODE_FAILED, node=node, reason="Dask lost its worker")
+def _lost(node: str) -> TaskStatus:
+    return TaskStatus(TaskState.NODE_FAILED, node=node, reason="Dask lost its worker")
 
 
 def _key(handle: str) -> str:

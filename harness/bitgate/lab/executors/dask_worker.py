@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bitgate.core.untrusted import OddInput, Short, parse_json, read_bytes, shaped
+from bitgate.core.untrusted import InvalidInput, Short, parse_json, read_bytes, shaped
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.executors.executor import State, Status
+from bitgate.lab.executors.executor import TaskState, TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,18 +26,18 @@ LOOK_SECONDS = 0.5
 _PR_SET_PDEATHSIG = 1
 
 
-class Begun(Struct, frozen=True):
+class TaskStarted(Struct, frozen=True):
     """By the worker of this name, which the scheduler knows by this address."""
 
     name: Short
     address: Short
 
 
-def begun(folder: Path) -> Begun | None:
+def begun(folder: Path) -> TaskStarted | None:
     """None if no worker has begun the task of this folder, or its file is damaged."""
     try:
-        return shaped(Begun, parse_json(read_bytes(folder / WORKER)))
-    except OddInput:
+        return shaped(TaskStarted, parse_json(read_bytes(folder / WORKER)))
+    except InvalidInput:
         return None
 
 
@@ -49,10 +49,10 @@ def run(folder_name: str) -> None:
     if not (folder / tasks.TASK).is_file():
         raise RuntimeError(f"{worker.name} does not see {folder}: a night's folder must be one that all workers share")
     if (folder / CANCEL).exists():
-        tasks.leave(folder, Status(State.CANCELLED, node=str(worker.name), reason="before it began"))
+        tasks.leave(folder, TaskStatus(TaskState.CANCELLED, node=str(worker.name), reason="before it began"))
         return
     if first := begun(folder):  # Dask starts it again where another worker was lost
-        tasks.leave(folder, Status(State.NODE_FAILED, node=first.name, reason="Dask lost its worker"))
+        tasks.leave(folder, TaskStatus(TaskState.NODE_FAILED, node=first.name, reason="Dask lost its worker"))
         return
     draft = folder / f".{WORKER}.{worker.id}"
     draft.write_text(json.dumps({"name": str(worker.name), "address": worker.address}) + "\n")

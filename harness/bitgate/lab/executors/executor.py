@@ -15,7 +15,7 @@ from typing import Protocol
 from bitgate.results.shard import Shard
 
 
-class State(Enum):
+class TaskState(Enum):
     """What became of a task, as its engine sees it."""
 
     WAITING = "waiting"
@@ -34,7 +34,7 @@ class State(Enum):
 
     @property
     def over(self) -> bool:
-        return self not in (State.WAITING, State.RUNNING)
+        return self not in (TaskState.WAITING, TaskState.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Status:
+class TaskStatus:
     """``node`` is the machine that ran it, where the engine says so; ``exit_code`` is there if it ended by itself;
     ``reason`` is the engine's word for people."""
 
-    state: State
+    state: TaskState
     exit_code: int | None = None
     node: str = ""
     reason: str = ""
@@ -86,7 +86,7 @@ class Executor(Protocol):
     def submit(self, tasks: Sequence[Task]) -> Sequence[str]:
         """Start these tasks, or queue them: a handle each, in their order. UsageError if the engine is not there."""
 
-    def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
+    def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
         """How each of these stands. A handle of another controller's is known too; else it is ``LOST``."""
 
     def cancel(self, handles: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bitgate.core.errors import UsageError, near
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.executors.executor import Executor, State, Status, Task
+from bitgate.lab.executors.executor import Executor, Task, TaskState, TaskStatus
 from bitgate.worker.child import kill_marked
 
 LOOK_SECONDS = 0.1
@@ -36,14 +36,14 @@ class Local:
             tasks.store(task)
         return [str(task.folder) for task in new]
 
-    def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
+    def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
         found = {handle: self._status(Path(handle)) for handle in handles}
-        running = [handle for handle, status in found.items() if status.state is State.RUNNING]
-        for handle in [handle for handle, status in found.items() if status.state is State.WAITING]:
+        running = [handle for handle, status in found.items() if status.state is TaskState.RUNNING]
+        for handle in [handle for handle, status in found.items() if status.state is TaskState.WAITING]:
             if not self._has_room(handle, running):
                 break
             self._begin(Path(handle))
-            found[handle] = Status(State.RUNNING, node=tasks.node())
+            found[handle] = TaskStatus(TaskState.RUNNING, node=tasks.node())
             running.append(handle)
         return found
 
@@ -51,15 +51,15 @@ class Local:
         folders = [Path(handle) for handle in handles]
         for folder in folders:
             state = self._status(folder).state
-            if state is State.WAITING:
-                tasks.leave(folder, Status(State.CANCELLED, reason="before it began"))
-            elif state is State.RUNNING:
+            if state is TaskState.WAITING:
+                tasks.leave(folder, TaskStatus(TaskState.CANCELLED, reason="before it began"))
+            elif state is TaskState.RUNNING:
                 self._signal(folder, signal.SIGTERM)
         until = time.monotonic() + tasks.GRACE_SECONDS + 5
-        while any(self._status(folder).state is State.RUNNING for folder in folders) and time.monotonic() < until:
+        while any(self._status(folder).state is TaskState.RUNNING for folder in folders) and time.monotonic() < until:
             time.sleep(LOOK_SECONDS)
         for folder in folders:
-            if self._status(folder).state is State.RUNNING:
+            if self._status(folder).state is TaskState.RUNNING:
                 self._signal(folder, signal.SIGKILL)
                 kill_marked(tasks.MARK, str(folder))
 
@@ -68,22 +68,22 @@ class Local:
         alone = any(tasks.read(Path(one) / tasks.TASK).exclusive for one in (handle, *running))
         return len(running) < (1 if alone else self._jobs)
 
-    def _status(self, folder: Path) -> Status:
+    def _status(self, folder: Path) -> TaskStatus:
         if over := tasks.ended(folder):
             return over
         process, begun = tasks.process_of(folder), self._begun.get(folder)
         is_mine = begun is not None and begun.poll() is None
         if is_mine or (process and process.is_alive):
-            return Status(State.RUNNING, node=process.node if process else tasks.node())
+            return TaskStatus(TaskState.RUNNING, node=process.node if process else tasks.node())
         # It may have ended between the two looks.
         if over := tasks.ended(folder):
             return over
         if process or begun:
             kill_marked(tasks.MARK, str(folder))
-            return Status(State.LOST, node=tasks.node(), reason="its process died and left no word")
+            return TaskStatus(TaskState.LOST, node=tasks.node(), reason="its process died and left no word")
         if not (folder / tasks.TASK).exists():
-            return Status(State.LOST, reason=f"{folder}: holds no {tasks.TASK}")
-        return Status(State.WAITING)
+            return TaskStatus(TaskState.LOST, reason=f"{folder}: holds no {tasks.TASK}")
+        return TaskStatus(TaskState.WAITING)
 
     def _begin(self, folder: Path) -> None:
         with (folder / tasks.LOG).open("ab") as log:

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from bitgate.core.errors import UsageError, near
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.executors.executor import Executor, State, Status, Task
-from bitgate.lab.executors.slurm_commands import AGAIN_SECONDS, Commands, Queued, Refused, Silence
+from bitgate.lab.executors.executor import Executor, Task, TaskState, TaskStatus
+from bitgate.lab.executors.slurm_commands import AGAIN_SECONDS, Commands, Queued, SlurmRefused, SlurmSilent
 from bitgate.lab.executors.slurm_states import WARNING_SECONDS, JobEnd, Wait, names_no_machine, state_of, wait_of
 from bitgate.worker.child import signal_name
 
@@ -103,7 +103,7 @@ class Slurm:
         self._commands = Commands(60 * patience_minutes)
         self._absent_since: dict[str, float] = {}
         self._awaited_since: dict[str, float] = {}
-        self._given_up: dict[str, Status] = {}
+        self._given_up: dict[str, TaskStatus] = {}
 
     def submit(self, new: Sequence[Task]) -> Sequence[str]:
         """All of them or none: who is interrupted, or refused the last of many arrays, leaves no job behind."""
@@ -120,27 +120,27 @@ class Slurm:
                 handles |= self._submit(alike)
         except BaseException:
             for alike in arrays:
-                with suppress(Silence, Refused):
+                with suppress(SlurmSilent, SlurmRefused):
                     self._commands.ask("scancel", "--quiet", f"--name={_name_of(alike)}")
             raise
         return [str(handles[task.folder]) for task in new]
 
-    def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
-        found: dict[str, Status] = {}
+    def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
+        found: dict[str, TaskStatus] = {}
         asked: dict[str, Handle] = {}
         for text in handles:
             handle = Handle.parse(text)
             if status := self._given_up.get(text):
                 found[text] = status
             elif not handle.job:
-                found[text] = Status(State.NO_CAPACITY, reason=handle.reason)
+                found[text] = TaskStatus(TaskState.NO_CAPACITY, reason=handle.reason)
             elif (said := tasks.ended(handle.folder)) and _is_last_word(said):
                 found[text] = said
             else:
                 asked[text] = handle
         try:
             known = self._commands.queued(handle.job.split("_")[0] for handle in asked.values()) if asked else []
-        except Silence as silence:
+        except SlurmSilent as silence:
             reason = self._commands.bear(silence)
             return found | {text: _as_its_files_say(handle, reason) for text, handle in asked.items()}
         jobs = {(job.job, job.name): job for job in known}
@@ -166,10 +166,10 @@ class Slurm:
             try:
                 array = self._queued_before(name) or self._sbatch(name, alike, avoid)
                 return {task.folder: Handle(f"{array}_{index}", name, task.folder) for index, task in enumerate(alike)}
-            except Silence as silence:
+            except SlurmSilent as silence:
                 self._commands.bear(silence)
                 time.sleep(AGAIN_SECONDS)
-            except Refused as refused:
+            except SlurmRefused as refused:
                 if avoid and (names_no_machine(str(refused)) or "Invalid node name" in str(refused)):
                     avoid = ()  # better on the same machine than on none
                 elif names_no_machine(str(refused)):
@@ -181,7 +181,7 @@ class Slurm:
         """The array's id, or nothing. A controller may die, or Slurm be restarted, after sbatch was heard and before
         its answer was. What was refused is listed too, as a job that failed at once, and what was withdrawn."""
         known = (job for job in self._commands.queued_as(name) if job.reason != "BadConstraints")
-        live = (job for job in known if state_of(job.word) is not State.CANCELLED)
+        live = (job for job in known if state_of(job.word) is not TaskState.CANCELLED)
         return max((job.job.split("_")[0] for job in live), key=int, default="")
 
     def _sbatch(self, name: str, alike: Sequence[Task], avoid: Sequence[str]) -> str:
@@ -206,52 +206,52 @@ class Slurm:
         options += ["--parsable", "--no-requeue", *(["--exclusive"] if first.exclusive else [])]
         return self._commands.ask("sbatch", *options, stdin=script(alike)).split(";")[0].strip()
 
-    def _status(self, text: str, handle: Handle, job: Queued | None) -> Status:
+    def _status(self, text: str, handle: Handle, job: Queued | None) -> TaskStatus:
         state = state_of(job.word) if job else None
-        if job and state is State.WAITING:
+        if job and state is TaskState.WAITING:
             return self._waiting(text, handle, job)
-        if job and state is State.RUNNING:
-            return Status(State.RUNNING, node=job.node)
+        if job and state is TaskState.RUNNING:
+            return TaskStatus(TaskState.RUNNING, node=job.node)
         try:
             end = self._commands.end(handle.job, handle.name)
-        except Silence as silence:
+        except SlurmSilent as silence:
             return _as_its_files_say(handle, self._commands.bear(silence))
         said = tasks.ended(handle.folder)  # again: it may have come since
-        if end and end.state is not State.ENDED:
-            return Status(end.state, said.exit_code if said else None, end.node, f"Slurm says {end.word}")
-        if said and said.state is State.CANCELLED and end and end.warned:
-            return replace(said, state=State.TIMED_OUT, reason="Slurm's limit came before its own")
+        if end and end.state is not TaskState.ENDED:
+            return TaskStatus(end.state, said.exit_code if said else None, end.node, f"Slurm says {end.word}")
+        if said and said.state is TaskState.CANCELLED and end and end.warned:
+            return replace(said, state=TaskState.TIMED_OUT, reason="Slurm's limit came before its own")
         if said:
             return said
         return self._without_word(text, handle, end)
 
-    def _waiting(self, text: str, handle: Handle, job: Queued) -> Status:
+    def _waiting(self, text: str, handle: Handle, job: Queued) -> TaskStatus:
         wait = wait_of(job.reason)
         if wait is Wait.TURN:
             self._absent_since.pop(text, None)
-            return Status(State.WAITING, reason=job.reason)
+            return TaskStatus(TaskState.WAITING, reason=job.reason)
         since = self._absent_since.setdefault(text, time.monotonic())
         if wait is Wait.PEOPLE and time.monotonic() - since < self._absence:
-            return Status(State.WAITING, reason=job.reason)
+            return TaskStatus(TaskState.WAITING, reason=job.reason)
         self._commands.cancel(handle.name, [handle.job])  # it is not to start when nobody waits for it any more
-        self._given_up[text] = Status(State.NO_CAPACITY, reason=job.reason)
+        self._given_up[text] = TaskStatus(TaskState.NO_CAPACITY, reason=job.reason)
         return self._given_up[text]
 
-    def _without_word(self, text: str, handle: Handle, end: JobEnd | None) -> Status:
+    def _without_word(self, text: str, handle: Handle, end: JobEnd | None) -> TaskStatus:
         """Of a job that is over and left no exit file."""
         begun = tasks.process_of(handle.folder)
         node = (end and end.node) or (begun.node if begun else "")
         if end is None:
-            return Status(State.LOST, node=node, reason=f"Slurm does not know job {handle.job} any more")
+            return TaskStatus(TaskState.LOST, node=node, reason=f"Slurm does not know job {handle.job} any more")
         if end.signal:
-            return Status(State.LOST, node=node, reason=f"its job died of {signal_name(end.signal)}")
+            return TaskStatus(TaskState.LOST, node=node, reason=f"its job died of {signal_name(end.signal)}")
         since = self._awaited_since.setdefault(text, time.monotonic())
         if time.monotonic() - since < ARRIVAL_SECONDS:
-            return Status(State.RUNNING, node=node, reason=f"over, and its {tasks.EXIT} is awaited")
+            return TaskStatus(TaskState.RUNNING, node=node, reason=f"over, and its {tasks.EXIT} is awaited")
         log = self._logs / f"{handle.job}.out"
         if begun or not end.exit_code:
-            return Status(State.LOST, node=node, reason=f"its job ended and left no {tasks.EXIT}: see {log}")
-        return Status(State.ENDED, end.exit_code, node, f"its job did not begin its task: see {log}")
+            return TaskStatus(TaskState.LOST, node=node, reason=f"its job ended and left no {tasks.EXIT}: see {log}")
+        return TaskStatus(TaskState.ENDED, end.exit_code, node, f"its job did not begin its task: see {log}")
 
 
 def _name_of(alike: Sequence[Task]) -> str:
@@ -278,19 +278,21 @@ def _alike(new: Sequence[Task]) -> Iterator[list[Task]]:
         yield list(same)
 
 
-def _is_last_word(said: Status) -> bool:
+def _is_last_word(said: TaskStatus) -> bool:
     """Not where a signal ended it: Slurm knows whose that was. It tells the run and its wrapper at once, and the run
     may be dead of it before the wrapper has heard."""
-    return said.state is not State.CANCELLED and (said.exit_code or 0) <= 128
+    return said.state is not TaskState.CANCELLED and (said.exit_code or 0) <= 128
 
 
-def _as_its_files_say(handle: Handle, reason: str) -> Status:
+def _as_its_files_say(handle: Handle, reason: str) -> TaskStatus:
     """While Slurm does not answer."""
     process = tasks.process_of(handle.folder)
-    return Status(State.RUNNING if process else State.WAITING, node=process.node if process else "", reason=reason)
+    return TaskStatus(
+        TaskState.RUNNING if process else TaskState.WAITING, node=process.node if process else "", reason=reason
+    )
 
 
-def _without_prefix(refused: Refused) -> str:
+def _without_prefix(refused: SlurmRefused) -> str:
     return str(refused).replace("sbatch: error: ", "").replace("Batch job submission failed: ", "")
 
 

@@ -20,11 +20,11 @@ _FILTERS = ("SQUEUE_", "SCANCEL_", "SBATCH_WAIT", "SACCT_")
 """Variables of a user's shell that would hide jobs, or wait for them."""
 
 
-class Silence(Exception):
+class SlurmSilent(Exception):
     """slurmctld did not answer; the message is what the command said."""
 
 
-class Refused(Exception):
+class SlurmRefused(Exception):
     """The command was answered, and ended with an error; the message is what it said, on one line."""
 
 
@@ -68,12 +68,12 @@ class Commands:
                 f"{command[0]} is not on this machine: start the night where Slurm's are (Debian: slurm-client)"
             ) from None
         except subprocess.TimeoutExpired:
-            raise Silence(f"{command[0]} was not answered within {ANSWER_SECONDS:g} s") from None
+            raise SlurmSilent(f"{command[0]} was not answered within {ANSWER_SECONDS:g} s") from None
         complaint = " ".join(done.stderr.split())
         if is_silence(complaint):
-            raise Silence(complaint)
+            raise SlurmSilent(complaint)
         if done.returncode:
-            raise Refused(complaint or f"{command[0]} ended with {done.returncode}")
+            raise SlurmRefused(complaint or f"{command[0]} ended with {done.returncode}")
         self._answered()
         return done.stdout
 
@@ -82,11 +82,11 @@ class Commands:
         while True:
             try:
                 return self.ask(*command, stdin=stdin)
-            except Silence as silence:
+            except SlurmSilent as silence:
                 self.bear(silence)
                 time.sleep(AGAIN_SECONDS)
 
-    def bear(self, silence: Silence) -> str:
+    def bear(self, silence: SlurmSilent) -> str:
         """The silence in a few words. UsageError if it has lasted too long; a line when it begins."""
         now = time.monotonic()
         if self._silent_since is None:
@@ -113,10 +113,10 @@ class Commands:
     def _queue(self, which: str) -> list[Queued]:
         try:
             listed = self.ask("squeue", "--noheader", "--array", "--states=all", which, "--format=%i|%j|%T|%N|%r")
-        except Refused as refused:
+        except SlurmRefused as refused:
             if "Invalid job id" in str(refused):
                 return []
-            raise Silence(f"squeue: {refused}") from None
+            raise SlurmSilent(f"squeue: {refused}") from None
         rows = (line.strip().split("|", 4) for line in listed.splitlines())
         return [Queued(*row) for row in rows if len(row) == 5]
 
@@ -124,7 +124,7 @@ class Commands:
         """How it ended; None if Slurm, and its accounting if it has one, know it no more. Silence."""
         try:
             described = self.ask("scontrol", "show", "job", "--oneliner", job).splitlines()
-        except Refused:
+        except SlurmRefused:
             described = []
         mine = [line for line in described if f" JobName={name} " in line]
         return end_of(mine[-1]) if mine else self._accounted(job, name)
@@ -135,7 +135,7 @@ class Commands:
         command = ("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={job}", f"--name={name}")
         try:
             listed = self.ask(*command, "--format=State,ExitCode,NodeList").splitlines()
-        except (Refused, Silence, UsageError):  # no slurmdbd: most small labs
+        except (SlurmRefused, SlurmSilent, UsageError):  # no slurmdbd: most small labs
             self._has_accounts = False
             return None
         return end_of_account(listed[-1]) if listed else None
@@ -144,14 +144,14 @@ class Commands:
         """Those of this name; what has ended is left alone. UsageError after the patience."""
         try:
             self.ask_until_answered("scancel", "--quiet", f"--name={name}", *jobs)
-        except Refused as refused:
+        except SlurmRefused as refused:
             _say(f"scancel: {refused}")
 
     def config(self) -> Mapping[str, str]:
         """Slurm's settings. UsageError if it has none here, or after the patience."""
         try:
             lines = self.ask_until_answered("scontrol", "show", "config").splitlines()
-        except Refused as refused:
+        except SlurmRefused as refused:
             raise UsageError(f"scontrol: {refused}") from None
         rows = (line.partition("=") for line in lines)
         return {name.strip(): value.strip() for name, equals, value in rows if equals}

@@ -6,42 +6,42 @@ import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from bitgate.lab.executors.executor import State
+from bitgate.lab.executors.executor import TaskState
 
 WARNING_SECONDS = 60
 """So long before its limit a job is told to end, so that it can do so in order."""
 
 _STATES = {
-    "PENDING": State.WAITING,
-    "CONFIGURING": State.WAITING,
-    "REQUEUED": State.WAITING,
-    "REQUEUE_HOLD": State.WAITING,
-    "RESV_DEL_HOLD": State.WAITING,
-    "SPECIAL_EXIT": State.WAITING,
-    "RUNNING": State.RUNNING,
-    "COMPLETING": State.RUNNING,
-    "RESIZING": State.RUNNING,
-    "SIGNALING": State.RUNNING,
-    "STAGE_OUT": State.RUNNING,
-    "STOPPED": State.RUNNING,
-    "SUSPENDED": State.RUNNING,
-    "COMPLETED": State.ENDED,
-    "FAILED": State.ENDED,
-    "NODE_FAIL": State.NODE_FAILED,
-    "BOOT_FAIL": State.NODE_FAILED,
-    "PREEMPTED": State.PREEMPTED,
-    "TIMEOUT": State.TIMED_OUT,
-    "DEADLINE": State.TIMED_OUT,
-    "OUT_OF_MEMORY": State.OUT_OF_MEMORY,
-    "CANCELLED": State.CANCELLED,
-    "REVOKED": State.CANCELLED,
+    "PENDING": TaskState.WAITING,
+    "CONFIGURING": TaskState.WAITING,
+    "REQUEUED": TaskState.WAITING,
+    "REQUEUE_HOLD": TaskState.WAITING,
+    "RESV_DEL_HOLD": TaskState.WAITING,
+    "SPECIAL_EXIT": TaskState.WAITING,
+    "RUNNING": TaskState.RUNNING,
+    "COMPLETING": TaskState.RUNNING,
+    "RESIZING": TaskState.RUNNING,
+    "SIGNALING": TaskState.RUNNING,
+    "STAGE_OUT": TaskState.RUNNING,
+    "STOPPED": TaskState.RUNNING,
+    "SUSPENDED": TaskState.RUNNING,
+    "COMPLETED": TaskState.ENDED,
+    "FAILED": TaskState.ENDED,
+    "NODE_FAIL": TaskState.NODE_FAILED,
+    "BOOT_FAIL": TaskState.NODE_FAILED,
+    "PREEMPTED": TaskState.PREEMPTED,
+    "TIMEOUT": TaskState.TIMED_OUT,
+    "DEADLINE": TaskState.TIMED_OUT,
+    "OUT_OF_MEMORY": TaskState.OUT_OF_MEMORY,
+    "CANCELLED": TaskState.CANCELLED,
+    "REVOKED": TaskState.CANCELLED,
 }
 
 
-def state_of(word: str) -> State:
+def state_of(word: str) -> TaskState:
     """``CANCELLED by 1000`` and ``CANCELLED+``, as sacct writes them, too. A word of a later Slurm counts as running:
     the task's own files say when it ends."""
-    return _STATES.get(re.split(r"[ +]", word.strip(), maxsplit=1)[0], State.RUNNING)
+    return _STATES.get(re.split(r"[ +]", word.strip(), maxsplit=1)[0], TaskState.RUNNING)
 
 
 class Wait(Enum):
@@ -112,7 +112,7 @@ def is_silence(complaint: str) -> bool:
 class JobEnd:
     """How a job ended. ``signal`` is 0 if it did not die of one; ``warned``: so late that Slurm had told it to end."""
 
-    state: State
+    state: TaskState
     word: str
     exit_code: int = 0
     signal: int = 0

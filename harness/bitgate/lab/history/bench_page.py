@@ -11,8 +11,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import templates
-from bitgate.lab.history.query import Run
-from bitgate.lab.history.timed import Timed
+from bitgate.lab.history.query import RecordedRun
+from bitgate.lab.history.timed import TimedSeries
 
 WIDTH, HEIGHT = 860, 150
 LEFT, RIGHT, TOP, BOTTOM = 64, 8, 8, 22
@@ -58,7 +58,7 @@ class Chart:
     """The first night and the last."""
 
 
-def chart(one: Timed) -> Chart:
+def chart(one: TimedSeries) -> Chart:
     """``one`` has a point or more."""
     ms = [1e3 * point.seconds for point in one.points]
     levels = [1e3 * level.seconds for level in one.levels]
@@ -104,7 +104,7 @@ def round_numbers(low: float, top: float, most: int = 5) -> list[float]:
     return [place * step for place in range(ceil(low / step), floor(top / step) + 1)]
 
 
-def write_page(path: Path, found: Sequence[Timed], runs: Sequence[Run]) -> None:
+def write_page(path: Path, found: Sequence[TimedSeries], runs: Sequence[RecordedRun]) -> None:
     """One self-contained HTML file. UsageError where it cannot be written."""
     environment = Environment(
         loader=FileSystemLoader(templates()),

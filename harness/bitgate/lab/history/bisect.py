@@ -39,7 +39,7 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class Found:
+class BisectResult:
     """``candidates`` is one commit, the first bad one; several, if those between could not be tested."""
 
     candidates: tuple[Commit, ...]
@@ -51,7 +51,7 @@ class Found:
 Tell = Callable[[str], None]
 
 
-def bisect(folder: Path, words: Sequence[str], good: str, bad: str, tell: Tell) -> Found:
+def bisect(folder: Path, words: Sequence[str], good: str, bad: str, tell: Tell) -> BisectResult:
     """``words`` are the arguments of `bitgate verify`; ``folder`` is where it runs, in the user's checkout.
 
     UsageError if there is no such commit, the good one is bad, the bad one is good, or either cannot be tested.
@@ -68,7 +68,7 @@ def bisect(folder: Path, words: Sequence[str], good: str, bad: str, tell: Tell) 
         tell(f"{files} with changes that are not committed: what is committed alone is bisected")
     with _worktree(top, last) as tree:
         place = tree / folder.resolve().relative_to(top)
-        told = step.Told(words=tuple(words), place=str(place), tree=str(tree))
+        told = step.StepVerdict(words=tuple(words), place=str(place), tree=str(tree))
         _hold(tree, told, last, bad, step.BAD, tell)
         _hold(tree, told, first, good, step.GOOD, tell)
         return _run(tree, told, first, last, tell)
@@ -102,7 +102,7 @@ def _worktree(top: Path, commit: str) -> Iterator[Path]:
         git.ask(top, "worktree", "prune")
 
 
-def _hold(tree: Path, told: step.Told, commit: str, name: str, expected: int, tell: Tell) -> None:
+def _hold(tree: Path, told: step.StepVerdict, commit: str, name: str, expected: int, tell: Tell) -> None:
     """Git asks neither end: a good one that is bad would lead it astray."""
     git.lines(tree, "checkout", "--quiet", "--detach", commit)
     lines: list[str] = []
@@ -121,7 +121,7 @@ def _hold(tree: Path, told: step.Told, commit: str, name: str, expected: int, te
     raise UsageError(f"{option} {name}: the case cannot be tested there: {why}")
 
 
-def _run(tree: Path, told: step.Told, good: str, bad: str, tell: Tell) -> Found:
+def _run(tree: Path, told: step.StepVerdict, good: str, bad: str, tell: Tell) -> BisectResult:
     steps = 0
     candidates: list[str] = []
 
@@ -142,7 +142,7 @@ def _run(tree: Path, told: step.Told, good: str, bad: str, tell: Tell) -> Found:
     _watched([*git.COMMAND, "-C", str(tree), "bisect", "run", *_STEP], tree, told, read)
     if not candidates:
         raise UsageError("git bisect run ended without a commit; run the repro line at some of them by hand")
-    return Found(tuple(_told(tree, one) for one in candidates), good, bad, steps)
+    return BisectResult(tuple(_told(tree, one) for one in candidates), good, bad, steps)
 
 
 def _told(tree: Path, commit: str) -> Commit:
@@ -150,7 +150,7 @@ def _told(tree: Path, commit: str) -> Commit:
     return Commit(*line.split("\0"))
 
 
-def _watched(command: Sequence[str], tree: Path, told: step.Told, read: Tell) -> int:
+def _watched(command: Sequence[str], tree: Path, told: step.StepVerdict, read: Tell) -> int:
     """Each line as it comes. Ctrl-C ends the command and all that it started before it goes on to the caller."""
     process = subprocess.Popen(
         command,
@@ -185,7 +185,7 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def _environment(told: step.Told) -> Mapping[str, str]:
+def _environment(told: step.StepVerdict) -> Mapping[str, str]:
     """A step is this very bitgate; what it runs is the checkout's, if the checkout is of bitgate itself."""
     here = str(Path(step.__file__).resolve().parents[3])
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])

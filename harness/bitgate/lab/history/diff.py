@@ -10,12 +10,12 @@ from sqlalchemy import Connection
 
 from bitgate.core.errors import UsageError, meant
 from bitgate.lab.history import query
-from bitgate.lab.history.query import Case, Run
-from bitgate.lab.history.series import Answer
+from bitgate.lab.history.query import RecordedCase, RecordedRun
+from bitgate.lab.history.series import RunAnswer
 
 
 @dataclass(frozen=True)
-class Side:
+class DiffSide:
     """A run, or a target by its last answers."""
 
     name: str
@@ -23,13 +23,13 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Change:
+class VerdictChange:
     """``target`` is empty where two targets are compared."""
 
-    case: Case
+    case: RecordedCase
     target: str
-    before: Answer
-    after: Answer
+    before: RunAnswer
+    after: RunAnswer
 
     @property
     def what(self) -> str:
@@ -46,9 +46,9 @@ class Change:
 class Difference:
     """``same``: cases that both have, with equal answers; ``only``: cases that one side alone has."""
 
-    before: Side
-    after: Side
-    changes: tuple[Change, ...]
+    before: DiffSide
+    after: DiffSide
+    changes: tuple[VerdictChange, ...]
     same: int
     only: tuple[int, int]
 
@@ -56,7 +56,7 @@ class Difference:
         return {"changes": [one.as_json() for one in self.changes], "same": self.same, "only": list(self.only)}
 
 
-def difference(connection: Connection, before: str, after: str, runs: Sequence[Run]) -> Difference:
+def difference(connection: Connection, before: str, after: str, runs: Sequence[RecordedRun]) -> Difference:
     """UsageError for a name that is no run and no target, or one of each. ``runs`` are those looked at for targets."""
     sides = (_side(connection, before, runs), _side(connection, after, runs))
     if sides[0].is_run != sides[1].is_run:
@@ -65,7 +65,7 @@ def difference(connection: Connection, before: str, after: str, runs: Sequence[R
     left, right = (_answers(connection, side, runs) for side in sides)
     both = [key for key in left if key in right]
     changes = [
-        Change(left[key][0], "" if not sides[0].is_run else left[key][0].target, left[key][1], right[key][1])
+        VerdictChange(left[key][0], "" if not sides[0].is_run else left[key][0].target, left[key][1], right[key][1])
         for key in both
         if _differ(left[key][1], right[key][1])
     ]
@@ -73,17 +73,19 @@ def difference(connection: Connection, before: str, after: str, runs: Sequence[R
     return Difference(sides[0], sides[1], tuple(changes), len(both) - len(changes), only)
 
 
-def _side(connection: Connection, name: str, runs: Sequence[Run]) -> Side:
+def _side(connection: Connection, name: str, runs: Sequence[RecordedRun]) -> DiffSide:
     if query.run_named(connection, name):
-        return Side(name, True)
+        return DiffSide(name, True)
     targets = {target for run in query.told(connection, runs) for target, _ in run.targets}
     if name in targets:
-        return Side(name, False)
+        return DiffSide(name, False)
     known = [*(run.name for run in runs), *sorted(targets)]
     raise UsageError(f"'{name}' is no run of the history, and no target{meant(name, known)}; `bitgate history runs`")
 
 
-def _answers(connection: Connection, side: Side, runs: Sequence[Run]) -> dict[tuple[str, ...], tuple[Case, Answer]]:
+def _answers(
+    connection: Connection, side: DiffSide, runs: Sequence[RecordedRun]
+) -> dict[tuple[str, ...], tuple[RecordedCase, RunAnswer]]:
     """The last answer of each case: of a run that of its last attempt."""
     run = query.run_named(connection, side.name) if side.is_run else None
     found = {}
@@ -93,7 +95,7 @@ def _answers(connection: Connection, side: Side, runs: Sequence[Run]) -> dict[tu
     return found
 
 
-def _differ(one: Answer, other: Answer) -> bool:
+def _differ(one: RunAnswer, other: RunAnswer) -> bool:
     """Bits are compared where both sides have a digest: real numbers have none."""
     if one.outcome is not other.outcome:
         return True

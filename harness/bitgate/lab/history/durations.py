@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, select
 
-from bitgate.lab.history.query import Run
+from bitgate.lab.history.query import RecordedRun
 from bitgate.lab.history.schema import cases, jobs, machines, verdicts
 from bitgate.results.record import Key, Outcome, Stamp, Verdict
 
@@ -28,7 +28,7 @@ class Duration:
     instance: str
     fill: str
     samples: tuple[float, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[RecordedRun, ...]
 
     @property
     def median(self) -> float:
@@ -44,7 +44,7 @@ class Duration:
         return said | {"runs": len(self.samples), "median": self.median, "p95": self.p95}
 
 
-def durations(connection: Connection, runs: Sequence[Run], target: str = "") -> Iterator[Duration]:
+def durations(connection: Connection, runs: Sequence[RecordedRun], target: str = "") -> Iterator[Duration]:
     """Of what was compared: a case that crashed took no time worth knowing."""
     wanted = [jobs.c.run_id.in_([run.number for run in runs]), verdicts.c.compared]
     if target:

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bitgate.lab.history import query
-from bitgate.lab.history.query import Case, Run
-from bitgate.lab.history.root_cause import Cause, Deviation, Kind, blamed, sick
+from bitgate.lab.history.query import RecordedCase, RecordedRun
+from bitgate.lab.history.root_cause import CandidateCause, CauseKind, Outlier, blamed, sick
 from bitgate.lab.history.series import Series
 from bitgate.results.record import UNKNOWN, Outcome
 
@@ -20,8 +20,8 @@ from bitgate.results.record import UNKNOWN, Outcome
 class FlakyCase:
     """``nodes``: its deviations on each machine, those with the most first."""
 
-    case: Case
-    cause: Cause
+    case: RecordedCase
+    cause: CandidateCause
     nodes: tuple[tuple[str, int], ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -33,35 +33,35 @@ SPOILS, LOSES = "spoils answers", "loses answers"
 
 
 @dataclass(frozen=True)
-class BadMachine:
+class UnreliableMachine:
     node: str
     why: str
-    cause: Cause
+    cause: CandidateCause
 
     def as_json(self) -> dict[str, Any]:
         return {"node": self.node, "why": self.why, **self.cause.as_json()}
 
 
 @dataclass(frozen=True)
-class BadNight:
+class UnreliableNight:
     """Many cases of one kernel family deviated in one run: a bug that lived for a night, say."""
 
-    run: Run
+    run: RecordedRun
     target: str
     family: str
-    cause: Cause
+    cause: CandidateCause
 
     def as_json(self) -> dict[str, Any]:
         return {"run": self.run.name, "target": self.target, "kernel": self.family, **self.cause.as_json()}
 
 
 @dataclass(frozen=True)
-class Blame:
+class Attribution:
     """Of the runs looked at. ``lone``: deviations for which nobody in particular is held to answer."""
 
     cases: tuple[FlakyCase, ...]
-    machines: tuple[BadMachine, ...]
-    nights: tuple[BadNight, ...]
+    machines: tuple[UnreliableMachine, ...]
+    nights: tuple[UnreliableNight, ...]
     answers: int
     lone: int
 
@@ -84,30 +84,30 @@ class Blame:
         return {one.node for one in self.machines if one.why == SPOILS}
 
 
-def blame(connection: Connection, runs: Sequence[Run], target: str = "") -> Blame:
-    mixed: dict[tuple[int, str], tuple[Case, Series]] = {}
+def blame(connection: Connection, runs: Sequence[RecordedRun], target: str = "") -> Attribution:
+    mixed: dict[tuple[int, str], tuple[RecordedCase, Series]] = {}
     for case, told in query.series(connection, runs, target=target, mixed_only=True):
         mixed[case.number, case.target] = case, Series.of(told)
     deviations = [one for case, found in mixed.values() for one in _deviations(case, found)]
     outcomes = query.counts_of_machines(connection, runs, target)
     answered = {node: sum(n for outcome, n in of.items() if not _lost(outcome)) for node, of in outcomes.items()}
-    counts: dict[Kind, Mapping[Any, int]] = {
-        Kind.CASE: query.counts_of_cases(connection, runs, target),
-        Kind.MACHINE: answered,
-        Kind.NIGHT: query.counts_of_nights(connection, runs, target),
+    counts: dict[CauseKind, Mapping[Any, int]] = {
+        CauseKind.CASE: query.counts_of_cases(connection, runs, target),
+        CauseKind.MACHINE: answered,
+        CauseKind.NIGHT: query.counts_of_nights(connection, runs, target),
     }
     causes = blamed(deviations, counts)
     on = _nodes(deviations)
     lost = Counter({node: sum(n for outcome, n in of.items() if _is_infra(outcome)) for node, of in outcomes.items()})
     gone = sick(Counter({node: n for node, n in lost.items() if n}), {n: answered[n] + lost[n] for n in outcomes})
     by_number = {run.number: run for run in runs}
-    nights = [BadNight(by_number[c.name[0]], c.name[1], c.name[2], c) for c in _of(causes, Kind.NIGHT)]
-    flaky = [FlakyCase(mixed[c.name][0], c, on[c.name]) for c in _of(causes, Kind.CASE)]
-    return Blame(
+    nights = [UnreliableNight(by_number[c.name[0]], c.name[1], c.name[2], c) for c in _of(causes, CauseKind.NIGHT)]
+    flaky = [FlakyCase(mixed[c.name][0], c, on[c.name]) for c in _of(causes, CauseKind.CASE)]
+    return Attribution(
         cases=tuple(flaky),
         machines=(
-            *(BadMachine(str(cause.name), SPOILS, cause) for cause in _of(causes, Kind.MACHINE)),
-            *(BadMachine(str(cause.name), LOSES, cause) for cause in gone),
+            *(UnreliableMachine(str(cause.name), SPOILS, cause) for cause in _of(causes, CauseKind.MACHINE)),
+            *(UnreliableMachine(str(cause.name), LOSES, cause) for cause in gone),
         ),
         nights=tuple(nights),
         answers=sum(answered.values()),
@@ -115,10 +115,10 @@ def blame(connection: Connection, runs: Sequence[Run], target: str = "") -> Blam
     )
 
 
-def _deviations(case: Case, found: Series) -> Iterable[Deviation]:
+def _deviations(case: RecordedCase, found: Series) -> Iterable[Outlier]:
     for place in found.deviations:
         answer = found.answers[place]
-        yield Deviation(
+        yield Outlier(
             case=(case.number, case.target),
             machine=None if answer.node == UNKNOWN else answer.node,
             night=(answer.run, case.target, case.family),
@@ -126,14 +126,14 @@ def _deviations(case: Case, found: Series) -> Iterable[Deviation]:
         )
 
 
-def _nodes(deviations: Iterable[Deviation]) -> dict[object, tuple[tuple[str, int], ...]]:
+def _nodes(deviations: Iterable[Outlier]) -> dict[object, tuple[tuple[str, int], ...]]:
     found: dict[object, Counter[str]] = {}
     for one in deviations:
         found.setdefault(one.case, Counter())[str(one.machine or UNKNOWN)] += 1
     return {case: tuple(sorted(nodes.items(), key=lambda item: (-item[1], item[0]))) for case, nodes in found.items()}
 
 
-def _of(causes: Iterable[Cause], kind: Kind) -> list[Cause]:
+def _of(causes: Iterable[CandidateCause], kind: CauseKind) -> list[CandidateCause]:
     return [cause for cause in causes if cause.kind is kind]
 
 

@@ -8,9 +8,19 @@ from pathlib import Path
 
 from bitgate.core.errors import UsageError
 from bitgate.lab.history import schema
-from bitgate.lab.history.rows import Line, build_of, case_of, clean, hash_of, machine_of, run_and_job, stored, time_of
+from bitgate.lab.history.rows import (
+    StoredLine,
+    build_of,
+    case_of,
+    clean,
+    hash_of,
+    machine_of,
+    run_and_job,
+    stored,
+    time_of,
+)
 from bitgate.lab.history.samples import NAME, lines_of, read_timings, timings_files
-from bitgate.lab.history.store import Store
+from bitgate.lab.history.store import HistoryStore
 from bitgate.results.record import Stamp, Verdict
 from bitgate.results.report.result import sentence_of
 from bitgate.results.report.source import RESULTS, Source, read_source, results_files
@@ -28,7 +38,7 @@ class Ingested:
     what: str = "verdicts"
 
 
-def ingest(store: Store, paths: Sequence[Path]) -> Iterator[Ingested]:
+def ingest(store: HistoryStore, paths: Sequence[Path]) -> Iterator[Ingested]:
     """Results and timings: files, or folders that hold some at any depth, a transaction each. UsageError for a path
     that holds none."""
     timed = {path: timings_files(path) for path in paths}
@@ -46,12 +56,12 @@ def ingest(store: Store, paths: Sequence[Path]) -> Iterator[Ingested]:
         yield Ingested(file, len(read), added, flaws, "timings")
 
 
-def _verdicts(store: Store, file: Path) -> Ingested:
+def _verdicts(store: HistoryStore, file: Path) -> Ingested:
     source = read_source(file)
     return Ingested(file, len(source.verdicts), stored(store, schema.verdicts, _rows(source)), source.flaws)
 
 
-def _rows(source: Source) -> list[Line]:
+def _rows(source: Source) -> list[StoredLine]:
     apart = Stamp(f"unstamped-{source.content[:16]}", 1, source.started)
     """Of lines from before runs were stamped: their file is their run, and its line their time within it."""
     lines = []
@@ -61,7 +71,7 @@ def _rows(source: Source) -> list[Line]:
     return lines
 
 
-def _line(verdict: Verdict, stamp: Stamp, number: int) -> Line:
+def _line(verdict: Verdict, stamp: Stamp, number: int) -> StoredLine:
     key, prints = verdict.key, verdict.fingerprint
     run, job = run_and_job(stamp)
     case = case_of(verdict.key, verdict.suite, verdict.test)
@@ -84,4 +94,4 @@ def _line(verdict: Verdict, stamp: Stamp, number: int) -> Line:
     )
     parts = [part["hash"] for part in (job, case, machine, build)]
     name = hash_of([*parts, *said.values(), number])
-    return Line(run, job, case, machine, build, name, said["time"], (said,))
+    return StoredLine(run, job, case, machine, build, name, said["time"], (said,))

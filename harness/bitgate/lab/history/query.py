@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_,
 
 from bitgate.core.errors import UsageError, meant
 from bitgate.lab.history.schema import builds, cases, jobs, machines, runs, verdicts
-from bitgate.lab.history.series import Answer
+from bitgate.lab.history.series import RunAnswer
 from bitgate.results.record import Outcome
 
 _TOGETHER = 10_000
@@ -20,7 +20,7 @@ _TOGETHER = 10_000
 
 
 @dataclass(frozen=True)
-class Run:
+class RecordedRun:
     """``targets``: verdicts of each; ``red`` and ``unanswered`` are counts of verdicts, attempts included."""
 
     number: int
@@ -39,7 +39,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Case:
+class RecordedCase:
     """One key of a case on a target, asked by one test."""
 
     number: int
@@ -84,16 +84,16 @@ class Case:
         }
 
 
-def last_runs(connection: Connection, count: int) -> list[Run]:
+def last_runs(connection: Connection, count: int) -> list[RecordedRun]:
     """The last so many runs, the oldest first. UsageError if there is none at all."""
     newest = select(runs).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(count)
-    found = [Run(row.id, row.name, row.started, row.ended) for row in connection.execute(newest)]
+    found = [RecordedRun(row.id, row.name, row.started, row.ended) for row in connection.execute(newest)]
     if not found:
         raise UsageError("the history is empty: `bitgate history ingest FILE...` reads records into it")
     return found[::-1]
 
 
-def told(connection: Connection, chosen: Sequence[Run]) -> list[Run]:
+def told(connection: Connection, chosen: Sequence[RecordedRun]) -> list[RecordedRun]:
     """The same with what their verdicts amount to."""
     unanswered = [outcome.value for outcome in Outcome if outcome.is_unanswered]
     said = verdicts.join(jobs).join(builds)
@@ -116,11 +116,11 @@ def told(connection: Connection, chosen: Sequence[Run]) -> list[Run]:
     return [_told(run, rows.get(run.number, [])) for run in chosen]
 
 
-def _told(run: Run, rows: Sequence[Any]) -> Run:
+def _told(run: RecordedRun, rows: Sequence[Any]) -> RecordedRun:
     targets: dict[str, int] = {}
     for row in rows:
         targets[row.target] = targets.get(row.target, 0) + row.verdicts
-    return Run(
+    return RecordedRun(
         run.number,
         run.name,
         run.started,
@@ -133,19 +133,19 @@ def _told(run: Run, rows: Sequence[Any]) -> Run:
     )
 
 
-def run_named(connection: Connection, name: str) -> Run | None:
+def run_named(connection: Connection, name: str) -> RecordedRun | None:
     row = connection.execute(select(runs).where(runs.c.name == name)).one_or_none()
-    return Run(row.id, row.name, row.started, row.ended) if row else None
+    return RecordedRun(row.id, row.name, row.started, row.ended) if row else None
 
 
 def series(
     connection: Connection,
-    chosen: Sequence[Run],
+    chosen: Sequence[RecordedRun],
     *,
     name: str = "",
     target: str = "",
     mixed_only: bool = False,
-) -> Iterator[tuple[Case, list[Answer]]]:
+) -> Iterator[tuple[RecordedCase, list[RunAnswer]]]:
     """Every case on every target with its verdicts in the chosen runs, in the order of time.
 
     ``mixed_only``: those alone that were red at least once.
@@ -167,17 +167,17 @@ def series(
         yield _case(group[0][:width]), [_answer(row[width:]) for row in group]
 
 
-def _case(row: Sequence[Any]) -> Case:
+def _case(row: Sequence[Any]) -> RecordedCase:
     number, name, kernel, instance, *rest = row
-    return Case(number, name, f"{kernel}.{instance}", *rest)
+    return RecordedCase(number, name, f"{kernel}.{instance}", *rest)
 
 
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 
 
-def _answer(row: Sequence[Any]) -> Answer:
+def _answer(row: Sequence[Any]) -> RunAnswer:
     time, run, node, build, commit, outcome, green, digest, seconds = row
-    return Answer(time, run, node, build, commit, _OUTCOMES[outcome], bool(green), digest, seconds)
+    return RunAnswer(time, run, node, build, commit, _OUTCOMES[outcome], bool(green), digest, seconds)
 
 
 OF_CASE = (
@@ -213,7 +213,7 @@ def _red_pairs(wanted: Sequence[ColumnElement[bool]]) -> Any:
     return pairs.subquery("red")
 
 
-def _of_runs(chosen: Sequence[Run]) -> ColumnElement[bool]:
+def _of_runs(chosen: Sequence[RecordedRun]) -> ColumnElement[bool]:
     return jobs.c.run_id.in_([run.number for run in chosen])
 
 
@@ -237,7 +237,9 @@ def nearest(connection: Connection, name: str) -> NoReturn:
     raise UsageError(f"no record of {name:.200} is in the history{meant(name, known, 0.6)}")
 
 
-def counts_of_machines(connection: Connection, chosen: Sequence[Run], target: str = "") -> dict[str, dict[str, int]]:
+def counts_of_machines(
+    connection: Connection, chosen: Sequence[RecordedRun], target: str = ""
+) -> dict[str, dict[str, int]]:
     """By machine: verdicts of each outcome."""
     found: dict[str, dict[str, int]] = {}
     asked = _counting(chosen, target, machines.c.host, verdicts.c.outcome)
@@ -247,14 +249,16 @@ def counts_of_machines(connection: Connection, chosen: Sequence[Run], target: st
 
 
 def counts_of_nights(
-    connection: Connection, chosen: Sequence[Run], target: str = ""
+    connection: Connection, chosen: Sequence[RecordedRun], target: str = ""
 ) -> dict[tuple[int, str, str], int]:
     """Answers by run, target and kernel family."""
     asked = _counting(chosen, target, jobs.c.run_id, verdicts.c.target, cases.c.kernel)
     return {(row[0], row[1], row[2]): row[3] for row in connection.execute(asked.where(_answered()))}
 
 
-def counts_of_cases(connection: Connection, chosen: Sequence[Run], target: str = "") -> dict[tuple[int, str], int]:
+def counts_of_cases(
+    connection: Connection, chosen: Sequence[RecordedRun], target: str = ""
+) -> dict[tuple[int, str], int]:
     """Answers by case and target."""
     asked = _counting(chosen, target, verdicts.c.case_id, verdicts.c.target)
     return {(row[0], row[1]): row[2] for row in connection.execute(asked.where(_answered()))}
@@ -264,7 +268,7 @@ def _answered() -> ColumnElement[bool]:
     return verdicts.c.outcome.not_in([outcome.value for outcome in Outcome if outcome.is_unanswered])
 
 
-def _counting(chosen: Sequence[Run], target: str, *by: ColumnElement[Any]) -> Select[Any]:
+def _counting(chosen: Sequence[RecordedRun], target: str, *by: ColumnElement[Any]) -> Select[Any]:
     joined = verdicts.join(jobs).join(cases).join(machines)
     wanted = [_of_runs(chosen), *_where("", target)]
     return select(*by, func.count()).select_from(joined).where(*wanted).group_by(*by)

@@ -34,14 +34,14 @@ MOST = 500
 _ROUNDS = 30
 
 
-class Kind(Enum):
+class CauseKind(Enum):
     CASE = "case"
     MACHINE = "machine"
     NIGHT = "night"
 
 
 @dataclass(frozen=True)
-class Deviation:
+class Outlier:
     """An answer out of line, with its causes; a machine that is not known is None."""
 
     case: Hashable
@@ -51,11 +51,11 @@ class Deviation:
 
 
 @dataclass(frozen=True)
-class Cause:
+class CandidateCause:
     """``score`` is the gain in likelihood, in decibans (10 log10) and less the price of the candidates: 13 is twenty to
     one. ``rate`` is the share of answers that it spoils by itself, ``explained`` how many it is held to have."""
 
-    kind: Kind
+    kind: CauseKind
     name: Any
     answers: int
     deviations: int
@@ -69,22 +69,22 @@ class Cause:
         return counts | {name: round(getattr(self, name), 6) for name in ("rate", "explained", "score")}
 
 
-def blamed(deviations: Sequence[Deviation], answers: Mapping[Kind, Mapping[Hashable, int]]) -> list[Cause]:
+def blamed(deviations: Sequence[Outlier], answers: Mapping[CauseKind, Mapping[Hashable, int]]) -> list[CandidateCause]:
     """The causes, the strongest first. ``answers``: how many there were in all of each case, machine and night."""
     if not deviations:
         return []
-    return _Blame(deviations, answers).found()
+    return _Search(deviations, answers).found()
 
 
 Floats = NDArray[np.float64]
 
 
-class _Blame:
-    def __init__(self, deviations: Sequence[Deviation], answers: Mapping[Kind, Mapping[Hashable, int]]) -> None:
-        names: dict[tuple[Kind, Hashable], int] = {}
+class _Search:
+    def __init__(self, deviations: Sequence[Outlier], answers: Mapping[CauseKind, Mapping[Hashable, int]]) -> None:
+        names: dict[tuple[CauseKind, Hashable], int] = {}
         rows = []
         for one in deviations:
-            of = ((Kind.CASE, one.case), (Kind.MACHINE, one.machine), (Kind.NIGHT, one.night))
+            of = ((CauseKind.CASE, one.case), (CauseKind.MACHINE, one.machine), (CauseKind.NIGHT, one.night))
             rows.append([-1 if name is None else names.setdefault((kind, name), len(names)) for kind, name in of])
         self.names = list(names)
         self.causes = np.array(rows)
@@ -96,11 +96,11 @@ class _Blame:
         self.deviations = self._summed(np.ones(self.of.shape))
         self.answers = np.array([float(answers[kind][name]) for kind, name in self.names])
         self.price = np.array([log(max(2, len(answers[kind]))) + ENOUGH for kind, _ in self.names])
-        self.total = float(sum(answers[Kind.CASE].values()))
+        self.total = float(sum(answers[CauseKind.CASE].values()))
         self.rates: Floats = np.zeros(len(names) + 1)
         self.chosen: list[int] = []
 
-    def found(self) -> list[Cause]:
+    def found(self) -> list[CandidateCause]:
         for _ in range(MOST):
             gains = self._gains() - self.price
             gains[self.chosen] = -1.0
@@ -160,7 +160,7 @@ class _Blame:
         share: Floats = self.rates[self.of] / red[:, None]
         return self._summed(share)
 
-    def _kept(self) -> list[Cause]:
+    def _kept(self) -> list[CandidateCause]:
         """Without those that the others, which came later, explain as well."""
         for weakest in sorted(self.chosen, key=lambda one: self.deviations[one]):
             if self._gain_of(weakest) <= self.price[weakest]:
@@ -169,7 +169,7 @@ class _Blame:
                 self._fit()
         explained = self._explained()
         causes = [
-            Cause(
+            CandidateCause(
                 *self.names[one],
                 answers=int(self.answers[one]),
                 deviations=int(self.deviations[one]),
@@ -192,7 +192,7 @@ class _Blame:
         return float(raised + (self.answers[cause] - self.deviations[cause]) * log(1 - rate))
 
 
-def sick(failed: Counter[Hashable], answers: Mapping[Hashable, int]) -> list[Cause]:
+def sick(failed: Counter[Hashable], answers: Mapping[Hashable, int]) -> list[CandidateCause]:
     """Machines on which cases end without an answer (INFRA, LOST) more often than on the others: the likelihood of a
     rate of their own against that of all others together."""
     found = []
@@ -206,5 +206,7 @@ def sick(failed: Counter[Hashable], answers: Mapping[Hashable, int]) -> list[Cau
         green = (count - lost) * log((1 - rate) / (1 - others)) if lost < count else 0.0
         gain = lost * log(rate / others) + green - log(max(2, len(answers)))
         if gain > ENOUGH:
-            found.append(Cause(Kind.MACHINE, machine, count, lost, rate, float(lost), gain * 10 / log(10)))
+            found.append(
+                CandidateCause(CauseKind.MACHINE, machine, count, lost, rate, float(lost), gain * 10 / log(10))
+            )
     return sorted(found, key=lambda cause: -cause.score)

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, insert, select, update
 
 from bitgate.lab.history import schema
-from bitgate.lab.history.store import Store
+from bitgate.lab.history.store import HistoryStore
 from bitgate.results.record import UNKNOWN, Key, Stamp
 
 CHUNK = 5000
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Line:
+class StoredLine:
     """What one line of a file becomes. ``name`` is a hash of all that is stored of it: the same line is stored once.
     ``rows`` lack the numbers of the other tables."""
 
@@ -38,7 +38,7 @@ class Line:
     rows: tuple[Row, ...]
 
 
-def stored(store: Store, table: Table, lines: Sequence[Line]) -> int:
+def stored(store: HistoryStore, table: Table, lines: Sequence[StoredLine]) -> int:
     """How many of the lines are new; all of them go in, or none."""
     if not lines:
         return 0
@@ -111,7 +111,7 @@ def hash_of(values: Iterable[Any]) -> str:
     return hashlib.sha256("\0".join(map(str, values)).encode()).hexdigest()[:32]
 
 
-def _jobs(connection: Connection, runs: Mapping[str, int], lines: Sequence[Line]) -> dict[str, int]:
+def _jobs(connection: Connection, runs: Mapping[str, int], lines: Sequence[StoredLine]) -> dict[str, int]:
     """By the hash, which is made of the run's name instead of its number."""
     starts = {line.job["hash"]: {**line.job, "run_id": runs[line.run["hash"]]} for line in lines}
     return _numbered(connection, schema.jobs, [_without(job, "run") for job in starts.values()])
@@ -147,7 +147,7 @@ def _numbers(connection: Connection, table: Table, hashes: Iterable[str]) -> dic
     return found
 
 
-def _widen(connection: Connection, runs: Mapping[str, int], lines: Sequence[Line]) -> None:
+def _widen(connection: Connection, runs: Mapping[str, int], lines: Sequence[StoredLine]) -> None:
     """The span of each run from its first line to its last."""
     times: dict[str, list[str]] = {}
     for line in lines:

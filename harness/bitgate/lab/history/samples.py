@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bitgate.core.untrusted import OddInput, parse_json
-from bitgate.lab.history.rows import Line, build_of, case_of, clean, hash_of, machine_of, run_and_job, time_of
+from bitgate.core.untrusted import InvalidInput, parse_json
+from bitgate.lab.history.rows import StoredLine, build_of, case_of, clean, hash_of, machine_of, run_and_job, time_of
 from bitgate.results.record import Stamp
 from bitgate.results.record.event import BadLine, RecordError
-from bitgate.results.record.timing import Status, Timing, scan
+from bitgate.results.record.timing import Timing, TimingStatus, scan
 
 NAME = "bench.jsonl"
 
@@ -25,7 +25,7 @@ def _begins_with_timing(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             first = parse_json(file.readline(1 << 22))
-    except (OSError, OddInput):
+    except (OSError, InvalidInput):
         return False
     return isinstance(first, dict) and "rounds" in first
 
@@ -40,10 +40,10 @@ def read_timings(file: Path) -> tuple[list[Timing], tuple[str, ...]]:
     return [one for one in found if isinstance(one, Timing)], tuple(f"{file}:{one.number}: {one.why}" for one in bad)
 
 
-def lines_of(rows: Sequence[Timing]) -> list[Line]:
+def lines_of(rows: Sequence[Timing]) -> list[StoredLine]:
     """Of what was timed to its end. Other sources than the tree's own (a gate's base) have no place in its history, and
     a row that says neither its run nor its time has none in anybody's."""
-    own = (row for row in rows if row.status is Status.TIMED and row.seconds and not row.build)
+    own = (row for row in rows if row.status is TimingStatus.TIMED and row.seconds and not row.build)
     return [line for line in map(_line, own) if line is not None]
 
 
@@ -61,7 +61,7 @@ def series_of(row: Timing) -> str:
     return ", ".join(words)
 
 
-def _line(row: Timing) -> Line | None:
+def _line(row: Timing) -> StoredLine | None:
     try:
         stamp = Stamp(
             str(row.run["id"]),
@@ -82,4 +82,4 @@ def _line(row: Timing) -> Line | None:
     parts = [part["hash"] for part in (job, case, machine, build)]
     samples = tuple({**said, "number": number, "seconds": one} for number, one in enumerate(row.seconds))
     name = hash_of([*parts, *said.values(), row.side, *row.seconds])
-    return Line(run, job, case, machine, build, name, time, samples)
+    return StoredLine(run, job, case, machine, build, name, time, samples)

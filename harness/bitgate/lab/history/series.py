@@ -26,7 +26,7 @@ MOST_CHANGES = 6
 """Three bugs in one case, each of them mended, are as many as one believes in."""
 
 
-class Answer(NamedTuple):
+class RunAnswer(NamedTuple):
     """``run`` is the number of the run in the database, ``node`` the machine's name."""
 
     time: str
@@ -58,12 +58,12 @@ class Period:
 class Series:
     """Only what is an answer: nothing is learned of a case that did not run."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[RunAnswer, ...]
     states: tuple[bool, ...]
     """Whether the case was ill, for each answer."""
 
     @classmethod
-    def of(cls, told: Sequence[Answer]) -> Series:
+    def of(cls, told: Sequence[RunAnswer]) -> Series:
         answers = tuple(answer for answer in told if not answer.outcome.is_unanswered)
         return cls(answers, steady([answer.red for answer in answers], [answer.build for answer in answers]))
 

@@ -26,7 +26,7 @@ MARK = "step "
 
 
 @dataclass(frozen=True)
-class Told:
+class StepVerdict:
     """``words``: the arguments of `bitgate verify`; ``place``: where it runs, in the worktree ``tree``."""
 
     words: tuple[str, ...]
@@ -53,7 +53,7 @@ def judged(code: int, verdicts: Sequence[Mapping[str, Any]]) -> tuple[int, str]:
 
 
 def main() -> int:
-    told = Told(**json.loads(os.environ[VARIABLE]))
+    told = StepVerdict(**json.loads(os.environ[VARIABLE]))
     begun = time.monotonic()
     try:
         code, why = _verify(told)
@@ -65,7 +65,7 @@ def main() -> int:
     return code
 
 
-def _verify(told: Told) -> tuple[int, str]:
+def _verify(told: StepVerdict) -> tuple[int, str]:
     if not Path(told.place).is_dir():
         return SKIP, f"{Path(told.place).name} is not there yet"
     command = [sys.executable, "-m", "bitgate", "verify", *told.words, "--json"]
@@ -77,7 +77,7 @@ def _verify(told: Told) -> tuple[int, str]:
         return (ABORT, "interrupted") if done.returncode == 130 else (SKIP, said.removeprefix("bitgate: "))
 
 
-def _environment(told: Told) -> dict[str, str]:
+def _environment(told: StepVerdict) -> dict[str, str]:
     """Of bitgate's own checkout the harness of that commit is run: kernels and harness belong together."""
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
     own = Path(told.tree) / "harness"

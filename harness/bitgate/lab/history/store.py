@@ -29,7 +29,7 @@ def default_url() -> str:
     return os.environ.get("BITGATE_HISTORY") or str(user_data_path("bitgate") / "history.sqlite")
 
 
-class Store:
+class HistoryStore:
     """An open history. All text in it is without NUL, which PostgreSQL does not take."""
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -65,7 +65,7 @@ class Store:
 
 
 @contextmanager
-def opened(url: str = "", *, must_exist: bool = False) -> Iterator[Store]:
+def opened(url: str = "", *, must_exist: bool = False) -> Iterator[HistoryStore]:
     """The history of a file, or of a URL such as ``postgresql://user@host/name``; made if it is not there, brought up
     to date if an earlier bitgate made it. UsageError, in one line, if it cannot be, or is of a newer bitgate."""
     found = _url(url or default_url())
@@ -74,7 +74,7 @@ def opened(url: str = "", *, must_exist: bool = False) -> Iterator[Store]:
         if must_exist and not file.is_file():
             raise UsageError(f"{file}: no history is there yet; make one with `bitgate history ingest FILE...`")
         _make_room(file)
-    store = Store(_engine(found), found.render_as_string(hide_password=True))
+    store = HistoryStore(_engine(found), found.render_as_string(hide_password=True))
     try:
         _bring_up_to_date(store)
         yield store
@@ -131,7 +131,7 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _bring_up_to_date(store: Store) -> None:
+def _bring_up_to_date(store: HistoryStore) -> None:
     with store.reading() as connection:
         if _version(connection, store) == VERSION:
             return
@@ -146,7 +146,7 @@ def _bring_up_to_date(store: Store) -> None:
         connection.execute(update(schema_version).values(version=VERSION))
 
 
-def _version(connection: Connection, store: Store) -> int | None:
+def _version(connection: Connection, store: HistoryStore) -> int | None:
     """None for an empty database."""
     tables = inspect(connection).get_table_names()
     found = connection.scalar(select(schema_version.c.version)) if schema_version.name in tables else None

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 
 from bitgate.core.errors import UsageError
 from bitgate.lab.history.levels import ENOUGH_NIGHTS, Level, levels
-from bitgate.lab.history.query import OF_CASE, Case, Run
+from bitgate.lab.history.query import OF_CASE, RecordedCase, RecordedRun
 from bitgate.lab.history.schema import builds, cases, jobs, machines, runs, samples
 from bitgate.results.record import UNKNOWN
 
@@ -24,7 +24,7 @@ _TOGETHER = 10_000
 
 
 @dataclass(frozen=True)
-class Point:
+class TimedRun:
     """One run: the median of its ``samples`` samples."""
 
     run: str
@@ -36,15 +36,15 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Step:
+class LevelShift:
     """Point ``place`` of the series is the first of a new level. ``ratio``: the level after in that before."""
 
     place: int
     before: Level
     after: Level
-    last: Point
+    last: TimedRun
     """Of the level before."""
-    first: Point
+    first: TimedRun
 
     @property
     def ratio(self) -> float:
@@ -67,13 +67,13 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedSeries:
     """One kernel on one problem on one kind of device, timed in one way. ``points`` are in the order of time."""
 
-    case: Case
+    case: RecordedCase
     device: str
     how: str
-    points: tuple[Point, ...]
+    points: tuple[TimedRun, ...]
     minimum_effect: float = MINIMUM_EFFECT
 
     @property
@@ -86,16 +86,16 @@ class Timed:
         return levels([point.seconds for point in self.points])
 
     @cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[LevelShift]:
         """Those that anybody cares for."""
         found = [
-            Step(after.first, before, after, self.points[before.last], self.points[after.first])
+            LevelShift(after.first, before, after, self.points[before.last], self.points[after.first])
             for before, after in zip(self.levels, self.levels[1:], strict=False)
         ]
         return [step for step in found if step.effect >= self.minimum_effect]
 
     @property
-    def regression(self) -> Step | None:
+    def regression(self) -> LevelShift | None:
         """The last step, if it led to more seconds."""
         return self.steps[-1] if self.steps and self.steps[-1].ratio > 1 else None
 
@@ -123,11 +123,11 @@ class Timed:
         }
 
 
-def timed_runs(connection: Connection, count: int) -> list[Run]:
+def timed_runs(connection: Connection, count: int) -> list[RecordedRun]:
     """The last so many runs that timed something, the oldest first. UsageError if none did."""
     timing = select(jobs.c.run_id).join(samples, samples.c.job_id == jobs.c.id)
     newest = select(runs).where(runs.c.id.in_(timing)).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(count)
-    found = [Run(row.id, row.name, row.started, row.ended) for row in connection.execute(newest)]
+    found = [RecordedRun(row.id, row.name, row.started, row.ended) for row in connection.execute(newest)]
     if not found:
         raise UsageError("no timings are in the history: `bitgate history ingest FOLDER...` reads bench.jsonl into it")
     return found[::-1]
@@ -135,13 +135,13 @@ def timed_runs(connection: Connection, count: int) -> list[Run]:
 
 def timed(
     connection: Connection,
-    chosen: Sequence[Run],
+    chosen: Sequence[RecordedRun],
     *,
     name: str = "",
     kernel: str = "",
     target: str = "",
     minimum_effect: float = MINIMUM_EFFECT,
-) -> Iterator[Timed]:
+) -> Iterator[TimedSeries]:
     """``name`` is a case id, ``kernel`` a glob over family.instance; empty ones ask for all."""
     names = {run.number: run.name for run in chosen}
     wanted = [jobs.c.run_id.in_(names), *[cases.c.case == name] * bool(name)]
@@ -161,10 +161,12 @@ def timed(
             continue
         points = tuple(_points([row[width + 2 :] for row in group], names))
         device, how = group[0][width : width + 2]
-        yield Timed(Case(number, case, f"{family}.{instance}", *rest), device, how, points, minimum_effect)
+        yield TimedSeries(
+            RecordedCase(number, case, f"{family}.{instance}", *rest), device, how, points, minimum_effect
+        )
 
 
-def _points(rows: Sequence[Sequence[Any]], names: dict[int, str]) -> Iterator[Point]:
+def _points(rows: Sequence[Sequence[Any]], names: dict[int, str]) -> Iterator[TimedRun]:
     by_run: dict[int, list[Sequence[Any]]] = {}
     for row in rows:
         by_run.setdefault(row[1], []).append(row)
@@ -172,7 +174,7 @@ def _points(rows: Sequence[Sequence[Any]], names: dict[int, str]) -> Iterator[Po
         time, _, node, commit, _ = found[0]
         seconds = median(row[4] for row in found)
         if seconds > 0:
-            yield Point(names[number], time, seconds, len(found), commit, node)
+            yield TimedRun(names[number], time, seconds, len(found), commit, node)
 
 
 def _clean(commit: str) -> str:

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bitgate.lab.history.series import Answer, Series
+from bitgate.lab.history.series import RunAnswer, Series
 
 
 @dataclass(frozen=True)
-class Point:
+class TrendPoint:
     """``changed``: its digest is another one than that before it; ``deviates``: it stands alone against its
     neighbours."""
 
     run: str
-    answer: Answer
+    answer: RunAnswer
     changed: bool
     deviates: bool
 
@@ -35,7 +35,7 @@ class Point:
         }
 
 
-def trend(told: Sequence[Answer], names: Mapping[int, str]) -> list[Point]:
+def trend(told: Sequence[RunAnswer], names: Mapping[int, str]) -> list[TrendPoint]:
     """In the order of time; ``names`` of the runs by their numbers."""
     series = Series.of(told)
     odd = {id(series.answers[place]) for place in series.deviations}
@@ -43,5 +43,5 @@ def trend(told: Sequence[Answer], names: Mapping[int, str]) -> list[Point]:
     for answer in told:
         changed = bool(digest and answer.digest and answer.digest != digest)
         digest = answer.digest or digest
-        points.append(Point(names[answer.run], answer, changed, id(answer) in odd))
+        points.append(TrendPoint(names[answer.run], answer, changed, id(answer) in odd))
     return points

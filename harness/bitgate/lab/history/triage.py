@@ -9,10 +9,10 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from bitgate.lab.history import query
-from bitgate.lab.history.query import Run
+from bitgate.lab.history.query import RecordedRun
 from bitgate.results.record import Key, Outcome, Verdict
-from bitgate.results.report.ledger import Entry, Ledger, Night, read_night
-from bitgate.results.report.summary import Cause, summarise
+from bitgate.results.report.ledger import AttemptEntry, Ledger, MergedNight, read_night
+from bitgate.results.report.summary import FailureGroup, summarise
 
 Asked = tuple[Key, str]
 """A key, and the test that asked for it."""
@@ -32,8 +32,8 @@ class Triage:
     """``new``: red now and not so before, or in another way, or never seen before; ``known``: red before in the same
     way; ``fixed``: cases that were red and are green, with how they ended before."""
 
-    new: tuple[Cause, ...]
-    known: tuple[Cause, ...]
+    new: tuple[FailureGroup, ...]
+    known: tuple[FailureGroup, ...]
     fixed: tuple[tuple[Verdict, Before], ...]
     findings: tuple[str, ...]
     """What is wrong with the run itself: that is of this run alone, and red."""
@@ -58,7 +58,7 @@ def of_record(paths: Sequence[Path]) -> dict[Asked, Before]:
     }
 
 
-def of_history(connection: Connection, runs: Sequence[Run], but: Iterable[str]) -> dict[Asked, Before]:
+def of_history(connection: Connection, runs: Sequence[RecordedRun], but: Iterable[str]) -> dict[Asked, Before]:
     """The last answers of the history, but for those of the run that is looked at."""
     skipped = set(but)
     earlier = [run for run in runs if run.name not in skipped]
@@ -73,7 +73,7 @@ def of_history(connection: Connection, runs: Sequence[Run], but: Iterable[str]) 
     return found
 
 
-def triage(night: Night, before: Mapping[Asked, Before], against: str) -> Triage:
+def triage(night: MergedNight, before: Mapping[Asked, Before], against: str) -> Triage:
     ledgers = night.ledgers
     red = [entry for entry in _entries(night) if not entry.verdict.green]
     known = {(e.verdict.key, e.verdict.test) for e in red if _is_known(e.verdict, before.get(_asked(e.verdict)))}
@@ -91,7 +91,7 @@ def triage(night: Night, before: Mapping[Asked, Before], against: str) -> Triage
     )
 
 
-def runs_of(night: Night) -> set[str]:
+def runs_of(night: MergedNight) -> set[str]:
     """The ids of the runs that a record is of."""
     return {entry.verdict.run.id for entry in _entries(night) if entry.verdict.run}
 
@@ -104,14 +104,14 @@ def _is_well(verdict: Verdict) -> bool:
     return verdict.green and verdict.compared and verdict.outcome is not Outcome.KNOWN_BUG
 
 
-def _causes(ledgers: Sequence[Ledger], entries: Sequence[Entry]) -> tuple[Cause, ...]:
+def _causes(ledgers: Sequence[Ledger], entries: Sequence[AttemptEntry]) -> tuple[FailureGroup, ...]:
     """As the summary of a report puts reds together."""
     chosen = {id(entry) for entry in entries}
     parts = [replace(one, entries=tuple(e for e in one.entries if id(e) in chosen), findings=()) for one in ledgers]
     return summarise(parts).causes
 
 
-def _entries(night: Night) -> Iterable[Entry]:
+def _entries(night: MergedNight) -> Iterable[AttemptEntry]:
     return (entry for ledger in night.ledgers for entry in ledger.entries)
 
 

@@ -18,7 +18,7 @@ WORK = 10**9
 def lost_end(scene: Any) -> Finding | None:
     """The wrong cells are what the form gives of operands whose last steps along an axis of the sum are zero."""
     problem = scene.problem
-    form: Form | None = problem.operation.exactness.form(problem)
+    form: Form | None = problem.operation.numerics.form(problem)
     if form is None or not scene.inputs:
         return None
     operands = {role: np.asarray(scene.inputs[role], np.float64) for role in form.operands}

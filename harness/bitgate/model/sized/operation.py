@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from bitgate.model.accumulation import Accumulation
 from bitgate.model.dtype import DTYPES, Dtype
-from bitgate.model.exactness import Exactness
 from bitgate.model.fill import Fill
 from bitgate.model.form import Array, Form
+from bitgate.model.numerics import Numerics
 from bitgate.model.operation import Operation
 from bitgate.model.problem import ProblemError
 from bitgate.model.sized import spelling
@@ -35,7 +35,7 @@ class Sized(Operation):
     """The result is the product of all that is read, summed over the axes that it has not itself."""
     groups: Mapping[str, str] = {
         "space": "bitgate.model.sized.space:SizedSpace",
-        "insight": "bitgate.model.sized.insight:SizedInsight",
+        "diagnostics": "bitgate.model.sized.diagnostics:SizedInsight",
     }
     fills: tuple[Fill, ...] = ()
     """Named data of the owner's, each with the reason why bits say something of it."""
@@ -57,7 +57,7 @@ class Sized(Operation):
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation
     ) -> Mapping[str, NDArray[np.float64]] | None:
-        """As ``Exactness.bound``: for decimals of what has no form."""
+        """As ``Numerics.bound``: for decimals of what has no form."""
         return None
 
     def ordered(self, problem: SizedProblem, inputs: Mapping[str, Array], accumulator: Dtype) -> Array | None:
@@ -101,10 +101,10 @@ class Sized(Operation):
         return spelling.human(problem)
 
     @cached_property
-    def exactness(self) -> Exactness:
-        from bitgate.model.sized.exactness import SizedExactness
+    def numerics(self) -> Numerics:
+        from bitgate.model.sized.numerics import SizedNumerics
 
-        return SizedExactness(self)
+        return SizedNumerics(self)
 
 
 def _check_tensor(one: StatedTensor, roles: list[str]) -> None:

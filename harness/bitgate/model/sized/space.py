@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bitgate.model.sized.problem import SizedProblem
 from bitgate.model.sized.schema import CHOICE, FLAG, LENGTH, Size
-from bitgate.model.space import Space
+from bitgate.model.space import ProblemSpace
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Quantity, quantities_of
 from bitgate.model.tensor_types import TensorTypes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _KINDS = {LENGTH: PropertyKind.NUMBER, FLAG: PropertyKind.FLAG, CHOICE: PropertyKind.NAME}
 
 
-class SizedSpace(Space):
+class SizedSpace(ProblemSpace):
     """What follows from the fields of ``sizes`` as it does from those of a problem elsewhere."""
 
     operation: Sized

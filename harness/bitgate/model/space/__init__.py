@@ -33,7 +33,7 @@ Bend = Callable[[Any], Any]
 """A problem -> one that more kernels take."""
 
 
-class Space:
+class ProblemSpace:
     """What case tables, coverage, fuzzing and shrinking ask of an operation.
 
     Everything follows from ``quantities``, and these from the fields of ``operation.problem_type``; an operation that

@@ -11,7 +11,7 @@ from bitgate.model.space.quantity import Choice, Length, choices, lengths, word
 from bitgate.model.space.quantity_columns import smaller_steps
 
 if TYPE_CHECKING:
-    from bitgate.model.space import Space
+    from bitgate.model.space import ProblemSpace
 
 FAR = {"layout": 2.5, "dtypes": 4.0}
 """How far the values of a choice are apart; of the others 2."""
@@ -20,7 +20,7 @@ SPOKEN = {"op": "operation", "dtypes": "types"}
 COMMON_DTYPES = ("f32", "f16", "bf16")
 
 
-def changed(space: Space, problem: Any, **values: Any) -> Any | None:
+def changed(space: ProblemSpace, problem: Any, **values: Any) -> Any | None:
     """The problem with other values; None if there is no such problem."""
     try:
         return space.problem_of({**space.values_of(problem), **values})
@@ -28,7 +28,7 @@ def changed(space: Space, problem: Any, **values: Any) -> Any | None:
         return None
 
 
-def smaller(space: Space, problem: Any) -> Iterator[Any]:
+def smaller(space: ProblemSpace, problem: Any) -> Iterator[Any]:
     """Problems one step smaller, in no order."""
     now = space.values_of(problem)
     by_name = {choice.name: choice for choice in choices(space.quantities)}
@@ -39,14 +39,14 @@ def smaller(space: Space, problem: Any) -> Iterator[Any]:
             yield found
 
 
-def oddness(space: Space, problem: Any) -> tuple[int, int]:
+def oddness(space: ProblemSpace, problem: Any) -> tuple[int, int]:
     """How many choices are not plain, types aside; and the sum of the lengths."""
     now = space.values_of(problem)
     special = sum(now[c.name] != c.values[0] for c in choices(space.quantities) if c.name != "dtypes")
     return special, sum(now[length.name] for length in lengths(space.quantities))
 
 
-def nearby(space: Space, problem: Any) -> Iterator[Nearby]:
+def nearby(space: ProblemSpace, problem: Any) -> Iterator[Nearby]:
     """Problems that differ in one quantity."""
     now = space.values_of(problem)
     for quantity in space.quantities:

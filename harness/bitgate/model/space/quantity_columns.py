@@ -15,7 +15,7 @@ from bitgate.model.space.neighbour import smaller_values
 from bitgate.model.space.quantity import GAPS, Choice, Length, choices, lengths
 
 if TYPE_CHECKING:
-    from bitgate.model.space import Space
+    from bitgate.model.space import ProblemSpace
 
 TILE = 32
 """Kernels work in tiles: a length of 1 costs about as much as one of 32."""
@@ -25,11 +25,11 @@ TILE = 32
 class QuantityColumns(Candidates):
     """``columns``: for each quantity of the space, by name, shape (problems,)."""
 
-    space: Space
+    space: ProblemSpace
     columns: Mapping[str, Ints]
 
     @classmethod
-    def of(cls, space: Space, problems: list[Any]) -> QuantityColumns:
+    def of(cls, space: ProblemSpace, problems: list[Any]) -> QuantityColumns:
         every = [space.values_of(problem) for problem in problems]
         columns = {
             quantity.name: np.array(

@@ -12,7 +12,7 @@ from bitgate.model.space.quantity import Length
 from bitgate.model.space.quantity_columns import QuantityColumns
 
 if TYPE_CHECKING:
-    from bitgate.model.space import Domains, Space
+    from bitgate.model.space import Domains, ProblemSpace
 
 POOL = 20_000
 SMALL = (1, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 15, 16, 16, 17, 24, 31, 32, 33, 40, 63, 64, 65)
@@ -23,7 +23,7 @@ PLAIN = 0.5
 
 
 def draw(
-    space: Space, seed: Sequence[int], size: int, codes: Mapping[str, tuple[int, ...]], *, large: bool
+    space: ProblemSpace, seed: Sequence[int], size: int, codes: Mapping[str, tuple[int, ...]], *, large: bool
 ) -> QuantityColumns:
     """``size`` problems; ``codes``: the values that choices may have. The same ones for the same arguments."""
     rng = np.random.default_rng([*seed, space.salt])
@@ -41,7 +41,7 @@ def draw(
 
 
 @lru_cache(maxsize=8)
-def witnesses(space: Space, domains: Domains) -> QuantityColumns:
+def witnesses(space: ProblemSpace, domains: Domains) -> QuantityColumns:
     """The pool, cheapest problem first, so that the first witness of a combination is a small one."""
     pool = draw(space, (1,), POOL, dict(domains), large=True)
     pool = pool.take(pool.possible)

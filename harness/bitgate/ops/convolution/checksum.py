@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.model.exactness import Ints, Values, Weights
+from bitgate.model.numerics import Ints, Values, Weights
 from bitgate.numerics.checksum import CHUNK
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 

@@ -18,9 +18,9 @@ class Convolution(Operation):
 
     layouts = frozenset(layout for names in INPUT_LAYOUTS.values() for layout in names)
     groups: Mapping[str, str] = {
-        "exactness": "bitgate.ops.convolution.exactness:ConvolutionExactness",
+        "numerics": "bitgate.ops.convolution.numerics:ConvolutionExactness",
         "space": "bitgate.ops.convolution.space:ConvolutionSpace",
-        "insight": "bitgate.ops.convolution.insight:ConvolutionInsight",
+        "diagnostics": "bitgate.ops.convolution.diagnostics:ConvolutionInsight",
     }
 
     def __init__(self, direction: Pass) -> None:

@@ -49,7 +49,7 @@ def write_exact(
     """Store the result of integers of which ``dtype`` holds every sum; ``inputs`` are the operands as they are
     multiplied, and d0."""
     with unrounded(result, dtype) as staging:
-        _Run(problem, inputs, staging, dtype, threads).run()
+        _Computation(problem, inputs, staging, dtype, threads).run()
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class _Buffer:
         return self._flat[:count].reshape(shape)
 
 
-class _Run:
+class _Computation:
     """One reference computation. ``threads`` are split between chunks side by side and BLAS within each."""
 
     def __init__(

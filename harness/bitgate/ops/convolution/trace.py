@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord
-from bitgate.model.insight import commas, tensor_line
+from bitgate.model.diagnostics import commas, tensor_line
 from bitgate.ops.convolution.launched import SubGemmRecord, sub_gemm_records
 from bitgate.ops.convolution.problem import ConvProblem
 

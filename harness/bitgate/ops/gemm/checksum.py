@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bitgate.model.exactness import Values, Weights
+from bitgate.model.numerics import Values, Weights
 from bitgate.numerics.checksum import CHUNK
 from bitgate.ops.gemm.problem import GemmProblem
 

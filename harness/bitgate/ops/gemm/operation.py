@@ -15,9 +15,9 @@ class Gemm(Operation):
     matrices = (0, 1, 2)
     problem_type = GemmProblem
     groups: Mapping[str, str] = {
-        "exactness": "bitgate.ops.gemm.exactness:GemmExactness",
+        "numerics": "bitgate.ops.gemm.numerics:GemmExactness",
         "space": "bitgate.ops.gemm.space:GemmSpace",
-        "insight": "bitgate.ops.gemm.insight:GemmInsight",
+        "diagnostics": "bitgate.ops.gemm.diagnostics:GemmInsight",
     }
 
     def parse(self, text: str, words: list[str]) -> GemmProblem:

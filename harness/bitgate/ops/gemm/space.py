@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from bitgate.model import ELEMENTWISE, DtypeSet
-from bitgate.model.space import Space
+from bitgate.model.space import ProblemSpace
 from bitgate.model.space.contraction import with_operand_operation
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Length, Quantity
@@ -20,7 +20,7 @@ from bitgate.ops.gemm.problem import GEMM_LAYOUTS, GemmProblem
 _SIZES = ("m", "n", "k")
 
 
-class GemmSpace(Space):
+class GemmSpace(ProblemSpace):
     """Lengths and choices are all there is to it; the rest follows."""
 
     shape = ShapePattern(r"(b\d+)?m\d+n\d+k\d+", "b2m64n64k32")

@@ -12,7 +12,7 @@ class Probing(Operation):
     name = "probe"
     problem_type = ProbeProblem
     groups: Mapping[str, str] = {
-        "insight": "bitgate.ops.probe.insight:ProbeInsight",
+        "diagnostics": "bitgate.ops.probe.diagnostics:ProbeInsight",
     }
 
     def parse(self, text: str, words: list[str]) -> ProbeProblem:

@@ -16,9 +16,9 @@ class Reduction(Operation):
     name = "reduction"
     problem_type = ReductionProblem
     groups: Mapping[str, str] = {
-        "exactness": "bitgate.ops.reduction.exactness:ReductionExactness",
+        "numerics": "bitgate.ops.reduction.numerics:ReductionExactness",
         "space": "bitgate.ops.reduction.space:ReductionSpace",
-        "insight": "bitgate.ops.reduction.insight:ReductionInsight",
+        "diagnostics": "bitgate.ops.reduction.diagnostics:ReductionInsight",
     }
 
     def parse(self, text: str, words: list[str]) -> ReductionProblem:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from bitgate.model import DTYPES, DtypeSet
-from bitgate.model.space import Space
+from bitgate.model.space import ProblemSpace
 from bitgate.model.space.field_check import texts
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Length, Quantity
@@ -21,7 +21,7 @@ _KINDS = tuple(kind.value for kind in Kind)
 _TYPES = tuple(dict.fromkeys(types_of(DTYPES[name], kind) for name in ELEMENTS for kind in Kind))
 
 
-class ReductionSpace(Space):
+class ReductionSpace(ProblemSpace):
     """Lengths, types and kinds; the rest follows."""
 
     shape = ShapePattern(r"(o\d+)?l\d+(i\d+)?", "o4l1000i3")

@@ -10,16 +10,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.untrusted import LONGEST_LINE, OddInput, parse_json, read_bytes
+from bitgate.core.untrusted import LONGEST_LINE, InvalidInput, parse_json, read_bytes
 from bitgate.results.record.key import Key
-from bitgate.results.record.line import Line, check_types
+from bitgate.results.record.line import RecordLine, check_types
 from bitgate.results.record.outcome import Outcome
 from bitgate.results.record.stamp import Stamp
 from bitgate.results.record.verdict import Certificate, Diagnosis, Verdict
 
 SCHEMA = 1
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-AS_THEY_ARE = frozenset(field.name for field in fields(Verdict)) & set(Line.__struct_fields__) - {
+AS_THEY_ARE = frozenset(field.name for field in fields(Verdict)) & set(RecordLine.__struct_fields__) - {
     *("certificate", "diagnosis", "known_bug", "run")
 }
 """Fields of a verdict that stand in its line under the same name, as they are."""
@@ -167,16 +167,16 @@ def scan(path: Path) -> Iterator[Verdict | BadLine]:
     """Every line of a results file. RecordError for a file that cannot be read at all."""
     try:
         data = read_bytes(path)
-    except OddInput as error:
+    except InvalidInput as error:
         raise RecordError(f"{path}: {error}") from None
     lines = data.split(b"\n")
     tail = lines.pop()
     for number, line in enumerate(lines, 1):
         try:
             if len(line) > LONGEST_LINE:
-                raise OddInput(f"a line of {len(line)} bytes: at most {LONGEST_LINE} are read")
+                raise InvalidInput(f"a line of {len(line)} bytes: at most {LONGEST_LINE} are read")
             yield from_event(parse_json(line))
-        except (OddInput, RecordError) as error:
+        except (InvalidInput, RecordError) as error:
             yield BadLine(number, str(error))
     if tail:
         yield BadLine(len(lines) + 1, "the line is cut: its writer died, or the disk was full", cut=True)

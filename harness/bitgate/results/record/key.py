@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from bitgate.core.untrusted import Count, Name, OddInput, Short, shaped
+from bitgate.core.untrusted import Count, InvalidInput, Name, Short, shaped
 
 
 @dataclass(frozen=True)
@@ -54,5 +54,5 @@ def stated(flat: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: flat[name] for name in FIELDS if name in flat}
     options = found.get("options", {})
     if not isinstance(options, Mapping):
-        raise OddInput(f"options: expected an object, got {options!r:.40}")
+        raise InvalidInput(f"options: expected an object, got {options!r:.40}")
     return found | {"options": sorted(options.items())}

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bitgate.core.untrusted import Count, Name, NameOrNone, OddInput, Seconds, Short, Text, shaped
+from bitgate.core.untrusted import Count, InvalidInput, Name, NameOrNone, Seconds, Short, Text, shaped
 from bitgate.results.record.outcome import Outcome
 
 
@@ -38,7 +38,7 @@ class StampLine(Struct):
     shard: Short = ""
 
 
-class Line(Struct):
+class RecordLine(Struct):
     """Beside the fields of ``Key``. What is not listed is left alone: a newer bitgate may say more under the same
     schema."""
 
@@ -73,7 +73,7 @@ class Line(Struct):
 
 def check_types(event: Any) -> None:
     """OddInput with the place where an event differs from what a results line is."""
-    line = shaped(Line, event)
+    line = shaped(RecordLine, event)
     certificate = line.certificate
     if certificate and max(abs(certificate.bound), abs(certificate.exact_range)) >> 1100:
-        raise OddInput("certificate: a bound of more than 1100 bits")
+        raise InvalidInput("certificate: a bound of more than 1100 bits")

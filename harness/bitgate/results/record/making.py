@@ -10,7 +10,7 @@ from bitgate.results.record.outcome import Outcome
 from bitgate.results.record.verdict import Verdict
 
 
-class Planned(Protocol):
+class PlannedVerdict(Protocol):
     """What is known before anything has run: of a planned case, or of its line in a plan."""
 
     @property
@@ -58,7 +58,9 @@ class DeviceOfRecord:
         return cls(verdict.platform, verdict.device_kind, verdict.device_name)
 
 
-def verdict_on(planned: Planned, device: DeviceNames, outcome: Outcome, reason: str = "", **known: Any) -> Verdict:
+def verdict_on(
+    planned: PlannedVerdict, device: DeviceNames, outcome: Outcome, reason: str = "", **known: Any
+) -> Verdict:
     """``known``: the other fields of the verdict, as far as there is something to say."""
     stated = {
         "suite": planned.suite,

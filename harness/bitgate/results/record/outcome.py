@@ -6,7 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Facts(NamedTuple):
+class OutcomeFacts(NamedTuple):
     """What follows from an outcome."""
 
     meaning: str
@@ -60,62 +60,62 @@ class Outcome(str, Enum):
         return self.facts.blames == "kernel"
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> OutcomeFacts:
         return FACTS[self]
 
 
 # fmt: off
-FACTS: dict[Outcome, Facts] = {
+FACTS: dict[Outcome, OutcomeFacts] = {
     # ---- compared
-    Outcome.PASS: Facts(
+    Outcome.PASS: OutcomeFacts(
         "every bit of the result equals the reference (or lies within its per-element bound)",
         compared=True, green="always", element="failure", type="ExpectedOtherwise", colour="32",
     ),
-    Outcome.MISMATCH: Facts(
+    Outcome.MISMATCH: OutcomeFacts(
         "the result differs from the reference",
         compared=True, blames="kernel", element="failure", type="Mismatch",
     ),
-    Outcome.NONDETERMINISTIC: Facts(
+    Outcome.NONDETERMINISTIC: OutcomeFacts(
         "two runs on the same input differ",
         compared=True, blames="kernel", element="failure", type="Nondeterministic",
     ),
-    Outcome.CORRUPTED: Facts(
+    Outcome.CORRUPTED: OutcomeFacts(
         "a guard zone, an input or a gap between rows was written; the state of the process or the floating-point"
         " environment of a block was changed; or work was left in flight on a stream that is not the caller's",
         compared=True, blames="kernel", element="failure", type="Corrupted",
     ),
     # ---- not compared: the kernel or its build did not get that far
-    Outcome.CRASHED: Facts(
+    Outcome.CRASHED: OutcomeFacts(
         "the kernel faulted: a bad address, a missed barrier, a stack overflow, a thread that spins, a race, a HIP"
         " error, also one that the library cleared before it returned OK",
         blames="kernel", type="Crash",
     ),
-    Outcome.HUNG: Facts(
+    Outcome.HUNG: OutcomeFacts(
         "the kernel did not end within its time limit",
         blames="kernel", type="Timeout",
     ),
-    Outcome.BUILD_FAILED: Facts(
+    Outcome.BUILD_FAILED: OutcomeFacts(
         "the kernel library did not compile, link or load",
         blames="kernel", element="failure", type="CompileError",
     ),
-    Outcome.REFUSED: Facts(
+    Outcome.REFUSED: OutcomeFacts(
         "the kernel rejected the problem and named the clause",
         blames="kernel", green="expected", element="failure", type="Refused", colour="33",
     ),
     # ---- not compared: nobody's defect, or one that is known
-    Outcome.NOT_RUN: Facts(
+    Outcome.NOT_RUN: OutcomeFacts(
         "the case was not run, for the reason given",
         blames="nobody", green="expected", type="NotRun", skipped="unsupported", colour="33",
     ),
-    Outcome.KNOWN_BUG: Facts(
+    Outcome.KNOWN_BUG: OutcomeFacts(
         "the case failed exactly as its known bug records",
         green="always", skipped="quarantined", colour="33",
     ),
-    Outcome.LOST: Facts(
+    Outcome.LOST: OutcomeFacts(
         "the case was planned but no result of it was found",
         blames="nobody", type="Lost",
     ),
-    Outcome.INFRA: Facts(
+    Outcome.INFRA: OutcomeFacts(
         "the device was lost, the host ran out of memory or disk, or a stored digest is not its reference's",
         blames="nobody", type="DeviceLost",
     ),

@@ -13,8 +13,8 @@ import msgspec
 from bitgate.core.untrusted import (
     LONGEST_LINE,
     Count,
+    InvalidInput,
     Name,
-    OddInput,
     Seconds,
     Short,
     Text,
@@ -28,7 +28,7 @@ from bitgate.results.record.key import Key
 SCHEMA = 1
 
 
-class Status(str, Enum):
+class TimingStatus(str, Enum):
     """What became of it. Only what was verified is ever timed."""
 
     TIMED = "timed"
@@ -70,7 +70,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Fa
     human: Short = ""
     platform: Short
     device: Mapping[str, Short]
-    status: Status
+    status: TimingStatus
     verdict: Short = ""
     reason: Text = ""
     digest: Short = ""
@@ -116,14 +116,14 @@ def scan(path: Path) -> Iterator[Timing | BadLine]:
     """Every line of a file. RecordError for one that cannot be read at all."""
     try:
         lines = read_bytes(path).split(b"\n")
-    except OddInput as error:
+    except InvalidInput as error:
         raise RecordError(f"{path}: {error}") from None
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             yield _timing(line)
-        except OddInput as error:
+        except InvalidInput as error:
             yield BadLine(number, f"not a timing: {error}", cut=number == len(lines))  # no newline behind it
 
 
@@ -139,14 +139,14 @@ def timings(path: Path) -> Iterator[Timing]:
 
 def _timing(line: bytes) -> Timing:
     if len(line) > LONGEST_LINE:
-        raise OddInput(f"a line of {len(line)} bytes")
+        raise InvalidInput(f"a line of {len(line)} bytes")
     row = shaped(Timing, parse_json(line))
     if row.schema != SCHEMA:
-        raise OddInput(f"schema {row.schema}, not {SCHEMA}: written by another version of bitgate")
-    if row.status is Status.TIMED and not (row.seconds and min(row.seconds) > 0):
-        raise OddInput("timed, without a sample or with one of 0 s")
-    if row.status is Status.TIMED and row.verdict not in ("", "PASS"):
-        raise OddInput(f"timed, and its verdict is {row.verdict}: only what passes is timed")
+        raise InvalidInput(f"schema {row.schema}, not {SCHEMA}: written by another version of bitgate")
+    if row.status is TimingStatus.TIMED and not (row.seconds and min(row.seconds) > 0):
+        raise InvalidInput("timed, without a sample or with one of 0 s")
+    if row.status is TimingStatus.TIMED and row.verdict not in ("", "PASS"):
+        raise InvalidInput(f"timed, and its verdict is {row.verdict}: only what passes is timed")
     if len(row.rounds) != len(row.seconds):
-        raise OddInput(f"{len(row.seconds)} samples of {len(row.rounds)} rounds")
+        raise InvalidInput(f"{len(row.seconds)} samples of {len(row.rounds)} rounds")
     return row

@@ -15,7 +15,7 @@ _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
-class Entry:
+class AttemptEntry:
     """The final verdict on one key and test. ``earlier``: outcomes of the attempts before it, oldest first."""
 
     verdict: Verdict
@@ -28,16 +28,16 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledVerdict:
     """``job`` gave the last verdict; ``rivals`` are jobs of which none says that it came later."""
 
-    entry: Entry
+    entry: AttemptEntry
     job: int
     rivals: frozenset[int]
 
 
 @dataclass(frozen=True)
-class Try:
+class JobAttempt:
     """A verdict and where it stands. ``job`` is equal for files that one job wrote, or went on writing."""
 
     verdict: Verdict
@@ -45,23 +45,23 @@ class Try:
     line: int
 
 
-def settle(tries: Sequence[Try]) -> Settled:
+def settle(tries: Sequence[JobAttempt]) -> SettledVerdict:
     """What all attempts at one case amount to."""
     if len(tries) == 1:
-        return Settled(Entry(tries[0].verdict), tries[0].job, frozenset())
+        return SettledVerdict(AttemptEntry(tries[0].verdict), tries[0].job, frozenset())
     once = _once(tries)
     rivals = _rivals(once)
     ordered = _ordered(once)
     verdicts = [attempt.verdict for attempt in ordered]
     final = _of_one_mind(verdicts)
-    entry = Entry(final, tuple(verdict.outcome for verdict in verdicts[:-1]))
-    return Settled(entry, ordered[-1].job, rivals)
+    entry = AttemptEntry(final, tuple(verdict.outcome for verdict in verdicts[:-1]))
+    return SettledVerdict(entry, ordered[-1].job, rivals)
 
 
-def _once(tries: Sequence[Try]) -> list[Try]:
+def _once(tries: Sequence[JobAttempt]) -> list[JobAttempt]:
     """Without copies: what one job wrote at one time it wrote once, in however many files it stands. What answers
     otherwise is no copy, whatever its stamp says."""
-    seen: dict[object, Try] = {}
+    seen: dict[object, JobAttempt] = {}
     for number, one in enumerate(tries):
         stamp = one.verdict.run
         copied = (stamp, one.job, one.verdict.green, *_answer(one.verdict))
@@ -69,7 +69,7 @@ def _once(tries: Sequence[Try]) -> list[Try]:
     return list(seen.values())
 
 
-def _rivals(tries: Sequence[Try]) -> frozenset[int]:
+def _rivals(tries: Sequence[JobAttempt]) -> frozenset[int]:
     jobs: dict[int, set[int]] = defaultdict(set)
     for one in tries:
         jobs[one.job].add(one.verdict.run.attempt if one.verdict.run else 0)
@@ -81,14 +81,14 @@ def _rivals(tries: Sequence[Try]) -> frozenset[int]:
     return frozenset() if in_order else frozenset(jobs)
 
 
-def _ordered(tries: Sequence[Try]) -> list[Try]:
+def _ordered(tries: Sequence[JobAttempt]) -> list[JobAttempt]:
     """By run, attempt and time; lines of before there were stamps come first, as they stand in their file."""
     begun: dict[str, datetime] = {}
     for one in tries:
         if stamp := one.verdict.run:
             begun[stamp.id] = min(stamp.instant, begun.get(stamp.id, stamp.instant))
 
-    def place(one: Try) -> tuple[Any, ...]:
+    def place(one: JobAttempt) -> tuple[Any, ...]:
         stamp = one.verdict.run
         age = (begun[stamp.id], stamp.id, stamp.attempt, stamp.instant) if stamp else (_EVER, "", 0, _EVER)
         # Where all that is equal, neither the order of files nor their names may decide.

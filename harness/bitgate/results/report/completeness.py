@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
-from bitgate.results.build_manifest import Built, strangers
+from bitgate.results.build_manifest import BuildManifest, strangers
 from bitgate.results.record import UNKNOWN, Verdict
-from bitgate.results.report.attempts import Settled
+from bitgate.results.report.attempts import SettledVerdict
 from bitgate.results.report.run_finding import RunFinding, distinct, some
 from bitgate.results.report.source import Source
 from bitgate.results.run_plan import RunPlan
@@ -43,7 +43,7 @@ def of_night(sources: Sequence[Source], plan: RunPlan | None) -> list[RunFinding
 def of_target(
     target: str,
     sources: Sequence[Source],
-    settled: Sequence[Settled],
+    settled: Sequence[SettledVerdict],
     verdicts: Sequence[Verdict],
     plan: RunPlan | None,
 ) -> tuple[list[RunFinding], list[str]]:
@@ -128,7 +128,7 @@ def _tiers(
         yield RunFinding("OtherTier", said, target)
 
 
-def _builds(target: str, settled: Sequence[Settled]) -> Iterator[RunFinding]:
+def _builds(target: str, settled: Sequence[SettledVerdict]) -> Iterator[RunFinding]:
     """One job may build a library in several flavours; two jobs of one run build the same ones."""
     built: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     for one in settled:
@@ -142,7 +142,7 @@ def _builds(target: str, settled: Sequence[Settled]) -> Iterator[RunFinding]:
             yield RunFinding("OtherBuild", f"{target}: jobs ran different builds of {kernel}: {named}", target)
 
 
-def not_built(target: str, verdicts: Iterable[Verdict], built: Sequence[Built]) -> Iterator[RunFinding]:
+def not_built(target: str, verdicts: Iterable[Verdict], built: Sequence[BuildManifest]) -> Iterator[RunFinding]:
     """Libraries that were not built for this run: a machine made its own, or kept one of another day."""
     plain = (verdict for verdict in verdicts if verdict.key.schedule != RACE)
     ran = {(one.key.kernel, str(one.fingerprint.get(BUILD, UNKNOWN))) for one in plain}

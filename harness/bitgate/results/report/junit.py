@@ -18,10 +18,10 @@ from junitparser.junitparser import Attr, FinalResult, FloatAttr
 
 from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.results.report.cells import cell_lines
-from bitgate.results.report.ledger import Entry, Ledger
-from bitgate.results.report.missing_target import Absent
+from bitgate.results.report.ledger import AttemptEntry, Ledger
+from bitgate.results.report.missing_target import MissingTarget
 from bitgate.results.report.names import TestName, test_names
-from bitgate.results.report.result import Result, result_of
+from bitgate.results.report.result import JUnitResult, result_of
 from bitgate.results.report.run_finding import KINDS, RunFinding
 from bitgate.results.report.text import capped, legal, one_line
 
@@ -66,27 +66,27 @@ class _Seconds(FloatAttr):
         Attr.__set__(self, instance, f"{value if isfinite(value) and value > 0 else 0:.3f}")
 
 
-class Case(TestCase):
+class JUnitCase(TestCase):
     time = _Seconds()
 
 
-class Suite(TestSuite):
+class JUnitSuite(TestSuite):
     time = _Seconds()
-    testcase = Case
+    testcase = JUnitCase
 
 
-class Document(JUnitXml):
+class JUnitDocument(JUnitXml):
     """A ``testsuites`` element; the schema knows no ``skipped`` on it."""
 
     time = _Seconds()
-    testsuite = Suite
+    testsuite = JUnitSuite
 
     def update_statistics(self) -> None:
         super().update_statistics()  # type: ignore[no-untyped-call]
         self._elem.attrib.pop("skipped", None)
 
 
-class Budget:
+class SizeBudget:
     """Bytes of text that a document still has room for."""
 
     def __init__(self, left: int) -> None:
@@ -97,14 +97,14 @@ class Budget:
         return self.left >= 0
 
 
-def document(ledger: Ledger, budget: int = BUDGET) -> Document:
+def document(ledger: Ledger, budget: int = BUDGET) -> JUnitDocument:
     """One testsuite a suite of the ledger. A ledger that compared nothing gets an error of its own: it must be red."""
     names = test_names([entry.verdict for entry in ledger.entries])
-    groups: dict[str, list[tuple[TestName, Entry]]] = {}
+    groups: dict[str, list[tuple[TestName, AttemptEntry]]] = {}
     for name, entry in zip(names, ledger.entries, strict=True):
         groups.setdefault(name.suite, []).append((name, entry))
-    xml = Document("bitgate")
-    room = Budget(budget)
+    xml = JUnitDocument("bitgate")
+    room = SizeBudget(budget)
     for suite_name, members in groups.items():
         xml.add_testsuite(_suite(suite_name, ledger, members, room))
     if not any(entry.verdict.compared for entry in ledger.entries):
@@ -115,12 +115,14 @@ def document(ledger: Ledger, budget: int = BUDGET) -> Document:
     return xml
 
 
-def merged(files: Iterable[Path], findings: Sequence[RunFinding] = (), absent: Sequence[Absent] = ()) -> Document:
+def merged(
+    files: Iterable[Path], findings: Sequence[RunFinding] = (), absent: Sequence[MissingTarget] = ()
+) -> JUnitDocument:
     """The suites of several JUnit files in one document, in order; what is wrong with the whole run, and which targets
     had no machine."""
-    xml = Document("bitgate")
+    xml = JUnitDocument("bitgate")
     for file in files:
-        for suite in Document.fromfile(str(file)):
+        for suite in JUnitDocument.fromfile(str(file)):
             xml.add_testsuite(suite)
     if findings:
         xml.add_testsuite(_about_the_run("night", "", findings))
@@ -130,7 +132,7 @@ def merged(files: Iterable[Path], findings: Sequence[RunFinding] = (), absent: S
     return xml
 
 
-def write(xml: Document, path: Path) -> None:
+def write(xml: JUnitDocument, path: Path) -> None:
     """Write in one move, so that a reader never meets half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}")
@@ -139,8 +141,8 @@ def write(xml: Document, path: Path) -> None:
     part.replace(path)
 
 
-def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, Entry]], room: Budget) -> Suite:
-    suite = Suite(name)
+def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, AttemptEntry]], room: SizeBudget) -> JUnitSuite:
+    suite = JUnitSuite(name)
     suite.timestamp = ledger.started
     verdicts = [entry.verdict for _, entry in members]
     properties = _properties(ledger, verdicts)
@@ -194,10 +196,10 @@ def _fingerprint(verdicts: list[Verdict]) -> dict[str, str]:
     return {name: ", ".join(values) for name, values in seen.items()}
 
 
-def _case(name: TestName, entry: Entry, room: Budget) -> Case:
+def _case(name: TestName, entry: AttemptEntry, room: SizeBudget) -> JUnitCase:
     verdict = entry.verdict
     seconds = verdict.seconds.get("total", sum(verdict.seconds.values()))
-    case = Case(capped_name(name.name), capped_name(name.classname), seconds)
+    case = JUnitCase(capped_name(name.name), capped_name(name.classname), seconds)
     result = result_of(verdict)
     if result is None:
         return case  # passed: the record has the rest
@@ -223,7 +225,7 @@ def capped_name(text: str) -> str:
     return f"{clean[: NAME // 2]}_{zlib.crc32(text.encode(errors='replace')):08x}_{clean[-NAME // 4 :]}"
 
 
-def _explanation(verdict: Verdict, result: Result) -> Iterator[str]:
+def _explanation(verdict: Verdict, result: JUnitResult) -> Iterator[str]:
     for line in (*result.lines, verdict.human, verdict.foreign):
         if line:
             yield one_line(line, 2000)
@@ -234,7 +236,7 @@ def _explanation(verdict: Verdict, result: Result) -> Iterator[str]:
         yield f" at {one_line(verdict.row)}"
 
 
-def _system_out(entry: Entry) -> str:
+def _system_out(entry: AttemptEntry) -> str:
     """``key=value`` lines: what a dashboard's search finds, and what a person needs to know beside the outcome."""
     verdict = entry.verdict
     key, certificate = verdict.key, verdict.certificate
@@ -264,25 +266,25 @@ def _system_out(entry: Entry) -> str:
     return "\n".join(f"{name}={one_line(value, 4000)}" for name, value in pairs.items() if value not in ("", None))
 
 
-def _suite_of_run(name: str, target: str, started: str = "") -> Suite:
-    suite = Suite(f"bitgate.run.{name}")
+def _suite_of_run(name: str, target: str, started: str = "") -> JUnitSuite:
+    suite = JUnitSuite(f"bitgate.run.{name}")
     suite.timestamp = started or datetime.now(timezone.utc).isoformat(timespec="seconds")
     suite.hostname = UNKNOWN
     suite.add_property("gpu.target", one_line(target))
     return suite
 
 
-def _did_not_run(absent: Absent) -> Suite:
+def _did_not_run(absent: MissingTarget) -> JUnitSuite:
     suite = _suite_of_run(absent.target, absent.target)
-    case = Case("test_a_machine_was_there", f"bitgate.{absent.target}.run", 0.0)
+    case = JUnitCase("test_a_machine_was_there", f"bitgate.{absent.target}.run", 0.0)
     case.result = Skipped(one_line(f"not run: {absent.reason}", MESSAGE), "no_machine")
     suite.add_testcases([case])
     return suite
 
 
-def _nothing_compared(ledger: Ledger) -> Suite:
+def _nothing_compared(ledger: Ledger) -> JUnitSuite:
     suite = _suite_of_run(ledger.target, ledger.target, ledger.started)
-    case = Case("test_something_was_compared", f"bitgate.{ledger.target}.run", 0.0)
+    case = JUnitCase("test_something_was_compared", f"bitgate.{ledger.target}.run", 0.0)
     case.result = Error(
         f"nothing was compared on {ledger.target}: a run that compares nothing proves nothing", "NothingCompared"
     )
@@ -290,10 +292,10 @@ def _nothing_compared(ledger: Ledger) -> Suite:
     return suite
 
 
-def _about_the_run(where: str, started: str, findings: Sequence[RunFinding]) -> Suite:
+def _about_the_run(where: str, started: str, findings: Sequence[RunFinding]) -> JUnitSuite:
     suite = _suite_of_run(f"{where}.whole", where, started)
     for number, finding in enumerate(findings, 1):
-        case = Case(f"test_run_is_whole[{finding.kind.lower()}_{number}]", f"bitgate.{where}.run", 0.0)
+        case = JUnitCase(f"test_run_is_whole[{finding.kind.lower()}_{number}]", f"bitgate.{where}.run", 0.0)
         result = Error(one_line(finding.sentence, 4096), finding.kind)
         result.text = KINDS[finding.kind]
         case.result = result

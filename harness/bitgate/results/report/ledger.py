@@ -11,12 +11,12 @@ from bitgate.core.target_id import in_place_of
 from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.record import FINGERPRINT, UNKNOWN, DeviceOfRecord, Key, Outcome, Verdict, verdict_on
 from bitgate.results.report import completeness
-from bitgate.results.report.attempts import Entry, Settled, Try, jobs_of, settle
+from bitgate.results.report.attempts import AttemptEntry, JobAttempt, SettledVerdict, jobs_of, settle
 from bitgate.results.report.run_finding import RunFinding, some
 from bitgate.results.report.source import PLAN, RESULTS, Source, find_sources
 from bitgate.results.run_plan import RunPlan
 
-__all__ = ["PLAN", "RESULTS", "Entry", "Ledger", "Night", "read_ledgers", "read_night"]
+__all__ = ["PLAN", "RESULTS", "AttemptEntry", "Ledger", "MergedNight", "read_ledgers", "read_night"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Ledger:
 
     target: str
     tier: str
-    entries: tuple[Entry, ...]
+    entries: tuple[AttemptEntry, ...]
     plan: str = ""
     started: str = ""
     shards: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Ledger:
 
 
 @dataclass(frozen=True)
-class Night:
+class MergedNight:
     """All ledgers of a run, and what is wrong with it as a whole."""
 
     ledgers: tuple[Ledger, ...]
@@ -61,7 +61,7 @@ def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False, may_be_emp
 
 def read_night(
     paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False, plan: RunPlan | None = None
-) -> Night:
+) -> MergedNight:
     """One ledger a target from results files, or folders that hold them, in any order.
 
     A plan beside a results file adds what it planned and nobody recorded: LOST, or NOT_RUN if the run was interrupted.
@@ -72,7 +72,7 @@ def read_night(
     jobs = jobs_of(source.jobs for source in sources)
     homeless = [RunFinding("Unreadable", flaw) for source in sources if not source.targets for flaw in source.flaws]
     targets = {target for source in sources for target in source.targets} | set(plan.targets if plan else ())
-    return Night(
+    return MergedNight(
         tuple(_ledger(target, sources, jobs, interrupted, plan) for target in sorted(targets)),
         (*homeless, *completeness.of_night(sources, plan)),
         sources,
@@ -111,17 +111,19 @@ def _tier(plans: Sequence[Plan], verdicts: Sequence[Verdict]) -> str:
     return planned or next((tier for tier in reversed(TIERS) if tier in named), named[0] if named else "")
 
 
-def _settled(target: str, own: Sequence[tuple[Source, int]]) -> list[Settled]:
+def _settled(target: str, own: Sequence[tuple[Source, int]]) -> list[SettledVerdict]:
     # The same key asked by two tests is two entries: each test is a row of its own in every dashboard.
-    attempts: dict[tuple[Key, str], list[Try]] = {}
+    attempts: dict[tuple[Key, str], list[JobAttempt]] = {}
     for source, job in own:
         for line, verdict in enumerate(source.verdicts):
             if verdict.key.target == target:
-                attempts.setdefault((verdict.key, verdict.test), []).append(Try(verdict, job, line))
+                attempts.setdefault((verdict.key, verdict.test), []).append(JobAttempt(verdict, job, line))
     return [settle(tries) for tries in attempts.values()]
 
 
-def _duplicated(target: str, own: Sequence[tuple[Source, int]], settled: Sequence[Settled]) -> Iterable[RunFinding]:
+def _duplicated(
+    target: str, own: Sequence[tuple[Source, int]], settled: Sequence[SettledVerdict]
+) -> Iterable[RunFinding]:
     rivals: dict[frozenset[int], list[str]] = {}
     for one in settled:
         if one.rivals:
@@ -150,7 +152,7 @@ def _strays(source: Source) -> Iterable[str]:
 
 def _missing(
     plans: Iterable[Plan], recorded: set[Key], verdicts: Sequence[Verdict], interrupted: bool
-) -> Iterable[Entry]:
+) -> Iterable[AttemptEntry]:
     lost = {
         (planned.key, planned.test): (planned, plan)
         for plan in plans
@@ -158,7 +160,7 @@ def _missing(
         if planned.key not in recorded
     }
     sibling = verdicts[-1] if verdicts else None
-    return [Entry(_unrecorded(planned, plan, sibling, interrupted)) for planned, plan in lost.values()]
+    return [AttemptEntry(_unrecorded(planned, plan, sibling, interrupted)) for planned, plan in lost.values()]
 
 
 def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, interrupted: bool) -> Verdict:

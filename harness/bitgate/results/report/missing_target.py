@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Absent:
+class MissingTarget:
     """``reason`` says why, as the matrix of the run gives it."""
 
     target: str
     reason: str
 
 
-def absent_words(absent: Sequence[Absent]) -> str:
+def absent_words(absent: Sequence[MissingTarget]) -> str:
     """For a headline."""
     return "not run: " + ", ".join(f"{one.target} ({one.reason})" for one in absent) if absent else ""

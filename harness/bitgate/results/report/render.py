@@ -12,11 +12,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import templates
-from bitgate.results.build_manifest import Built
+from bitgate.results.build_manifest import BuildManifest
 from bitgate.results.report import junit
 from bitgate.results.report.completeness import not_built
-from bitgate.results.report.ledger import PLAN, RESULTS, Ledger, Night, read_night
-from bitgate.results.report.missing_target import Absent
+from bitgate.results.report.ledger import PLAN, RESULTS, Ledger, MergedNight, read_night
+from bitgate.results.report.missing_target import MissingTarget
 from bitgate.results.report.run_finding import RunFinding
 from bitgate.results.report.summary import Summary, summarise
 from bitgate.results.report.text import code, legal, literal, one_line
@@ -31,10 +31,10 @@ SHOWN = {"causes": 50, "lines": 200}
 """Causes spelled out in summary.md, and lines of any other list; a whole tier of them would bury the first."""
 
 
-def read_run(out_dir: Path, *, interrupted: bool = False) -> Night:
+def read_run(out_dir: Path, *, interrupted: bool = False) -> MergedNight:
     """What stands in the folder of one target's run; nothing if it has no record and no plan."""
     recorded = any((out_dir / name).is_file() for name in (RESULTS, PLAN))
-    return read_night([out_dir / RESULTS], interrupted=interrupted) if recorded else Night(())
+    return read_night([out_dir / RESULTS], interrupted=interrupted) if recorded else MergedNight(())
 
 
 def render(
@@ -44,7 +44,7 @@ def render(
     target: str,
     interrupted: bool = False,
     notes: Sequence[str] = (),
-    night: Night | None = None,
+    night: MergedNight | None = None,
 ) -> Summary:
     """Write junit.xml and summary.md of one target's run beside its results.jsonl and plan.json. ``notes`` are the
     run's own, for the reader; ``night`` is what ``read_run`` has found there, for who needs it too."""
@@ -66,8 +66,8 @@ def merge(
     *,
     expected_targets: Sequence[str] = (),
     plan: RunPlan | None = None,
-    built: Sequence[Built] = (),
-    absent: Sequence[Absent] = (),
+    built: Sequence[BuildManifest] = (),
+    absent: Sequence[MissingTarget] = (),
     findings: Sequence[RunFinding] = (),
     notes: Sequence[str] = (),
 ) -> Summary:

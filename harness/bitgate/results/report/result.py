@@ -9,7 +9,7 @@ from bitgate.results.record import Outcome, Verdict
 
 
 @dataclass(frozen=True)
-class Result:
+class JUnitResult:
     """``element`` is failure, error or skipped; ``lines`` tell more than ``message`` does."""
 
     element: str
@@ -28,13 +28,15 @@ REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
 )
 
 
-def result_of(verdict: Verdict) -> Result | None:
+def result_of(verdict: Verdict) -> JUnitResult | None:
     """None for what passed."""
     if not verdict.green:
         facts = verdict.outcome.facts
-        return Result(facts.element, _telling_type(verdict) or facts.type, sentence_of(verdict), tuple(_lines(verdict)))
+        return JUnitResult(
+            facts.element, _telling_type(verdict) or facts.type, sentence_of(verdict), tuple(_lines(verdict))
+        )
     kind = verdict.outcome.facts.skipped
-    return Result("skipped", kind, sentence_of(verdict)) if kind else None
+    return JUnitResult("skipped", kind, sentence_of(verdict)) if kind else None
 
 
 def sentence_of(verdict: Verdict) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 
 from bitgate.results.record import Outcome, Verdict
 from bitgate.results.report.cells import cell_lines
-from bitgate.results.report.ledger import Entry, Ledger
-from bitgate.results.report.missing_target import Absent, absent_words
+from bitgate.results.report.ledger import AttemptEntry, Ledger
+from bitgate.results.report.missing_target import MissingTarget, absent_words
 from bitgate.results.report.result import sentence_of
 from bitgate.results.report.run_finding import RunFinding, first_words
 
 
 @dataclass(frozen=True)
-class Red:
+class RedVerdict:
     """One red verdict as a reader needs it: what is wrong, where, and the line that shows it again."""
 
     target: str
@@ -43,15 +43,15 @@ class Red:
 
 
 @dataclass(frozen=True)
-class Cause:
+class FailureGroup:
     """Reds that look like one defect: how many, and the first of them."""
 
     count: int
-    first: Red
+    first: RedVerdict
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownFailure:
     """The cases that failed as one entry of a ledger of known bugs records."""
 
     target: str
@@ -59,7 +59,7 @@ class Known:
     owner: str
     expires: str
     count: int
-    first: Red
+    first: RedVerdict
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class Summary:
     targets: tuple[Totals, ...]
     suites: tuple[Totals, ...]
     outcomes: dict[str, int]
-    reds: tuple[Red, ...]
-    known: tuple[Known, ...] = ()
+    reds: tuple[RedVerdict, ...]
+    known: tuple[KnownFailure, ...] = ()
     changed: tuple[str, ...] = ()
     environment: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     findings: tuple[RunFinding, ...] = ()
     """What is wrong with the run itself."""
-    absent: tuple[Absent, ...] = ()
+    absent: tuple[MissingTarget, ...] = ()
     """Targets that are promised and had no machine."""
     interrupted: bool = False
 
@@ -121,17 +121,17 @@ class Summary:
         return 1 if self.reds or self.findings or not all(row.compared for row in self.targets) else 0
 
     @property
-    def reported(self) -> tuple[Red, ...]:
+    def reported(self) -> tuple[RedVerdict, ...]:
         """The reds worth a paragraph: of an interrupted run not the cases that it never came to."""
         return tuple(red for red in self.reds if not self.interrupted or red.outcome != Outcome.NOT_RUN)
 
     @property
-    def causes(self) -> tuple[Cause, ...]:
+    def causes(self) -> tuple[FailureGroup, ...]:
         """The reds worth telling of, those with the same cause together, the most frequent first."""
-        groups: dict[tuple[str, ...], list[Red]] = {}
+        groups: dict[tuple[str, ...], list[RedVerdict]] = {}
         for red in self.reported:
             groups.setdefault(red.cause, []).append(red)
-        causes = [Cause(len(group), group[0]) for group in groups.values()]
+        causes = [FailureGroup(len(group), group[0]) for group in groups.values()]
         return tuple(sorted(causes, key=lambda cause: (cause.first.outcome.is_unanswered, -cause.count)))
 
     @property
@@ -181,7 +181,7 @@ def summarise(
     ledgers: Sequence[Ledger],
     findings: Sequence[RunFinding] = (),
     *,
-    absent: Sequence[Absent] = (),
+    absent: Sequence[MissingTarget] = (),
     notes: Sequence[str] = (),
     interrupted: bool = False,
 ) -> Summary:
@@ -212,7 +212,7 @@ def _suite_rows(ledger: Ledger) -> list[Totals]:
     ]
 
 
-def _row(target: str, suite: str, entries: Sequence[Entry]) -> Totals:
+def _row(target: str, suite: str, entries: Sequence[AttemptEntry]) -> Totals:
     verdicts = [entry.verdict for entry in entries]
     return Totals(
         target=target,
@@ -231,9 +231,9 @@ def _seconds(verdict: Verdict) -> float:
     return verdict.seconds.get("total", sum(verdict.seconds.values()))
 
 
-def _red(verdict: Verdict) -> Red:
+def _red(verdict: Verdict) -> RedVerdict:
     key, diagnosis = verdict.key, verdict.diagnosis
-    return Red(
+    return RedVerdict(
         target=key.target,
         case=key.case,
         human=verdict.human,
@@ -250,17 +250,17 @@ def _red(verdict: Verdict) -> Red:
     )
 
 
-def _known(verdicts: Iterable[Verdict]) -> list[Known]:
+def _known(verdicts: Iterable[Verdict]) -> list[KnownFailure]:
     groups: dict[tuple[str, ...], list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.outcome is Outcome.KNOWN_BUG:
             entry = verdict.known_bug
             key = (verdict.key.target, *(entry.get(name, "") for name in ("ticket", "owner", "expires")))
             groups.setdefault(key, []).append(verdict)
-    return [Known(key[0], key[1], key[2], key[3], len(group), _red(group[0])) for key, group in groups.items()]
+    return [KnownFailure(key[0], key[1], key[2], key[3], len(group), _red(group[0])) for key, group in groups.items()]
 
 
-def _changed(entry: Entry) -> str:
+def _changed(entry: AttemptEntry) -> str:
     key = entry.verdict.key
     attempts = ", then ".join(str(outcome) for outcome in (*entry.earlier, entry.verdict.outcome))
     return f"{key.case} {key.name} on {key.target}: {attempts}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from bitgate.runtime.probe.accumulators import accumulators
 from bitgate.runtime.probe.device import atomics, lds, wave
 from bitgate.runtime.probe.lanes import lanes
-from bitgate.runtime.probe.measured import Measured, Probe, sentence_of
+from bitgate.runtime.probe.measured import Probe, ProbeMeasurement, sentence_of
 from bitgate.runtime.probe.subnormals import subnormals
 from bitgate.runtime.probe.workbench import Deviation, Fragment, Workbench
 
@@ -28,4 +28,4 @@ PROBES: Mapping[str, Probe] = {
 NEEDS = {"lanes": ("wave",), "accumulators": ("lanes",), "subnormals": ("lanes",)}
 """Probes that say nothing new once another one is red."""
 
-__all__ = ["NEEDS", "PROBES", "Deviation", "Fragment", "Measured", "Workbench", "sentence_of"]
+__all__ = ["NEEDS", "PROBES", "Deviation", "Fragment", "ProbeMeasurement", "Workbench", "sentence_of"]

@@ -12,7 +12,7 @@ Probe = Callable[[Workbench], Iterable[Deviation]]
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class ProbeMeasurement:
     """``probe`` on ``bench``."""
 
     bench: Workbench

@@ -32,7 +32,7 @@ DESCRIPTORS, OTHER_DESCRIPTORS = 8, 128
 
 
 @dataclass(frozen=True)
-class Question:
+class ExpectedCase:
     """What the test behind ``item`` will ask."""
 
     item: pytest.Item
@@ -41,7 +41,7 @@ class Question:
     by: str
 
 
-Expect = Callable[[pytest.Item], "Question | None"]
+Expect = Callable[[pytest.Item], "ExpectedCase | None"]
 """What a test will ask; None if it asks for no verdict, or nobody knows."""
 
 
@@ -50,14 +50,14 @@ class Lane:
     """A process, the questions that it was given, and the tests of its problem that come next."""
 
     process: CaseProcess
-    given: deque[Question] = field(default_factory=deque)
+    given: deque[ExpectedCase] = field(default_factory=deque)
     coming: deque[pytest.Item] = field(default_factory=deque)
 
     @property
     def is_full(self) -> bool:
         return len(self.given) >= DEEP or sum(question.planned.seconds for question in self.given) > LONG
 
-    def give(self, question: Question) -> None:
+    def give(self, question: ExpectedCase) -> None:
         self.given.append(question)
         self.process.ahead(question.planned, question.seconds, by=question.by)
 
@@ -81,7 +81,7 @@ class Lanes(Endable):
         self._problems: deque[deque[pytest.Item]] = deque()
         self._silent: deque[pytest.Item] = deque()
         """Tests that need no verdict to run."""
-        self._verdicts: dict[str, tuple[Question, Verdict | Exception]] = {}
+        self._verdicts: dict[str, tuple[ExpectedCase, Verdict | Exception]] = {}
         self._unforeseen: set[str] = set()
         """Test functions that ask for something else than was expected: nothing is made for the rest of their tests."""
 

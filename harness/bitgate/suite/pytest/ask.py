@@ -16,7 +16,7 @@ from bitgate.model import Problem
 from bitgate.results.record import Verdict
 from bitgate.suite import vocabulary
 from bitgate.suite.expand import expand
-from bitgate.suite.row import Row, RowError, near
+from bitgate.suite.row import CaseRow, RowError, near
 from bitgate.suite.table import DEFAULT_SET, TABLE
 from bitgate.verify.planned import PlannedCase
 
@@ -55,7 +55,7 @@ def verified(table: str, *, by: Callable[..., Verdict] | None = None, **factors:
 def refused(table: str) -> Callable[..., None]:
     """The test of a set of refusals: each row states its clause, and the kernel names that one."""
 
-    def test(planned: PlannedCase, row: Row, gate: Callable[..., Verdict]) -> None:
+    def test(planned: PlannedCase, row: CaseRow, gate: Callable[..., Verdict]) -> None:
         clause, _, _ = gate(planned).reason.partition(":")
         if clause != row.refused:
             pytest.fail(f"refused by {clause}; stated is {row.refused}", pytrace=False)
@@ -95,7 +95,7 @@ class Ask:
         listed = {name: tuple(v) if isinstance(v, (list, tuple)) else (v,) for name, v in mark.kwargs.items()}
         return cls(suite, set_name or DEFAULT_SET, table, listed, needs)
 
-    def check(self, rows: Iterable[Row]) -> None:
+    def check(self, rows: Iterable[CaseRow]) -> None:
         """Raises UsageError for a row that does not state what the test needs, and for a listed value that no row
         has, whatever tier or kernel this run is about."""
         rows = list(rows)

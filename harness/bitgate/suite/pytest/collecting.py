@@ -21,7 +21,7 @@ from bitgate.suite.id_file import check_known
 from bitgate.suite.planning import Setting, check_setting, keywords_of, line_of, plan_rows
 from bitgate.suite.pytest.ask import MARK, Ask, value_of
 from bitgate.suite.pytest.record import begin
-from bitgate.suite.pytest.run import Run, as_pytest_error
+from bitgate.suite.pytest.run import TestRun, as_pytest_error
 from bitgate.suite.pytest.sharding import own_cases
 from bitgate.suite.row import REGRESSION, SMOKE
 from bitgate.suite.table import load_set
@@ -33,7 +33,7 @@ PARAMETER = "bitgate_test"
 class Collecting:
     """Collection in every process; the one that is not a worker writes the plan."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TestRun) -> None:
         self.run = run
         self.errors: list[UsageError] = []
         self.planned: dict[tuple[str, str, str], list[PlannedCase]] = {}

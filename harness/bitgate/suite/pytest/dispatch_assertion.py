@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bitgate.results.record import Verdict
-from bitgate.suite.row import Row
+from bitgate.suite.row import CaseRow
 
 
 class _Some:
@@ -24,7 +24,7 @@ class _Some:
 SOME = _Some()
 
 
-def assert_dispatch(verdict: Verdict, row: Row, stated: dict[str, Any]) -> None:
+def assert_dispatch(verdict: Verdict, row: CaseRow, stated: dict[str, Any]) -> None:
     """AssertionError if the record says otherwise than the row's ``dispatch`` and what the test states."""
     __tracebackhide__ = True
     if not row.dispatch and not stated:

@@ -17,16 +17,16 @@ from bitgate.model import case_id
 from bitgate.results.record import RecordError, read
 from bitgate.suite import durations
 from bitgate.suite.pytest.blackbox import left_behind, remember_deaths
-from bitgate.suite.pytest.run import End, Run, progress
+from bitgate.suite.pytest.run import RunEnd, TestRun, progress
 
 if TYPE_CHECKING:
-    from bitgate.results.report.ledger import Night
+    from bitgate.results.report.ledger import MergedNight
 
 
 class Ending:
     """Hooks of the process that answers for the run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TestRun) -> None:
         self.run = run
         # Python takes signals in its main thread only; a pytest that somebody runs in another keeps the default.
         self._takes_signals = threading.current_thread() is threading.main_thread()
@@ -44,9 +44,9 @@ class Ending:
         """pytest raises kin of KeyboardInterrupt for its own decisions, too."""
         said = str(excinfo.value)
         if excinfo.type is KeyboardInterrupt or excinfo.errisinstance(pytest.exit.Exception) or "keyboard" in said:
-            self.run.ended = End.INTERRUPTED
+            self.run.ended = RunEnd.INTERRUPTED
         else:
-            self.run.ended = End.UNCOLLECTED if "during collection" in said else End.STOPPED
+            self.run.ended = RunEnd.UNCOLLECTED if "during collection" in said else RunEnd.STOPPED
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -55,12 +55,12 @@ class Ending:
         if self.run.plan is None or session.config.option.collectonly:
             return
         if session.shouldfail or session.shouldstop:
-            self.run.ended = self.run.ended if self.run.ended is not End.WHOLE else End.STOPPED
-        if self.run.ended is End.INTERRUPTED:
+            self.run.ended = self.run.ended if self.run.ended is not RunEnd.WHOLE else RunEnd.STOPPED
+        if self.run.ended is RunEnd.INTERRUPTED:
             # A worker that is not waited for, and a Ctrl-C right behind its start, leave a case that killed nobody.
             for box in left_behind(self.run.folder):
                 box.remove()
-        elif self.run.ended is End.WHOLE:
+        elif self.run.ended is RunEnd.WHOLE:
             with suppress(OSError):  # the reports say what is wrong with the folder
                 remember_deaths(self.run.folder, Counter())
         gc.disable()  # what was read is looked at until the end
@@ -74,7 +74,7 @@ class Ending:
             raise pytest.UsageError(self.run.broken)
         gc.freeze()  # pytest looks for garbage five times at its end; what is left now goes with the process
 
-    def _learn(self, night: Night) -> None:
+    def _learn(self, night: MergedNight) -> None:
         """Seconds are an aid: a cache that cannot be written, or a damaged record, is reported, and decides nothing."""
         try:
             target = self.run.target

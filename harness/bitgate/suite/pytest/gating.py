@@ -27,14 +27,14 @@ from bitgate.suite.pytest.dispatch_assertion import assert_dispatch
 from bitgate.suite.pytest.own_fixtures import OwnFixtures
 from bitgate.suite.pytest.probe_gate import ProbeGate
 from bitgate.suite.pytest.record import build, stand_in
-from bitgate.suite.pytest.run import BROKEN, End, Run, as_pytest_error, progress
+from bitgate.suite.pytest.run import BROKEN, RunEnd, TestRun, as_pytest_error, progress
 from bitgate.suite.pytest.watchdog import Watchdog
-from bitgate.suite.row import Row
+from bitgate.suite.row import CaseRow
 from bitgate.verify.planned import PlannedCase
 from bitgate.worker.endable import Endable, Leaving
 
 if TYPE_CHECKING:  # the first verdict brings it in, not each collection
-    from bitgate.suite.pytest.abreast import Lanes, Question
+    from bitgate.suite.pytest.abreast import ExpectedCase, Lanes
 
 HUNG_STATUS = 86
 """A worker that ends itself because a case hung."""
@@ -76,7 +76,7 @@ def preparing(items: Iterator[pytest.Item]) -> Iterator[pytest.Item]:
 class Gating:
     """Fixtures of a planned test, and the recording around it."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TestRun) -> None:
         self.run = run
         self.box = BlackBox(run.folder, run.worker)
         self.probe_gate = ProbeGate(run)
@@ -110,7 +110,7 @@ class Gating:
         return self._planned(bitgate_test)
 
     @pytest.fixture
-    def row(self, bitgate_test: PlannedCase) -> Row:
+    def row(self, bitgate_test: PlannedCase) -> CaseRow:
         """The table's row behind the planned case."""
         return row_of(bitgate_test)
 
@@ -189,9 +189,9 @@ class Gating:
                 self._note_under_way(self.item, following.item)
             return verdict
 
-    def _expected(self, item: pytest.Item) -> Question | None:
+    def _expected(self, item: pytest.Item) -> ExpectedCase | None:
         """What a test that comes will ask, as far as that is known."""
-        from bitgate.suite.pytest.abreast import Question
+        from bitgate.suite.pytest.abreast import ExpectedCase
         from bitgate.verify.process import BITS
 
         test = planned_test(item)
@@ -200,7 +200,7 @@ class Gating:
         if any(mark.name in MAY_NOT_RUN for mark in item.iter_markers()):
             return None
         planned = self._of_test(test, item.nodeid)
-        return Question(item, planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
+        return ExpectedCase(item, planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
 
     def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
         if node_id not in self._asked:
@@ -352,7 +352,7 @@ class Gating:
         append(self.run.results, stand_in(self.run, test, node_id, Outcome.HUNG, reason))
         self.box.clear()
         if not self.run.is_worker:
-            self.run.ended = End.STOPPED
+            self.run.ended = RunEnd.STOPPED
             self.run.write_reports()
         os._exit(HUNG_STATUS if self.run.is_worker else 1)
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bitgate.suite.pytest.run import End, Run
+from bitgate.suite.pytest.run import RunEnd, TestRun
 
 GREEN, RED, USAGE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -19,10 +19,10 @@ _OF_PYTEST = {
     pytest.ExitCode.USAGE_ERROR: USAGE,
     pytest.ExitCode.NO_TESTS_COLLECTED: NOTHING,
 }
-_OF_END = {End.STOPPED: RED, End.UNCOLLECTED: USAGE, End.INTERRUPTED: INTERRUPTED}
+_OF_END = {RunEnd.STOPPED: RED, RunEnd.UNCOLLECTED: USAGE, RunEnd.INTERRUPTED: INTERRUPTED}
 
 
-def exit_code(status: int, run: Run | None) -> int:
+def exit_code(status: int, run: TestRun | None) -> int:
     """The exit code of a session that ended with pytest's ``status``. The record has the last word on green: a lost
     case, or a run in which nothing was compared, is not."""
     if run is not None and status == pytest.ExitCode.INTERRUPTED:

@@ -12,7 +12,7 @@ from functools import cached_property
 from bitgate.results.record import Outcome, Verdict
 from bitgate.results.record.event import from_event
 from bitgate.runtime.probe import NEEDS
-from bitgate.suite.pytest.run import Run
+from bitgate.suite.pytest.run import TestRun
 from bitgate.verify.planned import PlannedCase
 
 POLL_SECONDS = 0.02
@@ -21,7 +21,7 @@ POLL_SECONDS = 0.02
 class ProbeGate:
     """What the probes of a run have said. A run that selects none of them has nothing to wait for."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TestRun) -> None:
         self.run = run
         self._clear = False
         """True once all probes are green: that never changes."""

@@ -15,7 +15,7 @@ from bitgate.results.record import UNKNOWN, Key, Outcome, RecordError, Verdict, 
 from bitgate.suite.planning import row_of
 from bitgate.suite.pytest.blackbox import deaths, left_behind, remember_deaths
 from bitgate.suite.pytest.lock import lock_folder
-from bitgate.suite.pytest.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
+from bitgate.suite.pytest.run import PLAN, PREVIOUS, Done, TestRun, as_pytest_error, progress
 from bitgate.verify.planned import PlannedCase
 
 RESUME = "resume.json"
@@ -24,7 +24,7 @@ FATAL = 2
 DIED = "its process died in two runs before this one"
 
 
-def begin(run: Run) -> None:
+def begin(run: TestRun) -> None:
     """Write the plan, put an earlier record aside (a resumed run keeps it), and build what the cases will load, unless
     that is left for later."""
     if run.resume:
@@ -50,13 +50,13 @@ def begin(run: Run) -> None:
         box.remove()
 
 
-def claim(run: Run) -> None:
+def claim(run: TestRun) -> None:
     """Nobody else writes into the run's folder from now on."""
     if run.lock is None:
         run.lock = lock_folder(run.folder)
 
 
-def _check_same_work(run: Run) -> None:
+def _check_same_work(run: TestRun) -> None:
     """Resuming with other options, seed or schedule would mix two runs into one report."""
     keys = {item.test: item.key for item in run.earlier}
     for test_id, test in run.tests.items():
@@ -67,7 +67,7 @@ def _check_same_work(run: Run) -> None:
             )
 
 
-def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
+def build(run: TestRun, names: Iterable[str], group: str = "") -> dict[str, str]:
     """Build the families that are named, or one ``group`` of them, with all cores, before workers need them; for a run
     that resumes another their hashes, as in fingerprints."""
     from bitgate.kernel.build.builder import Builder
@@ -101,7 +101,7 @@ def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
     return keys
 
 
-def settled(run: Run) -> Done:
+def settled(run: TestRun) -> Done:
     """Test and key of what a resumed run leaves alone: what was green with the libraries of today, and what was under
     way when two runs died, since it would end the next one too. Raises UsageError for an unreadable record."""
     try:
@@ -119,7 +119,7 @@ def settled(run: Run) -> Done:
     return frozenset(over | fatal)
 
 
-def _drop_cut_line(run: Run) -> None:
+def _drop_cut_line(run: TestRun) -> None:
     """A crash can cut the last line; what is appended next must not grow on its stump."""
     if not run.results.is_file():
         return
@@ -129,7 +129,7 @@ def _drop_cut_line(run: Run) -> None:
             stream.truncate(data.rfind(b"\n") + 1)
 
 
-def hand_down(run: Run) -> None:
+def hand_down(run: TestRun) -> None:
     """Leave what is settled for the workers: the record grows while they run, and a replaced one must collect as the
     first did."""
     run.folder.mkdir(parents=True, exist_ok=True)
@@ -137,12 +137,12 @@ def hand_down(run: Run) -> None:
     (run.folder / RESUME).write_text(json.dumps(document))
 
 
-def handed_down(run: Run) -> Done:
+def handed_down(run: TestRun) -> Done:
     document = json.loads((run.folder / RESUME).read_text())
     return frozenset((test, Key.of(fields)) for test, fields in document)
 
 
-def stand_in(run: Run, test: PlannedCase, node_id: str, outcome: Outcome, reason: str) -> Verdict:
+def stand_in(run: TestRun, test: PlannedCase, node_id: str, outcome: Outcome, reason: str) -> Verdict:
     """A verdict on a case that has none of its own: it hung, its process died, or no kernel takes it."""
     from bitgate.verify.fingerprint import fingerprint
     from bitgate.verify.repro import repro_line

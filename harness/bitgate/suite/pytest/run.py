@@ -18,7 +18,7 @@ from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.declared import is_own
-from bitgate.results.allowed_skips import Tolerated
+from bitgate.results.allowed_skips import AllowedSkip
 from bitgate.results.allowed_skips import judged as tolerated_or_not
 from bitgate.results.plan import Plan, PlanError, PlannedItem
 from bitgate.results.record import Key, Stamp, Verdict
@@ -32,7 +32,7 @@ from bitgate.suite.table import loads
 from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
-    from bitgate.results.report.ledger import Night
+    from bitgate.results.report.ledger import MergedNight
     from bitgate.results.report.summary import Summary
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
@@ -42,7 +42,7 @@ PREVIOUS = "results.prev.jsonl"
 PLAN = "plan.json"
 
 
-class End(Enum):
+class RunEnd(Enum):
     """How a session ended. WHOLE: every test had its turn."""
 
     WHOLE = "whole"
@@ -58,7 +58,7 @@ Done = frozenset[tuple[str, Key]]
 
 
 @dataclass
-class Run:
+class TestRun:
     """``tests`` by node id are filled at collection; ``plan`` too. ``worker`` is xdist's name, or ``main``."""
 
     target: Target
@@ -89,7 +89,7 @@ class Run:
     repeated: frozenset[str] = frozenset()
     """Node ids of the tests whose cases are launched once more with other data: of each instance the smallest."""
     known_bugs: KnownBugs = field(default_factory=KnownBugs)
-    tolerated: tuple[Tolerated, ...] = ()
+    tolerated: tuple[AllowedSkip, ...] = ()
     """The gaps that the project's targets file allows this target."""
     plan: Plan | None = None
     done: Done = frozenset()
@@ -97,7 +97,7 @@ class Run:
     record_start: int = 0
     """Bytes of the record that an earlier run wrote, which this one resumes."""
     summary: Summary | None = None
-    ended: End = End.WHOLE
+    ended: RunEnd = RunEnd.WHOLE
     lock: FileLock | None = None
     """On the folder, in the process that answers for the run."""
     notes: tuple[str, ...] = ()
@@ -176,12 +176,12 @@ class Run:
         )
         return tolerated_or_not(self.known_bugs.judged(verdict, test), self.tolerated)
 
-    def write_reports(self) -> Night:
+    def write_reports(self) -> MergedNight:
         """junit.xml and summary.md from the record, and what was read there. What was planned and is not in it is
         lost, unless the session ended before its time."""
         from bitgate.results.report.render import read_run, render
 
-        early = self.ended is not End.WHOLE
+        early = self.ended is not RunEnd.WHOLE
         with as_pytest_error():
             night = read_run(self.folder, interrupted=early)
             self.summary = render(
@@ -198,9 +198,9 @@ class Run:
         return setting
 
 
-RUN = pytest.StashKey[Run]()
+RUN = pytest.StashKey[TestRun]()
 BROKEN = "bitgate_broken"
-"""Key of ``Run.broken`` in what a worker hands back."""
+"""Key of ``TestRun.broken`` in what a worker hands back."""
 
 
 def progress(line: str) -> None:

@@ -10,7 +10,7 @@ from bitgate.core.errors import UsageError
 from bitgate.results.plan import PlanError, PlannedItem
 from bitgate.results.run_plan import RunPlan, whole_id
 from bitgate.results.shard import Shard, split
-from bitgate.suite.pytest.run import Run
+from bitgate.suite.pytest.run import TestRun
 from bitgate.suite.row import REGRESSION
 
 
@@ -25,7 +25,7 @@ def stated(shard: str, plan: str) -> tuple[Shard | None, RunPlan | None]:
     return (Shard.parse(shard) if shard else None), whole
 
 
-def own_cases(run: Run, tests: Mapping[str, PlannedItem]) -> tuple[frozenset[str], str]:
+def own_cases(run: TestRun, tests: Mapping[str, PlannedItem]) -> tuple[frozenset[str], str]:
     """Node ids that are this run's, of the collected ones, and the hash of the plan that they are a part of."""
     if run.whole is None:
         assert run.shard is not None
@@ -38,7 +38,7 @@ def own_cases(run: Run, tests: Mapping[str, PlannedItem]) -> tuple[frozenset[str
     return frozenset(_nodes(planned, tests)), run.whole.id
 
 
-def _planned(run: Run, whole: RunPlan) -> Sequence[PlannedItem]:
+def _planned(run: TestRun, whole: RunPlan) -> Sequence[PlannedItem]:
     parts = whole.of(run.target.name)
     if not parts:
         raise UsageError(f"--plan plans {', '.join(whole.targets)}, not {run.target.name}")
@@ -51,7 +51,7 @@ def _planned(run: Run, whole: RunPlan) -> Sequence[PlannedItem]:
     return part.cases
 
 
-def _check_same(run: Run, planned: Sequence[PlannedItem], tests: Mapping[str, PlannedItem]) -> None:
+def _check_same(run: TestRun, planned: Sequence[PlannedItem], tests: Mapping[str, PlannedItem]) -> None:
     """A case that is planned and not here, or here with another seed or option, would be lost without a word."""
     here = {item.id: item for item in tests.values()}
     gone = [item for item in planned if item.id not in here or here[item.id].key != item.key]

@@ -33,7 +33,7 @@ from bitgate.suite.pytest.collecting import Collecting
 from bitgate.suite.pytest.ending import Ending
 from bitgate.suite.pytest.gating import Gating
 from bitgate.suite.pytest.options import pairs
-from bitgate.suite.pytest.run import RUN, Run, as_pytest_error
+from bitgate.suite.pytest.run import RUN, TestRun, as_pytest_error
 from bitgate.suite.row import SMOKE
 
 
@@ -57,7 +57,7 @@ def start(config: pytest.Config) -> None:
         config.pluginmanager.register(plugin, f"bitgate-{type(plugin).__name__.lower()}")
 
 
-def _decide(config: pytest.Config) -> Run:
+def _decide(config: pytest.Config) -> TestRun:
     option = config.option
     settings.check()
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
@@ -93,7 +93,7 @@ def _decide(config: pytest.Config) -> Run:
     )
     folder = paths.out_dir() / target.name / (shard.folder if shard else "")
     os.environ["BITGATE_OUT"] = str(paths.out_dir())  # tests may change the folder; workers start in it
-    return Run(
+    return TestRun(
         target=target,
         setting=setting,
         tier=option.bitgate_tier or "",
@@ -145,7 +145,7 @@ def _share_machine(worker_input: Mapping[str, Any]) -> None:
         os.environ["BITGATE_THREADS"] = str(max(1, paths.threads() // int(worker_input["workercount"])))
 
 
-def _resume(run: Run) -> None:
+def _resume(run: TestRun) -> None:
     if run.is_worker:
         run.done = record.handed_down(run)
         return

@@ -19,7 +19,7 @@ from bitgate.suite.pytest import leases
 from bitgate.suite.pytest.blackbox import BlackBox
 from bitgate.suite.pytest.leases import Leases
 from bitgate.suite.pytest.record import stand_in
-from bitgate.suite.pytest.run import BROKEN, Run, as_pytest_error
+from bitgate.suite.pytest.run import BROKEN, TestRun, as_pytest_error
 
 RESTARTS = 1000
 """A crash ends one case, never the run; xdist would give up after four crashes a worker."""
@@ -30,7 +30,7 @@ EXIT_SECONDS = 2
 class Workers:
     """Hooks of the process that hands out the tests."""
 
-    def __init__(self, run: Run, config: pytest.Config) -> None:
+    def __init__(self, run: TestRun, config: pytest.Config) -> None:
         self.run = run
         self.leases = Leases(run.target)
         if config.option.maxworkerrestart is None:
@@ -74,7 +74,7 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
     """All tests of one problem go to one worker, which then makes its inputs and references once; the dearest problem
     goes first, so that no worker is left alone with it at the end."""
 
-    def __init__(self, config: pytest.Config, log: Any, run: Run) -> None:
+    def __init__(self, config: pytest.Config, log: Any, run: TestRun) -> None:
         super().__init__(config, log)
         self.run = run
         self._in_order = False

@@ -11,7 +11,7 @@ from bitgate.model import Problem
 
 
 @dataclass(frozen=True)
-class Side:
+class Arm:
     """``kernel``: a glob over family.instance; None: every kernel that is no reference. ``tree``: the checkout whose
     kernels are built; None: the project's own. ``build`` names it in the record (a commit)."""
 
@@ -23,10 +23,10 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Contender:
+class Candidate:
     """One instance of a side on one problem."""
 
-    side: Side
+    side: Arm
     kernel: Kernel
 
     @property
@@ -37,7 +37,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Shape:
+class TimedShape:
     """A problem of a sweep, under the name that people know it by."""
 
     problem: Problem

@@ -17,7 +17,7 @@ from bitgate.runtime.device import Device
 from bitgate.runtime.tools import Tools, least, sums_at
 from bitgate.tools.bench.launches import Arguments
 from bitgate.verify.guarded import Buffers
-from bitgate.verify.on_device import Data
+from bitgate.verify.on_device import DeviceData
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
 from bitgate.verify.running import pointers_of
 
@@ -32,10 +32,10 @@ class Seen:
     damage: str
 
 
-class HeldSet:
+class BufferSet:
     """One set of buffers of a problem. HipError if there is no memory for it."""
 
-    def __init__(self, device: Device, tools: Tools, problem: Problem, data: Data) -> None:
+    def __init__(self, device: Device, tools: Tools, problem: Problem, data: DeviceData) -> None:
         self._device, self._tools, self._problem, self.data = device, tools, problem, data
         self._buffers = Buffers(device, PLACEMENT)
         self._scratch: dict[int, Buffer] = {}
@@ -46,7 +46,7 @@ class HeldSet:
             self.free()
             raise
 
-    def fill(self, data: Data) -> None:
+    def fill(self, data: DeviceData) -> None:
         """With these data, and blank outputs, in the same buffers if they are there."""
         self.data = data
         tensors = self._problem.tensors
@@ -158,6 +158,6 @@ def differing(found: HostTensor, expected: HostTensor) -> int:
     return int(np.count_nonzero(found.bits != expected.bits))
 
 
-def free_all(sets: Sequence[HeldSet]) -> None:
+def free_all(sets: Sequence[BufferSet]) -> None:
     for one in sets:
         one.free()

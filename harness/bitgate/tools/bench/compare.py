@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bitgate.results.record import Outcome
-from bitgate.results.record.timing import Status, Timing
+from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench.interval import Interval, limits, median_interval, resampled
 from bitgate.tools.bench.rank_test import (
     Floats,
@@ -36,7 +36,7 @@ Winner = Literal["A", "tie", "B", "unknown"]
 
 
 @dataclass(frozen=True)
-class Best:
+class BestInstances:
     """The instance that stands for a side: the fastest of the ``of`` that were timed. ``seconds`` a launch."""
 
     row: Timing
@@ -62,8 +62,8 @@ class ShapeResult:
 
     name: str
     case: str
-    a: Best | None
-    b: Best | None
+    a: BestInstances | None
+    b: BestInstances | None
     ratio: float = 1.0
     low: float = 1.0
     high: float = 1.0
@@ -88,7 +88,7 @@ class ShapeResult:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SweepComparison:
     """The shapes of a sweep in the order in which they were timed."""
 
     shapes: tuple[ShapeResult, ...]
@@ -122,7 +122,7 @@ def kernel_words(row: Timing) -> str:
     return " ".join([f"{row.kernel}.{row.instance}", *(f"{name}={value}" for name, value in row.options.items())])
 
 
-def compare(rows: Sequence[Timing], significance: Significance) -> Comparison:
+def compare(rows: Sequence[Timing], significance: Significance) -> SweepComparison:
     """Side A beside side B: on each problem the best instance of each.
 
     Where a side has several instances, the first third of the rounds chooses and only the others judge. A winner is
@@ -135,7 +135,7 @@ def compare(rows: Sequence[Timing], significance: Significance) -> Comparison:
     found = [_shape(list(of_shape.values()), significance) for of_shape in shapes.values()]
     chances = [one.p for one in found if one.compared]
     limit = false_discovery_limit(chances, significance.level)
-    return Comparison(tuple(_judged(one, limit, len(chances), significance) for one in found), significance)
+    return SweepComparison(tuple(_judged(one, limit, len(chances), significance) for one in found), significance)
 
 
 def _judged(found: ShapeResult, limit: float, compared: int, wanted: Significance) -> ShapeResult:
@@ -160,7 +160,9 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     first = rows[0]
     note = "; ".join(_absences(rows))
     sides = {side: [_Samples(row) for row in rows if row.side == side and row.seconds] for side in SIDES}
-    timed = {side: [one for one in found if one.row.status is Status.TIMED] or found for side, found in sides.items()}
+    timed = {
+        side: [one for one in found if one.row.status is TimingStatus.TIMED] or found for side, found in sides.items()
+    }
     early = _choosing(list(timed.values()))
     a, b = (_best(found, early) for found in timed.values())
     judging = sorted(a.rounds.keys() & b.rounds.keys() - early) if a and b else []
@@ -203,10 +205,10 @@ def _choosing(sides: Sequence[Sequence[_Samples]]) -> set[int]:
     return set(shared[: third - third % 2 or third] if len(rounds) > 1 else shared)
 
 
-def _told(one: _Samples | None, judging: Sequence[int], of: int, significance: Significance) -> Best | None:
+def _told(one: _Samples | None, judging: Sequence[int], of: int, significance: Significance) -> BestInstances | None:
     if one is None:
         return None
-    return Best(one.row, median_interval(one.of(judging) or one.row.seconds, significance), of)
+    return BestInstances(one.row, median_interval(one.of(judging) or one.row.seconds, significance), of)
 
 
 class _Samples:
@@ -255,8 +257,8 @@ def _absences(rows: Sequence[Timing]) -> Iterator[str]:
     """What was not timed: each defect by itself, the rest of one kind together, with the first one's reason."""
     alike: dict[tuple[str, ...], list[Timing]] = {}
     for row in rows:
-        if row.side in SIDES and row.status is not Status.TIMED:
-            defect = _why(row) if row.status in (Status.NOT_VERIFIED, Status.FAILED) else ""
+        if row.side in SIDES and row.status is not TimingStatus.TIMED:
+            defect = _why(row) if row.status in (TimingStatus.NOT_VERIFIED, TimingStatus.FAILED) else ""
             alike.setdefault((row.side, row.status.value, defect), []).append(row)
     for (side, status, _), found in alike.items():
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""

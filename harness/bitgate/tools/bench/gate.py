@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bitgate.results.record import UNKNOWN, Outcome
-from bitgate.results.record.timing import Status, Timing
+from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench.compare import SIDES, ShapeResult, compare, kernel_words
 from bitgate.tools.bench.settings import Significance
 
@@ -51,7 +51,7 @@ Shape = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Ruled:
+class GateResult:
     """``again``: the second measurement, where there was one. ``why``: for people."""
 
     shape: ShapeResult
@@ -68,7 +68,7 @@ class Ruled:
 class Gate:
     """All shapes, in the order in which they were measured."""
 
-    shapes: tuple[Ruled, ...]
+    shapes: tuple[GateResult, ...]
     significance: Significance
 
     @property
@@ -87,7 +87,7 @@ class Gate:
         """Shapes compared on which both sides are one kernel of one build: noise against noise."""
         return sum(_is_same_build(one.shape) for one in self.of(*COMPARED))
 
-    def of(self, *rulings: Ruling) -> list[Ruled]:
+    def of(self, *rulings: Ruling) -> list[GateResult]:
         return [one for one in self.shapes if one.ruling in rulings]
 
     def as_json(self) -> dict[str, Any]:
@@ -117,7 +117,9 @@ def judge(
     more = list(again(suspects)) if suspects else []
     wrong |= _wrong(more)
     second = {(one.case, one.name): one for one in compare(more, significance).shapes}
-    late = {(row.case, row.name, row.side) for row in rows if row.status is Status.OVER_BUDGET or _found_no_room(row)}
+    late = {
+        (row.case, row.name, row.side) for row in rows if row.status is TimingStatus.OVER_BUDGET or _found_no_room(row)
+    }
     ruled = [_ruled(one, second.get((one.case, one.name)), wrong, late, significance) for one in first.shapes]
     return Gate(tuple(ruled), significance)
 
@@ -153,7 +155,7 @@ def _wrong(rows: Sequence[Timing]) -> dict[Shape, str]:
     latest = {(row.name, row.identity): row for row in rows if row.side == "B"}
     found: dict[Shape, str] = {}
     for row in latest.values():
-        if row.status in (Status.NOT_VERIFIED, Status.FAILED) and not _found_no_room(row):
+        if row.status in (TimingStatus.NOT_VERIFIED, TimingStatus.FAILED) and not _found_no_room(row):
             said = ": ".join(filter(None, [f"{kernel_words(row)} {row.status.value}", row.verdict, row.reason]))
             found.setdefault((row.case, row.name), said)
     return found
@@ -170,37 +172,37 @@ def _ruled(
     wrong: dict[Shape, str],
     late: Collection[tuple[str, str, str]],
     significance: Significance,
-) -> Ruled:
+) -> GateResult:
     """``late``: sides of shapes whose time was up, or that found no room."""
     if why := wrong.get((one.case, one.name)):
-        return Ruled(one, Ruling.NOT_VERIFIED, why, again)
+        return GateResult(one, Ruling.NOT_VERIFIED, why, again)
     if one.compared and _is_same_build(one):
         noise = "both sides are the same build: what differs is noise, of which there is much here"
-        return Ruled(one, Ruling.SAME, noise if one.winner in SIDES else one.note)
+        return GateResult(one, Ruling.SAME, noise if one.winner in SIDES else one.note)
     if one.winner == "A" or _seems_slower(one, significance):
         return _confirmed(one, again, significance)
     if one.winner == "B" and (again is None or again.winner != "B"):
-        return Ruled(one, Ruling.SAME, "faster at first, and not when it was measured again", again)
+        return GateResult(one, Ruling.SAME, "faster at first, and not when it was measured again", again)
     if one.compared:
-        return Ruled(one, Ruling.FASTER if one.winner == "B" else Ruling.SAME, one.note, again)
+        return GateResult(one, Ruling.FASTER if one.winner == "B" else Ruling.SAME, one.note, again)
     absent = [side for side, best in (("A", one.a), ("B", one.b)) if best is None]
     if not absent or any((one.case, one.name, side) in late for side in absent):
-        return Ruled(one, Ruling.TOO_LITTLE, one.note)
+        return GateResult(one, Ruling.TOO_LITTLE, one.note)
     if len(absent) == 2:
-        return Ruled(one, Ruling.NEITHER, one.note)
-    return Ruled(one, Ruling.NO_BASE if "A" in absent else Ruling.GONE, one.note)
+        return GateResult(one, Ruling.NEITHER, one.note)
+    return GateResult(one, Ruling.NO_BASE if "A" in absent else Ruling.GONE, one.note)
 
 
-def _confirmed(one: ShapeResult, again: ShapeResult | None, significance: Significance) -> Ruled:
+def _confirmed(one: ShapeResult, again: ShapeResult | None, significance: Significance) -> GateResult:
     """Slower is what is so twice; what only seems so, and does again, is neither shown nor ruled out."""
     if again is None or not again.compared:
         why = again.note if again else "it was not measured again"
-        return Ruled(one, Ruling.TOO_LITTLE, f"slower at first, then: {why}", again)
+        return GateResult(one, Ruling.TOO_LITTLE, f"slower at first, then: {why}", again)
     if one.winner == again.winner == "A":
-        return Ruled(one, Ruling.SLOWER, again.note, again)
+        return GateResult(one, Ruling.SLOWER, again.note, again)
     if again.winner != "A" and not _seems_slower(again, significance):
-        return Ruled(one, Ruling.NOT_CONFIRMED, again.note, again)
+        return GateResult(one, Ruling.NOT_CONFIRMED, again.note, again)
     why = "seems slower twice, not significantly: take more --samples"
     if _stalls(again) >= STALLS:
         why = f"now and then it takes over {FAR_LONGER:g} times as long: {100 * _stalls(again):.0f} % more often"
-    return Ruled(one, Ruling.TOO_LITTLE, why, again)
+    return GateResult(one, Ruling.TOO_LITTLE, why, again)

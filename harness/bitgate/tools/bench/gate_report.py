@@ -15,7 +15,7 @@ from bitgate.results.report.annotations import SHOWN, Remark, command
 from bitgate.results.report.columns import columns
 from bitgate.results.report.text import code, literal, one_line
 from bitgate.tools.bench.compare import ShapeResult, Winner
-from bitgate.tools.bench.gate import COMPARED, OPEN, RED, Gate, Ruled, Ruling
+from bitgate.tools.bench.gate import COMPARED, OPEN, RED, Gate, GateResult, Ruling
 from bitgate.tools.bench.table import ms, name_of
 
 JUNIT = "bench.junit.xml"
@@ -69,7 +69,7 @@ def github_lines(gate: Gate) -> list[str]:
 
 def write_junit(gate: Gate, path: Path, target: str) -> None:
     """A testcase a shape: slower is a failure, not verified or too little data an error, no base is skipped."""
-    suite = junit.Suite(f"bitgate.bench.{target}")
+    suite = junit.JUnitSuite(f"bitgate.bench.{target}")
     rows = [best.row for one in gate.shapes for best in (one.shape.b, one.shape.a) if best]
     suite.timestamp = str(rows[0].run.get("time", "")) if rows else ""
     suite.timestamp = suite.timestamp or datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -80,7 +80,7 @@ def write_junit(gate: Gate, path: Path, target: str) -> None:
     for name, value in vars(gate.significance).items():
         suite.add_property(f"significance.{name}", str(value))
     suite.add_testcases([_case(one, target) for one in gate.shapes])
-    xml = junit.Document("bitgate")
+    xml = junit.JUnitDocument("bitgate")
     xml.add_testsuite(suite)
     xml.update_statistics()
     junit.write(xml, path)
@@ -96,11 +96,11 @@ _ELEMENTS: dict[Ruling, tuple[type[FinalResult], str]] = {
 }
 
 
-def _case(one: Ruled, target: str) -> junit.Case:
+def _case(one: GateResult, target: str) -> junit.JUnitCase:
     shape = one.shape
     name = f"test_no_slower[{shape.case}{'__' if shape.name else ''}{shape.name}]"
     seconds = shape.b.seconds.median if shape.b else 0.0
-    case = junit.Case(junit.capped_name(name), f"bitgate.{target}.bench", seconds)
+    case = junit.JUnitCase(junit.capped_name(name), f"bitgate.{target}.bench", seconds)
     if one.ruling in _ELEMENTS:
         element, kind = _ELEMENTS[one.ruling]
         case.result = element(one_line(_sentence(one), junit.MESSAGE), kind)
@@ -108,7 +108,7 @@ def _case(one: Ruled, target: str) -> junit.Case:
     return case
 
 
-def _facts(one: Ruled) -> Iterator[tuple[str, object]]:
+def _facts(one: GateResult) -> Iterator[tuple[str, object]]:
     yield "ruling", one.ruling.value
     for prefix, measured in (("", one.shape), ("again.", one.again)):
         if measured is None:
@@ -125,19 +125,19 @@ def _facts(one: Ruled) -> Iterator[tuple[str, object]]:
         yield "why", one.why
 
 
-def _told(gate: Gate) -> list[Ruled]:
+def _told(gate: Gate) -> list[GateResult]:
     order = list(Ruling)
     found = [one for one in gate.shapes if one.ruling is not Ruling.SAME or one.why]
     return sorted(found, key=lambda one: order.index(one.ruling))
 
 
-def _row(one: Ruled) -> tuple[str, ...]:
+def _row(one: GateResult) -> tuple[str, ...]:
     shape, again = one.shape, one.again
     ruling = one.ruling.value
     return ruling, name_of(shape), ms(shape.a), ms(shape.b), takes(shape), takes(again) if again else "", one.why
 
 
-def _marked(one: Ruled) -> tuple[str, ...]:
+def _marked(one: GateResult) -> tuple[str, ...]:
     ruling, _, base, head, first, again, why = _row(one)
     name = literal(one.shape.name) if one.shape.name else code(one.shape.case)
     bold = f"**{ruling}**" if one.ruling in RED else ruling
@@ -155,11 +155,11 @@ def takes(shape: ShapeResult) -> str:
     return f"{more} ({100 * (shape.low - 1):.1f} to {100 * (shape.high - 1):.1f})"
 
 
-def _sentence(one: Ruled) -> str:
+def _sentence(one: GateResult) -> str:
     if one.ruling is not Ruling.SLOWER or one.again is None:
         return f"{one.ruling.value}: {one.why}"
     return f"{takes(one.shape)}, and when it was measured again {takes(one.again)}"
 
 
-def _remark(one: Ruled) -> Remark:
+def _remark(one: GateResult) -> Remark:
     return Remark(f"{one.ruling.value}: {name_of(one.shape)}", _sentence(one))

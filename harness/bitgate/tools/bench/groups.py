@@ -26,6 +26,6 @@ def grouped(shapes: Sequence[ShapeResult]) -> dict[str, list[ShapeResult]]:
 
 def _words(case: str) -> tuple[str, ...]:
     try:
-        return (problem := parse_case_id(case)).operation.insight.groups(problem)
+        return (problem := parse_case_id(case)).operation.diagnostics.groups(problem)
     except ProblemError:  # of an operation that is not loaded here
         return ()

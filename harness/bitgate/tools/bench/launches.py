@@ -11,7 +11,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any, ClassVar
 
-from bitgate.kernel.abi import CBuffers, Status
+from bitgate.kernel.abi import AbiStatus, CBuffers
 from bitgate.kernel.arguments import c_buffers
 from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.model import Problem
@@ -131,7 +131,7 @@ class Clock:
             if hold is not None:
                 hold()
             if not native.library()("bitgate_timed_calls")(byref(calls), launches):
-                if calls.status != Status.OK:
+                if calls.status != AbiStatus.OK:
                     raise library.failure(calls.status, run.record)
                 raise hip_error(calls.hip_error, "a timed launch")
         return Sample(calls.seconds, calls.host_seconds, bool(calls.queued))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bitgate.model import parse_case_id
-from bitgate.results.record.timing import Status, Timing
+from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench.interval import median_interval
 from bitgate.tools.bench.peaks import roofline
 from bitgate.tools.bench.settings import Significance
@@ -58,13 +58,13 @@ def shown(row: Timing, significance: Significance) -> Shown:
 
 def lines(row: Timing, significance: Significance) -> Iterator[str]:
     """Of one row."""
-    if row.status is not Status.TIMED:
+    if row.status is not TimingStatus.TIMED:
         name = " ".join([row.key.name, *(f"{name}={value}" for name, value in row.key.options)])
         verdict = f" ({row.verdict})" if row.verdict not in ("", "PASS") else ""
         yield f"{row.status.value}{verdict}  {row.case}  {name}"
         if row.reason:
             yield f"  {row.reason}"
-        if row.status is Status.NOT_VERIFIED and row.repro:
+        if row.status is TimingStatus.NOT_VERIFIED and row.repro:
             yield f"  again: {row.repro}"
         return
     one = shown(row, significance)
@@ -78,7 +78,7 @@ def lines(row: Timing, significance: Significance) -> Iterator[str]:
 
 def best_line(rows: Sequence[Timing], significance: Significance) -> str:
     """The fastest of a case; empty if none was timed."""
-    timed = [shown(row, significance) for row in rows if row.status is Status.TIMED]
+    timed = [shown(row, significance) for row in rows if row.status is TimingStatus.TIMED]
     if len(timed) < 2:
         return ""
     best = min(timed, key=lambda one: one.median)
@@ -93,10 +93,10 @@ def clocks_line(row: Timing) -> str:
 
 def summary(rows: Sequence[Timing], significance: Significance) -> dict[str, Any]:
     """How many rows there are of each status, how they were judged, and each case's best."""
-    counts = {status.value: sum(row.status is status for row in rows) for status in Status}
+    counts = {status.value: sum(row.status is status for row in rows) for status in TimingStatus}
     best: dict[str, Shown] = {}
     for row in rows:
-        if row.status is Status.TIMED:
+        if row.status is TimingStatus.TIMED:
             one = shown(row, significance)
             if row.case not in best or one.median < best[row.case].median:
                 best[row.case] = one

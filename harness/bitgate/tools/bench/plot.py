@@ -7,7 +7,7 @@ from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.results.report.columns import counted
-from bitgate.tools.bench.compare import Comparison
+from bitgate.tools.bench.compare import SweepComparison
 from bitgate.tools.bench.table import name_of
 
 SUFFIXES = (".svg", ".png", ".pdf")
@@ -19,7 +19,7 @@ SHOWN = 60
 """Letters of a shape's name."""
 
 
-def draw(comparison: Comparison, path: Path) -> None:
+def draw(comparison: SweepComparison, path: Path) -> None:
     """Written as the suffix says. UsageError for another suffix, without matplotlib, where nothing was compared, and
     where the file cannot be written."""
     if path.suffix.lower() not in SUFFIXES:
@@ -46,7 +46,7 @@ def _undated(path: Path) -> dict[str, None]:
     return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
 
 
-def _figure(comparison: Comparison) -> Any:
+def _figure(comparison: SweepComparison) -> Any:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

@@ -27,7 +27,7 @@ def most_queued(record: DispatchRecord | None) -> int:
     return max(1, MOST_QUEUED // max(1, events))
 
 
-class Hold:
+class QueueGate:
     """``clock(work)`` gives the seconds that the device takes for what ``work`` queues."""
 
     def __init__(self, tools: DeviceTools, clock: Callable[[Callable[[], None]], float]) -> None:

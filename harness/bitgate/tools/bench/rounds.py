@@ -20,7 +20,7 @@ FEWEST_SAMPLES = 5
 """Of a contender that counts as timed though the time was up."""
 
 
-class Taker(Protocol):
+class SampleTaker(Protocol):
     """What gives samples."""
 
     def sample(self) -> float | None:
@@ -28,11 +28,11 @@ class Taker(Protocol):
 
 
 @dataclass(eq=False)
-class Lane:
+class ArmSamples:
     """One contender's samples. ``cost``: seconds that a sample takes, as far as known."""
 
     side: str
-    taker: Taker
+    taker: SampleTaker
     cost: float = 0.0
     seconds: list[float] = field(default_factory=list)
     rounds: list[int] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Lane:
 
 
 def play(
-    lanes: Sequence[Lane],
+    lanes: Sequence[ArmSamples],
     samples: int,
     left: Callable[[], float],
     seed: int | str,
@@ -67,7 +67,7 @@ def play(
         between(number)
 
 
-def _step(lane: Lane, number: int, left: float) -> None:
+def _step(lane: ArmSamples, number: int, left: float) -> None:
     if left <= lane.cost:
         lane.stopped = "budget"
         return
@@ -79,7 +79,7 @@ def _step(lane: Lane, number: int, left: float) -> None:
     lane.rounds.append(number)
 
 
-def _prune(lanes: Sequence[Lane], samples: int) -> None:
+def _prune(lanes: Sequence[ArmSamples], samples: int) -> None:
     best: dict[str, float] = {}
     for lane in lanes:
         if lane.seconds:

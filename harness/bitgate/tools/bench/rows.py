@@ -9,33 +9,35 @@ from typing import Any
 
 from bitgate.kernel.declaration import Refusal
 from bitgate.results.record import Stamp
-from bitgate.results.record.timing import SCHEMA, Status, Timing
+from bitgate.results.record.timing import SCHEMA, Timing, TimingStatus
 from bitgate.runtime.targets import Target
-from bitgate.tools.bench.arm import Shape
-from bitgate.tools.bench.rounds import FEWEST_SAMPLES, Lane
+from bitgate.tools.bench.arm import TimedShape
+from bitgate.tools.bench.rounds import FEWEST_SAMPLES, ArmSamples
 from bitgate.tools.bench.settings import Settings
-from bitgate.tools.bench.worker import Entrant
+from bitgate.tools.bench.worker import CandidateRun
 from bitgate.verify.planned import PlannedCase
 
 Clocks = Mapping[str, tuple[float, float]]
 
 
-def _waits_for_launches(entrant: Entrant, stated: Mapping[str, Any], host_seconds: float, seconds: float) -> bool:
+def _waits_for_launches(entrant: CandidateRun, stated: Mapping[str, Any], host_seconds: float, seconds: float) -> bool:
     """Does the thread that launches set the pace?"""
     slower = stated.get("clock") == "device events" and host_seconds >= seconds
     return slower and (not entrant.settings.queued or entrant.unqueued > 0)
 
 
-def timed_row(entrant: Entrant, lane: Lane, target: Target, clocks: Clocks, stamp: Stamp, repro: str) -> Timing:
+def timed_row(
+    entrant: CandidateRun, lane: ArmSamples, target: Target, clocks: Clocks, stamp: Stamp, repro: str
+) -> Timing:
     """Samples are kept of what was verified to its end, and of nothing else."""
     enough = min(entrant.settings.samples, FEWEST_SAMPLES)
     status, reason = entrant.status, entrant.reason
     if status is None:
         over = lane.stopped == "budget" and len(lane.seconds) < enough
-        status = Status.OVER_BUDGET if over else Status.TIMED
-    if status is Status.OVER_BUDGET and not reason:
+        status = TimingStatus.OVER_BUDGET if over else TimingStatus.TIMED
+    if status is TimingStatus.OVER_BUDGET and not reason:
         reason = f"{len(lane.seconds)} samples when the {entrant.settings.budget:g} s of the shape were up"
-    keeps = status in (Status.TIMED, Status.OVER_BUDGET)
+    keeps = status in (TimingStatus.TIMED, TimingStatus.OVER_BUDGET)
     seconds = tuple(lane.seconds) if keeps else ()
     host_seconds = median(entrant.host_seconds) if keeps and entrant.host_seconds else 0.0
     stated = asdict(entrant.settings) | dict(entrant.facts.get("settings", {}))
@@ -73,7 +75,7 @@ def timed_row(entrant: Entrant, lane: Lane, target: Target, clocks: Clocks, stam
 def refused_row(
     planned: PlannedCase,
     side: tuple[str, str],
-    shape: Shape,
+    shape: TimedShape,
     refusal: Refusal,
     settings: Settings,
     target: Target,
@@ -87,7 +89,7 @@ def refused_row(
         sweep=shape.sweep,
         side=side[0],
         build=side[1],
-        status=Status.REFUSED,
+        status=TimingStatus.REFUSED,
         reason=f"{refusal.clause}: {refusal.text}",
         settings=asdict(settings),
         run=dict(vars(stamp)),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bitgate.results.record import Verdict
-from bitgate.tools.bench.arm import Contender, Shape, Side
+from bitgate.tools.bench.arm import Arm, Candidate, TimedShape
 from bitgate.tools.bench.settings import Settings
-from bitgate.tools.bench.worker import Entrant
+from bitgate.tools.bench.worker import CandidateRun
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess
 
@@ -26,7 +26,7 @@ def timed_runs(planned: PlannedCase, verdict: Verdict, process: CaseProcess, tim
     """``times`` launches one by one, in the process that has verified the case, behind a warm-up; the result is looked
     at behind each of them."""
     settings = Settings(samples=times, batch_seconds=0.0, fill=planned.fill, seed=planned.seed)
-    entrant = Entrant(Contender(Side(""), planned.kernel), Shape(planned.problem), planned, process, settings)
+    entrant = CandidateRun(Candidate(Arm(""), planned.kernel), TimedShape(planned.problem), planned, process, settings)
     entrant.verdict = verdict
     entrant.open()
     seconds: list[float] = []

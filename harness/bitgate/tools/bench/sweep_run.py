@@ -19,22 +19,22 @@ from bitgate.model import Accumulation, Problem, case_id
 from bitgate.results.record import Outcome, Stamp
 from bitgate.results.record.event import RecordError
 from bitgate.results.record.stamp import begin
-from bitgate.results.record.timing import Status, Timing, timings, write
+from bitgate.results.record.timing import Timing, TimingStatus, timings, write
 from bitgate.runtime.targets import Target
-from bitgate.tools.bench.arm import Contender, Shape, Side
+from bitgate.tools.bench.arm import Arm, Candidate, TimedShape
 from bitgate.tools.bench.clocks import Clocks
 from bitgate.tools.bench.progress import at_work
-from bitgate.tools.bench.rounds import Lane, play
+from bitgate.tools.bench.rounds import ArmSamples, play
 from bitgate.tools.bench.rows import refused_row, timed_row
 from bitgate.tools.bench.settings import Settings
 from bitgate.tools.bench.timer import GUEST
 from bitgate.tools.bench.trees import Tree, tree_of
-from bitgate.tools.bench.worker import FIRST_BUILDS_SECONDS, Entrant, share_batch
+from bitgate.tools.bench.worker import FIRST_BUILDS_SECONDS, CandidateRun, share_batch
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.repro import repro_line
 from bitgate.verify.selection import candidates, select_for
-from bitgate.worker.child import Ended
+from bitgate.worker.child import WorkerDied
 
 CLOSE_SECONDS = 60.0
 
@@ -45,8 +45,8 @@ Say = Callable[[str], None]
 
 
 def measure(
-    shapes: Sequence[Shape],
-    sides: Sequence[Side],
+    shapes: Sequence[TimedShape],
+    sides: Sequence[Arm],
     settings: Settings,
     target: Target,
     project: Project,
@@ -63,15 +63,15 @@ def measure(
     UsageError for a side that has no kernel, or sources that are none. OSError where the journal cannot be written.
     """
     with ExitStack() as stack:
-        run = _Run(sides, settings, target, project, journal, resume, progress, begins, stack)
+        run = _SweepRun(sides, settings, target, project, journal, resume, progress, begins, stack)
         for number, shape in enumerate(shapes, 1):
             yield from run.measured(shape, f"{number}/{len(shapes)}")
 
 
-class _Run:
+class _SweepRun:
     def __init__(
         self,
-        sides: Sequence[Side],
+        sides: Sequence[Arm],
         settings: Settings,
         target: Target,
         project: Project,
@@ -87,7 +87,7 @@ class _Run:
         self._known = _known(journal, settings) if resume and journal is not None else {}
         self._stamp: Stamp = begin()
         self._clocks = Clocks(target)
-        self._kernels: list[tuple[Side, list[Kernel]]] = []
+        self._kernels: list[tuple[Arm, list[Kernel]]] = []
         self._processes: dict[Path | None, CaseProcess] = {}
         self._begun_once: set[CaseProcess] = set()
         self._round = 1
@@ -102,7 +102,7 @@ class _Run:
             tree = trees[side.tree]
             self._kernels.append((side, _candidates(side, tree, target.name, progress)))
 
-    def measured(self, shape: Shape, place: str) -> Iterator[Timing]:
+    def measured(self, shape: TimedShape, place: str) -> Iterator[Timing]:
         started = monotonic()
         self._stamp = self._stamp.now()
         rows, entrants = self._entrants(shape)
@@ -122,13 +122,13 @@ class _Run:
             budget = self._settings.budget
             yield from self._timed(shape, entrants, lambda: budget - (monotonic() - started - self._free))
 
-    def _timed(self, shape: Shape, entrants: list[Entrant], left: Callable[[], float]) -> Iterator[Timing]:
+    def _timed(self, shape: TimedShape, entrants: list[CandidateRun], left: Callable[[], float]) -> Iterator[Timing]:
         # All are verified before the first is warmed up: a verification may end the process that holds the buffers.
-        for do, what in ((self._verify, "verified"), (Entrant.open, "timed")):
+        for do, what in ((self._verify, "verified"), (CandidateRun.open, "timed")):
             for entrant in by_data(entrants):
                 self._step(entrant, do, what, left())
         share_batch([entrant for entrant in entrants if entrant.status is None])
-        lanes = [Lane(entrant.contender.side.name, entrant, entrant.cost) for entrant in entrants]
+        lanes = [ArmSamples(entrant.contender.side.name, entrant, entrant.cost) for entrant in entrants]
         running = [lane for lane, entrant in zip(lanes, entrants, strict=True) if entrant.status is None]
         self._round = 1
         self._clocks.begin()
@@ -149,7 +149,7 @@ class _Run:
         self._clocks.look()
         self._round = number + 2
 
-    def _verify(self, entrant: Entrant, left: float) -> None:
+    def _verify(self, entrant: CandidateRun, left: float) -> None:
         """Builds are in no shape's budget, and a process' first verification is not: it builds what references and
         comparisons need."""
         begun = monotonic()
@@ -159,14 +159,14 @@ class _Run:
         self._free += spent if entrant.process not in self._begun_once else max(0.0, spent - own)
         self._begun_once.add(entrant.process)
 
-    def _step(self, entrant: Entrant, do: Callable[[Entrant, float], None], what: str, left: float) -> None:
+    def _step(self, entrant: CandidateRun, do: Callable[[CandidateRun, float], None], what: str, left: float) -> None:
         if entrant.status is not None:
             return
         if left > 0:
             with at_work(self._progress, lambda: f"  {entrant.contender.words}: being {entrant.doing or what}"):
                 do(entrant, left)
         else:
-            entrant.status = Status.OVER_BUDGET
+            entrant.status = TimingStatus.OVER_BUDGET
             entrant.reason = f"the {self._settings.budget:g} s of the shape were up before it was {what}"
         if entrant.status is not None:
             self._progress(f"  {entrant.contender.words}: {entrant.status.value}: {entrant.reason}")
@@ -177,14 +177,14 @@ class _Run:
             if process.is_running:
                 try:
                     process.call(GUEST, "close", {}, CLOSE_SECONDS)
-                except (Ended, RuntimeError):
+                except (WorkerDied, RuntimeError):
                     process.end()
 
-    def _entrants(self, shape: Shape) -> tuple[list[Timing], list[Entrant]]:
+    def _entrants(self, shape: TimedShape) -> tuple[list[Timing], list[CandidateRun]]:
         """Rows of what is refused, where no kernel of a side takes the shape; and who is to be timed, the sides in
         turns, so that a short budget is shared."""
         rows: list[Timing] = []
-        of_sides: list[list[Entrant]] = []
+        of_sides: list[list[CandidateRun]] = []
         for side, kernels in self._kernels:
             selection = select_for(shape.problem, kernels)
             of_sides.append([self._entrant(side, kernel, shape) for kernel in selection.supporting])
@@ -198,21 +198,21 @@ class _Run:
         turns = zip_longest(*of_sides)
         return rows, [entrant for turn in turns for entrant in turn if entrant is not None]
 
-    def _entrant(self, side: Side, kernel: Kernel, shape: Shape) -> Entrant:
+    def _entrant(self, side: Arm, kernel: Kernel, shape: TimedShape) -> CandidateRun:
         process = self._processes[side.tree]
-        return Entrant(Contender(side, kernel), shape, self._planned(kernel, shape), process, self._settings)
+        return CandidateRun(Candidate(side, kernel), shape, self._planned(kernel, shape), process, self._settings)
 
-    def _planned(self, kernel: Kernel, shape: Shape) -> PlannedCase:
+    def _planned(self, kernel: Kernel, shape: TimedShape) -> PlannedCase:
         target, settings = self._target.name, self._settings
         return PlannedCase(
             shape.problem, kernel, settings.fill, settings.seed, target=target, reference=settings.reference
         )
 
-    def _begun(self, entrant: Entrant) -> Timing:
+    def _begun(self, entrant: CandidateRun) -> Timing:
         """A row of which only the identity is asked."""
-        return timed_row(entrant, Lane(entrant.contender.side.name, entrant), self._target, {}, self._stamp, "")
+        return timed_row(entrant, ArmSamples(entrant.contender.side.name, entrant), self._target, {}, self._stamp, "")
 
-    def _are_of_today(self, entrants: Sequence[Entrant]) -> bool:
+    def _are_of_today(self, entrants: Sequence[CandidateRun]) -> bool:
         """On a device of this name, and of kernels as they are built now."""
         known = [(entrant, self._known[self._begun(entrant).identity]) for entrant in entrants]
         here = self._target.device_name
@@ -225,10 +225,10 @@ class _Run:
         return row
 
 
-def by_data(entrants: Sequence[Entrant]) -> list[Entrant]:
+def by_data(entrants: Sequence[CandidateRun]) -> list[CandidateRun]:
     """Those that sum alike behind each other: data are made for how a kernel sums, and a process keeps one reference
     on its device, which of long sums takes a second."""
-    together: dict[Accumulation, list[Entrant]] = {}
+    together: dict[Accumulation, list[CandidateRun]] = {}
     for entrant in entrants:
         planned = entrant.planned
         together.setdefault(planned.kernel.instance.accumulation_for(planned.problem), []).append(entrant)
@@ -242,7 +242,7 @@ def _none_computes(problem: Problem, kernels: Sequence[Kernel]) -> list[tuple[Ke
     return [(kernel, Refusal("operation", text)) for kernel in kernels[:1]]
 
 
-def _candidates(side: Side, tree: Tree, target: str, progress: Say) -> list[Kernel]:
+def _candidates(side: Arm, tree: Tree, target: str, progress: Say) -> list[Kernel]:
     """Another tree may lack the kernel, or what it declares may not be read: then that side has none."""
     try:
         return candidates(side.kernel, dict(side.options), target, tree.project, tree.declarations)
@@ -269,5 +269,5 @@ def _known(journal: Path, settings: Settings) -> Mapping[tuple[Any, ...], Timing
     return {row.identity: row for row in known if wanted == {name: row.settings.get(name) for name in wanted}}
 
 
-def _called(shape: Shape) -> str:
+def _called(shape: TimedShape) -> str:
     return shape.name or shape.problem.operation.human(shape.problem)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from bitgate.results.report.columns import columns, counted
 from bitgate.results.report.text import code, literal
-from bitgate.tools.bench.compare import Best, Comparison, ShapeResult, mean_ratio
+from bitgate.tools.bench.compare import BestInstances, ShapeResult, SweepComparison, mean_ratio
 from bitgate.tools.bench.groups import grouped
 
 
@@ -26,14 +26,14 @@ _NUMBERS = {"A ms", "B ms", "Shapes", "A wins", "Tie", "B wins", "Not compared",
 _HEADER = ("Shape", "A ms", "B ms", "B vs A", "A's instance", "B's instance", "Note")
 
 
-def text(comparison: Comparison) -> str:
+def text(comparison: SweepComparison) -> str:
     """For a terminal."""
     counts = columns(*_counts(comparison))
     rows = [_row(one) for one in comparison.shapes]
     return "\n".join([*counts, "", *columns(*_without_notes(rows)), "", _words(comparison)])
 
 
-def markdown(comparison: Comparison) -> str:
+def markdown(comparison: SweepComparison) -> str:
     """For a pull request or a document."""
     rows = [_marked(one, _row(one)) for one in comparison.shapes]
     tables = [_pipes(*_counts(comparison)), _pipes(*_without_notes(rows))]
@@ -50,7 +50,7 @@ def _marked(one: ShapeResult, row: _Row) -> _Row:
     )
 
 
-def ms(best: Best | None) -> str:
+def ms(best: BestInstances | None) -> str:
     """Four digits, as large as they are needed."""
     if best is None:
         return "-"
@@ -82,7 +82,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:+.1f}"
 
 
-def _counts(comparison: Comparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _counts(comparison: SweepComparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """By what the operation counts together, and all, if there is more than one group."""
     kinds = ["A", "tie", "B"] + ["unknown"] * any(one.winner == "unknown" for one in comparison.shapes)
     names = {"A": "A wins", "tie": "Tie", "B": "B wins", "unknown": "Not compared"}
@@ -111,7 +111,7 @@ def _row(one: ShapeResult) -> _Row:
     return _Row(name_of(one), ms(one.a), ms(one.b), against(one), _instance(one.a), _instance(one.b), one.note)
 
 
-def _instance(best: Best | None) -> str:
+def _instance(best: BestInstances | None) -> str:
     if best is None:
         return "-"
     return best.words + (f" (of {best.of})" if best.of > 1 else "")
@@ -128,7 +128,7 @@ def _pipes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(line)} |" for line in (header, under, *rows)]
 
 
-def _words(comparison: Comparison) -> str:
+def _words(comparison: SweepComparison) -> str:
     wanted = comparison.significance
     compared = sum(one.compared for one in comparison.shapes)
     return (

@@ -21,17 +21,17 @@ from bitgate.numerics.fill import FillPlan, plan_fill
 from bitgate.results.record import UNKNOWN
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.errors import HipError
-from bitgate.tools.bench.buffer_set import PLACEMENT, HeldSet, differing, free_all, shortage
+from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, shortage
 from bitgate.tools.bench.caches import overwriting_bytes
 from bitgate.tools.bench.launches import Arguments, Clock, Sample
-from bitgate.tools.bench.queue_gate import Hold, most_queued
+from bitgate.tools.bench.queue_gate import QueueGate, most_queued
 from bitgate.tools.bench.settings import Settings
 from bitgate.verify.deadline import BUFFERS, LAUNCH, WARM_UP
 from bitgate.verify.launch_effects import after_launch, before_launch
-from bitgate.verify.on_device import Data
+from bitgate.verify.on_device import DeviceData
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repeat import OTHER_SEED
-from bitgate.verify.running import How
+from bitgate.verify.running import LaunchConfig
 from bitgate.verify.server import from_json
 from bitgate.verify.session import Session, reference_kind
 
@@ -58,11 +58,11 @@ AGREEING = 3
 """The last so many samples of a warm-up agree when it ends."""
 
 
-class Wrong(Exception):
+class WrongResult(Exception):
     """The result is not the verified one, or something else was written; the message says what."""
 
 
-class Short(Exception):
+class TooFewSamples(Exception):
     """There is no memory for its buffers."""
 
 
@@ -72,10 +72,10 @@ class Timers:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._clock = Clock(session.device)
-        self._sets: list[tuple[Problem, FillPlan, list[HeldSet]]] = []
-        self._timed: list[Timed] = []
+        self._sets: list[tuple[Problem, FillPlan, list[BufferSet]]] = []
+        self._timed: list[TimedCase] = []
         self._overwritten: Buffer | None = None
-        self._hold: Hold | None = None
+        self._hold: QueueGate | None = None
 
     def open(self, planned: dict[str, Any], settings: dict[str, Any], digest: str) -> dict[str, Any]:
         """Prepare a case that has passed with this digest, empty if its bits decide nothing: the first launches are
@@ -86,7 +86,7 @@ class Timers:
 
         def opened() -> dict[str, Any]:
             buffers = self._held(case, stated), self._cold(stated)
-            timed = Timed(self._session, self._clock, case, stated, digest, *buffers, self._holding(stated))
+            timed = TimedCase(self._session, self._clock, case, stated, digest, *buffers, self._holding(stated))
             timed.begin()
             self._timed.append(timed)
             return {"number": len(self._timed) - 1, **timed.facts}
@@ -133,7 +133,7 @@ class Timers:
             self._overwritten.free()
             self._overwritten = None
 
-    def _held(self, case: PlannedCase, settings: Settings) -> list[HeldSet]:
+    def _held(self, case: PlannedCase, settings: Settings) -> list[BufferSet]:
         problem = case.problem
         plan = self._plan(case, case.seed)
         self._session.stage(BUFFERS)
@@ -142,34 +142,34 @@ class Timers:
                 return known
         wanted = max(1, settings.rotate)
         if words := shortage(problem, self._session.device, wanted):
-            raise Short(words)
+            raise TooFewSamples(words)
         data = self._data(case, case.seed)
-        sets: list[HeldSet] = []
+        sets: list[BufferSet] = []
         try:
             for _ in range(wanted):
-                sets.append(HeldSet(self._session.device, self._session.tools, problem, data))
+                sets.append(BufferSet(self._session.device, self._session.tools, problem, data))
         except BaseException:
             free_all(sets)
             raise
         self._sets.append((problem, plan, sets))
         return sets
 
-    def _holding(self, settings: Settings) -> Hold | None:
+    def _holding(self, settings: Settings) -> QueueGate | None:
         if not settings.queued:
             return None
         if self._hold is None:
-            self._hold = Hold(self._session.device_tools, self._clock.between_events)
+            self._hold = QueueGate(self._session.device_tools, self._clock.between_events)
         return self._hold
 
     def _plan(self, case: PlannedCase, seed: int) -> FillPlan:
         contract = case.kernel.instance.accumulation_for(case.problem)
         return plan_fill(case.problem, contract, case.fill, seed)
 
-    def _data(self, case: PlannedCase, seed: int) -> Data:
+    def _data(self, case: PlannedCase, seed: int) -> DeviceData:
         tools, tensors, plan = self._session.tools, case.problem.tensors, self._plan(case, seed)
         if all(tools.can_fill(tensors[name], own) for name, own in plan.tensors):
-            return Data(plan)
-        return Data(plan, self._session.inputs(case.problem, case.kernel.instance, case.fill, seed).tensors)
+            return DeviceData(plan)
+        return DeviceData(plan, self._session.inputs(case.problem, case.kernel.instance, case.fill, seed).tensors)
 
     def _cold(self, settings: Settings) -> Buffer | None:
         if settings.cold and self._overwritten is None:
@@ -179,7 +179,7 @@ class Timers:
 
 
 @dataclass(eq=False)
-class Timed:
+class TimedCase:
     """One verified case that is launched again and again."""
 
     session: Session
@@ -187,9 +187,9 @@ class Timed:
     case: PlannedCase
     settings: Settings
     digest: str
-    sets: list[HeldSet]
+    sets: list[BufferSet]
     overwritten: Buffer | None
-    hold: Hold | None
+    hold: QueueGate | None
 
     def __post_init__(self) -> None:
         self.runner: Runner = self.session.runner(self.case.kernel)
@@ -242,7 +242,7 @@ class Timed:
         self.record = self._launch(held)
         self._check(held)
 
-    def launch_on_others(self, others: Data) -> None:
+    def launch_on_others(self, others: DeviceData) -> None:
         """In buffers that it has worked in, and in fresh ones. Wrong if the results differ: what remembers data by
         their addresses need not compute, and is as right as it is fast while these stay the same."""
         held = self._next()
@@ -252,23 +252,23 @@ class Timed:
             here = self._digest_in(held)
         finally:
             held.fill(own)
-        fresh = HeldSet(self.session.device, self.session.tools, self.case.problem, others)
+        fresh = BufferSet(self.session.device, self.session.tools, self.case.problem, others)
         try:
             there = {self._digest_in(fresh) for _ in range(2)}
         finally:
             fresh.free()
         if len(there) == 1 and here not in there:
-            raise Wrong(
+            raise WrongResult(
                 f"{self._ordinal}: on other data in the buffers of the timing the result's digest is {here}, in fresh"
                 f" ones {there.pop()}: it remembers data or results by their addresses"
             )
 
-    def _digest_in(self, held: HeldSet) -> str:
+    def _digest_in(self, held: BufferSet) -> str:
         held.blank()
         self._launch(held)
         return held.look(self.workspace).digest
 
-    def _launch(self, held: HeldSet) -> DispatchRecord:
+    def _launch(self, held: BufferSet) -> DispatchRecord:
         """Once, to its end."""
         arguments, device = held.arguments(self.workspace), self.session.device
         self._arrange()
@@ -300,7 +300,7 @@ class Timed:
         taken = self._take(self.batch)
         left = after_launch(self.session.device, mark, {})
         if harm := left.damage or left.crash:  # work that no clock saw, say
-            raise Wrong(f"{self._ordinal}: {harm}")
+            raise WrongResult(f"{self._ordinal}: {harm}")
         for held in used:
             self._check(held)
         if self.batch > len(self.sets) and self.draw.random() < LOOKED_BEHIND:
@@ -340,24 +340,24 @@ class Timed:
         self.seconds, self.host_seconds = taken.seconds, taken.host_seconds
         return taken
 
-    def _next(self) -> HeldSet:
+    def _next(self) -> BufferSet:
         return self.sets[self.launched % len(self.sets)]
 
     def _arrange(self) -> None:
-        How(PLACEMENT, "forward" if self.session.device.host is not None else "").arrange(self.session.device)
+        LaunchConfig(PLACEMENT, "forward" if self.session.device.host is not None else "").arrange(self.session.device)
 
-    def _check(self, held: HeldSet) -> None:
+    def _check(self, held: BufferSet) -> None:
         seen = held.look(self.workspace)
         if seen.damage:
-            raise Wrong(f"{self._ordinal}: {seen.damage}")
+            raise WrongResult(f"{self._ordinal}: {seen.damage}")
         if self.digest:
             if seen.digest != self.digest:
-                raise Wrong(f"{self._ordinal}: the result's digest is {seen.digest}, verified was {self.digest}")
+                raise WrongResult(f"{self._ordinal}: the result's digest is {seen.digest}, verified was {self.digest}")
         elif seen.digest != self._digest_here:  # the same bits as before need no second look
             self._compare(held)
             self._digest_here = seen.digest
 
-    def _compare(self, held: HeldSet) -> None:
+    def _compare(self, held: BufferSet) -> None:
         case, session = self.case, self.session
         problem, instance = case.problem, case.kernel.instance
         inputs = session.inputs(problem, instance, case.fill, case.seed)
@@ -370,7 +370,7 @@ class Timed:
             else:
                 wrong = differing(found, reference.tensors[role])
             if wrong:
-                raise Wrong(f"{self._ordinal}: {wrong} cells of {role} are not within their bounds any more")
+                raise WrongResult(f"{self._ordinal}: {wrong} cells of {role} are not within their bounds any more")
 
     @property
     def _ordinal(self) -> str:
@@ -390,9 +390,9 @@ def _beside(record: DispatchRecord) -> list[str]:
 def _told(session: Session, work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     try:
         return dict(work())
-    except Wrong as error:
+    except WrongResult as error:
         return {"wrong": str(error)}
-    except Short as error:
+    except TooFewSamples as error:
         return {"short": str(error)}
     except KernelRefused as error:
         return {"failed": f"refused to run: {error.refusal.clause}: {error.refusal.text}"}

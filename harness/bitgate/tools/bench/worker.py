@@ -9,16 +9,16 @@ from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.results.record import Outcome, Verdict
-from bitgate.results.record.timing import Status, Timing
+from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.runtime.targets import named
-from bitgate.tools.bench.arm import Contender, Shape
+from bitgate.tools.bench.arm import Candidate, TimedShape
 from bitgate.tools.bench.settings import Settings
 from bitgate.tools.bench.timer import GUEST
-from bitgate.verify.deadline import Patience
+from bitgate.verify.deadline import Deadline
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import OPEN_SECONDS, TIME_LIMIT, CaseProcess
 from bitgate.verify.server import to_json
-from bitgate.worker.child import Ended
+from bitgate.worker.child import WorkerDied
 
 LONGER = 4.0
 """A sample takes at most so many times as long as it should, of kernels far slower than the fastest."""
@@ -39,22 +39,22 @@ MOST_LAUNCH_SECONDS = 60.0
 
 
 @dataclass(eq=False)
-class Entrant:
+class CandidateRun:
     """``status`` is None as long as nothing speaks against it."""
 
-    contender: Contender
-    shape: Shape
+    contender: Candidate
+    shape: TimedShape
     planned: PlannedCase
     process: CaseProcess
     settings: Settings
-    status: Status | None = None
+    status: TimingStatus | None = None
     reason: str = ""
     verdict: Verdict | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     host_seconds: list[float] = field(default_factory=list)
     unqueued: int = 0
     """Samples whose first launch did not wait for the last one, though it should have."""
-    patience: Patience = field(default_factory=lambda: Patience(TIME_LIMIT))
+    patience: Deadline = field(default_factory=lambda: Deadline(TIME_LIMIT))
     """With what it was asked last."""
     batch: int = 0
     """Launches of a sample; 0: as its own warm-up found."""
@@ -73,12 +73,12 @@ class Entrant:
         """What it is at."""
         return self.patience.stage
 
-    def _waits(self, seconds: float) -> Patience:
+    def _waits(self, seconds: float) -> Deadline:
         """For so long as the budget has it. Of a kernel far slower than any that is of use it cannot be told in time
         whether it hangs."""
         flops = SLOWEST_FLOPS.get(named(self.planned.target).platform, SLOWEST_FLOPS_ON_GPU)
         launch = LAUNCH_SECONDS + self.planned.problem.flops / flops
-        self.patience = Patience(seconds, launch, min(launch, MOST_LAUNCH_SECONDS))
+        self.patience = Deadline(seconds, launch, min(launch, MOST_LAUNCH_SECONDS))
         return self.patience
 
     def verify(self, left: float) -> None:
@@ -87,7 +87,7 @@ class Entrant:
         try:
             verdict = self.process.verify(self.planned, TIME_LIMIT, patience=patience)
         except UsageError as error:  # another commit may not know the option, or the problem
-            self._end(Status.REFUSED, str(error))
+            self._end(TimingStatus.REFUSED, str(error))
             return
         if verdict.outcome is Outcome.HUNG and patience.is_over:
             if patience.hangs:
@@ -97,9 +97,9 @@ class Entrant:
                 return
         self.verdict = verdict
         if verdict.outcome is Outcome.REFUSED:
-            self._end(Status.REFUSED, verdict.reason)
+            self._end(TimingStatus.REFUSED, verdict.reason)
         elif verdict.outcome is not Outcome.PASS or not verdict.compared:
-            self._end(Status.NOT_VERIFIED, verdict.reason or "nothing was compared")
+            self._end(TimingStatus.NOT_VERIFIED, verdict.reason or "nothing was compared")
 
     def open(self, left: float = TIME_LIMIT) -> None:
         """Buffers, the first launches one by one, the warm-up. ``left`` as of ``verify``."""
@@ -123,7 +123,9 @@ class Entrant:
         if answer is None:
             return None
         if not 0 < answer["seconds"] < inf:
-            self._end(Status.FAILED, f"its clock says {answer['seconds']:g} s a launch: nothing can be said of that")
+            self._end(
+                TimingStatus.FAILED, f"its clock says {answer['seconds']:g} s a launch: nothing can be said of that"
+            )
             return None
         self.host_seconds.append(answer["host_seconds"])
         self.unqueued += self.settings.queued and not answer["queued"]
@@ -135,7 +137,7 @@ class Entrant:
             return True
         try:
             build = self.process.call(GUEST, "build", {"planned": to_json(self.planned)}, OPEN_SECONDS)
-        except (Ended, UsageError, RuntimeError):  # verified anew, it says so itself
+        except (WorkerDied, UsageError, RuntimeError):  # verified anew, it says so itself
             return False
         return bool(row.fingerprint["build"] == build)
 
@@ -145,19 +147,19 @@ class Entrant:
             self._ask("finish", {"number": self._number}, SAMPLE_SECONDS + 20 * self.cost)
 
     def _ask(
-        self, do: str, arguments: dict[str, Any], seconds: float, patience: Patience | None = None
+        self, do: str, arguments: dict[str, Any], seconds: float, patience: Deadline | None = None
     ) -> dict[str, Any] | None:
         """None if the contender is out; ``status`` says why."""
         try:
             answer: dict[str, Any] = self.process.call(GUEST, do, arguments, seconds, patience)
-        except Ended as ended:
+        except WorkerDied as ended:
             if patience is not None and patience.is_over and patience.seconds < seconds and not patience.hangs:
                 self._out_of_time()
             else:
-                self._end(Status.FAILED, ended.reason)
+                self._end(TimingStatus.FAILED, ended.reason)
             return None
         except UsageError as error:
-            self._end(Status.NOT_VERIFIED, str(error))
+            self._end(TimingStatus.NOT_VERIFIED, str(error))
             return None
         for name, status in _OUT.items():
             if name in answer:
@@ -171,17 +173,17 @@ class Entrant:
     def _out_of_time(self) -> None:
         doing = self.doing or "on its way to the device"
         reason = f"the {self.settings.budget:g} s of the shape were up while it was {doing}"
-        self._end(Status.OVER_BUDGET, reason)
+        self._end(TimingStatus.OVER_BUDGET, reason)
 
-    def _end(self, status: Status, reason: str) -> None:
+    def _end(self, status: TimingStatus, reason: str) -> None:
         self.status, self.reason = status, reason
 
 
-_OUT = {"wrong": Status.NOT_VERIFIED, "failed": Status.FAILED, "short": Status.REFUSED}
+_OUT = {"wrong": TimingStatus.NOT_VERIFIED, "failed": TimingStatus.FAILED, "short": TimingStatus.REFUSED}
 """Answers that end a contender, and as what."""
 
 
-def share_batch(entrants: Sequence[Entrant]) -> None:
+def share_batch(entrants: Sequence[CandidateRun]) -> None:
     """Samples of as many launches for all that take about as long. What a sample costs beside its launches is shared
     out among these, and a long one is put aside more often than a short one: of kernels alike the one whose warm-up was
     disturbed, with fewer launches a sample, would be another than it is."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
 from bitgate.core.safe_name import is_safe, safe_name
-from bitgate.core.untrusted import OddInput, parse_json, read_bytes, shaped
+from bitgate.core.untrusted import InvalidInput, parse_json, read_bytes, shaped
 from bitgate.tools.capsule.consistency import inconsistency
 from bitgate.tools.capsule.manifest import MANIFEST, SCHEMA, BufferSpec, CodeObjectFile, File, Manifest
 
@@ -127,7 +127,7 @@ def _read(folder: Path) -> Manifest:
         raise UsageError(f"{folder} holds no capsule: there is no {MANIFEST} in it")
     try:
         document = parse_json(read_bytes(path, LONGEST))
-    except OddInput as error:
+    except InvalidInput as error:
         raise UsageError(f"{path} cannot be read, is it cut? {error}") from None
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema == 1:
@@ -136,7 +136,7 @@ def _read(folder: Path) -> Manifest:
         raise UsageError(f"{path}: schema {schema!r:.40}, this bitgate reads 1 and {SCHEMA}: write the capsule again")
     try:
         return shaped(Manifest, document)
-    except OddInput as error:
+    except InvalidInput as error:
         raise UsageError(f"{path}: {error}") from None
 
 

@@ -12,15 +12,15 @@ from typing import Protocol
 from bitgate.core.errors import UsageError
 from bitgate.kernel.abi import CLaunch, EventKind
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.kernel.runner import Conduct
+from bitgate.kernel.runner import LibraryState
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import check, hip_error
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.manifest import BufferSpec, Kernarg, KernelStep, MemsetStep, Step
 from bitgate.tools.capsule.memory import Bytes, address_of, upload
-from bitgate.verify.compare_outputs import Judgement, Question, harmed, judged
-from bitgate.verify.running import How, run_prepared
+from bitgate.verify.compare_outputs import Judgement, OutputExpectation, harmed, judged
+from bitgate.verify.running import LaunchConfig, run_prepared
 
 
 class Player(Protocol):
@@ -37,7 +37,7 @@ class Playback:
     player: Player
     steps: Sequence[Step]
     family: KernelFamily
-    conduct: Conduct
+    conduct: LibraryState
     after: Callable[[KernelStep], None] | None = None
 
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> None:
@@ -57,10 +57,12 @@ class Playback:
                 check(hip.hipMemcpyAsync(to, source, step.bytes, kind, stream), "hipMemcpyAsync")
 
 
-def play(playback: Playback, specs: Sequence[BufferSpec], images: Mapping[str, Bytes], question: Question) -> Judgement:
+def play(
+    playback: Playback, specs: Sequence[BufferSpec], images: Mapping[str, Bytes], question: OutputExpectation
+) -> Judgement:
     """The steps on fresh memory, and the judgement of what they leave. HipError if there is no memory left."""
     device = playback.device
-    how = How("right", "forward" if device.host is not None else "")
+    how = LaunchConfig("right", "forward" if device.host is not None else "")
     reference = question.reference
     run = run_prepared(
         device,

@@ -11,11 +11,11 @@ from bitgate.tools.capsule.manifest import BufferSpec, ExpectedResult
 from bitgate.tools.capsule.memory import Bytes, as_bytes, image, tensor_of
 from bitgate.tools.capsule.tolerance import restored
 from bitgate.verify.bounds import Judge
-from bitgate.verify.compare_outputs import Question
+from bitgate.verify.compare_outputs import OutputExpectation
 from bitgate.verify.session import Reference
 
 
-def question_of(capsule: Capsule) -> Question:
+def question_of(capsule: Capsule) -> OutputExpectation:
     """UsageError unless every tensor of the case has its buffer, and every output what is expected of it."""
     manifest = capsule.manifest
     try:
@@ -35,7 +35,7 @@ def question_of(capsule: Capsule) -> Question:
         if judge is not None:
             judges[role] = judge
     reference = Reference(tensors, manifest.expected[0].reference, manifest.digest, judges)
-    return Question(problem, _inputs(capsule, problem), reference, None)
+    return OutputExpectation(problem, _inputs(capsule, problem), reference, None)
 
 
 def images_of(capsule: Capsule) -> dict[str, Bytes]:

@@ -9,7 +9,7 @@ from bitgate.core.project import Project
 from bitgate.core.target_id import runs_on
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.kernel.resolved import kernel_called
-from bitgate.kernel.runner import Conduct
+from bitgate.kernel.runner import LibraryState
 from bitgate.runtime.targets import Target, named, present
 from bitgate.tools.capsule.folder import Capsule
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
@@ -45,14 +45,14 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
     kernel = kernel_called(session.families, manifest.family, manifest.instance)
     question = replace(question, tile=kernel.instance.tile, rules=session.rules)
 
-    def played(player: Player, conduct: Conduct) -> Replayed:
+    def played(player: Player, conduct: LibraryState) -> Replayed:
         playback = Playback(session.device, player, manifest.steps, kernel.family, conduct)
         return Replayed(where, play(playback, manifest.buffers, images, question))
 
     if where.platform == "amd":
         _ = session.device  # the runtime that modules are loaded by
         with ModulePlayer(mapped_runtimes()[0], capsule.folder) as modules:
-            return played(modules, Conduct())
+            return played(modules, LibraryState())
     library = session.library(manifest.family)
     return played(LibraryPlayer(LibrarySymbols(library.path)), library.conduct)
 

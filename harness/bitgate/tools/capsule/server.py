@@ -19,7 +19,7 @@ from bitgate.tools.capsule.folder import open_capsule
 from bitgate.tools.capsule.manifest import Manifest
 from bitgate.tools.capsule.replay import replay
 from bitgate.tools.capsule.standalone import write_standalone
-from bitgate.tools.capsule.writing import Order, write
+from bitgate.tools.capsule.writing import CapsuleRequest, write
 from bitgate.worker.channel import Channel
 
 ENTRY = f"{__name__}:serve"
@@ -41,8 +41,8 @@ def serve(channel: Channel) -> None:
             channel.error(traceback.format_exc())
 
 
-def _order(question: dict[str, Any]) -> Order:
-    return Order(
+def _order(question: dict[str, Any]) -> CapsuleRequest:
+    return CapsuleRequest(
         parse_case_id(question["case"]),
         question["target"],
         question["kernel"],

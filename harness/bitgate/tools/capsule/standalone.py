@@ -36,7 +36,7 @@ from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.manifest import Place
 from bitgate.tools.capsule.one_file import OneFile
 from bitgate.tools.capsule.recording import argument_places, dispatched, placed, waves_of
-from bitgate.tools.capsule.writing import Order, choose, first_contents, materials
+from bitgate.tools.capsule.writing import CapsuleRequest, choose, first_contents, materials
 from bitgate.verify.bounds import Bounds, NanClass
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
@@ -61,14 +61,14 @@ class Standalone:
     others: tuple[str, ...]
 
 
-def write_standalone(order: Order, out: Path) -> Standalone:
+def write_standalone(order: CapsuleRequest, out: Path) -> Standalone:
     """Errors as ``make_standalone``; a standalone case that stands in the folder is replaced."""
     made = make_standalone(order, Session("host", project=order.project))
     put_files(out, made.files)
     return made
 
 
-def make_standalone(order: Order, session: Session) -> Standalone:
+def make_standalone(order: CapsuleRequest, session: Session) -> Standalone:
     """The files of an order. ``session`` is of the host, where the launches are recorded.
 
     UsageError for what is the user's to mend; CapsuleDefect for a launch that cannot be told in a file.
@@ -198,7 +198,12 @@ def _tensor(tensor: Tensor) -> str:
 
 
 def _source(
-    order: Order, family: KernelFamily, instance: Instance, target: TargetId, kernels: list[str], main: list[str]
+    order: CapsuleRequest,
+    family: KernelFamily,
+    instance: Instance,
+    target: TargetId,
+    kernels: list[str],
+    main: list[str],
 ) -> str:
     kernels_room = own_kernels()
     platforms = kernels_room / "platforms"
@@ -320,7 +325,7 @@ clean:
 """
 
 
-def _readme(order: Order, family: KernelFamily, instance: Instance, names: list[str]) -> str:
+def _readme(order: CapsuleRequest, family: KernelFamily, instance: Instance, names: list[str]) -> str:
     foreign = foreign_line(order.problem)
     return "\n".join(
         [

@@ -43,7 +43,7 @@ from bitgate.tools.capsule.memory import Bytes, image, upload
 from bitgate.tools.capsule.playing import LibraryPlayer, Playback, play
 from bitgate.tools.capsule.recording import Recorded, record, waves_of
 from bitgate.tools.capsule.tolerance import saved
-from bitgate.verify.compare_outputs import Judgement, Question
+from bitgate.verify.compare_outputs import Judgement, OutputExpectation
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits, poisoned
 from bitgate.verify.running import WORKSPACE
@@ -54,7 +54,7 @@ README = "README.txt"
 
 
 @dataclass(frozen=True)
-class Order:
+class CapsuleRequest:
     """What is asked for. ``kernel`` is a glob over family.instance; the first instance that takes the problem is it."""
 
     problem: Problem
@@ -67,7 +67,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Made:
+class WrittenCapsule:
     """A capsule and the bytes of its files. ``others``: instances that take the problem too."""
 
     manifest: Manifest
@@ -75,7 +75,7 @@ class Made:
     others: tuple[str, ...]
 
 
-def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
+def choose(order: CapsuleRequest) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     """The instance for an order, and the names of the others. UsageError says why none takes the problem."""
     chosen = candidates(order.kernel, dict(order.options), order.target, order.project)
     families = sorted({kernel.family.name for kernel in chosen})
@@ -90,14 +90,14 @@ def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     return kernel.family, kernel.instance, tuple(other.name for other in others)
 
 
-def write(order: Order, out: Path) -> Made:
+def write(order: CapsuleRequest, out: Path) -> WrittenCapsule:
     """Write the capsule of an order into a folder; errors as ``make``."""
     made = make(order, Session("host", project=order.project))
     folder.write(out, made.manifest, made.files)
     return made
 
 
-def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made:
+def make(order: CapsuleRequest, session: Session, code: DeviceCode | None = None) -> WrittenCapsule:
     """The capsule of an order. ``session`` is of the host; ``code`` the device code of the order's instance, if known.
 
     UsageError for what is the user's to mend, BuildError if the device code does not compile, CapsuleDefect if a launch
@@ -137,15 +137,15 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
             expected=_expected(problem, reference, files),
             host_run="",
         )
-        question = Question(problem, inputs.tensors, reference, instance.tile, session.rules)
+        question = OutputExpectation(problem, inputs.tensors, reference, instance.tile, session.rules)
         answer = _rehearse(session, family, manifest, images, question, steps)
     manifest = structs.replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
-    return Made(manifest, files, others)
+    return WrittenCapsule(manifest, files, others)
 
 
 def materials(
-    order: Order, session: Session, family: KernelFamily, instance: Instance
+    order: CapsuleRequest, session: Session, family: KernelFamily, instance: Instance
 ) -> tuple[KernelLibrary, Inputs, Reference, int]:
     """What a case is made of: its library, data, what must come of them, and the bytes of its workspace."""
     library, problem = session.library(family.name), order.problem
@@ -178,7 +178,7 @@ def _buffers(
 
 def _tensor_buffer(problem: Problem, name: str, first: HostTensor, files: dict[str, bytes]) -> BufferSpec:
     tensor = problem.tensors[name]
-    letters = problem.operation.insight.letters(problem, name)
+    letters = problem.operation.diagnostics.letters(problem, name)
     view = TensorSpec(tensor.dtype.name, tensor.layout, letters, tensor.lengths, tensor.strides)
     is_input = name not in problem.outputs
     begins_as_input = name == problem.result and problem.in_place
@@ -228,7 +228,7 @@ def _rehearse(
     family: KernelFamily,
     manifest: Manifest,
     images: dict[str, Bytes],
-    question: Question,
+    question: OutputExpectation,
     steps: list[Recorded],
 ) -> Judgement:
     """The launches once more, each by itself, from the capsule's data; CapsuleDefect if LDS sizes differ."""

@@ -14,7 +14,7 @@ from bitgate.tools.coverage.survey import Survey
 
 
 @dataclass(frozen=True)
-class Block:
+class FactorGrid:
     """Two factors: their classes against each other (rows: the first factor's)."""
 
     first: int
@@ -38,7 +38,7 @@ class ClassPair:
     cases: int
 
 
-def blocks(survey: Survey) -> list[Block]:
+def blocks(survey: Survey) -> list[FactorGrid]:
     """All pairs of factors, the first one before the second."""
     levels = survey.levels
     pairs = levels.levels[1]
@@ -58,7 +58,7 @@ def blocks(survey: Survey) -> list[Block]:
         )
         rows = zip(state.tolist(), counts.tolist(), strict=True)
         cells = tuple(tuple(ClassPair(s, c) for s, c in zip(states, cases, strict=True)) for states, cases in rows)
-        found.append(Block(first, second, cells))
+        found.append(FactorGrid(first, second, cells))
     return found
 
 

@@ -10,7 +10,7 @@ from bitgate.tools.coverage.ran import Ran
 
 
 @dataclass(frozen=True)
-class Side:
+class ThresholdSide:
     """Cases on one side; ``nearest`` is how far from the edge the closest one is: at best 0 below it, 1 beyond."""
 
     words: str
@@ -24,8 +24,8 @@ class Crossing:
     """A threshold with its two sides."""
 
     name: str
-    below: Side
-    beyond: Side
+    below: ThresholdSide
+    beyond: ThresholdSide
 
     @property
     def missing(self) -> str:
@@ -49,7 +49,7 @@ def crossings(thresholds: Sequence[Threshold], ran: Sequence[Ran], possible: Seq
             here = [abs(v - threshold.edge) for v in met if (v > threshold.edge) is is_beyond]
             possibly = any((v > threshold.edge) is is_beyond for v in could)
             forced = is_beyond and any(one.kernel.family.option(threshold.option) for one in (*ran[:1], *possible[:1]))
-            sides.append(Side(words, len(here), min(here, default=None), possibly or bool(here) or forced))
+            sides.append(ThresholdSide(words, len(here), min(here, default=None), possibly or bool(here) or forced))
         found.append(Crossing(threshold.name, *sides))
     return found
 

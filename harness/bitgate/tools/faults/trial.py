@@ -63,7 +63,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Bench:
+class TrialSetup:
     """Where and how long faults are tried, ``jobs`` at a time. ``whole_tier``: run on after the first red."""
 
     tier: str
@@ -82,7 +82,7 @@ class Bench:
 
 def try_faults(
     faults: Sequence[Fault],
-    bench: Bench,
+    bench: TrialSetup,
     progress: Callable[[Trial], None],
     tried: Mapping[str, Trial] | None = None,
 ) -> tuple[Trial, ...]:
@@ -121,7 +121,7 @@ def exit_code(trials: Sequence[Trial]) -> int:
     return 0 if all(trial.killed for trial in trials) else 1
 
 
-def _try(fault: Fault, bench: Bench, stop: Event) -> Trial:
+def _try(fault: Fault, bench: TrialSetup, stop: Event) -> Trial:
     with tempfile.TemporaryDirectory(prefix="bitgate-overlay-") as overlay:
         fault.plant(bench.project.root, Path(overlay))
         run = run_tier(
@@ -199,7 +199,7 @@ def _kinds(red: Verdict | None) -> tuple[str, ...]:
     return red.diagnosis.kinds if red and red.diagnosis else ()
 
 
-def _confirmed(trials: Sequence[Trial], bench: Bench, stop: Event) -> Iterator[Trial]:
+def _confirmed(trials: Sequence[Trial], bench: TrialSetup, stop: Event) -> Iterator[Trial]:
     killers = sorted({trial.by for trial in trials if trial.killed and "::" in trial.by})
     sick: set[str] = set()
     if killers:

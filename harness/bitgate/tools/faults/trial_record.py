@@ -11,7 +11,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from bitgate.core.errors import UsageError
-from bitgate.core.untrusted import OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
+from bitgate.core.untrusted import InvalidInput, Seconds, Short, Text, parse_json, read_bytes, shaped
 from bitgate.results.record import append_line
 from bitgate.tools.faults.fault import Fault
 from bitgate.tools.faults.trial import Trial
@@ -48,8 +48,8 @@ class TrialRecord:
         of = {"fault": _digest(trial.fault), "tier": tier, "target": target, "commit": commit}
         append_line(self.path, json.dumps({**of, **trial.as_json()}).encode() + b"\n")
 
-    def _lines(self) -> Sequence[_Line]:
-        return lines_of(self.path, _Line, "bitgate faults run --record", self._of)
+    def _lines(self) -> Sequence[_TrialLine]:
+        return lines_of(self.path, _TrialLine, "bitgate faults run --record", self._of)
 
 
 class OfRun(Struct):
@@ -69,7 +69,7 @@ def lines_of(path: Path, shape: type[OwnLine], command: str, run: tuple[str, str
     try:
         whole, _, cut = read_bytes(path).rpartition(b"\n")
         lines = [shaped(shape, parse_json(line)) for line in whole.split(b"\n") if line]
-    except OddInput as error:
+    except InvalidInput as error:
         raise UsageError(f"{path}: not a record of `{command}`: {error}") from None
     if cut:
         with path.open("r+b") as file:
@@ -85,7 +85,7 @@ def _digest(fault: Fault) -> str:
     return sha256("\0".join((fault.file, fault.find, fault.replace, fault.diagnosis)).encode()).hexdigest()[:16]
 
 
-class _Line(OfRun):
+class _TrialLine(OfRun):
     fault: Short
     name: Short
     valid: bool

@@ -16,7 +16,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.build.builder import Builder
 from bitgate.runtime.targets import named
 from bitgate.tools.fuzz import exchange
-from bitgate.tools.fuzz.failure import Found, Shrunk, write_rows
+from bitgate.tools.fuzz.failure import FuzzFailure, ShrunkFailure, write_rows
 from bitgate.tools.fuzz.lane import families_of
 from bitgate.tools.fuzz.state import CampaignState
 from bitgate.tools.fuzz.worker import CampaignSetting, RoundDone, RoundJob, RoundPart, ShrinkJob
@@ -61,7 +61,7 @@ class Campaign:
         *,
         workers: int,
         first_only: bool,
-        failed: Callable[[Shrunk], None],
+        failed: Callable[[ShrunkFailure], None],
         progress: Report,
     ) -> None:
         self.setting, self.state, self.folder = setting, state, folder
@@ -72,7 +72,7 @@ class Campaign:
         self._selector = selectors.DefaultSelector()
         self._to_shrink: list[ShrinkJob] = []
         self._known: dict[tuple[str, str, str], int] = {}
-        self._shrunk: list[Shrunk] = []
+        self._shrunk: list[ShrunkFailure] = []
         self._begin = self._saved = 0.0
 
     def run(self, seconds: float) -> None:
@@ -165,7 +165,7 @@ class Campaign:
     def _take(self, child: _Child, answer: object) -> None:
         if isinstance(answer, Exception):
             raise answer
-        if isinstance(answer, Found):
+        if isinstance(answer, FuzzFailure):
             self._found(replace(answer, seconds=answer.seconds - self._begin))
         elif isinstance(answer, RoundPart):
             child.next_case = answer.next
@@ -175,7 +175,7 @@ class Campaign:
             self.state.tally.join(answer.tally)
             if answer.next_case is not None:
                 self.state.unfinished[answer.number] = answer.next_case
-        elif isinstance(answer, Shrunk):
+        elif isinstance(answer, ShrunkFailure):
             child.job = None
             self._note(answer)
         else:
@@ -188,7 +188,7 @@ class Campaign:
 
     # ---- failures
 
-    def _found(self, found: Found) -> None:
+    def _found(self, found: FuzzFailure) -> None:
         seen = self._known.get(found.signature, 0)
         self._known[found.signature] = seen + 1
         if seen:
@@ -196,7 +196,7 @@ class Campaign:
         self._progress(f"{found.verdict.outcome}: {found.verdict.repro}; shrinking it")
         self._to_shrink.append(ShrinkJob(found, self.setting.shrink_seconds))
 
-    def _note(self, shrunk: Shrunk) -> None:
+    def _note(self, shrunk: ShrunkFailure) -> None:
         same = [known for known in self._shrunk if known.planned == shrunk.planned]
         if not same:
             self._shrunk.append(shrunk)

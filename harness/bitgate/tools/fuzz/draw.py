@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.model.space import Space
+from bitgate.model.space import ProblemSpace
 from bitgate.model.space.candidates import Candidates
 from bitgate.model.space.constants import Constants
 from bitgate.model.space.factor import classify
@@ -44,7 +44,7 @@ SIZES = (
 """The sizes of a kernel's rounds, in turn: small problems first, which are many a second."""
 
 
-def draw_round(space: Space, seed: tuple[int, ...], size: RoundSize, layouts: Sequence[str] = ()) -> Candidates:
+def draw_round(space: ProblemSpace, seed: tuple[int, ...], size: RoundSize, layouts: Sequence[str] = ()) -> Candidates:
     """At most ``size.problems`` problems; the same ones for the same arguments. ``layouts``: those that kernels say
     they take."""
     rng = np.random.default_rng([*seed, space.salt, 1])

@@ -15,7 +15,7 @@ from bitgate.verify.planned import PlannedCase
 
 
 @dataclass(frozen=True)
-class Found:
+class FuzzFailure:
     """A red verdict, when and where: ``seconds`` since the fuzzing began, the ``lane`` and its round."""
 
     planned: PlannedCase
@@ -57,12 +57,12 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Shrunk:
+class ShrunkFailure:
     """``planned`` is the smallest case found that fails as ``found`` does; ``neighbours`` pass, the nearest first.
 
     ``minimal``: no smaller case one step away fails; else time was up. ``tried`` counts verdicts."""
 
-    found: Found
+    found: FuzzFailure
     planned: PlannedCase
     verdict: Verdict
     neighbours: tuple[Neighbour, ...]
@@ -132,7 +132,7 @@ class Shrunk:
         }
 
 
-def write_rows(path: Path, failures: Iterable[Shrunk]) -> None:
+def write_rows(path: Path, failures: Iterable[ShrunkFailure]) -> None:
     """The failures as a case table."""
     head = "# Found by bitgate fuzz. Copy a row into a suite's cases.toml: once fixed, it guards the fix.\n"
     path.parent.mkdir(parents=True, exist_ok=True)

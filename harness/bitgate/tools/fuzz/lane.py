@@ -13,7 +13,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, operation_called
-from bitgate.model.space import Space
+from bitgate.model.space import ProblemSpace
 from bitgate.model.space.candidates import problems_of
 from bitgate.tools.fuzz.draw import SIZES, RoundSize, draw_round
 from bitgate.verify.planned import PlannedCase
@@ -52,7 +52,7 @@ class Lane:
         return f"{self.family.name}:{self.operation}"
 
     @property
-    def space(self) -> Space:
+    def space(self) -> ProblemSpace:
         return operation_called(self.operation).space
 
     @cached_property
@@ -173,7 +173,7 @@ def families_of(turn: Iterable[Lane]) -> dict[str, KernelFamily]:
 def _fills(problem: Problem) -> tuple[str, ...]:
     """``codes`` is for types whose every code is drawn within a small tensor."""
     narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operation.space.operands(problem))
-    names = (fill.name for fill in problem.operation.exactness.fills(problem))
+    names = (fill.name for fill in problem.operation.numerics.fills(problem))
     return tuple(fill for fill in names if fill != "codes" or narrow)
 
 

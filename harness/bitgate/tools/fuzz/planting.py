@@ -18,7 +18,7 @@ import numpy as np
 from bitgate.core.errors import UsageError
 from bitgate.core.project import own_kernels
 from bitgate.model import operation_called
-from bitgate.model.space import Space
+from bitgate.model.space import ProblemSpace
 from bitgate.model.space.candidates import Candidates, Ints, Mask
 from bitgate.model.space.planting import Plantable
 from bitgate.tools.faults.fault import Fault
@@ -76,7 +76,7 @@ class Site:
     names: str = ""
 
     @property
-    def space(self) -> Space:
+    def space(self) -> ProblemSpace:
         return operation_called(self.operation).space
 
     def made_by(self, root: Path) -> str:

@@ -11,7 +11,7 @@ from bitgate.kernel.declared import harness_refusal
 from bitgate.model import Problem
 from bitgate.model.descent import descend
 from bitgate.results.record import Outcome, Verdict
-from bitgate.tools.fuzz.failure import Found, Neighbour, Shrunk, is_failure, signature
+from bitgate.tools.fuzz.failure import FuzzFailure, Neighbour, ShrunkFailure, is_failure, signature
 from bitgate.tools.fuzz.smaller import change, smaller
 from bitgate.verify.planned import PlannedCase
 
@@ -24,7 +24,7 @@ MANY_NEIGHBOURS = 400_000_000
 class Shrinker:
     """One shrink: verdicts of cases, none asked for twice, until ``seconds`` are up."""
 
-    def __init__(self, judge: Judge, found: Found, seconds: float = 60.0) -> None:
+    def __init__(self, judge: Judge, found: FuzzFailure, seconds: float = 60.0) -> None:
         self._judge = judge
         self._found = found
         self._wanted = signature(found.verdict)[0], signature(found.verdict)[1] == "support"
@@ -33,7 +33,7 @@ class Shrinker:
         self._known: dict[PlannedCase, Verdict | None] = {}
         self.tried = 0
 
-    def run(self) -> Shrunk:
+    def run(self) -> ShrunkFailure:
         found = descend(
             self._found.planned,
             smaller,
@@ -44,7 +44,7 @@ class Shrinker:
         verdict = self._known.get(found.best) or self._found.verdict
         neighbours = tuple(sorted(self._neighbours(found.best), key=lambda neighbour: neighbour.distance))
         seconds = perf_counter() - self._begin
-        return Shrunk(self._found, found.best, verdict, neighbours, found.minimal, self.tried, seconds)
+        return ShrunkFailure(self._found, found.best, verdict, neighbours, found.minimal, self.tried, seconds)
 
     def _fails_alike(self, candidate: PlannedCase) -> bool:
         verdict = self._verdict(candidate)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.tools.fuzz.worker import Tally
+from bitgate.tools.fuzz.worker import FuzzTally
 
 SCHEMA = 1
 
@@ -25,7 +25,7 @@ class CampaignState:
     next_round: int = 0
     unfinished: dict[int, int] = field(default_factory=dict)
     seconds: float = 0.0
-    tally: Tally = field(default_factory=Tally)
+    tally: FuzzTally = field(default_factory=FuzzTally)
     failures: list[dict[str, Any]] = field(default_factory=list)
 
     def take_round(self) -> tuple[int, int]:
@@ -91,7 +91,7 @@ def read_state(path: Path, seed: int, kernel: str | None, target: str) -> Campai
             document["next_round"],
             dict(document["unfinished"]),
             document["seconds"],
-            Tally(**tally),
+            FuzzTally(**tally),
             document["failures"],
         )
     except FileNotFoundError:

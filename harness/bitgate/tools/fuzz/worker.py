@@ -19,7 +19,7 @@ from bitgate.core.project import Project, ours
 from bitgate.kernel.loading import with_operations
 from bitgate.results.record import Verdict
 from bitgate.tools.fuzz import exchange
-from bitgate.tools.fuzz.failure import Found, is_failure
+from bitgate.tools.fuzz.failure import FuzzFailure, is_failure
 from bitgate.tools.fuzz.lane import Lane, families_of, lanes
 from bitgate.tools.fuzz.shrink import Shrinker
 from bitgate.verify.planned import PlannedCase
@@ -59,12 +59,12 @@ class RoundJob:
 
 @dataclass(frozen=True)
 class ShrinkJob:
-    found: Found
+    found: FuzzFailure
     seconds: float
 
 
 @dataclass
-class Tally:
+class FuzzTally:
     """What was done: cases by outcome and by ``family.instance``."""
 
     problems: int = 0
@@ -81,7 +81,7 @@ class Tally:
         if verdict.compared:
             self.instances[verdict.key.name] += 1
 
-    def join(self, other: Tally) -> None:
+    def join(self, other: FuzzTally) -> None:
         self.problems += other.problems
         self.verdicts += other.verdicts
         self.compared += other.compared
@@ -95,7 +95,7 @@ class RoundPart:
 
     number: int
     next: int
-    tally: Tally
+    tally: FuzzTally
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class RoundDone:
 
     number: int
     next_case: int | None
-    tally: Tally
+    tally: FuzzTally
 
 
 def lane_of(turn: tuple[Lane, ...], number: int) -> tuple[Lane, int]:
@@ -133,7 +133,7 @@ class Worker:
 
     def round(self, job: RoundJob) -> RoundDone:
         lane, visit = lane_of(self._turn, job.number)
-        tally, last, reported = Tally(), None, 0.0
+        tally, last, reported = FuzzTally(), None, 0.0
         for index, planned in enumerate(lane.cases(self._setting.seed, visit, self._setting.target)):
             if index < job.start:
                 continue
@@ -147,9 +147,9 @@ class Worker:
             last = planned.problem
             if monotonic() - reported > TELL_SECONDS:
                 self.send(RoundPart(job.number, index + 1, tally))
-                tally, reported = Tally(), monotonic()
+                tally, reported = FuzzTally(), monotonic()
             if is_failure(verdict):
-                self.send(Found(planned, verdict, monotonic(), lane.name, visit))
+                self.send(FuzzFailure(planned, verdict, monotonic(), lane.name, visit))
         return RoundDone(job.number, None, tally)
 
     def shrink(self, job: ShrinkJob) -> Any:

@@ -36,7 +36,7 @@ def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
 def _explains(scene: Scene[S], terms: Terms[S], became: Callable[[Array], Array]) -> bool:
     """Are the wrong cells what they would be with what became of D?"""
     d = np.asarray(scene.inputs["d0"])
-    for cell in scene.sample(cells_at_most(scene.problem.operation.exactness.terms(scene.problem))):
+    for cell in scene.sample(cells_at_most(scene.problem.operation.numerics.terms(scene.problem))):
         true = scene.true_cell(cell)
         sums = terms(scene.problem, scene.inputs, true).sum().reshape(1)
         read = np.broadcast_to(became(d[true].reshape(1)), d.shape)

@@ -15,7 +15,7 @@ import numpy as np
 from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.results.record import KINDS, Diagnosis
-from bitgate.verify.diagnose.limit import OverTime, rule_seconds, within
+from bitgate.verify.diagnose.limit import DiagnosisTimeout, rule_seconds, within
 from bitgate.verify.diagnose.never_written import never_written
 from bitgate.verify.diagnose.overflow import overflow
 from bitgate.verify.diagnose.poison import poison
@@ -54,7 +54,7 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
         try:
             with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
                 finding = within(rule_seconds(), partial(_asked, rule, scene))
-        except OverTime as error:
+        except DiagnosisTimeout as error:
             failed[name] = str(error)
             late.append(f"the rule {name} {error}")
             continue
@@ -86,7 +86,7 @@ def _asked(rule: Rule, scene: Scene[Problem]) -> Finding | None:
 def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:
     """The rules in the order in which equally certain findings are reported. Only a race has anything to say of a run
     that is right."""
-    return (*FIRST, *scene.problem.operation.insight.rules, *RULES) if scene.count else (race,)
+    return (*FIRST, *scene.problem.operation.diagnostics.rules, *RULES) if scene.count else (race,)
 
 
 def _named(scene: Scene[Problem], sentence: str) -> str:

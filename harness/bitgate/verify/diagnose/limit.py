@@ -18,7 +18,7 @@ AGAIN_SECONDS = 0.5
 """A rule that catches everything is told once more."""
 
 
-class OverTime(BaseException):
+class DiagnosisTimeout(BaseException):
     """A rule has had its time. No Exception: a rule may catch those."""
 
 
@@ -41,7 +41,7 @@ def within(seconds: float, do: Callable[[], T]) -> T:
         return do()
 
     def late(number: int, frame: FrameType | None) -> None:
-        raise OverTime(f"did not end within {seconds:g} s")
+        raise DiagnosisTimeout(f"did not end within {seconds:g} s")
 
     signal.signal(signal.SIGALRM, late)
     try:

@@ -22,7 +22,7 @@ def poison(scene: Scene[Problem]) -> Finding | None:
         return None
     if any(map(_holds_nan, scene.inputs.values())):
         return None
-    adds = scene.problem.operation.insight.adds_to_result(scene.problem)
+    adds = scene.problem.operation.diagnostics.adds_to_result(scene.problem)
     added = f"{scene.tensor_name} itself before its zero-fill, " if adds else ""
     between = "a gap between rows, " if any(map(has_gaps, scene.problem.tensors.values())) else ""
     text = (

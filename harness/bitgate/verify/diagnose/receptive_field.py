@@ -69,11 +69,11 @@ class _Ones:
 
 def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> _Ones | None:
     """None for other data, and where elements meet no others."""
-    exactness = problem.operation.exactness
-    if not inputs or exactness.form(problem) is None or len(exactness.operands(problem)) < 2:
+    numerics = problem.operation.numerics
+    if not inputs or numerics.form(problem) is None or len(numerics.operands(problem)) < 2:
         return None
-    for name in exactness.operands(problem):
-        tensor, axes = inputs[name], exactness.shared_axes(problem, name)
+    for name in numerics.operands(problem):
+        tensor, axes = inputs[name], numerics.shared_axes(problem, name)
         lengths = tuple(tensor.shape[axis] for axis in axes)
         count = prod(lengths)
         places = _places(tensor, count) if count < tensor.size else None
@@ -110,8 +110,8 @@ def _numbers(rows: NDArray[np.intp], lengths: Index) -> NDArray[np.intp]:
 
 def _look(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
     problem, hot = scene.problem, ones.hot
-    exactness = problem.operation.exactness
-    form = exactness.form(problem)
+    numerics = problem.operation.numerics
+    form = numerics.form(problem)
     assert form is not None
     places = list(scene.sample(CELLS))
     cells = [scene.true_cell(place) for place in places]
@@ -122,14 +122,14 @@ def _look(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
         value == 0 or bool(holds_bits(scene.result[place].reshape(1), scene.poison)[0])
         for value, place in zip(values, places, strict=True)
     ]
-    other = next(name for name in exactness.operands(problem) if name != hot)
+    other = next(name for name in numerics.operands(problem) if name != hot)
     told = {value for value, is_silent in zip(values, silent, strict=True) if not is_silent}
     held = holders(np.asarray(scene.inputs[other]), told)
     shared = [form.axes[problem.result].index(form.axes[hot][axis]) for axis in ones.axes]
     wrong = []
     for cell, value, is_silent in zip(cells, values, silent, strict=True):
         one = ones.of([cell[axis] for axis in shared])
-        due = exactness.met(problem, hot, one, cell)
+        due = numerics.met(problem, hot, one, cell)
         wrong.append(_Wrong(cell, one, due, None if is_silent else held.get(value), value, is_silent))
     return wrong
 
@@ -140,7 +140,7 @@ def _index(row: NDArray[np.intp]) -> Index:
 
 def _sum(problem: Problem, inputs: Mapping[str, Array], cell: Index, value: float) -> float:
     """What a cell summed, before its element-wise operation and without those of the operands."""
-    op = problem.operation.exactness.epilogue(problem)
+    op = problem.operation.numerics.epilogue(problem)
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
     return (value - (op.beta or 1.0) * d0) / op.alpha / product_of_ones(problem)
 
@@ -151,11 +151,11 @@ class _Words:
     hot: str
 
     def name(self, tensor: str, index: Index) -> str:
-        return f"{self.problem.operation.insight.names(self.problem)[tensor]}({','.join(map(str, index))})"
+        return f"{self.problem.operation.diagnostics.names(self.problem)[tensor]}({','.join(map(str, index))})"
 
     def other(self, index: Index) -> str:
         """An element of the other operand; of a filter also its tap and channel, as people speak of them."""
-        tensor = next(name for name in self.problem.operation.exactness.operands(self.problem) if name != self.hot)
+        tensor = next(name for name in self.problem.operation.numerics.operands(self.problem) if name != self.hot)
         tap = f", tap ({','.join(map(str, index[3:]))})" if tensor == "wei" and index[3:] else ""
         return self.name(tensor, index) + tap
 

@@ -96,26 +96,26 @@ class Scene(Generic[P_co]):
     @property
     def tensor_name(self) -> str:
         """The output as people call it."""
-        return self.problem.operation.insight.names(self.problem)[self.role]
+        return self.problem.operation.diagnostics.names(self.problem)[self.role]
 
     @property
     def letters(self) -> str:
         """One letter an axis of the output."""
-        return self.problem.operation.insight.letters(self.problem, self.role)
+        return self.problem.operation.diagnostics.letters(self.problem, self.role)
 
     @property
     def channel_axis(self) -> int:
         """The axis of which a large result is looked at in part."""
         if self.role != self.problem.result:
             return max(0, self.result.ndim - 1)
-        return self.problem.operation.insight.channel_axis(self.problem)
+        return self.problem.operation.diagnostics.channel_axis(self.problem)
 
     @property
     def neighbours(self) -> Sequence[int]:
         """Axes along which a cell may hold its neighbour's value."""
         if self.role != self.problem.result:
             return range(self.result.ndim)
-        return self.problem.operation.insight.neighbours(self.problem)
+        return self.problem.operation.diagnostics.neighbours(self.problem)
 
     @cached_property
     def differs(self) -> NDArray[np.bool_]:

@@ -26,14 +26,14 @@ def small_data(problem: Problem, seed: int, exact_to: int, problems: Iterable[Pr
         data = {name: _cells(problem, name, seed, largest, density) for name in problem.tensors}
         if all(measure_bound(one, stored(one, data)).value <= exact_to for one in problems):
             return data
-    terms = problem.operation.exactness.terms(problem)
+    terms = problem.operation.numerics.terms(problem)
     raise UsageError(f"sums of {terms} products do not stay below {exact_to}: take a smaller problem")
 
 
 def stored(problem: Problem, data: Data) -> dict[str, HostTensor]:
     """The operands of the problem as they lie in memory."""
     tensors = {}
-    for name in problem.operation.exactness.operands(problem):
+    for name in problem.operation.numerics.operands(problem):
         tensors[name] = HostTensor.empty(problem.tensors[name])
         tensors[name].logical[...] = data[name].astype(problem.tensors[name].dtype.numpy)
     return tensors

@@ -12,7 +12,7 @@ from bitgate.model import Problem, human
 from bitgate.model.law import Data, KernelFunction, Law
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.compare import Comparison, compare
-from bitgate.verify.evidence import Evidence, Gathering, OnRun
+from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun
 from bitgate.verify.laws.data import small_data
 from bitgate.verify.laws.kernel import CaseKernel, KernelBrokeDown
 from bitgate.verify.pipeline import first_how, through
@@ -23,7 +23,7 @@ from bitgate.verify.verdict import verdict_of
 
 
 @dataclass(frozen=True, eq=False)
-class Broken:
+class BrokenLaw:
     """A law that does not hold, and both sides of it."""
 
     law: Law
@@ -54,7 +54,7 @@ def judge_by_laws(planned: PlannedCase, session: Session, on_run: OnRun | None =
     return through(planned, session, lambda gathering, launch: _judge(gathering, launch, on_run), by="laws")
 
 
-def _judge(gathering: Gathering, launch: Launch, on_run: OnRun | None) -> Verdict:
+def _judge(gathering: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict:
     planned = gathering.evidence.planned
     kernel = CaseKernel.of(gathering, launch, first_how(gathering.evidence), on_run)
     try:
@@ -85,9 +85,9 @@ def _unbroken(evidence: Evidence, kernel: CaseKernel, held: str) -> Verdict:
     return replace(verdict_of(evidence, Outcome.PASS, why), shows=False)
 
 
-def _try_laws(problem: Problem, kernel: KernelFunction, data: Data) -> tuple[tuple[str, ...], Broken | None]:
+def _try_laws(problem: Problem, kernel: KernelFunction, data: Data) -> tuple[tuple[str, ...], BrokenLaw | None]:
     held: list[str] = []
-    for law in problem.operation.insight.laws:
+    for law in problem.operation.diagnostics.laws:
         if not law.applies(problem, kernel):
             continue
         broken = break_of(law, problem, kernel, data)
@@ -97,12 +97,12 @@ def _try_laws(problem: Problem, kernel: KernelFunction, data: Data) -> tuple[tup
     return tuple(held), None
 
 
-def break_of(law: Law, problem: Problem, kernel: KernelFunction, data: Data) -> Broken | None:
+def break_of(law: Law, problem: Problem, kernel: KernelFunction, data: Data) -> BrokenLaw | None:
     """Where the law is broken, if it is. NaN equals nothing, and -0 is 0."""
     for what, left, right in law.sides(problem, kernel, data):
         sides = compare(left, right, np.asarray(left != right))
         if not sides.equal:
-            return Broken(law, what, sides)
+            return BrokenLaw(law, what, sides)
     return None
 
 
@@ -112,13 +112,13 @@ def _data(planned: PlannedCase) -> Data:
     accumulation = planned.kernel.instance.accumulation_for(problem)
     exact_to = min(accumulation.exact_range, *(tensor.dtype.exact_integer for tensor in problem.tensors.values()))
     # A sum of two operands has sums twice as large.
-    return small_data(problem, planned.seed, exact_to // 2, problem.operation.insight.companions(problem))
+    return small_data(problem, planned.seed, exact_to // 2, problem.operation.diagnostics.companions(problem))
 
 
 def _check_sums_alone(problem: Problem) -> None:
     """What reads D, or clips, is not linear: no law is stated of it."""
-    exactness = problem.operation.exactness
-    operands = [exactness.operation_of(problem, name) for name in exactness.operands(problem)]
-    for op in (exactness.epilogue(problem), *operands):
+    numerics = problem.operation.numerics
+    operands = [numerics.operation_of(problem, name) for name in numerics.operands(problem)]
+    for op in (numerics.epilogue(problem), *operands):
         if op.num_d or op.name == "relu":
             raise UsageError(f"{human(problem)}: laws are of sums alone, and '{op.name}' does more ({op.formula})")

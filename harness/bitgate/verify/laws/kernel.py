@@ -9,10 +9,10 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Runner
 from bitgate.model import Problem
 from bitgate.model.law import Cells, Data
-from bitgate.verify.evidence import Gathering, OnRun
+from bitgate.verify.evidence import EvidenceBuilder, OnRun
 from bitgate.verify.laws.data import stored, values
 from bitgate.verify.poison import poisoned
-from bitgate.verify.running import How, Launch, LaunchResult, run_once
+from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
 
 
 class KernelBrokeDown(Exception):
@@ -29,16 +29,18 @@ class CaseKernel:
     """The case's own instance, or with ``partner`` another one; what it launches is evidence of the case, the first
     launch for all of them."""
 
-    gathering: Gathering
+    gathering: EvidenceBuilder
     kernel: Kernel
     runner: Runner
-    how: How
+    how: LaunchConfig
     on_run: OnRun | None = None
     has_summed: bool = False
     """Was any cell of any result other than zero? If not, laws hold for a kernel that only clears its result."""
 
     @classmethod
-    def of(cls, gathering: Gathering, launch: Launch, how: How, on_run: OnRun | None = None) -> CaseKernel:
+    def of(
+        cls, gathering: EvidenceBuilder, launch: Launch, how: LaunchConfig, on_run: OnRun | None = None
+    ) -> CaseKernel:
         return cls(gathering, gathering.evidence.planned.kernel, launch.runner, how, on_run)
 
     @property

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from bitgate.model import DtypeSet, Operation
-from bitgate.model.space import Bend, Domains, Space
+from bitgate.model.space import Bend, Domains, ProblemSpace
 from bitgate.model.space.column import Column
 from bitgate.model.space.contraction import with_operand_operation
 from bitgate.model.space.factor import Codes, Factor
@@ -21,7 +21,7 @@ from bitgate.ops.convolution.space import rows
 from bitgate.ops.convolution.space.batch import Batch
 
 
-class ConvolutionSpace(Space):
+class ConvolutionSpace(ProblemSpace):
     """Of one pass. What tables say stands in ``rows``; all else is loaded when it is asked for."""
 
     axes = rows.AXES

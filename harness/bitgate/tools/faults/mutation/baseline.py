@@ -8,7 +8,7 @@ from time import monotonic
 
 from bitgate.core.errors import UsageError
 from bitgate.results.record import Verdict
-from bitgate.tools.faults.mutation.lanes import Lane, Question, drive, open_lanes
+from bitgate.tools.faults.mutation.lanes import Lane, MutantCase, drive, open_lanes
 from bitgate.tools.faults.mutation.schema import WATCHING
 from bitgate.tools.faults.mutation.trial import Sound
 from bitgate.verify.process import Opening
@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 TELL_SECONDS = 10.0
 
 
-def plain_verdicts(questions: Sequence[Question], opening: Opening, jobs: int, say: Say) -> list[Sound]:
+def plain_verdicts(questions: Sequence[MutantCase], opening: Opening, jobs: int, say: Say) -> list[Sound]:
     """The cases that are green as the sources are, in their order."""
     with open_lanes(opening, jobs, {}, say) as lanes:
         parts = _told(drive(lanes, _parts(questions, _plain)), len(questions), say)
@@ -59,24 +59,25 @@ def check_same(plain: Verdict, mutants: Verdict, family: str) -> None:
         )
 
 
-Job = Callable[[Lane], Generator[Question, Verdict, list[Sound]]]
+Job = Callable[[Lane], Generator[MutantCase, Verdict, list[Sound]]]
 
 
 def _parts(
-    questions: Sequence[Question], way: Callable[[Lane, Sequence[Question]], Generator[Question, Verdict, list[Sound]]]
+    questions: Sequence[MutantCase],
+    way: Callable[[Lane, Sequence[MutantCase]], Generator[MutantCase, Verdict, list[Sound]]],
 ) -> list[Job]:
     """A job a problem: its inputs and reference are made once."""
-    problems: dict[str, list[Question]] = {}
+    problems: dict[str, list[MutantCase]] = {}
     for question in questions:
         problems.setdefault(question.planned.case, []).append(question)
 
-    def job(part: Sequence[Question]) -> Job:
+    def job(part: Sequence[MutantCase]) -> Job:
         return lambda lane: way(lane, part)
 
     return [job(part) for part in problems.values()]
 
 
-def _plain(lane: Lane, questions: Sequence[Question]) -> Generator[Question, Verdict, list[Sound]]:
+def _plain(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[Sound]]:
     found = []
     for question in questions:
         begun = monotonic()
@@ -85,7 +86,7 @@ def _plain(lane: Lane, questions: Sequence[Question]) -> Generator[Question, Ver
     return found
 
 
-def _watched(lane: Lane, questions: Sequence[Question]) -> Generator[Question, Verdict, list[Sound]]:
+def _watched(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[Sound]]:
     found = []
     for question in questions:
         lane.turn(question.planned, WATCHING)

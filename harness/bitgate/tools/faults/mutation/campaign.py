@@ -14,7 +14,7 @@ from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.tools.faults.mutation import library
 from bitgate.tools.faults.mutation.baseline import plain_verdicts, watched
-from bitgate.tools.faults.mutation.lanes import Question, drive, open_lanes
+from bitgate.tools.faults.mutation.lanes import MutantCase, drive, open_lanes
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.record import Known
 from bitgate.tools.faults.mutation.sources import Population, of_family
@@ -28,12 +28,12 @@ _BEST_FIRST = (Fate.KILLED, Fate.TIMEOUT, Fate.SURVIVED, Fate.NOT_REACHED, Fate.
 
 
 @dataclass(frozen=True)
-class Bench:
+class MutationSetup:
     """``questions`` by family; ``limit``: the most seconds of a case with a mutant on; ``jobs`` mutants at a time."""
 
     builder: Builder
     families: Mapping[str, KernelFamily]
-    questions: Mapping[str, Sequence[Question]]
+    questions: Mapping[str, Sequence[MutantCase]]
     opening: Opening
     limit: float
     jobs: int
@@ -76,7 +76,7 @@ class Score:
 
 
 def run(
-    bench: Bench, drawn: Sequence[Mutant], pool: Population, known: Known, done: Callable[[MutantTrial], None]
+    bench: MutationSetup, drawn: Sequence[Mutant], pool: Population, known: Known, done: Callable[[MutantTrial], None]
 ) -> Score:
     """Try what is not ``known``; ``done`` hears of each trial at once. UsageError if a library of mutants is not, with
     none of them on, what the plain one is."""
@@ -98,7 +98,7 @@ def run(
 
 
 def _tried(
-    bench: Bench, family: KernelFamily, mutants: Sequence[Mutant], paths: Mapping[str, Path]
+    bench: MutationSetup, family: KernelFamily, mutants: Sequence[Mutant], paths: Mapping[str, Path]
 ) -> Iterator[MutantTrial]:
     name, say = family.name, bench.say
     bench.builder.family(family)

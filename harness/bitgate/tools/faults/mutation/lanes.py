@@ -22,7 +22,7 @@ from bitgate.tools.faults.mutation.schema import OFF
 from bitgate.tools.faults.mutation.switch import GUEST
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
-from bitgate.worker.child import Ended
+from bitgate.worker.child import WorkerDied
 
 LOOK_SECONDS = 0.5
 SWITCH_SECONDS = 300.0
@@ -30,7 +30,7 @@ SWITCH_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
-class Question:
+class MutantCase:
     """A case, the judge that its test names, and the seconds that it may take."""
 
     planned: PlannedCase
@@ -38,7 +38,7 @@ class Question:
     seconds: float
 
 
-Asking = Generator[Question, Verdict, "Answer"]
+Asking = Generator[MutantCase, Verdict, "Answer"]
 Answer = TypeVar("Answer")
 
 
@@ -57,7 +57,7 @@ class Lane:
         family, instance, _ = planned.kernel.names
         try:
             self._call("turn", family=family, instance=instance, to=to)
-        except Ended:
+        except WorkerDied:
             self._call("turn", family=family, instance=instance, to=to)
         if self.process.number != self.used_in:
             self.used_in, self._mutants = self.process.number, set()
@@ -80,7 +80,7 @@ class Lane:
     def _call(self, do: str, **arguments: object) -> list[int]:
         try:
             answer: list[int] = self.process.call(GUEST, do, arguments, SWITCH_SECONDS)
-        except Ended as ended:
+        except WorkerDied as ended:
             if do == "reached":
                 raise UsageError(f"the process of kernels ended with no mutant on: {ended.reason}") from None
             raise
@@ -89,8 +89,8 @@ class Lane:
 
 @dataclass
 class _Running(Generic[Answer]):
-    asking: Generator[Question, Verdict, Answer]
-    question: Question
+    asking: Generator[MutantCase, Verdict, Answer]
+    question: MutantCase
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def open_lanes(
 
 
 def drive(
-    lanes: Sequence[Lane], jobs: Iterable[Callable[[Lane], Generator[Question, Verdict, Answer]]]
+    lanes: Sequence[Lane], jobs: Iterable[Callable[[Lane], Generator[MutantCase, Verdict, Answer]]]
 ) -> Iterator[Answer]:
     """What each job comes to, as they end."""
     waiting, busy = deque(jobs), dict[Lane, "_Running[Answer]"]()
@@ -137,8 +137,8 @@ def drive(
 
 def _put(
     lane: Lane,
-    asking: Generator[Question, Verdict, Answer],
-    question: Question,
+    asking: Generator[MutantCase, Verdict, Answer],
+    question: MutantCase,
     busy: dict[Lane, _Running[Answer]],
 ) -> None:
     lane.process.ahead(question.planned, question.seconds, by=question.by)

@@ -70,14 +70,14 @@ _WORD = re.compile(r"\b(?:__[a-z_]+__|[A-Z][A-Z0-9]*_[A-Z0-9_]+)(?=\s+[A-Za-z_])
 
 
 @dataclass
-class Found:
+class MutantScan:
     """The mutants of a file in order, and how many places were left out, by why."""
 
     mutants: list[Mutant] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def mutants_of(text: str, file: str, lines: Collection[int] | None = None) -> Found:
+def mutants_of(text: str, file: str, lines: Collection[int] | None = None) -> MutantScan:
     """Of the ``lines`` that are compiled; None: of all. UsageError without tree-sitter."""
     source = text.encode()
     tree = parser().parse(plain_cpp(text, lines).encode())
@@ -120,7 +120,7 @@ def _without_calls(text: str) -> str:
 
 class _Walk:
     def __init__(self, source: bytes, file: str, context: str) -> None:
-        self.found = Found()
+        self.found = MutantScan()
         self._source, self._file, self._context = source, file, context
 
     def visit(self, node: Node, why: str) -> None:

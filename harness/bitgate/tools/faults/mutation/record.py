@@ -30,7 +30,7 @@ class MutantRecord:
             return {}
         by_digest = {mutant.digest: mutant for mutant in mutants}
         found: Known = {}
-        for line in lines_of(self.path, _Line, "bitgate faults mutate --record", self._of):
+        for line in lines_of(self.path, _MutantLine, "bitgate faults mutate --record", self._of):
             if (mutant := by_digest.get(line.mutant)) is not None:
                 found[mutant, line.family] = line.trial(mutant, self.path)
         return found
@@ -42,7 +42,7 @@ class MutantRecord:
         append_line(self.path, json.dumps({**of, **trial.as_json()}).encode() + b"\n")
 
 
-class _Line(OfRun):
+class _MutantLine(OfRun):
     mutant: Short
     family: Short
     fate: Short

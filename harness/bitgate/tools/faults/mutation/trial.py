@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 from bitgate.results.record import Outcome, Verdict
-from bitgate.tools.faults.mutation.lanes import Lane, Question
+from bitgate.tools.faults.mutation.lanes import Lane, MutantCase
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.schema import OFF
 
@@ -77,19 +77,19 @@ class MutantTrial:
 class Sound:
     """A case that is green without a mutant: how long it takes, and the mutants that it reaches."""
 
-    question: Question
+    question: MutantCase
     verdict: Verdict
     seconds: float
     reached: frozenset[int] = field(default_factory=frozenset)
 
-    def bounded(self, limit: float) -> Question:
+    def bounded(self, limit: float) -> MutantCase:
         seconds = min(limit, max(LEAST_SECONDS, TIMES_AS_LONG * self.seconds))
-        return Question(self.question.planned, self.question.by, seconds)
+        return MutantCase(self.question.planned, self.question.by, seconds)
 
 
 def trial(
     lane: Lane, number: int, mutant: Mutant, family: str, reaching: Sequence[Sound], limit: float
-) -> Generator[Question, Verdict, MutantTrial]:
+) -> Generator[MutantCase, Verdict, MutantTrial]:
     """Cases from the shortest on, until one is red. One that is red where other mutants ran before must be green there
     without this one, or red in a new process."""
     begun = monotonic()
@@ -120,7 +120,7 @@ def trial(
     )
 
 
-def _is_sound(lane: Lane, question: Question, process: int) -> Generator[Question, Verdict, bool]:
+def _is_sound(lane: Lane, question: MutantCase, process: int) -> Generator[MutantCase, Verdict, bool]:
     """Does the process still stand, and give a green verdict with no mutant on?"""
     if lane.process.number != process:
         return False

@@ -9,7 +9,7 @@ import numpy as np
 
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
-from bitgate.kernel.runner import Conduct
+from bitgate.kernel.runner import LibraryState
 from bitgate.model import F32_ACCUMULATION
 
 
@@ -17,7 +17,7 @@ from bitgate.model import F32_ACCUMULATION
 class InNumpy:
     family: KernelFamily
     instance: Instance
-    conduct: Conduct = field(default_factory=Conduct)
+    conduct: LibraryState = field(default_factory=LibraryState)
     capabilities = frozenset()
     content_key = "numpy"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Rule
-from bitgate.model.insight import Insight
 from bitgate.model.sized.lost_end import lost_end
 
 
-class SizedInsight(Insight):
+class SizedDiagnostics(Diagnostics):
     rules: tuple[Rule, ...] = (lost_end,)

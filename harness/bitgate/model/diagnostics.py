@@ -11,7 +11,7 @@ from bitgate.model.law import LINEAR, Law
 from bitgate.model.measurement import Measurement
 
 
-class Insight:
+class Diagnostics:
     """What is asked about a result that is wrong, or a problem that somebody wants explained.
 
     Everything has a default: an operation says what it knows better.

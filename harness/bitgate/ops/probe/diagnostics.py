@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from bitgate.kernel.runner import LibraryRunner
-from bitgate.model.insight import Insight
+from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.measurement import Measurement
 from bitgate.ops.probe.problem import ProbeProblem
 from bitgate.runtime.device import Device
-from bitgate.runtime.probe import PROBES, Measured, Workbench
+from bitgate.runtime.probe import PROBES, ProbeMeasurement, Workbench
 
 
-class ProbeInsight(Insight):
+class ProbeDiagnostics(Diagnostics):
     """What is said of a probe."""
 
     def measurement(
         self, problem: ProbeProblem, instance: str, device: Device, runner: LibraryRunner
     ) -> Measurement | None:
-        return Measured(Workbench(device, runner.library), PROBES[instance])
+        return ProbeMeasurement(Workbench(device, runner.library), PROBES[instance])

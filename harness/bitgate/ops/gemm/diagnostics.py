@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bitgate.model.insight import Insight, tensor_line
+from bitgate.model.diagnostics import Diagnostics, tensor_line
 from bitgate.ops.gemm.laws import LAWS
 from bitgate.ops.gemm.problem import GemmProblem
 from bitgate.ops.gemm.rules import RULES
@@ -15,7 +15,7 @@ _TRACED = {"in": "n_c", "wei": "k_c", "out": "n_k"}
 """Axes of A, B and C behind the batch, in the letters of a convolution without space, as traces have them."""
 
 
-class GemmInsight(Insight):
+class GemmDiagnostics(Diagnostics):
     """What is said of results of a GEMM."""
 
     rules = RULES

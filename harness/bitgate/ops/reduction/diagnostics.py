@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Finding, Rule
-from bitgate.model.insight import Insight
 from bitgate.ops.reduction.laws import LAWS
 from bitgate.ops.reduction.problem import Kind, ReductionProblem
 from bitgate.verify.diagnose.k_tail import SumOrder, lost_end
@@ -25,7 +25,7 @@ def row_tail(scene: Scene[ReductionProblem]) -> Finding | None:
     return lost_end(scene, (SumOrder("row", "cells of the row", scene.problem.length, row),))
 
 
-class ReductionInsight(Insight):
+class ReductionDiagnostics(Diagnostics):
     """What is said of results of a reduction."""
 
     rules: tuple[Rule, ...] = (row_tail,)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bitgate.model.exactness import Values, Weights
 from bitgate.model.measure import Measuring
+from bitgate.model.numerics import Values, Weights
 from bitgate.numerics.certificate import few_terms
-from bitgate.numerics.contraction import ContractionExactness
+from bitgate.numerics.contraction import ContractionNumerics
 from bitgate.ops.gemm import checksum, reference
 from bitgate.ops.gemm.form import GemmForm
 from bitgate.ops.gemm.problem import GemmProblem
@@ -15,7 +15,7 @@ from bitgate.ops.gemm.problem import GemmProblem
 _FORM = GemmForm()
 
 
-class GemmExactness(ContractionExactness):
+class GemmNumerics(ContractionNumerics):
     """What the form says, faster: nothing but the sums of a row is other than the default."""
 
     def form(self, problem: GemmProblem) -> GemmForm:

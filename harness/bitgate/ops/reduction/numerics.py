@@ -8,9 +8,9 @@ from types import MappingProxyType
 import numpy as np
 
 from bitgate.model import Dtype
-from bitgate.model.exactness import Exactness
 from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.form import Array, Form
+from bitgate.model.numerics import Numerics
 from bitgate.ops.reduction.fills import EDGES, MAXIMA, WRAP
 from bitgate.ops.reduction.problem import Kind, ReductionProblem
 from bitgate.ops.reduction.reference import ordered_maxima, ordered_sums
@@ -32,7 +32,7 @@ _OF_INTEGERS = tuple(_BY_NAME[name] for name in ("exact", "probe"))
 _OF_FLOATS = tuple(_BY_NAME[name] for name in ("exact", "decimal", "special", "probe"))
 
 
-class ReductionExactness(Exactness):
+class ReductionNumerics(Numerics):
     """A sum is linear, and all follows from its form. A maximum moves bits: any data are exact, and fills differ in
     what they show."""
 

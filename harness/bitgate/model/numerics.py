@@ -43,7 +43,7 @@ class Weights(Protocol):
         """``index`` counts (g, row, place)."""
 
 
-class Exactness:
+class Numerics:
     """What the core asks before it compares a result. ``problem`` is of the operation's own type."""
 
     def form(self, problem: Any) -> Form | None:
@@ -181,17 +181,17 @@ class Exactness:
         raise UsageError(f"{problem.operation} states no checksum identity")
 
 
-def _form(exactness: Exactness, problem: Problem) -> Form:
-    form = exactness.form(problem)
+def _form(numerics: Numerics, problem: Problem) -> Form:
+    form = numerics.form(problem)
     if form is None:
         raise UsageError(f"{problem.operation} is not multilinear: it has no sums to plan or to bound")
     return form
 
 
 @lru_cache(maxsize=4096)
-def _terms(exactness: Exactness, problem: Problem) -> int:
+def _terms(numerics: Numerics, problem: Problem) -> int:
     lengths = {role: tensor.lengths for role, tensor in problem.tensors.items()}
-    return _form(exactness, problem).terms(lengths)
+    return _form(numerics, problem).terms(lengths)
 
 
 def _in_order(flags: Mask, axes: Index) -> Mask:

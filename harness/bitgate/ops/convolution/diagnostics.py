@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord
-from bitgate.model.insight import Insight
+from bitgate.model.diagnostics import Diagnostics
 from bitgate.ops.convolution import drawing, trace
 from bitgate.ops.convolution.launches import launch_errors
 from bitgate.ops.convolution.laws import LAWS, passes
@@ -21,7 +21,7 @@ NAMES: Mapping[Pass, Mapping[str, str]] = {
 }
 
 
-class ConvolutionInsight(Insight):
+class ConvolutionDiagnostics(Diagnostics):
     """What is said of results of a convolution."""
 
     rules = RULES

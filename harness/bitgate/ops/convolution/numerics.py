@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from bitgate.model import DTYPES
-from bitgate.model.exactness import Index, Mask, Values, Weights
 from bitgate.model.form import Array
 from bitgate.model.measure import Measuring
-from bitgate.numerics.contraction import ContractionExactness
+from bitgate.model.numerics import Index, Mask, Values, Weights
+from bitgate.numerics.contraction import ContractionNumerics
 from bitgate.ops.convolution import checksum, ordered, reference, sums
 from bitgate.ops.convolution.form import POSITIONS, ConvolutionForm
 from bitgate.ops.convolution.problem import ConvProblem, Pass
@@ -25,7 +25,7 @@ BESIDE_PADDING = {
 """The operand that the border pads, the other one, and where that and the result have the channel that they share."""
 
 
-class ConvolutionExactness(ContractionExactness):
+class ConvolutionNumerics(ContractionNumerics):
     """One for all three passes: the problem says which it is."""
 
     def form(self, problem: ConvProblem) -> ConvolutionForm:

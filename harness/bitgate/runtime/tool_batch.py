@@ -13,7 +13,7 @@ SMALL = 1 << 18
 NO_ZONES = (b"", 0)
 
 
-class Gathering:
+class ToolBatch:
     """``call`` starts a tool by name. In a ``with`` work is kept, and started at its end: fills and guards, then what
     is asked of them. Outside of one every call is made at once."""
 

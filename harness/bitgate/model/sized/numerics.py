@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from bitgate.model.accumulation import Accumulation
 from bitgate.model.dtype import Dtype
-from bitgate.model.exactness import Exactness
 from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.form import Array, Form
+from bitgate.model.numerics import Numerics
 from bitgate.model.sized.problem import SizedProblem
 
 if TYPE_CHECKING:
     from bitgate.model.sized.operation import Sized
 
 
-class SizedExactness(Exactness):
+class SizedNumerics(Numerics):
     def __init__(self, operation: Sized) -> None:
         self._operation = operation
         self.own_fills = tuple(fill.name for fill in operation.fills)
