@@ -112,7 +112,7 @@ def test_all_zero(patient):
     ("gap", "places"),
     [
         ("", "(LDS, workspace or beyond a tensor)"),
-        ("_gapinw8", "(a gap between rows, LDS, workspace or beyond a tensor)"),
+        ("_gapinw8", "(padding between rows, LDS, workspace or beyond a tensor)"),
     ],
 )
 def test_nan_from_memory_that_nobody_wrote(patient, gap, places):

@@ -214,7 +214,7 @@ def test_indices_go_beyond_2_to_the_32() -> None:
 
 def test_cells_on_each_other_are_refused() -> None:
     tensor = Tensor("in", DTYPES["f32"], "nhwgc", (1, 1, 3, 4, 4), (16, 16, 1, 4, 2))
-    with pytest.raises(ValueError, match="has cells on each other"):
+    with pytest.raises(ValueError, match="has overlapping cells"):
         cells_of(tensor)
 
 

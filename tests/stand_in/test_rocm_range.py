@@ -313,7 +313,7 @@ def test_no_kfd_is_a_container_without_its_devices(rocm: StandIn) -> None:
     shutil.rmtree(rocm.machine)
     lists(rocm.machine, Node(), kfd=False)
     assert verified(rocm) == (
-        "gfx942 is present, but /dev/kfd is not there, though the driver lists 1 GPU: start the container with"
+        "gfx942 is present, but /dev/kfd does not exist, though the driver lists 1 GPU: start the container with"
         " --device=/dev/kfd --device=/dev/dri --group-add=video --group-add=render"
     )
     assert problem(rocm)["fix"].startswith("start the container with --device=/dev/kfd")
@@ -321,7 +321,7 @@ def test_no_kfd_is_a_container_without_its_devices(rocm: StandIn) -> None:
 
 def test_no_render_node_is_a_container_without_its_devices(rocm: StandIn) -> None:
     (rocm.machine / "dev/dri/renderD128").unlink()
-    assert "/dev/dri/renderD128 is not there, though the driver lists it: start the container" in verified(rocm)
+    assert "/dev/dri/renderD128 does not exist, though the driver lists it: start the container" in verified(rocm)
 
 
 def test_a_container_with_some_of_the_gpus_has_these(rocm: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,7 @@ def test_a_law_that_is_broken_is_reported_with_both_sides(session):
 
 def test_what_reads_more_than_operands_has_no_laws(session):
     problem = parse_case_id("fwd_f32_nhwgc_n1k4c4_y1_h4x4_bilinear")
-    with pytest.raises(UsageError, match="laws are of sums alone, and 'bilinear' does more"):
+    with pytest.raises(UsageError, match="laws hold for sums alone, and 'bilinear' does more"):
         judge_by_laws(PlannedCase(problem, kernel_called(session.families, "naive_conv", "fwd_f32")), session)
 
 

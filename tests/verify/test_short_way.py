@@ -79,7 +79,7 @@ def test_a_written_gap_is_seen_on_the_device(book):
     for reference in ("exact", "gpu"):
         verdict = verify(plan("gap", case, reference=reference), book())
         assert verdict.outcome is Outcome.CORRUPTED
-        assert "a gap between the rows of out was written (index 8 of its memory)" in verdict.reason
+        assert "the padding between the rows of out was written (index 8 of its memory)" in verdict.reason
 
 
 def test_a_wrong_stored_digest_is_reported_as_such_and_is_no_finding_about_the_kernel(book, exact):

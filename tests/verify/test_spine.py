@@ -105,7 +105,7 @@ def test_after_a_crash_the_next_case_is_healthy(session):
 def test_a_written_gap_is_corruption_though_every_cell_is_right(session):
     verdict = verify(plan("gap", CASE + "_gap"), session)
     assert verdict.outcome is Outcome.CORRUPTED
-    assert "a gap between the rows of out was written (index 8 of its memory)" in verdict.reason
+    assert "the padding between the rows of out was written (index 8 of its memory)" in verdict.reason
     assert verify(plan("none", CASE + "_gap"), session).outcome is Outcome.PASS
 
 

@@ -1,4 +1,4 @@
-"""Arrays as bits: what equality means wherever results are compared."""
+"""Arrays as bits: the meaning of equality wherever results are compared."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ Array = NDArray[Any]
 
 
 def bits_of(array: Array) -> Array:
-    """The same cells as unsigned integers of the same width: NaN equals NaN of the same bits, -0 differs from 0."""
+    """Return the same cells as unsigned integers of the same width: NaN equals the same NaN, -0 differs from 0."""
     return array.view(np.dtype(f"u{array.dtype.itemsize}"))

@@ -1,4 +1,4 @@
-"""Large arrays part by part, so that what is made of a part fits into a cache, and no copy of the whole is held."""
+"""Iteration over large arrays part by part: temporaries of a part fit into a cache, and the whole is never copied."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from bitgate.numerics.bits import Array
 
 CELLS = 1 << 20
-"""Of a part, about."""
+"""The approximate size of a part."""
 
 Block = tuple[slice, ...]
 
 
 def blocks(shape: tuple[int, ...], cells: int = CELLS) -> Iterator[Block]:
-    """Blocks of at most so many cells that cover an array in row-major order, each a run of that order."""
+    """Yield blocks of at most ``cells`` cells that cover an array in row-major order, each a run of that order."""
     if not shape:
         yield ()
         return
@@ -31,8 +31,10 @@ def blocks(shape: tuple[int, ...], cells: int = CELLS) -> Iterator[Block]:
 
 
 def parts(*arrays: Array, cells: int = CELLS) -> Iterator[tuple[Array, ...]]:
-    """Arrays of one shape part by part, in the order in which the first lies in memory: each cell comes once, and those
-    of a part are in the same places of all."""
+    """Yield arrays of one shape part by part, in the order of the first one's memory.
+
+    Each cell comes once, and the cells of a part have the same places in all arrays.
+    """
     first = arrays[0]
     if not first.ndim:
         yield tuple(array.reshape(1) for array in arrays)
@@ -44,7 +46,7 @@ def parts(*arrays: Array, cells: int = CELLS) -> Iterator[tuple[Array, ...]]:
 
 
 def first_true(mask: NDArray[np.bool_], limit: int) -> list[tuple[int, ...]]:
-    """Coordinates of the first cells in logical order that are true, at most ``limit``."""
+    """Return coordinates of the first cells in logical order that are true, at most ``limit``."""
     found: list[tuple[int, ...]] = []
     for block in blocks(mask.shape):
         part = mask[block]
@@ -56,7 +58,7 @@ def first_true(mask: NDArray[np.bool_], limit: int) -> list[tuple[int, ...]]:
 
 
 def coordinates(block: Block, shape: tuple[int, ...], flat: NDArray[np.intp]) -> Iterator[tuple[int, ...]]:
-    """The coordinates in the whole array of places in a block of this shape."""
+    """Yield the coordinates in the whole array of places in a block of this shape."""
     origin = [part.start for part in block] + [0] * (len(shape) - len(block))
     for place in zip(*np.unravel_index(flat, shape), strict=True) if shape else [()] * len(flat):
         yield tuple(int(index) + start for index, start in zip(place, origin, strict=True))

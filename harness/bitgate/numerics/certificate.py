@@ -1,4 +1,5 @@
-"""Why bits can be compared: a rigorous bound on every sum, measured on the data, beside what the types hold."""
+"""Certificates, which say why bits can be compared: a rigorous bound on every sum, measured on the data, and the exact
+ranges of the types."""
 
 from __future__ import annotations
 
@@ -19,13 +20,14 @@ from bitgate.numerics.native import measure
 from bitgate.results.record.verdict import Certificate
 
 MEASURABLE = 64 << 20
-"""Bytes of a sparse operand that is made on the host only to be measured."""
+"""Largest size in bytes of a sparse operand that is made on the host only to be measured."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """``value``: no cell's alpha * sum|a||b| + beta * |d| exceeds it; 0 if some are not finite.
-    ``integers``: all factors and d0 are. ``measures``: what was found of each tensor."""
+    """A bound on the sums of a case: no cell's alpha * sum|a||b| + beta * |d| exceeds ``value``, which is 0 if some are
+    not finite. ``integers`` is true if all factors and d0 are integers; ``measures`` holds the figures of each tensor.
+    """
 
     value: int
     integers: bool
@@ -33,15 +35,16 @@ class Bound:
 
 
 def measure_bound(problem: Problem, inputs: Mapping[str, HostTensor]) -> Bound:
-    """The largest sum of magnitudes that one result cell can meet, through the epilogue; in integers, rounded up.
+    """Return the largest sum of magnitudes that one result cell can meet, through the epilogue; in integers, rounded
+    up.
 
-    ``inputs`` are the operands as they are multiplied (factors.py), and d0.
+    ``inputs`` are the operands as they are multiplied (rounding.py), and d0.
     """
     return _bound(problem, lambda name, axes: measure(inputs[name], axes), inputs)
 
 
 def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTensor] | None = None) -> Bound:
-    """``inputs``: the tensors, where they are at hand; else the range of each operand has to do."""
+    """Return the bound from measures; without ``inputs``, the tensors, the range of each operand has to suffice."""
     numerics = problem.operation.numerics
     asked: dict[str, Measure] = {}
 
@@ -72,7 +75,7 @@ def _by_the_form(problem: Problem, found: Mapping[str, Measure], inputs: Mapping
 
 
 def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation) -> Certificate:
-    """The certificate of a case's data under a kernel's accumulation contract."""
+    """Return the certificate of a case's data under a kernel's accumulation contract."""
     numerics = problem.operation.numerics
     if numerics.form(problem) is None:
         return _by_its_reason(problem, plan, inputs, accumulation)
@@ -104,8 +107,11 @@ def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], acc
 def _by_its_reason(
     problem: Problem, plan: FillPlan, inputs: Mapping[str, HostTensor], accumulation: Accumulation
 ) -> Certificate:
-    """Of data for which the operation itself answers: no sum is bounded, and what shows is measured by its reference.
-    UsageError if that refutes a claim of exact bits."""
+    """Return the certificate of data that the operation itself vouches for, with the sensitivity measured by its
+    reference.
+
+    No sum is bounded. Raises UsageError if the reference refutes a claim of exact bits.
+    """
     fill = fill_named(problem, plan.fill)
     if fill.exact:
         sampled.check_claim(problem, inputs, accumulation, fill.name)
@@ -115,8 +121,10 @@ def _by_its_reason(
 
 
 def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -> Certificate:
-    """A certificate of integer data that nobody has made on the host: what the plan alone guarantees. Only an operand
-    that is sparse, so that its range says too little, is made and measured, if it is small."""
+    """Return the certificate of integer data that are not made on the host: what the plan alone guarantees.
+
+    Only a small operand that is sparse, so that its range says too little, is made and measured.
+    """
     numerics = problem.operation.numerics
     operands = numerics.operands(problem)
 
@@ -145,7 +153,7 @@ def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -
 
 
 def has_products(problem: Problem) -> bool:
-    """Is any cell of the result a sum of anything? What is no sum has no products, and is never blind for it."""
+    """Return whether any cell of the result is a sum of anything; True for operations that are no sums."""
     numerics = problem.operation.numerics
     return numerics.form(problem) is None or numerics.has_products(problem)
 
@@ -155,19 +163,22 @@ ZERO_RESULT = "the expected result is zero in every cell: a kernel that only cle
 
 
 def blind(certificate: Certificate, note: str) -> Certificate:
-    """The certificate of data whose result tells nothing of what a kernel sums."""
+    """Return the certificate of data whose result does not depend on what a kernel sums."""
     said = certificate.note if note in certificate.note else "; ".join(filter(None, (certificate.note, note)))
     return replace(certificate, sensitivity=0.0, note=said)
 
 
 def silent_indices(problem: Problem, inputs: Mapping[str, HostTensor]) -> tuple[int, int]:
-    """How many indices of the reduction meet no product that is not zero, of all."""
+    """Return the number of indices of the reduction that meet no non-zero product, and of all."""
     return problem.operation.numerics.silent_indices(problem, lambda name, axes: measure(inputs[name], axes))
 
 
 def few_terms(problem: Problem, measuring: Measuring, found: Mapping[str, Measure]) -> float:
-    """A bound on sums of two operands with zeros: a cell meets no more of one than what shares the cell's own indices.
-    Infinite where neither has any."""
+    """Return a bound on sums of two operands with zeros: a cell meets only those of one that share the cell's own
+    indices.
+
+    The bound is infinite where neither operand has zeros.
+    """
     numerics = problem.operation.numerics
     operands = numerics.operands(problem)
     best = float("inf")
@@ -179,9 +190,11 @@ def few_terms(problem: Problem, measuring: Measuring, found: Mapping[str, Measur
 
 
 def _survival(problem: Problem, bound: Bound, kept: float) -> float:
-    """Estimated share of non-zero products whose loss changes the rounded output: those not small beside the spacing of
-    the output type at the typical size of a sum, in cells that do not saturate. ``kept``: share of products that are
-    not zero."""
+    """Return the estimated share of non-zero products whose loss changes the rounded output.
+
+    Those are the products that are not small compared with the spacing of the output type at the typical size of a sum,
+    in cells that do not saturate. ``kept`` is the share of products that are not zero.
+    """
     numerics = problem.operation.numerics
     first, *rest = (bound.measures[name].largest for name in numerics.operands(problem))
     second = prod(rest)
@@ -193,7 +206,7 @@ def _survival(problem: Problem, bound: Bound, kept: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _visible(first: float, second: float, terms: float, out: Dtype) -> float:
-    """The share for factors that are uniform up to ``first`` and ``second``, ``terms`` products a sum."""
+    """Return the share for factors that are uniform up to ``first`` and ``second``, ``terms`` products a sum."""
     # Sixteen typical sizes of each; integers are at least 1.
     a, b = (np.ceil(largest * np.arange(1, 17) / 16) for largest in (first, second))
     rms = sqrt(terms * float(np.mean(a**2)) * float(np.mean(b**2)))

@@ -1,6 +1,7 @@
-"""What operands are multiplied as: each element through its operation, then rounded once to the multiplicands' type.
+"""The values that operands are multiplied as: each element through its operation, then rounded once to the
+multiplicands' type.
 
-An element that just passes and has that type already is not touched. The operation acts in f64 for f64 and i8 operands,
+An element that just passes and has that type already is not changed. The operation acts in f64 for f64 and i8 operands,
 else in f32.
 """
 
@@ -17,7 +18,7 @@ from bitgate.numerics.rounding import rounded
 
 
 def factors(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
-    """The inputs with all operands as they are multiplied; what does not change is the same object."""
+    """Return the inputs with all operands as they are multiplied; what does not change is the same object."""
     numerics = problem.operation.numerics
     if numerics.form(problem) is None:
         return inputs
@@ -26,12 +27,12 @@ def factors(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTe
 
 
 def gain(op: Elementwise) -> int:
-    """How much larger an operand's operation can make an element."""
+    """Return how much larger an operand's operation can make an element."""
     return int(op.alpha) if op.name == "scale" else 1
 
 
 def gain_of(problem: Problem, operand: str) -> int:
-    """The same of an operand's own operation."""
+    """Return the gain of an operand's own operation."""
     return gain(problem.operation.numerics.operation_of(problem, operand))
 
 

@@ -1,4 +1,4 @@
-"""Tensors as matrices that BLAS takes: in place where they lie in memory like that, else packed by native code."""
+"""Tensors as matrices that BLAS takes: in place where their memory allows it, else packed by native code."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from bitgate.numerics import native
 from bitgate.numerics.native import PartView, TensorView, WindowView
 
 ONE_PLACE = WindowView.identity(())
-"""The window of images of a single cell, as of a tensor (g, n, c)."""
+"""The window of images of a single cell, as in a tensor (g, n, c)."""
 
 
 def as_matrix(host: HostTensor, dtype: np.dtype[Any]) -> NDArray[Any] | None:
-    """[g][n * cells][channels] of (g, n, channels, cells...) as a view, if the type is the GEMM's and channels lie side
-    by side in even rows."""
+    """Return [g][n * cells][channels] of (g, n, channels, cells...) as a view, or None where that is impossible.
+
+    The type must be the GEMM's, with adjacent channels in even rows.
+    """
     tensor = host.tensor
     g, n, c = tensor.lengths[:3]
     rows = [(n, tensor.strides[1]), *zip(tensor.lengths[3:], tensor.strides[3:], strict=True)]
@@ -35,7 +37,7 @@ def as_matrix(host: HostTensor, dtype: np.dtype[Any]) -> NDArray[Any] | None:
 
 
 def matrices(host: HostTensor, dtype: np.dtype[Any], threads: int) -> NDArray[Any]:
-    """[g][rows][columns] of a tensor of three axes, with columns side by side; a copy where they are not."""
+    """Return [g][rows][columns] of a tensor of three axes, with adjacent columns; a copy where they are not."""
     found = as_matrix(host, dtype)
     if found is None:
         g, rows, _ = host.tensor.lengths

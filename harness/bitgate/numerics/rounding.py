@@ -19,7 +19,7 @@ from bitgate.model import Dtype
 
 
 def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """``values`` in ``dtype``'s storage type."""
+    """Return ``values`` in ``dtype``'s storage type."""
     if not dtype.is_float:
         limits = np.iinfo(dtype.numpy)
         whole: NDArray[Any] = np.clip(np.nan_to_num(np.rint(values)), limits.min, limits.max)
@@ -38,14 +38,14 @@ def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 
 @lru_cache(maxsize=32)
 def largest(dtype: Dtype) -> float:
-    """The largest finite number of a type."""
+    """Return the largest finite number of a type."""
     if not dtype.is_float:
         return float(dtype.exact_integer)
     return float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
 
 
 def smallest(dtype: Dtype) -> float:
-    """The smallest positive number of a float type, a subnormal one."""
+    """Return the smallest positive number of a float type, a subnormal one."""
     return float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)  # type: ignore[no-untyped-call]
 
 
@@ -54,8 +54,10 @@ def smallest_normal(dtype: Dtype) -> float:
 
 
 def _to_odd_f32(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """f64 to f32 keeping in the last bit whether anything was lost. ml_dtypes goes from f64 to its types by way of f32;
-    with an ordinary rounding there, ties would be decided twice."""
+    """Convert f64 to f32, keeping in the last bit whether anything was lost.
+
+    ml_dtypes converts from f64 to its types through f32; with an ordinary rounding there, ties would be decided twice.
+    """
     with np.errstate(over="ignore"):
         nearest = values.astype(np.float32)
     back = nearest.astype(np.float64)

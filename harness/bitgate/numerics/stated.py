@@ -1,7 +1,7 @@
-"""What an operation states of a problem by its own code, checked before it decides anything: data, results and bounds.
+"""Data, results and bounds that an operation's own code states, checked before they decide anything.
 
-What is checked is what would let a wrong kernel pass: an array that is stretched to the tensor's shape, numbers that
-its type does not hold, NaN where an integer is wanted, a bound that admits everything.
+The checks find what would let a wrong kernel pass: an array that is stretched to the tensor's shape, numbers that its
+type does not hold, NaN where an integer is wanted, a bound that admits everything.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ Floats = NDArray[np.float64]
 
 
 def stated_data(problem: Problem, fill: Fill, seed: int, roles: Iterable[str]) -> dict[str, HostTensor]:
-    """What the operation's own fill makes of each role, rounded to its tensor's type. UsageError for data that are not
-    what the tensors are; where the fill claims bits, each number must be one of the type."""
+    """Return what the operation's own fill makes for each role, rounded to its tensor's type.
+
+    Raises UsageError for data that do not fit the tensors; where the fill claims bits, each number must be one of the
+    type.
+    """
     assert fill.make is not None
     make = fill.make
     what = f"fill '{fill.name}'"
@@ -46,27 +49,32 @@ def stated_data(problem: Problem, fill: Fill, seed: int, roles: Iterable[str]) -
 
 
 def defined(problem: Problem, cells: Mapping[str, Array]) -> dict[str, Floats]:
-    """What the operation's own reference gives for each output. UsageError if it leaves one out, or gives what cannot
-    be one."""
+    """Return what the operation's own reference gives for each output.
+
+    Raises UsageError if it leaves one out, or gives what cannot be one.
+    """
     what = "reference"
     values = _answer(problem, what, lambda: problem.operation.reference(problem, cells), problem.outputs)
     return {role: _floats(problem, what, problem.tensors[role], values[role]) for role in problem.outputs}
 
 
 def rounded_to(problem: Problem, role: str, values: Floats) -> HostTensor:
-    """The output with these values, each rounded once. UsageError for NaN among integers."""
+    """Return the output with these values, each rounded once. Raises UsageError for NaN among integers."""
     return _rounded_to(problem, "reference", role, values)
 
 
 def stated_bounds(
     problem: Problem, cells: Mapping[str, Array], accumulation: Accumulation, values: Mapping[str, Floats]
 ) -> dict[str, Floats]:
-    """How far cells of each output may be off, those left out being compared by bits; ``values`` are the reference's.
-    NoBoundError if the operation states none; UsageError for a bound that is no bound."""
+    """Return how far cells of each output may be off; outputs that are left out are compared by bits.
+
+    ``values`` are the reference's. Raises NoBoundError if the operation states none, UsageError for a bound that is no
+    bound.
+    """
     what, numerics = "bound", problem.operation.numerics
     stated = _answer(problem, what, lambda: numerics.bound(problem, cells, accumulation), (), may_be_none=True)
     if stated is None:
-        raise NoBoundError(f"no bound stated: {problem.operation} says nothing of how far real numbers may be off")
+        raise NoBoundError(f"no bound stated: {problem.operation} does not state how far real numbers may be off")
     bounds = {}
     for role, slack in stated.items():
         if role not in problem.outputs:
@@ -95,7 +103,7 @@ def _answer(
         said = ask()
     except (UsageError, ProblemError, MemoryError):
         raise
-    except Exception as error:  # an owner's code: whatever it fails with is told, and is no verdict on a kernel
+    except Exception as error:  # a user's code: whatever it raises is reported, and is no verdict on a kernel
         raise _refused(problem, what, f"{type(error).__name__}: {error}") from error
     if said is None and may_be_none:
         return None
@@ -107,7 +115,7 @@ def _answer(
 
 
 def _floats(problem: Problem, what: str, tensor: Tensor, values: Any) -> Floats:
-    """Real numbers in the tensor's shape: nothing is stretched to it."""
+    """Return real numbers in the tensor's shape; nothing is stretched to it."""
     array = np.asarray(values)
     if array.shape != tensor.lengths:
         said = "x".join(map(str, array.shape)) or "a single number"

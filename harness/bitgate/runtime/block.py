@@ -1,4 +1,4 @@
-"""Small buffers of a GPU in one piece of memory: a copy costs more than their bytes, and this takes one for all."""
+"""Blocks of small buffers on a GPU: a copy costs more than their bytes, and a block needs one for all."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 
 def fits(contents: Mapping[str, NDArray[Any]]) -> bool:
-    """Are they worth a block?"""
+    """Return whether the contents are worth a block."""
     return len(contents) > 1 and sum(extent_of(content.nbytes) for content in contents.values()) <= SMALL
 
 
 class BufferBlock:
-    """Buffers by name, with these contents, each between its own guards. ``alignment`` and ``placement`` as of
-    ``Device.alloc``. Free it when the buffers are freed. HipError where a HIP call fails."""
+    """Buffers by name, with these contents, each between its guards, in one piece of memory.
+
+    ``alignment`` and ``placement`` are as in ``Device.alloc``. Free it when the buffers are freed. Raises HipError
+    where a HIP call fails.
+    """
 
     def __init__(self, device: Device, contents: Mapping[str, NDArray[Any]], alignment: int, placement: str) -> None:
         self.buffers: dict[str, Buffer] = {}
@@ -42,7 +45,7 @@ class BufferBlock:
         check(device.hip.hipMemcpy(self._base, address, self._extent, kind), "hipMemcpy")
 
     def look(self) -> dict[str, Look]:
-        """``Buffer.look`` at each. Work must have ended."""
+        """Inspect each buffer as ``Buffer.look`` does. Work must have ended."""
         whole = np.empty(self._extent, np.uint8)
         kind = self._device.hip.hipMemcpyKind.hipMemcpyDeviceToHost
         check(self._device.hip.hipMemcpy(whole.ctypes.data, self._base, self._extent, kind), "hipMemcpy")
@@ -54,7 +57,7 @@ class BufferBlock:
         return looks
 
     def free(self) -> None:
-        """A second call does nothing."""
+        """Free the memory; a second call does nothing."""
         if self._base:
             base, self._base = self._base, 0
             self._device.pool.give(base, self._extent)

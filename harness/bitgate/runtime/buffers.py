@@ -19,7 +19,7 @@ CANARY = 0xC5
 _GRAIN = 256
 """Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
 SMALL = 1 << 20
-"""Up to here a call costs more than the bytes of the guards, or of what is between them."""
+"""Up to this size a call costs more than copying the bytes of the guards and of what is between them."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,15 @@ class GuardDamage:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What was found in and beside a buffer of a GPU; ``content`` is there for small ones only."""
+    """The damage around a buffer of a GPU, and the ``content`` of a small one."""
 
     damage: GuardDamage | None
     content: np.ndarray[Any, np.dtype[np.uint8]] | None = None
 
 
 class Buffer:
-    """``bytes`` of device memory at ``pointer``. Free it, or use it in a ``with``. HipError where a HIP call fails."""
+    """A number of ``bytes`` of device memory at ``pointer``. Free it, or use it in a ``with``. Raises HipError where a
+    HIP call fails."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Buffer:
         *,
         base: int = 0,
     ) -> None:
-        """``base``: where ``extent_of`` the size is for it on a GPU, of memory that its owner gives back."""
+        """Allocate; ``base`` is the address on a GPU of ``extent_of`` the size, in memory that its owner frees."""
         if alignment < 1 or alignment & (alignment - 1) or alignment > GUARD_BYTES:
             raise ValueError(f"alignment {alignment}: a power of two up to {GUARD_BYTES}")
         if placement not in ("right", "left"):
@@ -82,7 +83,7 @@ class Buffer:
         self._copy(self.pointer, address_of(source, self.bytes), self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
 
     def put(self, source: np.ndarray[Any, Any]) -> None:
-        """The same for a buffer that was taken without guards: with these, in one copy where that costs less."""
+        """Copy an array to a buffer without guards, and make these: in one copy where that costs less."""
         if self._device.host is None and self._extent <= SMALL:
             address = address_of(source, self.bytes)
             whole = np.full(self._extent, CANARY, np.uint8)
@@ -95,7 +96,7 @@ class Buffer:
         self.upload(source)
 
     def look(self) -> Look:
-        """``check_guards`` of a GPU's buffer, and the content of a small one, which takes no more. Work must have
+        """Check the guards of a GPU's buffer, and copy the content of a small one, which costs no more. Work must have
         ended."""
         if self._extent > SMALL:
             return Look(self.check_guards())
@@ -104,7 +105,7 @@ class Buffer:
         return self.look_at(whole)
 
     def look_at(self, whole: np.ndarray[Any, np.dtype[np.uint8]]) -> Look:
-        """The same of what was copied from it and its guards."""
+        """Inspect what was copied from the buffer and its guards."""
         at = self.pointer - self._base
         content = whole[at : at + self.bytes]
         damage = self._damage_in(whole[:at], self._base) or self._damage_in(
@@ -123,15 +124,15 @@ class Buffer:
             check(self._hip.hipMemset(self.pointer, byte, self.bytes), "hipMemset")
 
     def check_guards(self) -> GuardDamage | None:
-        """The first write outside the buffer, None if there was none. Work must have ended."""
+        """Return the first write outside the buffer, None if there was none. Work must have ended."""
         damage = self._find_damage()
         self._damaged = damage is not None
         return damage
 
     def free(self) -> None:
-        """Give the memory back; a second call does nothing.
+        """Free the memory; a second call does nothing.
 
-        The host looks at its canaries once more: damage that ``check_guards`` has not reported is a HipError.
+        The host checks its canaries once more: damage that ``check_guards`` has not reported raises HipError.
         """
         if self._base:
             base, self._base, self.pointer = self._base, 0, 0
@@ -191,16 +192,16 @@ class Buffer:
         wrong = np.flatnonzero(zone != CANARY)
         if not wrong.size:
             return None
-        # Before the buffer the byte nearest to it is the telling one, behind it the first.
+        # Before the buffer report the byte nearest to it, after it the first.
         at = int(wrong[-1] if begin < self.pointer else wrong[0])
         return GuardDamage(self.name, begin + at - self.pointer, self.bytes)
 
     def zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """(begin, end) of the guards before and behind the buffer on a GPU: their bytes hold CANARY."""
+        """Return (begin, end) of the guards before and after the buffer on a GPU: their bytes hold CANARY."""
         return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)
 
     def _copy_all(self, target: int, source: int, kind: Any) -> None:
-        """Guards and what is between them."""
+        """Copy the guards and what is between them."""
         check(self._hip.hipMemcpy(target, source, self._extent, kind), "hipMemcpy")
 
     def _copy(self, target: int, source: int, kind: Any) -> None:
@@ -209,12 +210,12 @@ class Buffer:
 
 
 def extent_of(size: int) -> int:
-    """Bytes that a buffer takes on a GPU with its guards."""
+    """Return the bytes that a buffer takes on a GPU with its guards."""
     return -(-size // _GRAIN) * _GRAIN + 2 * GUARD_BYTES
 
 
 def address_of(array: np.ndarray[Any, Any], size: int) -> int:
-    """Of a contiguous array of so many bytes."""
+    """Return the address of a contiguous array of ``size`` bytes."""
     if array.nbytes != size or not array.flags.c_contiguous:
         raise ValueError(f"the array has {array.nbytes} bytes (contiguous: {array.flags.c_contiguous}), want {size}")
     return int(array.ctypes.data)

@@ -1,4 +1,4 @@
-"""Functions that a runtime of ours has beside HIP's."""
+"""Functions that bitgate's runtimes export besides HIP's."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from bitgate.core.errors import UsageError
 
 Signatures = Mapping[str, tuple[Any, list[Any]]]
-"""Name -> result and arguments, as ctypes has them."""
+"""Result and arguments by name, as ctypes has them."""
 
 
 def functions_of(handle: CDLL, path: Path | str, runtime: str, signatures: Signatures) -> dict[str, Any]:
-    """UsageError for a library that is not this runtime."""
+    """Return the functions of a library. Raises UsageError if it is not this runtime."""
     functions: dict[str, Any] = {}
     for name, (result, arguments) in signatures.items():
         function = getattr(handle, name, None)

@@ -1,6 +1,6 @@
-"""What bitgate calls of a HIP runtime that it has not built, and how calls are kept from ending in Python's errors.
+"""The functions of an external HIP runtime that bitgate calls, and a wrapper that turns Python's errors into HipError.
 
-hip-python is made for one ROCm: of another one it meets error codes that it has no name for, where it raises
+hip-python is made for one ROCm. Another one returns error codes that hip-python has no name for, where it raises
 ValueError, and lacks functions, where it raises RuntimeError once they are called.
 """
 
@@ -49,17 +49,18 @@ CALLED = (
     "hipStreamQuery",
     "hipStreamSynchronize",
 )
-"""All of bitgate's Python, tests hold it to that; beside it hipGetDeviceProperties, whose name differs (runtime.py)."""
+"""The functions that bitgate's Python calls, as tests verify; hipGetDeviceProperties is left out, since its name
+differs (runtime.py)."""
 
 
 def lacking(runtime: Path) -> list[str]:
-    """Which of them a runtime that is loaded does not have."""
+    """Return the functions of CALLED that a loaded runtime does not have."""
     library = CDLL(str(runtime))
     return [name for name in CALLED if not hasattr(library, name)]
 
 
 class HipFunctions:
-    """hip-python's module, whose functions raise HipError for a code that it does not know, and UsageError where the
+    """The module of hip-python, with functions that raise HipError for an unknown code, and UsageError where the
     runtime lacks them."""
 
     def __init__(self, module: Any) -> None:
@@ -69,7 +70,7 @@ class HipFunctions:
         found = getattr(self._module, name)
         if callable(found) and not isinstance(found, type):
             found = _guarded(name, found)
-        setattr(self, name, found)  # asked for once
+        setattr(self, name, found)  # looked up once
         return found
 
 

@@ -1,4 +1,4 @@
-"""hip-python: which release is installed, and which one the ROCm that is here wants."""
+"""Releases of hip-python: the installed one, and the one that the ROCm on this machine needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bitgate.kernel.build.rocm import find_rocm_runtime
 
 
 def import_hip() -> Any:
-    """Its module. UsageError says which release to install."""
+    """Return its module. Raises UsageError that says which release to install."""
     try:
         from hip import hip
     except ImportError as error:
@@ -21,7 +21,7 @@ def import_hip() -> Any:
 
 
 def why_not(error: Exception) -> str:
-    """One line about a hip-python that does not import."""
+    """Return one line about a hip-python that does not import."""
     python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
     if not (version := installed()):
         return f"hip-python cannot be imported ({error}): {install()}, with a Python that it has wheels for ({python}?)"
@@ -32,13 +32,13 @@ def why_not(error: Exception) -> str:
 
 
 def install() -> str:
-    """The command: of ROCm's own release, where one is here and says which it is."""
+    """Return the command to install it: in the release of ROCm, where that is found and states its version."""
     release = rocm_release()
     return f"pip install 'hip-python=={release}.*'" if release else "pip install hip-python"
 
 
 def installed() -> str:
-    """Its version; empty if it is not there."""
+    """Return its version; empty if it is not installed."""
     try:
         return importlib.metadata.version("hip-python") if importlib.util.find_spec("hip") else ""
     except (importlib.metadata.PackageNotFoundError, ImportError, ValueError):
@@ -46,8 +46,10 @@ def installed() -> str:
 
 
 def is_of_another_release(version: int) -> str:
-    """One line if the runtime of that version (hipRuntimeGetVersion's) is of another major release than hip-python;
-    empty if both are of one."""
+    """Return one line if the runtime is of another major release than hip-python; empty if both are of one.
+
+    ``version`` is that of hipRuntimeGetVersion.
+    """
     mine, theirs = installed(), hip_release(version)
     if not mine or mine.split(".")[0] == theirs.split(".")[0]:
         return ""
@@ -55,12 +57,12 @@ def is_of_another_release(version: int) -> str:
 
 
 def hip_release(version: int) -> str:
-    """``6.4`` of 60443482."""
+    """Return a version such as 60443482 as ``6.4``."""
     return f"{version // 10_000_000}.{version // 100_000 % 100}"
 
 
 def rocm_release() -> str:
-    """``6.4``, as ROCm's folder states it; empty if there is no ROCm, or it states nothing."""
+    """Return ``6.4``, as ROCm's folder states it; empty if there is no ROCm, or it states nothing."""
     try:
         folder = find_rocm_runtime().resolve().parent.parent
         return ".".join((folder / ".info" / "version").read_text().split("-")[0].split(".")[:2]).strip()

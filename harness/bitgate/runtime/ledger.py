@@ -1,5 +1,5 @@
-"""What the runtime knows of a launch and the library did not tell: errors that it read and cleared, work that it did
-not wait for. Kept by our own runtimes (host, nvidia), where no HIP call takes anything off."""
+"""A ledger of what the runtime knows of a launch and the library did not report: errors that it read and cleared, work
+that it did not wait for. Our own runtimes (host, nvidia) keep one, from which no HIP call removes anything."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bitgate.runtime.host import DeviceFault, HostRuntime
 
 @dataclass(frozen=True)
 class Incident:
-    """A kernel's fault, or a call whose work was not done, in one sentence; the address it was about, 0 if none;
-    ``fault`` has the place where the runtime knows it."""
+    """A kernel's fault, or a call whose work was not done, in one sentence. ``address`` is what it was about, 0 if
+    none; ``fault`` has the place where the runtime knows it."""
 
     text: str
     address: int = 0
@@ -24,24 +24,26 @@ class Incident:
 
 
 class IncidentLedger(Protocol):
-    """One device's record of incidents."""
+    """A device's record of incidents."""
 
     def mark(self) -> int:
-        """Where the record stands now."""
+        """Return the present end of the record."""
 
     def since(self, mark: int) -> Sequence[Incident]:
-        """What was added after the mark, the oldest first, as far as it is kept."""
+        """Return what was added after the mark, the oldest first, as far as it is kept."""
 
     def lend_stream(self, stream: int, lent: bool) -> None:
-        """While a stream is lent, nobody but its owner can destroy it, where the runtime can see to that."""
+        """Let only its owner destroy a stream while it is lent, where the runtime can prevent others."""
 
     def in_flight(self, stream: int) -> str:
-        """Work on other streams than this one that nobody has waited for, in words; empty if there is none, or nobody
-        can tell. To be asked before anything waits for the device."""
+        """Return a text for work on other streams that was not waited for; empty if there is none, or if it is unknown.
+
+        Call it before anything waits for the device.
+        """
 
 
 class HostLedger:
-    """The host runtime sees every stream and every call."""
+    """The ledger of the host runtime, which sees every stream and every call."""
 
     def __init__(self, host: HostRuntime) -> None:
         self._host = host
@@ -77,7 +79,7 @@ _NVIDIA: dict[str, tuple[Any, list[Any]]] = {
 
 
 class NvidiaLedger:
-    """Our runtime over CUDA sees what goes through HIP: calls of CUDA itself it does not."""
+    """The ledger of our runtime over CUDA, which sees what goes through HIP, but no calls of CUDA itself."""
 
     def __init__(self, path: str, handle: CDLL) -> None:
         self._functions = functions_of(handle, path, "nvidia", _NVIDIA)
@@ -104,7 +106,7 @@ class NvidiaLedger:
 
 
 def left_behind(hip: Any) -> str:
-    """The error that some call left for whoever asks next, in words, and taken; empty if there is none."""
+    """Return a text for the error that an earlier call left, and clear it; empty if there is none."""
     code = hip.hipPeekAtLastError()
     error = code[0] if isinstance(code, tuple) else code
     if error == hip.hipError_t.hipSuccess:
@@ -116,8 +118,8 @@ def left_behind(hip: Any) -> str:
 
 
 class HipLedger:
-    """ROCm's own runtime keeps one error, and forgets it as soon as it is read: what a library reads is not seen, and
-    of streams only the null stream can be asked."""
+    """A ledger for ROCm's runtime, which keeps one error and forgets it once it is read: errors that a library reads
+    are not seen. Of streams only the null stream can be queried."""
 
     def __init__(self, hip: Any) -> None:
         self._hip = hip

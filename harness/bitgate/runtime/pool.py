@@ -1,4 +1,4 @@
-"""Device memory that was given back, kept for the next buffer: on a GPU an allocation costs more than most kernels."""
+"""A pool of freed device memory, kept for the next buffer: on a GPU an allocation costs more than most kernels."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from bitgate.runtime.errors import HipError, check
 
 SMALLEST = 1 << 16
-"""Blocks are a power of two of bytes, at least this: few sizes, so that one often fits."""
+"""The least size of a block in bytes; sizes are powers of two: few sizes, so that a kept block often fits."""
 
 LARGEST = 1 << 28
-"""Larger blocks are not kept: what they cost is not their allocation, and the next case may need the memory."""
+"""Larger blocks are not kept: their cost is not the allocation, and the next case may need the memory."""
 
 
 class BlockPool:
-    """Blocks of the current device. ``limit`` bounds the bytes that are kept unused."""
+    """Blocks of the current device's memory. ``limit`` bounds the bytes that are kept unused."""
 
     def __init__(self, hip: Any, limit: int = 1 << 31) -> None:
         self._hip = hip
@@ -24,7 +24,7 @@ class BlockPool:
         """Bytes that are kept."""
 
     def take(self, size: int) -> int:
-        """The address of at least ``size`` bytes. HipError if there is no memory left."""
+        """Return the address of at least ``size`` bytes. Raises HipError if there is no memory left."""
         block = _block(size)
         kept = self._free.get(block)
         if kept:
@@ -39,7 +39,7 @@ class BlockPool:
             return int(check(self._hip.hipMalloc(block), "hipMalloc"))
 
     def give(self, address: int, size: int) -> None:
-        """What ``take(size)`` gave, whose work has ended."""
+        """Take back the memory of ``take(size)``, whose work has ended."""
         block = _block(size)
         if block > LARGEST or self.unused + block > self._limit:
             check(self._hip.hipFree(address), "hipFree")
@@ -48,7 +48,7 @@ class BlockPool:
         self.unused += block
 
     def empty(self) -> None:
-        """Give everything that is kept back to the device."""
+        """Free everything that is kept."""
         for addresses in self._free.values():
             for address in addresses:
                 check(self._hip.hipFree(address), "hipFree")

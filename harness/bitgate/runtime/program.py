@@ -1,4 +1,4 @@
-"""A HIP program on the host runtime, started as it would start anywhere, and what the runtime has seen of it."""
+"""A HIP program on the host runtime, started as anywhere else, and what the runtime has seen of it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from bitgate.runtime.host import SCHEDULES, parse_schedule
 from bitgate.runtime.source_lines import line_of
 
 VARIABLE = "BITGATE_EXEC"
-"""To the library that is loaded before the program: where it reports, the schedule, its seed, lanes of a wave."""
+"""Settings of the library that is loaded before the program: descriptor of the report, schedule, its seed, lanes of a
+wave."""
 
 
 @dataclass(frozen=True)
 class ProgramExit:
-    """``code`` is the program's own, negative for the signal that ended it. ``incidents`` are sentences of the latest
-    ones, ``count`` is of all; ``waiting``: work that nobody waited for, in words, empty if there is none. ``told``: did
-    it come to an ordinary end, so that the runtime could tell? ``out``: what it printed, where that was caught."""
+    """The end of a program: ``code`` is its exit code, negative for the signal that ended it.
+
+    ``incidents`` are sentences of the latest ones, ``count`` is of all. ``waiting`` describes work that was never
+    waited for, empty if there is none. ``told`` is true if the program ended normally, so that the runtime could
+    report. ``out`` is what it printed, where that was captured.
+    """
 
     schedule: str
     code: int
@@ -36,14 +40,14 @@ class ProgramExit:
 
 @dataclass(frozen=True)
 class WatchedRuntime:
-    """How programs are run: with the runtime, and the library that watches."""
+    """A runtime for programs, with the library that watches them."""
 
     runtime: Path
     watch: Path
     wave: int
 
     def run(self, command: Sequence[str], schedule: str, *, caught: bool) -> ProgramExit:
-        """One run. UsageError if the program cannot be started."""
+        """Run the command once. Raises UsageError if the program cannot be started."""
         kind, seed = parse_schedule(schedule)
         with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as out:
             asked = f"{report.fileno()} {SCHEDULES[kind]} {seed} {self.wave}"
@@ -66,7 +70,7 @@ class WatchedRuntime:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Its code. It has the terminal, so that Ctrl-C is its own; it does not outlive this."""
+    """Return the exit code. The program has the terminal, so that Ctrl-C reaches it; it does not outlive this call."""
     try:
         return process.wait()
     except BaseException:
@@ -88,7 +92,7 @@ def _ended(schedule: str, code: int, said: Sequence[str], program: str, out: byt
 
 
 def _with_lines(text: str, program: str) -> str:
-    """``folder/program+0x12ab`` becomes ``mine.hip:14``, where there are addr2line and debug information."""
+    """Replace ``folder/program+0x12ab`` by ``mine.hip:14``, where there are addr2line and debug information."""
     path = Path(shutil.which(program) or program).resolve()
     place = re.compile(rf"(?:[\w.+-]+/)*{re.escape(path.name)}\+0x([0-9a-f]+)")
     return place.sub(lambda found: line_of(path, found[1]) or found[0], text)

@@ -1,4 +1,4 @@
-"""From places in loaded libraries, as the host runtime tells them, to lines of source."""
+"""Source lines of places in loaded libraries, as the host runtime reports them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 _PLACE = re.compile(r"(?P<library>[\w.+-]+/[\w.+-]+\.so)\+0x(?P<offset>[0-9a-f]+)")
 
 _OURS = "/hip/host_detail/"
-"""Inlined functions of HIP's words, such as atomicAdd: the line that calls them tells more."""
+"""Inlined functions of HIP, such as atomicAdd: the line that calls them is more useful."""
 
 
 def with_source_lines(text: str) -> str:
-    """``folder/libmine.so+0x12ab`` becomes ``mine.hip.cpp:14``, where there are addr2line and debug information."""
+    """Replace ``folder/libmine.so+0x12ab`` by ``mine.hip.cpp:14``, where there are addr2line and debug information."""
     return _PLACE.sub(lambda place: _line(place["library"], place["offset"]) or place[0], text)
 
 
@@ -25,7 +25,7 @@ def _line(library: str, offset: str) -> str:
 
 
 def line_of(path: Path, offset: str) -> str:
-    """``file.hpp:12`` of a place in a program or library, in hexadecimal digits; empty if it cannot be told."""
+    """Return ``file.hpp:12`` of a place in a program or library, in hexadecimal digits; empty if it is unknown."""
     tool = shutil.which("addr2line")
     if tool is None:
         return ""
@@ -39,7 +39,7 @@ def line_of(path: Path, offset: str) -> str:
 
 
 def _loaded(library: str) -> Path | None:
-    """The file of a library of this process."""
+    """Return the file of a library of this process."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = line.partition("/")
         if line.endswith(f"/{library}"):

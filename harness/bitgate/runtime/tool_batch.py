@@ -1,4 +1,4 @@
-"""Work for the device tools that is gathered: a launch costs more than what is to be done of a small tensor."""
+"""Batches of work for the device tools: a launch costs more than the work on a small tensor."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from bitgate.runtime.buffers import CANARY
 from bitgate.runtime.tools_abi import DIGEST, MAX_DIGESTS, MAX_FILLS, POINTER_FIRST
 
 SMALL = 1 << 18
-"""Elements. A larger tensor has a launch of its own, whose blocks are all busy with it."""
+"""Elements; a larger tensor has a separate launch, since it keeps all its blocks busy."""
 
 NO_ZONES = (b"", 0)
 
 
 class ToolBatch:
-    """``call`` starts a tool by name. In a ``with`` work is kept, and started at its end: fills and guards, then what
-    is asked of them. Outside of one every call is made at once."""
+    """Work for the tools, which ``call`` starts by name. In a ``with`` it is kept, and started at its end: fills and
+    guards, then questions. Outside of one every call is made at once."""
 
     def __init__(self, call: Callable[..., None]) -> None:
         self._call = call
@@ -39,22 +39,22 @@ class ToolBatch:
         self._forget()
 
     def fill(self, data: int, request: bytes) -> None:
-        """A small tensor at an address; ``request`` is packed by ``FILL``."""
+        """Add a small tensor at an address; ``request`` is packed by ``FILL``."""
         self._fills.append(POINTER_FIRST.pack(data) + request)
 
     def guard(self, zones: bytes, count: int) -> None:
-        """Make these guard zones, the only ones."""
+        """Add these guard zones, the only ones, to be made."""
         self._guard = zones, count
 
     def look(self, zones: bytes, count: int, answer: int) -> None:
-        """Count what was written of these guard zones, the only ones."""
+        """Add these guard zones, the only ones, to be checked for writes."""
         self._look, self._damage = (zones, count), answer
 
     def digest(self, data: int, cells: bytes, first: int, answers: int) -> None:
         self._digests.append(DIGEST.pack(data, cells, first, answers))
 
     def call(self, *call: object) -> None:
-        """Any other question, by name and arguments."""
+        """Add any other question, by name and arguments."""
         if self.is_open:
             self._calls.append(call)
         else:
@@ -74,5 +74,5 @@ class ToolBatch:
 
 
 def _parts(every: list[bytes], most: int, zones: int) -> list[list[bytes]]:
-    """Each with at most so many; an empty one for zones alone."""
+    """Return parts of at most ``most`` items; an empty one for zones alone."""
     return [every[at : at + most] for at in range(0, len(every), most)] or [[]] * bool(zones)

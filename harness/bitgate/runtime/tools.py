@@ -1,6 +1,6 @@
-"""What the harness does with tensors where they lie: fill, digest, compare, and look at gaps and guards.
+"""Tools that work on tensors in device memory: fill, digest, compare, and check padding and guards.
 
-Work is queued on the device's stream; what it finds out comes back in one small copy, ``read``.
+Work is queued on the device's stream; its answers come back in one small copy, ``read``.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from bitgate.runtime.tools_abi import (
 )
 
 ANSWERS = 256
-"""64-bit words that one ``read`` brings back."""
+"""The number of 64-bit words that one ``read`` returns."""
 
 ROUNDS = 64
-"""So many times as many words are cleared at once: none is answered into twice in between."""
+"""Number of rounds of ANSWERS words that are cleared at once: no word is answered into twice in between."""
 
 MOST_MADE = 4096
-"""Of operands that are remembered, a few hundred bytes each."""
+"""The most operands that are remembered, a few hundred bytes each."""
 
 
 @dataclass
 class DeviceOperand:
-    """An operand as tensor, fill and seed decide it, each bit of its memory: what asks for it, if it is small, and the
-    sums over it once they are known."""
+    """An operand that tensor, fill and seed decide bit by bit: the request for it, if it is small, and the sums over it
+    once they are known."""
 
     request: bytes = b""
     sums: tuple[int, int] | None = None
@@ -62,8 +62,8 @@ _WORD = 2**64
 
 @dataclass(frozen=True)
 class DeviceDifferences:
-    """Cells whose bits differ: how many, the least logical index among them (-1 if none), the largest difference (inf
-    where a NaN takes part)."""
+    """The cells whose bits differ: their number, the least logical index among them (-1 if none), the largest
+    difference (inf where a NaN takes part)."""
 
     count: int
     first: int
@@ -71,47 +71,50 @@ class DeviceDifferences:
 
 
 class Tools(Protocol):
-    """Where results are looked at. Questions return a ticket; ``read`` waits and answers them by ticket."""
+    """Tools for tensors of one device. Questions return a ticket; ``read`` waits and returns the answers by ticket."""
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
-        """Can the tensor be filled where it lies?"""
+        """Return whether the tensor can be filled in device memory."""
 
     def fill(self, data: int, tensor: Tensor, fill: TensorFill, seed: int) -> None:
-        """The same bits as ``exact.fill.make_tensor``, gaps included."""
+        """Write the same bits as ``numerics.fill.make_tensor``, padding included."""
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
-        """One pattern in every cell, gaps between them as gaps are."""
+        """Write one pattern into every cell, and the usual pattern into the padding."""
 
     def guard(self, buffers: Sequence[Buffer]) -> None:
-        """Make the guards of buffers that were taken without (``Device.alloc``)."""
+        """Make the guards of buffers that were allocated without (``Device.alloc``)."""
 
     def clear(self) -> None:
         """Forget all questions, and what was filled."""
 
     def together(self) -> AbstractContextManager[None]:
-        """What is asked for in a ``with`` of it is done at its end: fills first, then questions, in few launches."""
+        """Return a context that collects requests and runs them at its end: fills first, then questions, in few
+        launches."""
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
-        """Ask for the two sums of ``exact.digest``; the first cell is number ``first`` of what it is a block of."""
+        """Request the two sums of ``numerics.digest``; the first cell has index ``first`` in the whole tensor."""
 
     def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
-        """Ask for two sums over a tensor's memory, gaps included: equal if no bit of it changed. ``untouched``: nothing
-        has run since it was filled, so they may be known."""
+        """Request two sums over a tensor's memory, padding included: equal if no bit of it changed.
+
+        With ``untouched`` nothing has run since it was filled, so they may be known.
+        """
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
-        """Ask how two tensors differ from logical index ``begin`` on."""
+        """Request how two tensors differ from logical index ``begin`` on."""
 
     def gaps(self, data: int, tensor: Tensor) -> int:
-        """Ask how many elements of gaps changed, and for the least index of memory among them."""
+        """Request the number of elements of padding that changed, and the least index of memory among them."""
 
     def guards(self, buffers: Sequence[Buffer]) -> int:
-        """Ask how many bytes beside these buffers were written."""
+        """Request the number of bytes around these buffers that were written."""
 
     def weighted_sum(self, data: int, tensor: Tensor, weights: WeightPlan) -> int:
-        """Ask for the checksum's sum, and for how many cells are not integers."""
+        """Request the checksum's sum, and the number of cells that are not integers."""
 
     def read(self) -> list[int]:
-        """The answers: a ticket is the place of a question's first word. HipError if the device failed."""
+        """Return the answers: a ticket is the place of a question's first word. Raises HipError if it failed."""
 
 
 def sums_at(answers: Sequence[int], ticket: int) -> tuple[int, int]:
@@ -124,12 +127,12 @@ def differences_at(answers: Sequence[int], ticket: int) -> DeviceDifferences:
 
 
 def least(answer: int) -> int:
-    """An index that was kept as its complement; -1 if there was none."""
+    """Return an index that was kept as its complement; -1 if there was none."""
     return _WORD - 1 - answer if answer else -1
 
 
 class DeviceTools:
-    """The tools as kernels on an open device. HipError where one cannot be launched."""
+    """The tools as kernels on an open device. Raises HipError where one cannot be launched."""
 
     def __init__(self, device: Device, library: Path) -> None:
         self._device = device
@@ -138,15 +141,15 @@ class DeviceTools:
         self._answers = device.alloc(8 * ANSWERS * ROUNDS, name="answers")
         self._answers.fill(0)
         self._begin = self._asked = 0
-        """The first word that is answered into, and how many are."""
+        """The first word for answers, and the number of words that were requested."""
         self._words = np.empty(ANSWERS, np.uint64)
         self._words_at = self._words.ctypes.data
         self._known: dict[int, int] = {}
         self._made: dict[tuple[Tensor, TensorFill, int], DeviceOperand] = {}
         self._filled: dict[int, DeviceOperand] = {}
-        """By address, since the last ``clear``."""
+        """Operands by address, since the last ``clear``."""
         self._asked_of: dict[int, DeviceOperand] = {}
-        """Questions, by ticket, whose answers are remembered."""
+        """Operands by ticket, whose answers are remembered."""
         self._guarded: tuple[list[Buffer], tuple[bytes, int]] = ([], (b"", 0))
         """Buffers, and their zones."""
         self._gathering = ToolBatch(self._call)
@@ -208,7 +211,7 @@ class DeviceTools:
         return self._ask(2, "digest", data, byref(cells_of(tensor)), first)
 
     def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
-        """Of an operand that was filled alike before, for another launch or kernel, the sums are known."""
+        """Request the sums; those of an operand that was filled alike before, for another launch, are known."""
         made = self._filled.get(data) if untouched else None
         if made is not None and made.sums is not None:
             return self._answer(*made.sums)
@@ -247,7 +250,7 @@ class DeviceTools:
             self._call("guard", zones, count, CANARY)
 
     def _zones_of(self, buffers: Sequence[Buffer]) -> tuple[bytes, int]:
-        """They are asked for twice, before a launch and behind it."""
+        """Return the guard zones of buffers, which are needed twice: before a launch and after it."""
         if list(buffers) != self._guarded[0]:
             self._guarded = list(buffers), zones_of(zone for buffer in buffers for zone in buffer.zones())
         return self._guarded[1]
@@ -282,17 +285,17 @@ class DeviceTools:
         return ticket
 
     def _ask_later(self, data: int, cells: bytes, first: int) -> int:
-        """For two sums, with others."""
+        """Request two sums, in a batch with others."""
         ticket = self._reserve(2)
         self._gathering.digest(data, cells, first, self._place(ticket))
         return ticket
 
     def _place(self, ticket: int) -> int:
-        """Where it is answered."""
+        """Return the address of a ticket's answer."""
         return self._answers.pointer + 8 * (self._begin + ticket)
 
     def _answer(self, *words: int) -> int:
-        """An answer that the caller knows already."""
+        """Add an answer that the caller knows already."""
         ticket = self._reserve(len(words))
         self._known |= {ticket + place: word for place, word in enumerate(words)}
         return ticket
@@ -304,7 +307,7 @@ class DeviceTools:
         return ticket
 
     def hold(self, ticks: int) -> None:
-        """Keep the device busy for so many ticks of its clock, with nothing."""
+        """Keep the device busy, doing nothing, for ``ticks`` of its clock."""
         self._call("hold", ticks)
 
     def _call(self, name: str, *arguments: object) -> None:
@@ -319,13 +322,13 @@ class DeviceTools:
                 raise hip_error(code, "hipMemset")
 
     def _patterns(self, dtype: Dtype, range_: int) -> int:
-        """Device memory with -range .. range in a type of at most two bytes; null for others."""
+        """Return device memory with -range .. range in a type of at most two bytes; null for others."""
         if dtype.bytes > 2:
             return 0
         return self._table(dtype.name, range_, lambda: np.arange(-range_, range_ + 1).astype(dtype.numpy))
 
     def _values(self, dtype: Dtype) -> int:
-        """Device memory with the 256 numbers of a one-byte type; null for others."""
+        """Return device memory with the 256 numbers of a one-byte type; null for others."""
         if dtype.bytes > 1:
             return 0
         return self._table(dtype.name, 0, lambda: np.arange(256, dtype=np.uint8).view(dtype.numpy).astype(np.float32))

@@ -1,4 +1,4 @@
-"""The C side of the device tools (kernels/device_tools) in ctypes: tensors as their kernels walk over them."""
+"""The C interface of the device tools (kernels/device_tools) in ctypes: tensors as their kernels traverse them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_DIGESTS = 12
 
 
 def family() -> KernelFamily:
-    """The tools as something to build: sources without instances."""
+    """Return the tools as something to build: sources without instances."""
     folder = harness_kernels() / "device_tools"
     return KernelFamily(
         name="device_tools",
@@ -34,13 +34,13 @@ def family() -> KernelFamily:
 
 
 class CAxis(Structure):
-    """Length; steps in memory and in logical order, in elements."""
+    """One axis: its length, and its steps in memory and in logical order, in elements."""
 
     _fields_ = (("length", c_int64), ("stride", c_int64), ("logical", c_int64))
 
 
 class Cells(Structure):
-    """``Cells`` of kernels/device_tools/cells.hpp."""
+    """The C structure ``Cells`` of kernels/device_tools/cells.hpp."""
 
     _fields_ = (
         ("axis", CAxis * MAX_AXES),
@@ -54,25 +54,25 @@ class Cells(Structure):
 
 @lru_cache(maxsize=1024)
 def cells_of(tensor: Tensor) -> Cells:
-    """Every cell once; a broadcast axis (stride 0) counts as index 0. ValueError if cells lie on each other."""
+    """Return every cell once; a broadcast axis (stride 0) counts as index 0. Raises ValueError if cells overlap."""
     return _cells(tensor, _axes(tensor))
 
 
 @lru_cache(maxsize=1024)
 def memory_of(tensor: Tensor) -> Cells:
-    """The tensor's whole memory, gaps included, as one row."""
+    """Return the tensor's whole memory, padding included, as one row."""
     return _cells(tensor, [(tensor.space, 1, 1)])
 
 
 @lru_cache(maxsize=1024)
 def cell_bytes(tensor: Tensor) -> bytes:
-    """``cells_of`` as C has them in memory."""
+    """Return the bytes of ``cells_of`` in C's layout."""
     return bytes(cells_of(tensor))
 
 
 @lru_cache(maxsize=1024)
 def memory_bytes(tensor: Tensor) -> bytes:
-    """``memory_of`` as C has it in memory."""
+    """Return the bytes of ``memory_of`` in C's layout."""
     return bytes(memory_of(tensor))
 
 
@@ -85,14 +85,14 @@ def _cells(tensor: Tensor, axes: list[tuple[int, int, int]]) -> Cells:
 
 
 def _axes(tensor: Tensor) -> list[tuple[int, int, int]]:
-    """(length, stride, logical step), fastest in memory first; axes that continue each other are one."""
+    """Return (length, stride, logical step), fastest in memory first; axes that continue each other are one."""
     steps = [prod(tensor.lengths[axis + 1 :]) for axis in range(len(tensor.lengths))]
     every = zip(tensor.lengths, tensor.strides, steps, strict=True)
     axes: list[tuple[int, int, int]] = []
     reach = 0
     for length, stride, step in sorted((a for a in every if a[0] > 1 and a[1] > 0), key=lambda axis: axis[1]):
         if stride <= reach:
-            raise ValueError(f"tensor '{tensor.name}' with strides {tensor.strides} has cells on each other")
+            raise ValueError(f"tensor '{tensor.name}' with strides {tensor.strides} has overlapping cells")
         reach += (length - 1) * stride
         if axes and stride == axes[-1][0] * axes[-1][1] and step == axes[-1][0] * axes[-1][2]:
             axes[-1] = (axes[-1][0] * length, axes[-1][1], axes[-1][2])
@@ -102,7 +102,7 @@ def _axes(tensor: Tensor) -> list[tuple[int, int, int]]:
 
 
 class CWeights(Structure):
-    """``Weights`` of kernels/device_tools/sums.hip.cpp: what a cell weighs in a checksum."""
+    """The C structure ``Weights`` of kernels/device_tools/sums.hip.cpp: the weight of a cell in a checksum."""
 
     _fields_ = (
         ("rows", c_int64),
@@ -119,7 +119,7 @@ _CELLS = 8 * (3 * MAX_AXES + 3)
 """Bytes of ``Cells``."""
 
 POINTER_FIRST = struct.Struct("=Q")
-"""Where the data of a fill or a digest lie: their first field, while the others are the same for every launch."""
+"""The address of the data of a fill or a digest: their first field; the others are the same for every launch."""
 
 FILL = struct.Struct(f"={_CELLS}sQQQIi")
 """The rest of ``Fill`` of kernels/device_tools/fill.hip.cpp: cells, patterns, stream, keep, range, kind."""
@@ -133,11 +133,13 @@ ZONE = struct.Struct("=QQ")
 
 
 def zones_of(ranges: Iterable[tuple[int, int]]) -> tuple[bytes, int]:
-    """The (begin, end) that are not empty as an array of ``Zone``, and how many these are. ValueError if they are too
-    many for one go."""
+    """Return the (begin, end) that are not empty as an array of ``Zone``, and their number.
+
+    Raises ValueError if they are too many for one launch.
+    """
     every = [ZONE.pack(begin, end - begin) for begin, end in ranges if end > begin]
     if len(every) > MAX_ZONES:
-        raise ValueError(f"{len(every)} guard zones, at most {MAX_ZONES} are looked at in one go")
+        raise ValueError(f"{len(every)} guard zones, at most {MAX_ZONES} are checked in one launch")
     return b"".join(every), len(every)
 
 
@@ -159,7 +161,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The entry points by name; each starts work on a stream and returns a ``hipError_t``."""
+    """Return the entry points by name; each starts work on a stream and returns a ``hipError_t``."""
     library = CDLL(str(path))
     entries: dict[str, Any] = {}
     for name, arguments in _ARGUMENTS.items():

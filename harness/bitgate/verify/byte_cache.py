@@ -1,4 +1,4 @@
-"""A small cache that forgets what was used longest ago once it holds too many bytes."""
+"""A small cache that drops its least recently used entries once it holds too many bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ByteCache(Generic[Value]):
         self._bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], tuple[Value, int]]) -> Value:
-        """The value of the key; ``make`` gives it with its size in bytes if it is not at hand."""
+        """Return the value of the key; ``make`` returns it with its size in bytes if it is not cached."""
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = make()

@@ -1,4 +1,4 @@
-"""A small case that cannot fail on a sound device: run before the device is lent again behind a case that broke it."""
+"""A small case that cannot fail on a sound device, run before the device is reused after a case that broke it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
 
 
 def distress(session: Session) -> str:
-    """What is wrong with the device, in words; empty if the naive kernel still computes there."""
+    """Return a sentence on what is wrong with the device; empty if the naive kernel still computes there."""
     problem = parse_case_id(CASE)
     kernel = session.reference_kernel(problem)
     if kernel is None:

@@ -38,7 +38,7 @@ class Comparison:
         return np.asarray(bits_of(self.result) != bits_of(self.reference))
 
     def first(self, limit: int = 10) -> tuple[tuple[int, ...], ...]:
-        """Coordinates of the first wrong cells in logical order."""
+        """Return the coordinates of the first wrong cells in logical order."""
         return tuple(first_true(self.mask, limit))
 
     @cached_property
@@ -46,7 +46,7 @@ class Comparison:
         """max |result - reference| over the wrong cells; inf where a NaN or an infinity is involved."""
         if self.equal:
             return 0.0
-        # f32 holds the numbers of narrower types, and a difference of two of them as well as a report needs it.
+        # f32 holds the numbers of narrower types, and their differences precisely enough for a report.
         wide = np.float64 if self.result.dtype.itemsize > 2 else np.float32
         largest = 0.0
         for result, reference, wrong in parts(self.result, self.reference, self.mask):
@@ -61,7 +61,7 @@ class Comparison:
         return largest
 
     def rows(self, limit: int = 10) -> list[dict[str, Any]]:
-        """The first wrong cells as data: coordinates, what stands there and what should."""
+        """Return the first wrong cells as data: coordinates, the result's number and the reference's."""
         return [
             {"at": list(cell), "result": number(self.result[cell]), "reference": number(self.reference[cell])}
             for cell in self.first(limit)
@@ -69,7 +69,7 @@ class Comparison:
 
 
 def compare(result: Array, reference: Array, outside: NDArray[np.bool_] | None = None) -> Comparison:
-    """Compare two arrays of the same shape and type bit for bit, or by the cells said to lie outside their bounds."""
+    """Compare two arrays of the same shape and type bit for bit, or by the cells that are outside their bounds."""
     ours, theirs = bits_of(result), bits_of(reference)
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         raise ValueError(f"shapes {ours.shape} {result.dtype} and {theirs.shape} {reference.dtype} do not compare")
@@ -80,7 +80,7 @@ def compare(result: Array, reference: Array, outside: NDArray[np.bool_] | None =
 
 
 def number(value: Any) -> float | int | str:
-    """JSON has no NaN and no infinity: those are spelled."""
+    """Return a number for JSON, which has no NaN and no infinity: those are returned as text."""
     number = float(value)
     if not np.isfinite(number):
         return str(number)

@@ -1,4 +1,4 @@
-"""Are the bits that runs left right, and if not, what is wrong? Of a case's launches and of a capsule's alike."""
+"""Comparison of the outputs that runs left with what they must be, for a case's launches and for a capsule alike."""
 
 from __future__ import annotations
 
@@ -22,34 +22,37 @@ from bitgate.verify.session import Reference
 
 @dataclass(frozen=True, eq=False)
 class OutputExpectation:
-    """What the outputs of runs are held to, and what is known of how they come about."""
+    """The results that the outputs of runs are held to, and what is known of how they come about."""
 
     problem: Problem
     inputs: Mapping[str, HostTensor]
     reference: Reference
     tile: tuple[int, int, int] | None
     rules: Sequence[Rule] = ()
-    """An owner's, for the diagnosis."""
+    """A user's rules of diagnosis."""
 
     def left(self, run: LaunchResult, role: str) -> Array:
-        """An output in logical order: the reference's cells where the run left the same."""
+        """Return an output in logical order: the reference's cells where the run left the same."""
         return run.results.get(role, self.reference.tensors[role]).logical
 
     def comparison(self, run: LaunchResult, role: str) -> Comparison:
-        """Of an output; where something else than bits decides, by that."""
+        """Compare an output with its reference, by bits or as its judge decides."""
         result, judge = self.left(run, role), self.reference.judges.get(role)
         outside = None if judge is None else judge.outside(result)
         return compare(result, self.reference.tensors[role].logical, outside)
 
     def wrong(self, run: LaunchResult) -> list[str]:
-        """The outputs that a run has wrong, once its judges have settled it (``Reference.settle``)."""
+        """Return the outputs that a run has wrong, once its judges have settled it (``Reference.settle``)."""
         return [role for role in self.problem.outputs if role in run.results]
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """``run`` and ``role`` say which output of which run the diagnosis is about. ``digest`` is of what was left; empty
-    if the run was harmed, or if bits decide of no output."""
+    """An outcome of comparing runs with their reference, and its reason.
+
+    ``run`` and ``role`` name the output that the diagnosis is about. ``digest`` is that of the outputs; it is empty if
+    the run was harmed, or if bits decide no output.
+    """
 
     outcome: Outcome
     run: LaunchResult
@@ -64,7 +67,8 @@ class Judgement:
 
 
 def harmed(run: LaunchResult) -> Judgement | None:
-    """The judgement of a run that wrote what is not its own, or that crashed, as the device tells it; None: neither."""
+    """Return the judgement of a run that crashed, or that wrote outside its buffers, as the device reports; None if
+    neither."""
     outcome = Outcome.CORRUPTED if run.damage else Outcome.CRASHED
     sentence = run.damage or run.crash
     return Judgement(outcome, run, sentence, diagnosis=explained(run, sentence)) if sentence else None
@@ -73,9 +77,9 @@ def harmed(run: LaunchResult) -> Judgement | None:
 def judged(
     question: OutputExpectation, runs: Sequence[LaunchResult], foresee: Callable[[Judgement], None] | None = None
 ) -> Judgement:
-    """PASS, MISMATCH, or NONDETERMINISTIC where two runs differ and bits decide. None of the runs was harmed.
+    """Return PASS, MISMATCH, or NONDETERMINISTIC where two runs differ and bits decide; none of the runs was harmed.
 
-    ``foresee`` hears of a judgement that is not PASS before its diagnosis is made, which may take longer.
+    ``foresee`` receives a judgement that is not PASS before its diagnosis is made, which may take longer.
     """
     differ = _differing(question, runs)
     role = differ or next((role for run in runs for role in question.wrong(run)), "")
@@ -96,14 +100,14 @@ def judged(
 def _undiagnosed(
     outcome: Outcome, run: LaunchResult, role: str, comparison: Comparison, digest: str, name: str
 ) -> Judgement:
-    """What is known without a diagnosis of an output that people call by this name."""
+    """Return the judgement that is known without a diagnosis, of the output that people call ``name``."""
     sentence = f"{comparison.count} of {comparison.total} cells of {name} are wrong"
     evidence = {"run": run.how.words, "first_wrong_cells": comparison.rows()}
     return Judgement(outcome, run, sentence, digest, Diagnosis(("other",), sentence, evidence), role)
 
 
 def _differing(question: OutputExpectation, runs: Sequence[LaunchResult]) -> str:
-    """The first output in which two launches differ where bits decide; empty if there is none."""
+    """Return the first output in which two launches differ where bits decide; empty if there is none."""
     if len(runs) < 2:
         return ""
     first, second = runs[:2]
@@ -115,9 +119,11 @@ def _differing(question: OutputExpectation, runs: Sequence[LaunchResult]) -> str
 
 
 def _beside(question: OutputExpectation, run: LaunchResult, other: LaunchResult, role: str) -> Array:
-    """What the other run left, as far as its difference is no matter of poison: two launches begin with two poisons.
-    Cells that nobody wrote in either, and cells that are NaN with the first poison and wrong with the second, have one
-    cause, which is no race."""
+    """Return the other run's output, with this run's cells wherever the two differ because of their poison.
+
+    Two launches begin with two poisons. A cell that neither run wrote differs for that reason alone, and so does a cell
+    that is NaN with the first poison and wrong with the second: neither is a race.
+    """
     here, there = question.left(run, role), question.left(other, role)
     if run.how.poison == other.how.poison:
         return there
@@ -138,7 +144,7 @@ def _beside(question: OutputExpectation, run: LaunchResult, other: LaunchResult,
 def _diagnosis(
     question: OutputExpectation, run: LaunchResult, role: str, other: LaunchResult | None, comparison: Comparison
 ) -> Diagnosis:
-    """Of one output of a run; ``other`` is the run that it differs from."""
+    """Diagnose one output of a run; ``other`` is the run that it differs from."""
     dtype = question.reference.tensors[role].tensor.dtype
     scene = Scene.thinned(
         question.problem,
@@ -164,7 +170,7 @@ def _diagnosis(
 
 
 def _of_several(question: OutputExpectation, run: LaunchResult, role: str) -> dict[str, Any]:
-    """Which output is looked at, and which others are wrong; nothing where there is only one."""
+    """Return which output is diagnosed and which others are wrong; empty where there is only one."""
     if len(question.problem.outputs) == 1:
         return {}
     others = [name for name in question.wrong(run) if name != role]
@@ -172,7 +178,7 @@ def _of_several(question: OutputExpectation, run: LaunchResult, role: str) -> di
 
 
 def explained(run: LaunchResult, sentence: str) -> Diagnosis:
-    """The diagnosis of a run that the device itself explains."""
+    """Return the diagnosis of a run that the device's own report explains."""
     evidence: dict[str, object] = {"run": run.how.words}
     if run.changes:
         evidence["process"] = run.changes

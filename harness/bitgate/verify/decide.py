@@ -1,4 +1,4 @@
-"""From launches to a verdict: are the bits right, is what ran what was needed, and if not, what is wrong?"""
+"""Decision from launches to a verdict: whether bits and dispatch are right, and if not, what is wrong."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALL_NAN = "the expected result is NaN in every cell: a kernel that computes noth
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """The verdict of a case whose launches have ended."""
+    """Return the verdict of a case whose launches have ended."""
     harm = harmed(evidence.runs[-1])
     if harm is not None:
         verdict = verdict_of(evidence, harm.outcome, harm.reason, harm.diagnosis)
@@ -50,7 +50,7 @@ def _foresee(evidence: Evidence, known: Judgement) -> None:
 
 
 def question_of(evidence: Evidence) -> OutputExpectation | None:
-    """What its results are held to; None where they have not left the device."""
+    """Return what the case's results are held to; None where they have not left the device."""
     if evidence.inputs is None or evidence.reference is None:
         return None
     problem, inputs = evidence.planned.problem, evidence.inputs.tensors
@@ -60,7 +60,7 @@ def question_of(evidence: Evidence) -> OutputExpectation | None:
 
 
 def _weighed(evidence: Evidence, verdict: Verdict) -> Verdict:
-    """The verdict, unless it is a PASS that a kernel which only clears its result has as well."""
+    """Return the verdict, weakened if it is a PASS that a kernel would also get by only clearing its result."""
     why = _nothing_shown(evidence) if verdict.outcome is Outcome.PASS else ""
     if not why:
         return verdict
@@ -69,26 +69,26 @@ def _weighed(evidence: Evidence, verdict: Verdict) -> Verdict:
     if evidence.planned.zero_result:
         return verdict
     is_loose = evidence.reference is not None and bool(evidence.reference.judges)
-    if is_loose and evidence.planned.suite:  # a suite is not to believe that it holds real numbers to something
+    if is_loose and evidence.planned.suite:  # a suite must not take this for a check of real numbers
         return replace(verdict, outcome=Outcome.NOT_RUN, reason=f"nothing was compared: {why}", digest="")
     return replace(verdict, shows=False, reason=why)
 
 
 def _nothing_shown(evidence: Evidence) -> str:
-    """Why right bits say nothing of what the kernel sums; empty if they do."""
+    """Return why right bits say nothing of what the kernel sums; empty if they do."""
     problem, reference = evidence.planned.problem, evidence.reference
     if not has_products(problem):
         return NO_PRODUCT
     if reference is None:
         digest = "" if evidence.device_check is None else evidence.device_check.last.digest
         return ZERO_RESULT if digest and digest == digest_of_zeros(problem) else ""
-    # Of several outputs one that tells something is enough: an index that is 0 in every row is not the case's fault.
+    # One of several outputs that shows something is enough: an index that is 0 in every row is not the case's fault.
     reasons = [_clear(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()]
     return reasons[0] if all(reasons) else ""
 
 
 def _clear(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
-    """Why a kernel that only clears an output has it right; empty if it has not."""
+    """Return why a kernel that only clears an output has it right; empty if it has not."""
     if isinstance(judge, Bounds):
         return LOOSE if judge.is_loose else ""
     # Where there is a form NaN is the data's; elsewhere it may as well be the reference's own mistake.
@@ -99,16 +99,19 @@ def _clear(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
 
 
 def _uncompared(evidence: Evidence) -> Verdict:
-    """What ran is what was predicted, and wrote nothing that is not its own; of its bits nothing is known."""
+    """Return the verdict of a case without a reference.
+
+    What ran is what was predicted, and nothing outside its outputs was written; nothing is known of its bits.
+    """
     verdict = check_dispatch(evidence)
     if verdict.outcome is not Outcome.PASS:
         return verdict
-    reason = "it ran, and nothing was compared: no reference was asked for"
+    reason = "it ran, and nothing was compared: no reference was requested"
     return replace(verdict_of(evidence, Outcome.NOT_RUN, reason), expected=True)
 
 
 def check_dispatch(evidence: Evidence) -> Verdict:
-    """The bits are right: is what ran what the problem needs?"""
+    """Return PASS, or MISMATCH if what ran is not what the problem needs; the bits are right."""
     record = evidence.runs[0].record
     assert record is not None
     planned = evidence.planned
@@ -122,7 +125,7 @@ def check_dispatch(evidence: Evidence) -> Verdict:
 
 
 def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, Any]:
-    """Which cells are wrong of an output of a run, by default the first that is; nothing where none is."""
+    """Return which cells are wrong in an output of a run, by default the first wrong one; empty where none is wrong."""
     question = question_of(evidence)
     if question is None or not run.results:
         return {}
@@ -137,8 +140,10 @@ def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, An
 
 
 def contradiction(evidence: Evidence, seen: DeviceCheck) -> Verdict:
-    """The short way saw something wrong, the long way nothing: either what the short way went by is wrong, or the
-    kernel does not do the same twice."""
+    """Return the verdict where the device-side check found something wrong and the host-side check nothing.
+
+    Either the stored digest is wrong, or the kernel does not do the same twice.
+    """
     stored = seen.route.stored
     reference = evidence.reference
     if stored is not None and reference is not None and stored.digest != reference.digest:
@@ -157,7 +162,7 @@ def contradiction(evidence: Evidence, seen: DeviceCheck) -> Verdict:
 
 
 def undiagnosed(evidence: Evidence, seen: DeviceCheck, shortage: str) -> Verdict:
-    """What can be said of a wrong result that is too large to be looked at."""
+    """Return the verdict on a wrong result that is too large to be diagnosed."""
     last = seen.last
     shown = {"run": last.how.words, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
     if last.differences is not None:

@@ -1,4 +1,4 @@
-"""Does what the library says it ran agree with what the problem needs and what the declaration predicts?"""
+"""Comparison of the library's dispatch record with what the problem needs and what the declaration predicts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.model import Problem
 
 MOST = 3
-"""Disagreements spelled out before the rest is counted."""
+"""The number of disagreements that are listed; the rest are counted."""
 
 
 def dispatch_disagreement(
     problem: Problem, record: DispatchRecord, predicted: Dispatch | None, decomposes: bool
 ) -> str:
-    """One sentence naming what differs, empty if nothing does.
+    """Return one sentence that names what differs, empty if nothing does.
 
-    The prediction holds whatever the options, if there is one. With ``decomposes`` the record must also cover the
-    parts of the problem, one by one: for kernels that take it apart, under production options (with another option a
-    path may be wrong on purpose).
+    A prediction holds whatever the options. With ``decomposes`` the record must also cover the parts of the problem,
+    one by one: for kernels that decompose it, under production options (with another option a path may be wrong on
+    purpose).
     """
     differences = _against_prediction(record, predicted) if predicted is not None else []
     if decomposes:

@@ -1,4 +1,4 @@
-"""The tensors of a case as .npy files."""
+"""Dump of the tensors of a case as .npy files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bitgate.model.host_tensor import HostTensor
 
 
 class Dump:
-    """Called with each tensor of a case; writes ``<folder>/<name>.npy`` in logical order, without gaps.
+    """An observer that writes each tensor of a case to ``<folder>/<name>.npy`` in logical order, without padding.
 
     Types that numpy does not know (bf16, f8) are widened to f32, which holds each of their values.
     """

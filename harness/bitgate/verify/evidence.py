@@ -1,4 +1,4 @@
-"""Evidence: what the launches of a case left, and all else that its verdict is made of."""
+"""Evidence: what the launches of a case left, and everything else that its verdict is made of."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from bitgate.verify.running import LaunchResult
 from bitgate.verify.session import Inputs, Reference, Session
 
 OnRun = Callable[[LaunchResult], None]
-"""Called with each launch of the case once it has ended: for traces and timing."""
+"""Receives each launch of the case once it has ended: for traces and timing."""
 
 _UNSPENT = {"fill": 0.0, "kernel": 0.0, "reference": 0.0, "compare": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of a planned case; ``started`` by the session's clock."""
+    """Everything that is known of a planned case; ``started`` is by the session's clock."""
 
     planned: PlannedCase
     session: Session
     started: float
     seconds: Mapping[str, float] = field(default_factory=_UNSPENT.copy)
     runner: Runner | None = None
-    """Known once it is opened."""
+    """Known once the kernel is loaded."""
     device_check: DeviceCheck | None = None
-    """What the short way saw; inputs and reference are those of the long way."""
+    """The result of the device-side check; inputs and reference are those of the host-side check."""
     inputs: Inputs | None = None
     reference: Reference | None = None
     runs: tuple[LaunchResult, ...] = ()
     error: Mapping[str, float] = field(default_factory=dict)
     by: str = ""
-    """What stands for a reference where results are held to something else, and the option that asks for it."""
+    """The option that replaces the reference by another criterion (``laws``); empty by default."""
 
     def spent(self, seconds: Mapping[str, float]) -> Evidence:
-        """The same after so much more work on its parts."""
+        """Return the evidence with these seconds added."""
         return replace(self, seconds={part: value + seconds.get(part, 0.0) for part, value in self.seconds.items()})
 
     def launched(self, *runs: LaunchResult) -> Evidence:
-        """The same after more launches."""
+        """Return the evidence with these launches added."""
         seconds = {
             part: value + sum(run.seconds.get(part, 0.0) for run in runs) for part, value in self.seconds.items()
         }
@@ -58,7 +58,7 @@ class Evidence:
 
     @property
     def reference_kind(self) -> str:
-        """What the record calls the reference."""
+        """The name of the reference in the record."""
         if self.by:
             return self.by
         if self.reference is not None:
@@ -66,7 +66,7 @@ class Evidence:
         return "" if self.device_check is None else self.device_check.route.kind
 
     def digest(self, results: Mapping[str, HostTensor]) -> str:
-        """Of the outputs, the reference's where they agree with it."""
+        """Return the digest of the outputs; those that agree with the reference have its bits."""
         if self.reference is not None:
             return self.reference.digest_with(self.planned.problem, results)
         return "" if self.device_check is None or not self.device_check.runs else self.device_check.last.digest
@@ -74,6 +74,6 @@ class Evidence:
 
 @dataclass
 class EvidenceBuilder:
-    """The one place that changes on the way of a case: its evidence so far, for whatever verdict it ends in."""
+    """The evidence so far: the only state that changes while a case runs, for whatever verdict it ends in."""
 
     evidence: Evidence

@@ -1,4 +1,4 @@
-"""Device memory of one run between guards: given back whatever happened to it, and looked at when work has ended."""
+"""Device memory of one run between guards, freed whatever happens, and inspected when work has ended."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _memcmp.restype = ctypes.c_int
 
 
 class Buffers:
-    """The buffers of one run by name; in a ``with``. ``placement`` as of ``Device.alloc``."""
+    """The buffers of one run by name, for use in a ``with``; ``placement`` is as in ``Device.alloc``."""
 
     def __init__(self, device: Device, placement: str) -> None:
         self.named: dict[str, Buffer] = {}
         self.damage = ""
-        """What only showed as the memory was given back."""
+        """Damage that showed only as the memory was freed."""
         self._device = device
         self._placement = placement
         self._block: BufferBlock | None = None
 
     def add(self, name: str, size: int, alignment: int = DEFAULT_ALIGNMENT, *, guarded: bool = True) -> Buffer:
-        """``guarded`` as of ``Device.alloc``. HipError if there is no memory left."""
+        """Allocate a buffer; ``guarded`` is as in ``Device.alloc``. Raises HipError if there is no memory left."""
         buffer = self._device.alloc(size, name=name, alignment=alignment, placement=self._placement, guarded=guarded)
         self.named[name] = buffer
         return buffer
 
     def put(self, contents: Mapping[str, NDArray[Any]]) -> None:
-        """Fill the buffers of these names; they are added where there are none."""
+        """Fill the buffers of these names, adding those that do not exist."""
         new = {name: storage for name, storage in contents.items() if name not in self.named}
         if self._device.host is None and self._block is None and fits(new):
             self._block = BufferBlock(self._device, new, DEFAULT_ALIGNMENT, self._placement)
@@ -52,7 +52,7 @@ class Buffers:
                 self.add(name, storage.nbytes, guarded=False).put(storage)
 
     def at(self, name: str, size: int) -> Buffer:
-        """The buffer of this name, added if there is none."""
+        """Return the buffer of this name, adding it if it does not exist."""
         return self.named[name] if name in self.named else self.add(name, size)
 
     def __enter__(self) -> Buffers:
@@ -71,8 +71,12 @@ class Buffers:
     def look(
         self, inputs: Mapping[str, HostTensor], reference: Mapping[str, HostTensor]
     ) -> tuple[dict[str, HostTensor], str]:
-        """(results, harm): the outputs whose memory is not the reference's, byte for byte; what was written that is
-        nobody's to write, empty if nothing was: guards, inputs that have a buffer, gaps between the rows of results."""
+        """Return (results, harm): the outputs whose memory differs from the reference's, and a sentence on forbidden
+        writes.
+
+        Outputs are compared byte for byte. Forbidden writes are those to guards, to inputs that have a buffer, and to
+        the padding between the rows of results; the sentence is empty if there were none.
+        """
         seen = {} if self._device.host is not None else self._looks()
         results = {
             role: _downloaded(self.named[role], expected)
@@ -100,11 +104,11 @@ class Buffers:
         for role, result in results.items():
             gaps = _other_gaps(result, reference[role]) if has_gaps(result.tensor) else np.empty(0)
             if gaps.size:
-                found.append(f"a gap between the rows of {role} was written (index {gaps[0]} of its memory)")
+                found.append(f"the padding between the rows of {role} was written (index {gaps[0]} of its memory)")
         return "; ".join(found)
 
     def _holds(self, name: str, expected: NDArray[Any], seen: Mapping[str, Look]) -> bool:
-        """Does the buffer hold exactly these bytes? Host memory is looked at where it is."""
+        """Return whether the buffer holds exactly these bytes; the host's memory is compared in place."""
         buffer = self.named[name]
         if self._device.host is not None:
             return bool(_memcmp(buffer.pointer, expected.ctypes.data, buffer.bytes) == 0)
@@ -122,7 +126,7 @@ def _downloaded(buffer: Buffer, like: HostTensor) -> HostTensor:
 
 
 def _other_gaps(result: HostTensor, reference: HostTensor) -> NDArray[np.intp]:
-    """Indices of memory between the cells that is not the reference's."""
+    """Return indices of memory between the cells that differ from the reference's."""
     dtype = result.tensor.dtype.bits
     rest = HostTensor(result.tensor, result.storage.copy())
     rest.bits[...] = reference.bits

@@ -1,5 +1,5 @@
-"""What a launch leaves in the runtime beside its result: errors that the library swallowed, work that it did not wait
-for, both reported by the runtime itself (device/ledger.py)."""
+"""Effects of a launch in the runtime besides its result: errors that the library swallowed, and work that it did not
+wait for. The runtime itself reports both (runtime/ledger.py)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bitgate.runtime.host import DeviceFault
 from bitgate.runtime.ledger import Incident, left_behind
 
 CORRUPTING = frozenset({"lds_canary", "global_canary", "fp_environment"})
-"""Faults of the host runtime that hurt others than the launch they belong to: writes out of bounds that hit nothing
-else, and a floating-point environment that the next block would have computed in."""
+"""Faults of the host runtime that harm more than the launch they belong to: writes out of bounds that hit nothing else,
+and a floating-point environment that the next block would have computed in."""
 
 LEFT = "work was left in flight on a stream that is not the caller's"
 
 
 @dataclass(frozen=True)
 class LaunchEffects:
-    """``crash`` and ``damage`` as of a run (running.py), empty if the library hid nothing."""
+    """Errors that the library hid: ``crash`` and ``damage`` are as in ``LaunchResult``, empty if it hid nothing."""
 
     crash: str = ""
     damage: str = ""
@@ -29,15 +29,17 @@ class LaunchEffects:
 
 
 def before_launch(device: Device) -> int:
-    """The mark that ``after_launch`` needs; what the harness itself queued has ended."""
+    """Wait for the harness's own work, clear old errors, and return the mark that ``after_launch`` needs."""
     device.synchronize()
-    device.clear_fault()  # and with it whatever error was left for the next to ask
+    device.clear_fault()  # this also takes any error that earlier calls left
     return device.ledger.mark()
 
 
 def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], reported: str = "") -> LaunchEffects:
-    """Ask what happened since the mark, when the caller's stream has ended. Then everything has. ``reported`` is the
-    error that the library returned."""
+    """Return what happened since the mark, once the caller's stream has ended; all other work has ended afterwards.
+
+    ``reported`` is the error that the library returned.
+    """
     in_flight = device.ledger.in_flight(device.stream)
     try:
         device.synchronize()

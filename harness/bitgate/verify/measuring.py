@@ -13,7 +13,7 @@ from bitgate.verify.evidence import Evidence
 from bitgate.verify.verdict import verdict_of
 
 FINDINGS = 16
-"""Told as evidence; the sentence tells each kind once."""
+"""The number of findings in the evidence; the sentence states each kind once."""
 
 
 def measured(evidence: Evidence, measurement: Measurement) -> Verdict:

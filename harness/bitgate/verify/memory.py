@@ -1,5 +1,5 @@
-"""Does a case fit into memory, the host's and the device's? Asked before anything is allocated: a process that takes
-too much is killed, and a device that is full fails cases that had nothing to do with it."""
+"""Checks that a case fits into memory, the host's and the device's, before anything is allocated: a process that takes
+too much is killed, and a full device fails cases that had nothing to do with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALL = 256 << 20
 
 
 def memory_shortage(problem: Problem, on_host: bool) -> str:
-    """One sentence if the case does not fit, empty if it does."""
+    """Return one sentence if the case does not fit into host memory, empty if it does."""
     tensors = problem.tensors
     results = sum(tensors[role].bytes for role in problem.outputs)
     # Host copies of all tensors, poison and results that were read back; on the host the device's memory as well.
@@ -28,15 +28,15 @@ def memory_shortage(problem: Problem, on_host: bool) -> str:
 
 
 def device_shortage(problem: Problem, device: Device, workspace: int, references: int = 0) -> str:
-    """One sentence if the device cannot hold the case's tensors, its workspace and ``references`` more results; empty
-    if it can."""
+    """Return one sentence if the device cannot hold the case's tensors, its workspace and ``references`` more results;
+    empty if it can."""
     sizes = [tensor.bytes for tensor in problem.tensors.values()] + [workspace]
     sizes += [problem.tensors[role].bytes for role in problem.outputs] * references
     needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
     if needed < SMALL:
         return ""
     free = device.free_memory()
-    if device.host is not None:  # whose memory is the host's own, and others use it too
+    if device.host is not None:  # its memory is the host's own, which other processes use too
         free = min(free, psutil.virtual_memory().available)
     if needed <= free:
         return ""

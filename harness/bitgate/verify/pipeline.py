@@ -1,4 +1,4 @@
-"""The way of one case: problem -> support -> fill -> launch -> compare -> diagnose -> Verdict."""
+"""The path of one case: problem -> support -> fill -> launch -> compare -> diagnose -> Verdict."""
 
 from __future__ import annotations
 
@@ -34,29 +34,32 @@ from bitgate.verify.watch import Watch, in_words, undisturbed
 from bitgate.verify.workspace import workspace_disagreement
 
 REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
-"""``none``: the case runs, guards and dispatch are looked at, and its bits are compared with nothing."""
+"""With ``none`` the case runs, guards and dispatch are checked, and its bits are compared with nothing."""
 
 Observer = Callable[[str, HostTensor], None]
-"""Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``, of several outputs
-``result_<role>`` and ``reference_<role>``: for dumps."""
+"""Receives ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``; for several outputs
+``result_<role>`` and ``reference_<role>``. Used for dumps."""
 
 Judge = Callable[[EvidenceBuilder, Launch], Verdict]
-"""From a case whose kernel takes the problem, and how it is launched, to the verdict."""
+"""Returns the verdict of a case whose kernel takes the problem, given how it is launched."""
 
 
 def verify(
     planned: PlannedCase, session: Session, observer: Observer | None = None, on_run: OnRun | None = None
 ) -> Verdict:
-    """The verdict of one planned case on the session's target, by its reference.
+    """Return the verdict of one planned case on the session's target, by its reference.
 
-    UsageError for an unknown schedule, fill or reference: those are no verdicts.
+    Raises UsageError for an unknown schedule, fill or reference: those are no verdicts.
     """
     return through(planned, session, lambda gathering, launch: _by_reference(gathering, launch, observer, on_run))
 
 
 def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
-    """The way of every case: a kernel that does not take the problem, that does harm before it is launched, or that
-    fails is the spine's; what a result has to be is the judge's. ``by`` as in ``Evidence``."""
+    """Return the verdict of a case: the path of every case, with ``judge`` for what the result has to be.
+
+    A kernel that does not take the problem, that does harm before it is launched, or that fails has its verdict from
+    here. ``by`` is as in ``Evidence``.
+    """
     _check_schedule(planned, session)
     gathering = EvidenceBuilder(Evidence(planned, session, session.clock(), by=by))
     try:
@@ -106,7 +109,7 @@ def _way(gathering: EvidenceBuilder, judge: Judge) -> Verdict:
 def _by_reference(
     gathering: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None
 ) -> Verdict:
-    # A dump needs the tensors, which the short way never sees.
+    # A dump needs the tensors, which the device-side check never has.
     verdict = _short_way(gathering, launch, on_run) if observer is None else None
     verdict = verdict or _long_way(gathering, launch, observer, on_run)
     if verdict.outcome is Outcome.PASS and is_repeated(gathering.evidence):
@@ -115,7 +118,7 @@ def _by_reference(
 
 
 def _harmed(evidence: Evidence, watch: Watch, mark: int) -> Verdict | None:
-    """The verdict if questions alone have changed the process, or left something in the runtime."""
+    """Return the verdict if questions alone have changed the process, or left something in the runtime."""
     changes = watch.changes()
     left = after_launch(evidence.session.device, mark, {})
     harm = "; ".join(filter(None, [in_words(changes) if changes else "", left.damage or left.crash]))
@@ -132,7 +135,7 @@ def _loading_harmed(evidence: Evidence, changes: list[str]) -> Verdict:
 
 
 def _short_way(gathering: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict | None:
-    """The verdict of a case whose data stay on the device, if nothing is wrong with its bits."""
+    """Return the verdict of a case whose data stay on the device, if nothing is wrong with its bits."""
     planned, session = gathering.evidence.planned, gathering.evidence.session
     route = route_of(planned, session)
     if route is None:
@@ -151,7 +154,7 @@ def _short_way(gathering: EvidenceBuilder, launch: Launch, on_run: OnRun | None)
 
 
 def _long_way(gathering: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
-    """Inputs and reference in host memory: all that is needed to say what is wrong."""
+    """Return the verdict with inputs and reference in host memory: all that is needed to say what is wrong."""
     seen = gathering.evidence
     planned, session = seen.planned, seen.session
     shortage = memory_shortage(planned.problem, session.target.platform == "host")
@@ -176,13 +179,13 @@ def _long_way(gathering: EvidenceBuilder, launch: Launch, observer: Observer | N
     if observer is not None:
         _observe(evidence, inputs, reference, observer)
     verdict = judge(evidence)
-    # Where NaN is a class the device's comparison of bits says nothing.
+    # Where NaN is a class, the device's comparison of bits decides nothing.
     settled = verdict.outcome is not Outcome.PASS or reference.judges
     return verdict if settled or evidence.device_check is None else contradiction(evidence, evidence.device_check)
 
 
 def _references(gathering: EvidenceBuilder) -> tuple[Inputs, Reference]:
-    """Data and what must come of them; what the first took is known if the second cannot be had."""
+    """Return the data and their reference; the evidence holds the data even if the reference cannot be computed."""
     planned, session, clock = gathering.evidence.planned, gathering.evidence.session, gathering.evidence.session.clock
     started = clock()
     session.stage(DATA)
@@ -196,8 +199,10 @@ def _references(gathering: EvidenceBuilder) -> tuple[Inputs, Reference]:
 
 
 def _settle(reference: Reference, run: LaunchResult) -> dict[str, float]:
-    """Where more than bits is compared, a result that differs in bits may still be right: its error. None is kept of a
-    result with the reference's bits, which has the reference's error. Of several outputs the largest errors count."""
+    """Drop results that differ in bits but are right by their judge, and return the largest errors of the outputs.
+
+    No error is kept of a result with the reference's bits, which has the reference's error.
+    """
     left = {**reference.tensors, **run.results}
     bounds = {role: judge for role, judge in reference.judges.items() if isinstance(judge, Bounds)}
     reference.settle(run)
@@ -208,8 +213,10 @@ def _settle(reference: Reference, run: LaunchResult) -> dict[str, float]:
 
 
 def _refusal(evidence: Evidence, runner: Runner) -> Verdict | None:
-    """The verdict if the kernel rejects the problem, or if its declaration and its library disagree about that. A
-    kernel that states nothing itself is taken at its declaration's word."""
+    """Return the verdict if the kernel rejects the problem, or if its declaration and its library disagree about that.
+
+    The declaration alone decides for a kernel that states nothing itself.
+    """
     planned = evidence.planned
     kernel = planned.kernel
     declared = kernel.refusal(planned.problem)
@@ -268,18 +275,18 @@ def _reference(evidence: Evidence, inputs: Inputs) -> Reference:
         if evidence.device_check is None:
             why = why_not(planned.problem, inputs.certificate.bound)
             raise UsageError(f"{planned.case}: no checksum: {why or 'its data are not made on the device'}")
-        kind = "exact"  # the identity does not hold: which cells are wrong?
+        kind = "exact"  # the identity does not hold: find out which cells are wrong
     elif kind == "gpu" and is_reference:
         raise UsageError(f"{kernel} is the kernel that --reference gpu compares with: take exact or ordered")
     return evidence.session.reference(planned.problem, planned.kernel.instance, planned.fill, planned.seed, kind)
 
 
 CHEAP_RUNS = (("right", "forward"), ("left", "reverse"))
-"""How a cheap case runs: placement of its buffers, and the order of threads on the host. Forward and reverse are each
-other's opposite, so that of two accesses that race either one comes first once."""
+"""The launches of a cheap case: placement of its buffers, and the order of threads on the host. Forward and reverse are
+opposites, so of two accesses that race each comes first once."""
 
 REPEATED_RUN = ("right", "random:1")
-"""How it is launched once more with other data: waves in no order at all."""
+"""The launch with other data: waves in no order at all."""
 
 
 def _hows(evidence: Evidence) -> tuple[LaunchConfig, ...]:
@@ -288,12 +295,12 @@ def _hows(evidence: Evidence) -> tuple[LaunchConfig, ...]:
 
 
 def first_how(evidence: Evidence) -> LaunchConfig:
-    """How the case is launched where one launch is enough."""
+    """Return how the case is launched where one launch is enough."""
     return _how(evidence, CHEAP_RUNS[0])
 
 
 def _how(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
-    """A thread order that the case states holds for all of its launches."""
+    """Return how a launch runs; a thread order that the case states holds for all of its launches."""
     (placement, schedule), planned = run, evidence.planned
     if evidence.session.target.platform != "host" or not _is_scheduled(evidence):
         return LaunchConfig(placement, "")
@@ -301,7 +308,7 @@ def _how(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
 
 
 def _is_scheduled(evidence: Evidence) -> bool:
-    """Does it matter to the kernel in which order the host runtime lets threads run?"""
+    """Return whether the order in which the host runtime runs threads matters to the kernel."""
     return evidence.runner is None or Capability.SCHEDULES in evidence.runner.capabilities
 
 

@@ -1,4 +1,4 @@
-"""What a result's cells hold before a launch, so that a cell that nobody wrote can be told from every computed one."""
+"""Poison: the bits of a result's cells before a launch, by which a cell that was never written is recognised."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PATTERNS: dict[str, int] = {
     "i32": 0xA5A5A5A5,
 }
 
-# Of a second launch: a cell that nobody wrote and that is right by luck of the first pattern is wrong with this one. A
-# number, so that a kernel that mends what is NaN does not mend it; small types have their largest below zero.
+# The second launch: a cell that was never written, and is right by luck with the first pattern, is wrong with this one.
+# It is a number, so that a kernel that replaces NaN does not replace it; small types have their largest below zero.
 SECOND_PATTERNS: dict[str, int] = {
     "f64": 0xC7E3C3C3C3C3C3C3,
     "f32": 0xC7C3C3C3,
@@ -42,17 +42,17 @@ SECOND_PATTERNS: dict[str, int] = {
 }
 
 SCRATCH_BYTES = (0xFF, 0x7F)
-"""Fill workspace, LDS and new memory before a first and a second launch: NaN and -1, then numbers near the largest,
-which pass where a kernel drops NaN (``fmax(x, 0)``) or takes -1 for nothing."""
+"""Bytes that fill workspace, LDS and new memory before a first and a second launch. The first give NaN and -1; the
+second give numbers near the largest, for kernels that drop NaN (``fmax(x, 0)``) or ignore -1."""
 
 
 def poison_bits(dtype: Dtype, turn: int = 0) -> int:
-    """Of a case's first launch, or of its second (``turn`` 1)."""
+    """Return the poison of a case's first launch, or of its second (``turn`` 1)."""
     return (PATTERNS, SECOND_PATTERNS)[turn][dtype.name]
 
 
 def unwritten(bits: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
-    """Where a cell holds a poison that no kernel computes: nobody wrote it."""
+    """Return a mask of the cells that hold a poison which no kernel computes: they were never written."""
     own = dtype.bits.type
     found = np.zeros(bits.shape, np.bool_)
     for turn in (0, 1):
@@ -65,12 +65,12 @@ def unwritten(bits: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
 
 
 def has_one_nan(dtype: Dtype) -> bool:
-    """True of types with a single NaN: a kernel computes the same bits."""
+    """Return True for types with a single NaN: a kernel computes the same bits."""
     return dtype.name in ("f8fnuz", "bf8fnuz")
 
 
 def poisoned(tensor: Tensor, turn: int = 0) -> HostTensor:
-    """A tensor of poison, its gaps as gaps are."""
+    """Return a tensor of poison; its padding has the usual pattern."""
     host = HostTensor.empty(tensor)
     host.bits[...] = tensor.dtype.bits.type(poison_bits(tensor.dtype, turn))
     return host

@@ -1,6 +1,6 @@
-"""What a process of kernels can do before anybody knows what it will be asked: its parent still collects the tests.
+"""Work that a process of kernels can do before it has a case, while its parent still collects the tests.
 
-Nothing is built here and nothing is told: what does not work out is met again, and told, when it is needed.
+Nothing is built here. Failures here are ignored; they recur, and are reported, on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A runner that an owner's ``opens`` gives: what its Python raises is its kernel's failure, no defect of bitgate."""
+"""The runner that a user's ``opens`` returns, wrapped: what its Python raises is its kernel's failure, no defect of
+bitgate."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from bitgate.runtime.errors import HipError
 
 
 def opened(kernel: Kernel) -> Runner:
-    """LibraryError if it cannot be opened."""
+    """Open a user's kernel. Raises LibraryError if that fails."""
     family, instance = kernel.family, kernel.instance
     assert family.opens is not None
     try:
@@ -29,7 +30,7 @@ def opened(kernel: Kernel) -> Runner:
 
 
 class PythonRunner:
-    """``inner`` by another name; its errors are those that ``Runner`` speaks of."""
+    """A user's runner whose errors are those that ``Runner`` documents."""
 
     def __init__(self, inner: Runner) -> None:
         self.inner = inner
@@ -68,6 +69,6 @@ def _told_of(family: KernelFamily) -> Iterator[None]:
 
 
 def _place(error: Exception, folder: Path) -> str:
-    """The last line of the owner's own code that it came through."""
+    """Return the last line of the user's own code in the traceback."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(folder)]
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""

@@ -1,4 +1,4 @@
-"""More launches of a case that is green, on other data: a kernel that is right twice on the same data may count its
+"""Repeated launches of a green case on other data: a kernel that is right twice on the same data may count its
 launches, or remember data or results by the shape of its problem, or by their addresses."""
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once,
 from bitgate.verify.session import Inputs, Reference, reference_kind
 
 OTHER_SEED = 1_000_003
-"""Added to the case's own."""
+"""Added to the case's seed."""
 
 DEAR_FLOPS = 100_000_000
-"""From here on the reference of other data costs too much, whatever the launch does."""
+"""From here on the reference of other data costs too much, whatever the launch takes."""
 
 DEAR_BYTES = 1 << 28
-"""And so do data and reference in host memory, of a case whose own may never have been there."""
+"""From here on data and reference in host memory cost too much: the case's own may never have been there."""
 
 
 def is_repeated(evidence: Evidence) -> bool:
-    """Cheap cases are, as often as they or the session ask for: all, or one of each instance."""
+    """Return whether to repeat a case: cheap ones, all or one of each instance, as they or the session say."""
     planned, session = evidence.planned, evidence.session
     cheap = is_affordable(planned.problem) and session.is_cheap(planned.problem)
     if not cheap or planned.reference not in ("auto", "exact", "ordered"):
@@ -34,13 +34,16 @@ def is_repeated(evidence: Evidence) -> bool:
 
 
 def is_affordable(problem: Problem) -> bool:
-    """May data and reference of the problem be made once more, in host memory?"""
+    """Return whether data and reference of the problem may be made once more, in host memory."""
     return problem.flops < DEAR_FLOPS and problem.bytes < DEAR_BYTES
 
 
 def repeat(gathering: EvidenceBuilder, launch: Launch, how: LaunchConfig) -> Verdict | None:
-    """The verdict if a launch shows something wrong, of that launch alone: one on other data, then one on the case's
-    own in buffers in which the others lay, as a program would have it that goes on."""
+    """Return the verdict of a repeated launch that shows something wrong, None if none does.
+
+    One launch is on other data. The next is on the case's own data in the buffers that the others used, as in a program
+    that goes on.
+    """
     planned, session = gathering.evidence.planned, gathering.evidence.session
     seed = planned.seed + OTHER_SEED
     inputs, reference = _data(gathering, seed)

@@ -11,8 +11,11 @@ from bitgate.verify.planned import PlannedCase
 
 
 def repro_line(planned: PlannedCase, added: Sequence[Path] = ()) -> str:
-    """``bitgate verify <case> --kernel ...``: defaults that cannot be mistaken are left out, and so are declarations
-    that the project's file names: in any checkout of it they are found. ``added``: those that a command named."""
+    """Return ``bitgate verify <case> --kernel ...``, without defaults that are unambiguous.
+
+    Declarations that the project's file names are left out: any checkout of it finds them. ``added`` are those that a
+    command named.
+    """
     words = ["bitgate", "verify", planned.case, "--kernel", planned.kernel.name]
     for path in added:
         words += ["--load", str(path)]

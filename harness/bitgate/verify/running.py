@@ -1,4 +1,4 @@
-"""One launch of a case: buffers between guards, poison, the kernel, and what it left behind."""
+"""One launch of a case: buffers between guards, poison, the kernel, and what it left."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from bitgate.verify.poison import SCRATCH_BYTES, poisoned
 from bitgate.verify.watch import Watch, WatchedLibrary, in_words
 
 WORKSPACE = "workspace"
-"""The name of its buffer."""
+"""The name of the workspace's buffer."""
 
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """``placement`` puts the buffers' ends (right) or begins (left) at a guard; ``schedule`` orders a block's threads,
-    empty where the device does. Left-aligned buffers also begin with the other poison."""
+    """The conditions of a launch: ``placement`` puts the buffers' ends (right) or begins (left) at a guard,
+    ``schedule`` orders a block's threads (empty where the device does). Left-aligned buffers also begin with the other
+    poison."""
 
     placement: str
     schedule: str
 
     @property
     def poison(self) -> int:
-        """Which of the two poisons (poison.py) fills memory before the launch."""
+        """The number of the poison (poison.py) that fills memory before the launch."""
         return int(self.placement == "left")
 
     @property
@@ -46,7 +47,7 @@ class LaunchConfig:
         return f"{order}{self.placement}-aligned buffers"
 
     def arrange(self, device: Device) -> None:
-        """What the device is told before the launch."""
+        """Set up the device for the launch."""
         if self.schedule:
             device.set_schedule(self.schedule)
         if device.host is not None:
@@ -54,16 +55,18 @@ class LaunchConfig:
 
 
 class Work(WatchedLibrary, Protocol):
-    """What a device can be given to do: a launch of a kernel, or the steps of a capsule."""
+    """Work for a device: a launch of a kernel, or the steps of a capsule."""
 
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord | None:
-        """On ``stream``, with the buffers by name; it need not have ended when this returns. HipError, KernelRefused,
-        KernelFailed."""
+        """Start on ``stream``, with the buffers by name; it need not have ended when this returns.
+
+        Raises HipError, KernelRefused or KernelFailed.
+        """
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What is launched: a kernel on a problem, with so many bytes of workspace."""
+    """A kernel on a problem, with ``workspace`` bytes of workspace."""
 
     runner: Runner
     problem: Problem
@@ -71,7 +74,7 @@ class Launch:
 
     @property
     def kernel(self) -> str:
-        """``family.instance``"""
+        """The name ``family.instance``."""
         return f"{self.family.name}.{self.runner.instance.name}"
 
     @property
@@ -90,17 +93,18 @@ class Launch:
 
 
 def pointers_of(problem: Problem, buffers: Mapping[str, Buffer]) -> dict[str, int]:
-    """Where the buffers lie, inputs that lie in the result's among them."""
+    """Return the addresses of the buffers, with those of inputs that share the result's memory."""
     pointers = {name: buffer.pointer for name, buffer in buffers.items()}
     return pointers | dict.fromkeys(problem.in_place, pointers[problem.result])
 
 
 @dataclass(eq=False)
 class LaunchResult:
-    """What one launch left. ``results`` holds, by role, the outputs whose memory is not the reference's, bit for bit.
+    """The result of one launch. ``results`` holds, by role, the outputs whose memory is not the reference's, bit for
+    bit.
 
-    ``crash`` says what the kernel died of, ``damage`` what it wrote or changed that is not its own, ``changes`` what
-    of its process; empty if nothing.
+    ``crash`` says how the kernel failed, ``damage`` what it wrote or changed outside its outputs, ``changes`` what it
+    changed in its process; each is empty if there is nothing.
     """
 
     how: LaunchConfig
@@ -112,7 +116,7 @@ class LaunchResult:
     fault: DeviceFault | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
     began: float = 0.0
-    """When all that was done before the launch had ended, by ``perf_counter``."""
+    """Time of ``perf_counter`` when all preparations of the launch had ended."""
 
 
 def run_once(
@@ -122,9 +126,10 @@ def run_once(
     reference: Mapping[str, HostTensor],
     how: LaunchConfig,
 ) -> LaunchResult:
-    """Launch once and look at everything; ``reference`` holds each output by role.
+    """Launch once and inspect everything; ``reference`` holds each output by role.
 
-    HipError if memory runs out, KernelRefused if the library refuses now."""
+    Raises HipError if memory runs out, KernelRefused if the library refuses now.
+    """
 
     return run_prepared(
         device, launch, lambda buffers: fill(buffers, launch, inputs, reference, how), inputs, reference, how
@@ -139,8 +144,10 @@ def run_where_others_lay(
     reference: Mapping[str, HostTensor],
     how: LaunchConfig,
 ) -> LaunchResult:
-    """The same, in buffers in which the kernel has just worked on ``others``: nothing is looked at of that launch but
-    whether it lived."""
+    """Launch as ``run_once`` does, in buffers in which the kernel has just worked on ``others``.
+
+    That earlier launch is only checked for having survived.
+    """
     before = LaunchResult(how)
 
     def prepare(buffers: Buffers) -> None:
@@ -161,7 +168,7 @@ def fill(
     reference: Mapping[str, HostTensor],
     how: LaunchConfig,
 ) -> None:
-    """Inputs, and poison in the outputs and the workspace; buffers that are not there yet are added."""
+    """Put the inputs into their buffers, and poison into the outputs and the workspace; missing buffers are added."""
     shared = launch.problem.in_place
     contents = {name: tensor.storage for name, tensor in inputs.items() if name not in shared}
     for role, expected in reference.items():
@@ -181,7 +188,7 @@ def run_prepared(
     reference: Mapping[str, HostTensor],
     how: LaunchConfig,
 ) -> LaunchResult:
-    """The same of any work: ``prepare`` adds its buffers and their first contents."""
+    """Run any work as ``run_once`` runs a launch; ``prepare`` adds its buffers and their first contents."""
     run = LaunchResult(how)
     with Buffers(device, how.placement) as buffers:
         prepare(buffers)
@@ -198,14 +205,14 @@ def run_prepared(
 
 
 def add_damage(run: LaunchResult, buffers: Buffers) -> None:
-    """What shows behind the launch: the host runtime looks at canaries once more as memory is given back."""
+    """Add damage that shows after the launch: the host runtime checks canaries once more as memory is freed."""
     run.damage = run.damage or buffers.damage
     if run.changes and not run.crash:
         run.damage = "; ".join(filter(None, [run.damage, in_words(run.changes)]))
 
 
 def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
-    """The outputs of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
+    """Return the outputs of one launch of a trusted kernel. Raises UsageError with what went wrong if it fails."""
     blank = {role: poisoned(launch.problem.tensors[role]) for role in launch.problem.outputs}
     schedule = "forward" if device.host is not None else ""
     run = run_once(device, launch, inputs, blank, LaunchConfig("right", schedule))
@@ -216,7 +223,7 @@ def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostT
 
 
 def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: LaunchResult) -> None:
-    """Start and wait. What goes wrong is written into the run, also what the library did not tell."""
+    """Start the work and wait. Errors are written into the run, including those that the library did not report."""
     mark = before_launch(device)
     run.began = perf_counter()
     watch = Watch(device, work)

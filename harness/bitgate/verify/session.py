@@ -1,4 +1,4 @@
-"""What cases share: the open device, kernel libraries, and the inputs and references of problems seen before."""
+"""The state that cases share: the open device, kernel libraries, and the inputs and references of earlier problems."""
 
 from __future__ import annotations
 
@@ -51,10 +51,11 @@ from bitgate.verify.stored import DigestBook
 from bitgate.verify.watch import watched_load
 
 CACHE_BYTES = 1 << 30
-"""Inputs and references kept for the next case, each: instances of one problem follow each other in a plan."""
+"""Bytes of inputs, and of references, that are kept for the next case: instances of one problem follow each other in a
+plan."""
 
 CHEAP_FLOPS = {"host": 100_000_000}
-"""Cases below this run twice, by platform; elsewhere below CHEAP_FLOPS_ON_GPU."""
+"""Cases below this run twice, by platform; CHEAP_FLOPS_ON_GPU is the limit of the others."""
 CHEAP_FLOPS_ON_GPU = 10**12
 
 LARGE_BYTES = 2**31
@@ -71,39 +72,44 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What a case must give in each output, by which reference; the digest of those that bits decide, and who judges
-    the others, by role."""
+    """The expected outputs of a case, and the kind of reference that computed them.
+
+    ``digest`` is of the outputs that are compared by bits; ``judges`` decide on the others, by role.
+    """
 
     tensors: Mapping[str, HostTensor]
     kind: str
     digest: str = ""
     judges: Mapping[str, Judge] = field(default_factory=dict)
     note: str = ""
-    """What the certificate says of the comparison."""
+    """Addition to the certificate's note."""
 
     def digest_with(self, problem: Problem, results: Mapping[str, HostTensor]) -> str:
-        """The digest of outputs of which ``results`` differ from these. Real numbers have none, they differ between
-        targets, and so do the bits of a NaN."""
+        """Return the digest of outputs of which ``results`` differ from these.
+
+        Real numbers have none, since they differ between targets; so do the bits of a NaN.
+        """
         left = {**self.tensors, **results}
         by_bits = {role: left[role] for role in left if role not in self.judges}
         return digest_of(problem, by_bits) if by_bits.keys() & results.keys() else self.digest
 
     def settle(self, run: LaunchResult) -> None:
-        """Forget what differs from the reference in bits, and in nothing that its judge minds."""
+        """Drop results that differ from the reference in bits, but not by their judge."""
         for role, judge in self.judges.items():
             if role in run.results and not judge.outside(run.results[role].logical).any():
                 del run.results[role]
 
 
 class Session:
-    """One target in one process. Nothing is opened or built before it is needed.
+    """The state of one target in one process. Nothing is opened or built before it is needed.
 
-    ``project`` names an owner's kernels (default: bitgate alone); ``overlay`` maps kernel sources to files that stand
-    in for them (seeded defects); ``progress`` gets a line for each step of a build; ``suites`` are folders of suites
-    whose stored digests count (default: the project's and bitgate's); cases with a tensor of ``large_bytes`` or more
-    are treated as large; ``repeats_all``: every cheap case is launched once more with other data, else the first one
-    of each instance.
-    UsageError for an unknown target or file.
+    ``project`` names a user's kernels (default: bitgate alone). ``overlay`` maps kernel sources to files that replace
+    them (seeded defects). ``progress`` gets a line for each step of a build. ``suites`` are folders of suites whose
+    stored digests count (default: the project's and bitgate's). Cases with a tensor of ``large_bytes`` or more are
+    treated as large. With ``repeats_all`` every cheap case is launched once more with other data, else the first one of
+    each instance.
+
+    Raises UsageError for an unknown target or file.
     """
 
     def __init__(
@@ -128,9 +134,9 @@ class Session:
         self._repeats_all = repeats_all
         self._repeated: set[str] = set()
         self.stage: Callable[[str], None] = lambda stage: None
-        """Hears what a case is at (patience.py)."""
+        """Receives the stage that a case has reached (deadline.py)."""
         self.foresee: Callable[[Verdict], None] = lambda verdict: None
-        """Hears of a wrong result's verdict before it is looked into what is wrong."""
+        """Receives a wrong result's verdict before its diagnosis."""
         self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[tuple[str, str, bool], KernelLibrary | BuildError | LibraryError] = {}
         self._opened: dict[Kernel, Runner] = {}
@@ -155,18 +161,19 @@ class Session:
 
     @cached_property
     def device_tools(self) -> DeviceTools:
-        """The tools as kernels, on any platform. BuildError if they do not compile."""
+        """The tools as kernels, on any platform. Raises BuildError if they do not compile."""
         _ = self.device  # the runtime comes first: the library binds to it
         with self._preparing():
             return DeviceTools(self.device, self.builder.family(tools_family(), self._overlay or None))
 
     @cached_property
     def tools(self) -> Tools:
-        """What is fastest on the target."""
+        """The fastest tools on the target."""
         return HostTools() if self.target.platform == "host" else self.device_tools
 
     def take_over(self, earlier: Session) -> None:
-        """What an earlier session of this process has opened: the device, and libraries of what is the same here."""
+        """Take what an earlier session of this process has opened: the device, and libraries of families that are the
+        same here."""
         if earlier.target == self.target and earlier._overlay == self._overlay:
             opened = ("builder", "device", "device_tools")
             vars(self).update({name: vars(earlier)[name] for name in opened if name in vars(earlier)})
@@ -178,11 +185,11 @@ class Session:
         return max(tensor.bytes for tensor in problem.tensors.values()) >= self._large_bytes
 
     def is_cheap(self, problem: Problem) -> bool:
-        """Does the case run twice?"""
+        """Return whether the case runs twice."""
         return problem.flops < CHEAP_FLOPS.get(self.target.platform, CHEAP_FLOPS_ON_GPU)
 
     def wants_repeat(self, kernel: str) -> bool:
-        """Is the case of ``family.instance`` that is asked about to be launched once more?"""
+        """Return whether to launch the current case of ``family.instance`` once more."""
         is_first = kernel not in self._repeated
         self._repeated.add(kernel)
         return is_first or self._repeats_all
@@ -191,9 +198,11 @@ class Session:
         return family_called(self.families, name)
 
     def library(self, name: str, instance: str = "", *, race: bool = False) -> KernelLibrary:
-        """The family's library, built if need be; of the instance's group alone where that is all that is built for
-        it: with ``race``, the flavour that tells of accesses, and for a seeded defect. BuildError or LibraryError, the
-        same at each call."""
+        """Return the family's library, built if need be. Raises BuildError or LibraryError, the same at each call.
+
+        With ``race`` it is the flavour that reports accesses. For that and for a seeded defect only the instance's
+        group is built.
+        """
         family = self.family(name)
         return self._library(family, _group(find_instance(family, instance), race) if instance else "", race)
 
@@ -208,7 +217,7 @@ class Session:
         return library
 
     def runner(self, kernel: Kernel, *, race: bool = False) -> Runner:
-        """The kernel, ready to be launched. Errors as ``library``."""
+        """Return the kernel, ready to be launched. Raises errors as ``library`` does."""
         family, instance, options = kernel.family, kernel.instance, dict(kernel.options)
         if family.opens is None:
             return LibraryRunner(self._library(family, _group(instance, race), race), instance, options)
@@ -229,7 +238,7 @@ class Session:
             return error
 
     def fingerprint(self, kernel: Kernel, *, race: bool = False) -> dict[str, str]:
-        """Which library on which machine: two runs with the same fingerprint must agree."""
+        """Return which library runs on which machine: two runs with the same fingerprint must agree."""
         family, instance = kernel.family, kernel.instance
         part = (family.name, instance.name if family.opens else _group(instance, race), race)
         known = self._fingerprints.get(part)
@@ -255,8 +264,8 @@ class Session:
         return fingerprint(self.target, places, build=build, compiler=compiler, device=device)
 
     def clock(self) -> float:
-        """Seconds of a clock that stands still while something is built, loaded or looked up: that is no case's time,
-        whichever comes first."""
+        """Return seconds of a clock that stands still while something is built, loaded or looked up: no case is charged
+        for that, whichever comes first."""
         return perf_counter() - self._prepared
 
     @contextmanager
@@ -274,9 +283,10 @@ class Session:
         )
 
     def reference(self, problem: Problem, instance: Instance, fill: str, seed: int, kind: str) -> Reference:
-        """``kind``: exact, ordered, bounds (f64 with a bound a cell) or gpu (the naive kernel on the device).
+        """Return the reference of a kind: exact, ordered, bounds (f64 with a bound a cell) or gpu (the naive kernel on
+        the device).
 
-        UsageError if the data or the types forbid it.
+        Raises UsageError if the data or the types forbid it.
         """
         accumulation = instance.accumulation_for(problem)
 
@@ -305,13 +315,13 @@ class Session:
     def _compute_reference(self, problem: Problem, tensors: dict[str, HostTensor], kind: str) -> dict[str, HostTensor]:
         if kind == "exact":
             return exact_results(problem, tensors)
-        if kind == "ordered":  # which speaks of the first output
+        if kind == "ordered":  # it computes the first output only
             others = defined_results(problem, tensors) if len(problem.outputs) > 1 else {}
             return {**others, problem.result: ordered_reference(problem, tensors)}
         return compute_on_device(self.device, self._trusted(problem), tensors)
 
     def reference_kernel(self, problem: Problem) -> Kernel | None:
-        """bitgate's naive kernel of the target that takes the problem, if one does."""
+        """Return bitgate's naive kernel of the target that takes the problem, if one does."""
         for family in self.families.values():
             trusted = family.is_reference and is_own(family) and self.target.platform in family.platforms
             for instance in family.instances if trusted else ():
@@ -328,8 +338,10 @@ class Session:
         return Launch(runner, problem, runner.workspace(problem))
 
     def device_reference(self, problem: Problem, data: DeviceData) -> DeviceReference:
-        """The naive kernel's outputs, in device memory until another problem's are asked for. UsageError if it
-        fails."""
+        """Return the naive kernel's outputs, which stay in device memory until those of another problem are requested.
+
+        Raises UsageError if the kernel fails.
+        """
         self.forget_device_reference(but=(problem, data.plan))
         if self._on_device is None:
             reference = reference_on_device(self.device, self.device_tools, self._trusted(problem), data)
@@ -337,7 +349,7 @@ class Session:
         return self._on_device[1]
 
     def forget_device_reference(self, but: tuple[Problem, FillPlan] | None = None) -> None:
-        """Give the memory of the reference that is kept back, unless it is that one."""
+        """Free the memory of the reference that is kept, unless it is that of ``but``."""
         if self._on_device is not None and self._on_device[0] != but:
             self._on_device[1].free()
             self._on_device = None
@@ -348,18 +360,20 @@ class Session:
 
 
 def _group(instance: Instance, race: bool) -> str:
-    """The group that a library for the instance is made of; empty: all of them."""
+    """Return the group of instances that a library for the instance is built of; empty for all of them."""
     return instance.group if race or quick_build() else ""
 
 
 ZEROS = "zeros"
-"""A fill beside those of ``FILLS``: nothing can be learned from a result of zeros, so it is never compared."""
+"""A fill besides those of ``FILLS``: a result of zeros shows nothing, so it is never compared."""
 
 
 def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str:
-    """What a result is held to unless one asks for more: the exact reference where the data are ``certified``; where
-    the order of summation shows in the bits, only kernels that state theirs are compared by bits. Integers wrap: their
-    sum is the same in any order."""
+    """Return what a result is held to by default: the exact reference where the data are ``certified``.
+
+    Where the order of summation shows in the bits, only kernels that state theirs are compared by bits. Integers wrap:
+    their sum is the same in any order.
+    """
     if certified:
         return "exact"
     numerics = problem.operation.numerics

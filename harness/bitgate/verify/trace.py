@@ -1,4 +1,4 @@
-"""What a case ran, launch by launch, in the words of CK's convolution examples.
+"""A trace of what a case ran, launch by launch, in the format of CK's convolution examples.
 
 The tensors are those of the problem; descriptors and launches come from the DispatchRecord, so a sub-GEMM that was not
 launched is not in the trace, and a grid is the one that ran.
@@ -20,11 +20,12 @@ from bitgate.verify.running import LaunchResult
 from bitgate.verify.session import Session
 
 GEMM_KERNEL = "kernel_"
-"""How the names of launches that compute begin; fills and transposes are named after what they do."""
+"""Prefix of the names of launches that compute; fills and transposes are named after what they do."""
 
 
 class Tracer:
-    """Tells what the first launch of a case ran, as ``{"lines": [...], "seconds": ...}``; the others run the same."""
+    """An observer of launches that reports the first one, as ``{"lines": [...], "seconds": ...}``; the others run the
+    same."""
 
     def __init__(self, planned: PlannedCase, session: Session, tell: Callable[[dict[str, Any]], None]) -> None:
         self._planned, self._session, self._tell = planned, session, tell
@@ -47,8 +48,11 @@ class Tracer:
 
 
 def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, lds_bytes: int) -> list[str]:
-    """Every memset, copy and kernel of the record in order, before each launch that computes what the operation says of
-    it. ``lds_bytes``: what a block of the instance declares."""
+    """Return a line for every memset, copy and kernel of the record, in order.
+
+    Lines of the operation come before each launch that computes. ``lds_bytes`` is what a block of the instance
+    declares.
+    """
     launches = sum(event.name.startswith(GEMM_KERNEL) for event in record.events)
     per_launch = iter(problem.operation.diagnostics.launch_lines(problem, instance, record, launches))
     lines: list[str] = []
@@ -61,7 +65,7 @@ def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, l
 
 
 def summary_line(record: DispatchRecord) -> str:
-    """What the launches make together."""
+    """Return a line that sums up the launches."""
     split_k, split_n = (record.facts.get(name, 1) for name in ("split_k", "split_n"))
     return (
         f"path {record.path}, {record.launches} launches, {record.transposes} transposes, split_k {split_k},"
@@ -70,7 +74,7 @@ def summary_line(record: DispatchRecord) -> str:
 
 
 def perf_line(problem: Problem, milliseconds: float) -> str:
-    """``Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s``: the dense count of operations, each tensor moved once."""
+    """Return ``Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s``: the dense count of operations, each tensor once."""
     tflops = problem.flops / 1e9 / milliseconds
     gigabytes = problem.bytes / 1e6 / milliseconds
     return f"Perf: {milliseconds:g} ms, {tflops:g} TFlops, {gigabytes:g} GB/s"

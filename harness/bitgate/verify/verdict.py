@@ -18,7 +18,10 @@ def verdict_of(
     diagnosis: Diagnosis | None = None,
     results: Mapping[str, HostTensor] | None = None,
 ) -> Verdict:
-    """``results`` are the outputs that differ from the reference, of the launch that the verdict is about."""
+    """Return the verdict for an outcome and the evidence that it rests on.
+
+    ``results`` are the outputs that differ from the reference, of the launch that the verdict is about.
+    """
     planned, session = evidence.planned, evidence.session
     compared = outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
     record = next((run.record for run in evidence.runs if run.record is not None), None)

@@ -1,4 +1,4 @@
-"""Is the workspace that a library asks for what its declaration says? Asked before anything is allocated."""
+"""Check of the workspace that a library requests against its declaration, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from bitgate.kernel.declaration import Dispatch
 from bitgate.model import Problem
 
 MOST = 16
-"""Times the tensors' bytes: what a library may ask for that nobody predicted. Split-K of a small result over many
-slices comes to a few times its tensors; an index that overflowed comes to thousands."""
+"""Largest workspace, in multiples of the tensors' bytes, that a library may request without a prediction. Split-K of a
+small result over many slices takes a few times its tensors; an index that overflowed asks for thousands of times as
+much."""
 
 
 def workspace_disagreement(problem: Problem, size: int, predicted: Dispatch | None) -> str:
-    """One sentence if the library's size is not to be believed, empty if it is."""
+    """Return one sentence if the library's size is not plausible, empty if it is."""
     if predicted is not None:
         if size == predicted.workspace_bytes:
             return ""

@@ -1,8 +1,8 @@
-"""How far sums are exact: 2^p + 1 is summed for every p below the range that a fragment declares. And whether operands
-are multiplied with all their bits.
+"""Probes of the range in which sums are exact, and of the bits with which operands are multiplied.
 
-The two terms meet in three ways, since hardware may align the products of one instruction differently from the sums of
-two: side by side in one multiplication, the large one first, the small one first; each way with both signs.
+2^p + 1 is summed for every p below the range that a fragment declares. The two terms meet in three ways, since hardware
+may align the products of one instruction differently from the sums of two: together in one multiplication, the large
+one first, the small one first; each way with both signs.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from bitgate.numerics.rounding import largest
 from bitgate.runtime.probe.workbench import Deviation, Fragment, Tiles, Workbench
 
 MOST_EXPONENT = 30
-"""Of an operand's power of two, where its type has larger ones."""
+"""Largest exponent of an operand's power of two, where its type has larger ones."""
 
 LONG = 32
-"""Multiplications."""
+"""The number of multiplications from which a sum is long."""
 
 WAYS = ("in one multiplication", "the large one first", "the small one first")
 
 
 @dataclass(frozen=True)
 class _Term:
-    """2^power as ``repeats`` multiplications in which ``lit`` values of k carry 2^a x 2^b."""
+    """The power of two 2^power as ``repeats`` multiplications in which ``lit`` values of k carry 2^a x 2^b."""
 
     a: int
     b: int
@@ -37,7 +37,7 @@ class _Term:
 
 
 def accumulators(bench: Workbench) -> Iterator[Deviation]:
-    """A finding for each fragment whose sums are exact for fewer integers than it declares."""
+    """Yield a finding for each fragment whose sums are exact for fewer integers than it declares."""
     measured: dict[str, int] = {}
     for fragment in bench.fragments():
         if said := _operands(bench, fragment):
@@ -49,7 +49,8 @@ def accumulators(bench: Workbench) -> Iterator[Deviation]:
 
 
 def _operands(bench: Workbench, fragment: Fragment) -> str:
-    """The largest integer with all bits of an operand's type, times 1: xf32 and its like have fewer."""
+    """Return what is wrong with the product of 1 and the largest integer with all bits of a type: xf32 and its like
+    have fewer."""
     for operand, dtype in (("A", fragment.a), ("B", fragment.b)):
         value = min(dtype.exact_integer - dtype.is_float, fragment.exact_range)
         a = np.zeros((1, 1, fragment.m, fragment.k))
@@ -65,7 +66,7 @@ def _operands(bench: Workbench, fragment: Fragment) -> str:
 
 
 def _measure(bench: Workbench, fragment: Fragment) -> tuple[str, int]:
-    """What is wrong, and the measured range: every integer up to it is a sum that comes out."""
+    """Return what is wrong, and the measured range: every integer up to it is a sum that is right."""
     powers = [p for p in range(1, 63) if 2**p + 1 <= fragment.exact_range]
     blocks = [(p, way, sign) for p in powers for way in WAYS for sign in (1, -1)]
     blocks = [block for block in blocks if _is_worth_it(fragment, *block)]
@@ -93,7 +94,7 @@ def _measure(bench: Workbench, fragment: Fragment) -> tuple[str, int]:
 
 
 def _is_worth_it(fragment: Fragment, power: int, way: str, sign: int) -> bool:
-    """One product holds a power only up to what its operands hold; sums that take long are tried one way."""
+    """Return whether to try a sum: one product holds only the powers of its operands, long sums are tried one way."""
     if _term(fragment, power).repeats > LONG:
         return way == WAYS[1] and sign == 1
     return way != WAYS[0] or power <= sum(_exponents(fragment))
@@ -104,7 +105,7 @@ def _exponents(fragment: Fragment) -> tuple[int, int]:
 
 
 def _exponent(dtype: Dtype) -> int:
-    """The largest power of two that an operand may hold."""
+    """Return the largest power of two that an operand may hold."""
     return min(MOST_EXPONENT, floor(log2(largest(dtype))))
 
 

@@ -1,6 +1,7 @@
-"""Which lane holds which element: one-hot tiles name the row, the column and the k that reached each element of C.
+"""A probe of which lane holds which element: one-hot tiles name the row, the column and the k that reached each element
+of C.
 
-For each k0 three questions, each asked once a digit (base 8, digits 1 to 8, which every type holds exactly):
+For each k0 three questions, each repeated for each digit (base 8, digits 1 to 8, which every type holds exactly):
 
     row      A(i, k0) = digit of i, B = 1                 C(i, j) must be the digit of i
     column   A = 1, B(k0, j) = digit of j                 C(i, j) must be the digit of j
@@ -27,7 +28,7 @@ QUESTIONS = ("row", "column", "k")
 
 
 def lanes(bench: Workbench) -> Iterator[Deviation]:
-    """A finding for each fragment that puts an element where it does not belong."""
+    """Yield a finding for each fragment that puts an element where it does not belong."""
     fragments = bench.fragments()
     bench.found["fragments"] = [fragment.name for fragment in fragments]
     for fragment in fragments:
@@ -38,7 +39,7 @@ def lanes(bench: Workbench) -> Iterator[Deviation]:
 
 
 def tiles(fragment: Fragment) -> tuple[Tiles, Tiles]:
-    """(blocks, M, K) and (blocks, K, N): for each k0 the questions' digits, then the block without zeros."""
+    """Return (blocks, M, K) and (blocks, K, N): for each k0 the questions' digits, then the block without zeros."""
     m, n, k = fragment.m, fragment.n, fragment.k
     a = np.zeros((k, len(QUESTIONS), DIGITS, m, k))
     b = np.zeros((k, len(QUESTIONS), DIGITS, k, n))
@@ -56,7 +57,7 @@ def tiles(fragment: Fragment) -> tuple[Tiles, Tiles]:
 
 
 def judge(fragment: Fragment, a: Tiles, b: Tiles, found: Sums) -> str:
-    """What is wrong with the sums of these tiles; empty if nothing is."""
+    """Return what is wrong with the sums of these tiles; empty if nothing is."""
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     if np.array_equal(found, wide_a @ wide_b):
         return ""
@@ -96,7 +97,7 @@ def _counted_twice(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
 
 
 def _other_flavour(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
-    """The same bytes, read as the other kind of 8-bit float."""
+    """Return the sums of the same bytes, read as the other kind of 8-bit float."""
     if not (fragment.a.is_float8 or fragment.b.is_float8):
         return None
     read = [
@@ -107,7 +108,7 @@ def _other_flavour(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
 
 
 def _of_other_flavour(dtype: Dtype) -> Dtype:
-    """OCP's type of the same layout for an FNUZ one, and the reverse; of other types the type itself."""
+    """Return OCP's type of the same layout for an FNUZ one, and the reverse; for other types the type itself."""
     if not dtype.is_float8:
         return dtype
     other = dtype.name.replace("ocp", "fnuz") if dtype.name.endswith("ocp") else dtype.name.replace("fnuz", "ocp")
@@ -133,7 +134,7 @@ _EXPLANATIONS: tuple[tuple[Callable[[Fragment, Tiles, Tiles], Sums | None], Call
 
 
 def _first_wrong(fragment: Fragment, found: Sums, expected: Sums) -> str:
-    """The first wrong element by the questions; each names an index that is wrong."""
+    """Return the first wrong element by the questions; each names an index that is wrong."""
     m, n, k = fragment.m, fragment.n, fragment.k
     asked = found[:-1].reshape(k, len(QUESTIONS), DIGITS, m, n)
     right = expected[:-1].reshape(k, len(QUESTIONS), DIGITS, m, n)
@@ -154,7 +155,7 @@ def _first_wrong(fragment: Fragment, found: Sums, expected: Sums) -> str:
 
 
 def _decode(digits: NDArray[np.float64], limit: int) -> int | None:
-    """The index that two digits spell; None if they are no digits of one index."""
+    """Return the index that two digits spell; None if they are no digits of one index."""
     if not all(digit in range(1, BASE + 1) for digit in digits):
         return None
     index = sum((int(digit) - 1) * BASE**place for place, digit in enumerate(digits))

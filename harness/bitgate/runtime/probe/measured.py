@@ -1,4 +1,4 @@
-"""One probe on a workbench, as a measurement that the spine makes a verdict of."""
+"""The measurement of one probe on a workbench, from which the pipeline makes a verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Probe = Callable[[Workbench], Iterable[Deviation]]
 
 @dataclass(frozen=True, eq=False)
 class ProbeMeasurement:
-    """``probe`` on ``bench``."""
+    """A measurement by ``probe`` on ``bench``."""
 
     bench: Workbench
     probe: Probe
@@ -23,13 +23,13 @@ class ProbeMeasurement:
         return self.bench.found
 
     def take(self) -> tuple[str, Sequence[str]]:
-        """All findings in one sentence, and one by one with the fragment of which each is true."""
+        """Return all findings in one sentence, and one by one with the fragment of which each is true."""
         wrong = list(self.probe(self.bench))
         return sentence_of(wrong), [f"{finding.subject}: {finding.text}" for finding in wrong]
 
 
 def sentence_of(findings: Iterable[Deviation]) -> str:
-    """All findings in one line; those that are true of several fragments once, with the first one's name."""
+    """Return all findings in one line; those that are true of several fragments once, with the first one's name."""
     subjects: dict[str, list[str]] = {}
     for finding in findings:
         subjects.setdefault(finding.text, []).append(finding.subject)

@@ -1,4 +1,4 @@
-"""What a probe's kernel is asked for: arrays and numbers, as kernels/platform_probe/probe_problem.hpp reads them."""
+"""Requests to a probe's kernel: arrays and numbers, as kernels/platform_probe/probe_problem.hpp reads them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from bitgate.model import DTYPES, Tensor
 
 FIGURES = "figures"
-"""The role of what a probe writes."""
+"""The role of the array that a probe writes."""
 
 
 @dataclass(frozen=True)
 class ProbeRequest:
-    """``elements`` of each array by role, in order. Types are left to the kernel, which knows its fragment's."""
+    """The problem of a probe: ``elements`` of each array by role, in order. Types are left to the kernel, which knows
+    its fragment's."""
 
     elements: tuple[tuple[str, int], ...]
     numbers: tuple[tuple[str, int], ...]

@@ -1,4 +1,4 @@
-"""Do fragments keep the subnormal numbers of 8- and 16-bit operands, or flush them to zero?"""
+"""A probe of whether fragments keep the subnormal numbers of 8- and 16-bit operands, or flush them to zero."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIFT = {"bf16": 40}
 
 
 def subnormals(bench: Workbench) -> Iterator[Deviation]:
-    """A finding for each fragment that does not treat them as its target is known to."""
+    """Yield a finding for each fragment that does not treat them as its target is known to."""
     found: dict[str, str] = {}
     for fragment in bench.fragments():
         if not (fragment.a.is_float and fragment.b.is_float and max(fragment.a.bytes, fragment.b.bytes) <= 2):
@@ -33,8 +33,8 @@ def subnormals(bench: Workbench) -> Iterator[Deviation]:
 
 
 def _declared(target: str, fragment: Fragment) -> str:
-    """What becomes of subnormals of the fragment's operands; empty where nobody knows: then either is taken, as long as
-    it is one of the two."""
+    """Return what becomes of subnormals of the fragment's operands; empty where that is unknown, and either treatment
+    is accepted."""
     matrix = architecture_of(target).matrix
     if matrix is None:
         return ""
@@ -44,7 +44,7 @@ def _declared(target: str, fragment: Fragment) -> str:
 
 
 def _treatment(bench: Workbench, fragment: Fragment, operand: str) -> str:
-    """The smallest subnormal of one operand meets a power of two of the other."""
+    """Return what becomes of the smallest subnormal of one operand times a power of two of the other."""
     dtype = fragment.a if operand == "A" else fragment.b
     least = smallest(dtype)
     factor = 2.0 ** _LIFT.get(dtype.name, 0)

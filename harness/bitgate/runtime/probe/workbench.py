@@ -1,4 +1,4 @@
-"""Where probes are run: the library's fragments on tiles, and the figures of its other kernels."""
+"""The workbench of probes: the library's fragments on tiles, and the figures of its other kernels."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bitgate.runtime.probe.problem import FIGURES, ProbeRequest
 Tiles = NDArray[Any]
 
 _POISON = 0xFF
-"""Fills results before a launch: a NaN, or -1, where nobody writes."""
+"""Byte that fills results before a launch: a NaN, or -1, where nothing is written."""
 
 
 class _CFragmentInfo(Structure):
-    """bitgate_fragment_info of kernels/platform_probe/probe.h."""
+    """The C structure bitgate_fragment_info of kernels/platform_probe/probe.h."""
 
     _fields_ = (
         ("struct_size", c_uint32),
@@ -37,7 +37,7 @@ class _CFragmentInfo(Structure):
 
 @dataclass(frozen=True)
 class Fragment:
-    """One matrix fragment of the library: its place in the library's list, what people call it, types and shape."""
+    """One matrix fragment of the library: its place in the library's list, its name for people, types and shape."""
 
     index: int
     name: str
@@ -53,7 +53,8 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Deviation:
-    """``text`` is what is not as declared; ``subject`` the fragment of which it is true, empty for the device."""
+    """A finding of a probe: ``text`` is what is not as declared; ``subject`` the fragment of which it is true, empty
+    for the device."""
 
     text: str
     subject: str = ""
@@ -61,8 +62,8 @@ class Deviation:
 
 @dataclass(eq=False)
 class Workbench:
-    """A library of probes on its open device. ``found`` collects what a probe wants on the record even where nothing
-    is wrong."""
+    """A library of probes on its open device. ``found`` collects what a probe puts on the record even where nothing is
+    wrong."""
 
     device: Device
     library: KernelLibrary
@@ -73,7 +74,7 @@ class Workbench:
         return self.device.target.name
 
     def fragments(self) -> tuple[Fragment, ...]:
-        """Every fragment that the library can try. LibraryError if it does not tell them."""
+        """Return every fragment that the library can try. Raises LibraryError if it does not list them."""
         path = self.library.path
         try:
             listing = CDLL(str(path.resolve())).bitgate_list_fragments
@@ -98,8 +99,11 @@ class Workbench:
         return Fragment(index, name, a, b, sums, info.m, info.n, info.k, info.wave_size, info.exact_range)
 
     def sums(self, fragment: Fragment, a: Tiles, b: Tiles, repeats: Tiles | None = None) -> Tiles:
-        """Sums over steps of ``repeats`` * (``a`` x ``b``): (blocks, steps, M, K) and (blocks, steps, K, N) of the
-        operands' types, (blocks, steps) -> (blocks, M, N). KernelFailed or HipError if the launch fails."""
+        """Return sums over steps of ``repeats`` * (``a`` x ``b``), of shape (blocks, M, N).
+
+        The operands are (blocks, steps, M, K) and (blocks, steps, K, N) of their types, ``repeats`` (blocks, steps).
+        Raises KernelFailed or HipError if the launch fails.
+        """
         blocks, steps = a.shape[:2]
         counts = np.ones((blocks, steps), np.int32) if repeats is None else repeats.astype(np.int32)
         result = np.empty((blocks, fragment.m, fragment.n), fragment.sum.numpy)
@@ -108,7 +112,7 @@ class Workbench:
         return result
 
     def figures(self, instance: str, words: int, **numbers: int) -> NDArray[np.int32]:
-        """The 32-bit words that a kernel of the library writes, which gets those numbers."""
+        """Return the 32-bit words that a kernel of the library writes, given those numbers."""
         result = np.empty(words, np.int32)
         self._run(instance, numbers, {}, result)
         return result

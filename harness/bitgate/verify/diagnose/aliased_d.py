@@ -1,4 +1,4 @@
-"""D lies in the result's own buffer, and what stands in the wrong cells tells what became of it."""
+"""A rule for D in the result's own buffer: the wrong cells show what became of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
     if scene.channels is not None:
         d = take(d, scene.channels, scene.channel_axis)
     if np.array_equal(bits_of(scene.wrong_result), bits_of(np.asarray(d[scene.wrong]))):
-        text = f"they hold D as it was before the launch, unchanged: nobody wrote {scene.tensor_name} there"
+        text = f"they hold D as it was before the launch, unchanged: {scene.tensor_name} was never written there"
         return Finding("never_written", Role.CONTENT, 0.95, text, {"untouched": scene.count, "wrong": scene.count})
     name, beta = scene.tensor_name, scene.problem.op.beta
     if _explains(scene, terms, np.zeros_like):
@@ -34,7 +34,7 @@ def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
 
 
 def _explains(scene: Scene[S], terms: Terms[S], became: Callable[[Array], Array]) -> bool:
-    """Are the wrong cells what they would be with what became of D?"""
+    """Return whether the wrong cells are what they would be with what became of D."""
     d = np.asarray(scene.inputs["d0"])
     for cell in scene.sample(cells_at_most(scene.problem.operation.numerics.terms(scene.problem))):
         true = scene.true_cell(cell)

@@ -10,7 +10,7 @@ VECTORS = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def tail_along(scene: Scene[Problem], axis: int, along: str = "") -> Finding | None:
-    """The finding for channels along ``axis`` of the result; ``along`` as in ``Finding``."""
+    """Return the finding for channels along ``axis`` of the result; ``along`` is as in ``Finding``."""
     wrong = scene.wrong_along(axis)
     first = int(wrong.argmax())
     if first == 0 or not wrong[first:].all():

@@ -1,6 +1,7 @@
-"""What the wrong cells have in common, as kinds from a closed vocabulary and as one sentence.
+"""The engine of diagnosis: it asks the rules what the wrong cells have in common, and makes one sentence of their
+findings.
 
-A cause (why) leads the sentence, then the place (which cells), then what stands in them.
+A cause (why) leads the sentence, then the place (which cells), then the contents (what is in them).
 """
 
 from __future__ import annotations
@@ -27,22 +28,21 @@ from bitgate.verify.diagnose.shifted import shifted
 from bitgate.verify.diagnose.zero import zero
 
 FIRST: tuple[Rule, ...] = (race, receptive_field)
-"""Rules of any operation that are asked before its own."""
+"""Rules of any operation that run before the operation's."""
 RULES: tuple[Rule, ...] = (never_written, shifted, rounding, poison, overflow, zero)
-"""Those that are asked behind them."""
+"""Rules of any operation that run after the operation's."""
 EVIDENCE_BYTES = 2800
-"""With the first wrong cells, which the spine adds, 4 KB."""
+"""Limit of the evidence; with the first wrong cells, which compare_outputs.py adds, it is 4 KB."""
 TELLING = 0.8
 """Score of a content that all wrong cells share, or that no correct kernel gives."""
 
 
 def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
-    """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong.
+    """Return the Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong.
 
-    ``more`` are an owner's rules, which go before ours where both know the same.
-
-    A rule that fails, or that does not end, takes nothing but its own finding with it: evidence["failed_rules"] says
-    which, and why; of one that did not end the sentence tells, too.
+    ``more`` are a user's rules, which go before ours where both know the same. A rule that fails, or that does not end,
+    loses only its own finding: evidence["failed_rules"] says which, and why. The sentence names a rule that did not
+    end, too.
     """
     if scene.count == 0 and scene.other_run is None:
         raise ValueError("nothing is wrong: there is nothing to diagnose")
@@ -66,7 +66,7 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
     findings.sort(key=lambda finding: (finding.role, -finding.score))
     reported: list[Finding] = []
     for finding in findings:
-        # Beside a cause, what stands in a part of the cells is noise.
+        # Next to a cause, the contents of a part of the cells are noise.
         noise = finding.role is Role.CONTENT and finding.score < TELLING and reported and reported[0].role is Role.CAUSE
         if not noise and not any(finding.kind in earlier.implies for earlier in reported):
             reported.append(finding)
@@ -76,7 +76,7 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
 
 
 def _asked(rule: Rule, scene: Scene[Problem]) -> Finding | None:
-    """Its finding. Kinds are a closed vocabulary, which dashboards go by."""
+    """Return the rule's finding. Raises ValueError for a kind outside the closed vocabulary that dashboards use."""
     finding = rule(scene)
     if finding is not None and finding.kind not in KINDS:
         raise ValueError(f"'{finding.kind}' is none of {', '.join(KINDS)}")
@@ -84,13 +84,13 @@ def _asked(rule: Rule, scene: Scene[Problem]) -> Finding | None:
 
 
 def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:
-    """The rules in the order in which equally certain findings are reported. Only a race has anything to say of a run
-    that is right."""
+    """Return the rules in the order in which equally certain findings are reported; a run that is right may only have a
+    race."""
     return (*FIRST, *scene.problem.operation.diagnostics.rules, *RULES) if scene.count else (race,)
 
 
 def _named(scene: Scene[Problem], sentence: str) -> str:
-    """The sentence with the output that it is about, where there are several: a cause may speak of cells alone."""
+    """Return the sentence with the name of its output, where there are several: a cause may speak of cells alone."""
     several = len(scene.problem.outputs) > 1
     return f"{scene.tensor_name}: {sentence}" if several and f" of {scene.tensor_name} " not in sentence else sentence
 
@@ -119,7 +119,7 @@ def _sentence(scene: Scene[Problem], reported: list[Finding]) -> str:
 
 
 def _box(scene: Scene[Problem], reported: str) -> list[str]:
-    """The box around the wrong cells, along the axes that no finding has reported."""
+    """Return the box around the wrong cells, along the axes that no finding has reported."""
     box = []
     for axis, letter in enumerate(scene.letters):
         hit = scene.wrong_along(axis).nonzero()[0]
@@ -130,7 +130,7 @@ def _box(scene: Scene[Problem], reported: str) -> list[str]:
 
 
 def _evidence(scene: Scene[Problem], reported: list[Finding]) -> dict[str, Any]:
-    """Evidence by kind; what does not fit into EVIDENCE_BYTES is left out, the least telling first."""
+    """Return evidence by kind; what does not fit into EVIDENCE_BYTES is left out, the lowest score first."""
     evidence: dict[str, Any] = {"cells": {"wrong": scene.count, "of": scene.result.size}}
     for finding in reported:
         candidate = {**evidence, finding.kind: {**evidence.get(finding.kind, {}), **finding.evidence}}

@@ -1,4 +1,4 @@
-"""Which element of a large tensor holds a value that no other element holds."""
+"""Search of a large tensor for the one element that holds a value."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _FOLDED = 1 << 16
 
 
 def holders(tensor: Array, values: Collection[float]) -> dict[float, Index]:
-    """Of each of the values, none of them 0, that a single element holds: the place of that.
+    """Return the place of each of the values, none of them 0, that a single element holds.
 
-    One pass over the tensor at most: it ends when two elements are known of every value.
+    The search takes at most one pass over the tensor, and ends when two elements are known of every value.
     """
     wanted = _bits(tensor, values)
     counts = dict.fromkeys(wanted, 0)
@@ -36,7 +36,7 @@ def holders(tensor: Array, values: Collection[float]) -> dict[float, Index]:
 
 
 def _bits(tensor: Array, values: Collection[float]) -> dict[int, float]:
-    """The values by their bits in the tensor's type; those that it does not have are left out."""
+    """Return the values by their bits in the tensor's type, without those that the type does not have."""
     numbers = np.array(list(values), np.float64)
     with np.errstate(all="ignore"):
         cells = numbers.astype(tensor.dtype)
@@ -45,8 +45,10 @@ def _bits(tensor: Array, values: Collection[float]) -> dict[int, float]:
 
 
 def _found(cells: Array, sought: Array) -> tuple[NDArray[np.intp], Array]:
-    """Where one of the sought bits stands in a flat array, and which. Wide bits are folded into 16 for a table first:
-    no search is as fast as a look at that."""
+    """Return the places of the sought bits in a flat array, and the bits there.
+
+    Wide bits are first folded into 16 for a table: no search is as fast as a look-up.
+    """
     table = np.zeros(_FOLDED, np.bool_)
     table[_folded(sought)] = True
     flat = np.flatnonzero(table[_folded(cells)])

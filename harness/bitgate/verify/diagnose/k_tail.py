@@ -1,4 +1,4 @@
-"""The end of the reduction is missing from the sums: channels that do not fill a vector or a K block (#12089)."""
+"""A rule for sums that lack the end of the reduction: channels that do not fill a vector or a K block (#12089)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bitgate.verify.diagnose.scene import Scene
 from bitgate.verify.diagnose.sums import Floats, Index, S, cells_at_most, finish
 
 LONGEST = 256
-"""Longest tail that is tried, in terms of the reduction."""
+"""The longest tail that is tried, in terms of the reduction."""
 
 
 @dataclass(frozen=True)
 class SumOrder:
     """An order in which a kernel may run over the products of a cell.
 
-    ``words`` say what the ``length`` steps are, ``sequence`` gives the steps' sums for a cell of the result.
+    ``words`` say what the ``length`` steps are; ``sequence`` returns the steps' sums for a cell of the result.
     """
 
     order: str
@@ -31,7 +31,7 @@ class SumOrder:
 
 
 def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
-    """``reductions`` in which the end may be lost, the simpler one first."""
+    """Return the finding for a lost end of one of ``reductions``, the simpler one first."""
     if not scene.inputs:
         return None
     limit = cells_at_most(max(reduction.length for reduction in reductions))
@@ -51,9 +51,9 @@ def _sentence(missing: int, what: str, length: int) -> str:
 
 
 def _common_tail(scene: Scene[S], reduction: SumOrder, limit: int) -> int | None:
-    """The one tail length that explains every sampled wrong cell, None if there is none.
+    """Return the one tail length that explains every sampled wrong cell, None if there is none.
 
-    A cell that is just zero without its tail agrees, and tells nothing: half of the cells must tell.
+    A cell that is zero without its tail agrees, and shows nothing: half of the cells must have something left.
     """
     agree = np.ones(LONGEST, np.bool_)
     telling = np.zeros(LONGEST, np.int64)
@@ -71,7 +71,8 @@ def _common_tail(scene: Scene[S], reduction: SumOrder, limit: int) -> int | None
 
 
 def _tails(scene: Scene[S], cell: Index, reduction: SumOrder) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """For r = 1, 2, ...: is the cell the sum without the last r terms, and is any non-zero one left?"""
+    """Return for r = 1, 2, ... whether the cell is the sum without the last r terms, and whether a non-zero one is
+    left."""
     true = scene.true_cell(cell)
     sequence = reduction.sequence(true)
     longest = min(LONGEST, sequence.size - 1)

@@ -1,4 +1,4 @@
-"""How long a diagnosis may take: the verdict is known before it, and is not to be lost to a rule that loops."""
+"""Time limits of a diagnosis: the verdict is known before it, and must not be lost to a rule that loops."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ DIAGNOSIS_SECONDS = "BITGATE_DIAGNOSIS_SECONDS"
 USUAL_SECONDS = 60.0
 SHARE_OF_A_RULE = 0.2
 AGAIN_SECONDS = 0.5
-"""A rule that catches everything is told once more."""
+"""Interval of further alarms, for a rule that catches everything."""
 
 
 class DiagnosisTimeout(BaseException):
-    """A rule has had its time. No Exception: a rule may catch those."""
+    """The end of a rule's time. It is no Exception, since a rule may catch those."""
 
 
 def diagnosis_seconds() -> float:
-    """What a diagnosis may take, all rules; then whoever waits for the verdict takes it without."""
+    """Return the time limit of a whole diagnosis; afterwards the parent takes the verdict without it."""
     return float(os.environ.get(DIAGNOSIS_SECONDS) or USUAL_SECONDS)
 
 
 def rule_seconds() -> float:
-    """What one rule may take, so that the others still have their say."""
+    """Return the time limit of one rule, which leaves time for the others."""
     return SHARE_OF_A_RULE * diagnosis_seconds()
 
 
 def within(seconds: float, do: Callable[[], T]) -> T:
-    """What ``do`` returns; OverTime is raised in its midst when the time is up, at the next step of Python. Where no
-    alarm can be set (another thread, a timer that runs already) it may take what it takes."""
+    """Return what ``do`` returns, or raise DiagnosisTimeout in it when the time is up, at the next step of Python.
+
+    There is no limit where no alarm can be set: in another thread, or while another timer runs.
+    """
     before = signal.getsignal(signal.SIGALRM)
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or before is None or any(signal.getitimer(signal.ITIMER_REAL)):

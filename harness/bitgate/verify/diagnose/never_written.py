@@ -1,4 +1,4 @@
-"""Cells that still hold the poison from before the launch: nobody wrote them."""
+"""A rule for cells that still hold the poison from before the launch: they were never written."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def never_written(scene: Scene[Problem]) -> Finding | None:
 
 
 def untouched(scene: Scene[Problem]) -> int:
-    """How many wrong cells hold the poison; 0 if they may do so by chance."""
+    """Return the number of wrong cells that hold the poison; 0 if they may do so by chance."""
     count = int(np.count_nonzero(bits_of(scene.wrong_result) == scene.poison))
     return 0 if _is_plausible(scene, count) else count
 
 
 def _is_plausible(scene: Scene[Problem], count: int) -> bool:
-    """An integer type has no NaN: a few cells may hold the poison's value by chance."""
+    """Return whether chance may explain the poison in a few cells: an integer type has no NaN."""
     return not scene.dtype.is_float and count < max(2, scene.count // 16)

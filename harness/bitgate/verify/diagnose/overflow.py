@@ -1,4 +1,5 @@
-"""Infinite, NaN or saturated cells where the reference is finite: an accumulator or a conversion that is too narrow."""
+"""A rule for infinite, NaN or saturated cells where the reference is finite: an accumulator or a conversion is too
+narrow."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def overflow(scene: Scene[Problem]) -> Finding | None:
 
 
 def _counted(scene: Scene[Problem], cells: Array) -> tuple[int, int]:
-    """How many cells are at the end of their range, and how many infinite."""
+    """Return the number of cells at the end of their range, and of infinite ones."""
     values = cells.astype(np.float64)
     if scene.dtype.is_float:
         largest = _largest(scene.dtype)

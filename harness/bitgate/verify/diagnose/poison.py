@@ -1,4 +1,5 @@
-"""NaN in the result although no input has one: the kernel read memory that nobody wrote, which bitgate poisons."""
+"""A rule for NaN in the result although no input has one: the kernel read memory that was never written, which bitgate
+poisons."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ def poison(scene: Scene[Problem]) -> Finding | None:
         return None
     adds = scene.problem.operation.diagnostics.adds_to_result(scene.problem)
     added = f"{scene.tensor_name} itself before its zero-fill, " if adds else ""
-    between = "a gap between rows, " if any(map(has_gaps, scene.problem.tensors.values())) else ""
+    between = "padding between rows, " if any(map(has_gaps, scene.problem.tensors.values())) else ""
     text = (
         f"{'all' if count == scene.count else count} of them are NaN, which no input holds: the kernel read poisoned"
-        f" memory that nobody had written ({added}{between}LDS, workspace or beyond a tensor)"
+        f" memory that had never been written ({added}{between}LDS, workspace or beyond a tensor)"
     )
     return Finding("poison", Role.CONTENT, 0.95, text, {"nan": count, "wrong": scene.count})
 
@@ -39,5 +40,5 @@ def _holds_nan(array: Array) -> bool:
 
 
 def _has_infinity(scene: Scene[Problem]) -> bool:
-    """Types without an infinity overflow into NaN: there NaN does not mean poison."""
+    """Return whether the type has an infinity; the others overflow into NaN, which then does not mean poison."""
     return bool(np.isinf(np.asarray(np.inf).astype(scene.dtype.numpy).astype(np.float64)))

@@ -1,4 +1,4 @@
-"""Two runs on the same input differ: a race, or a read of memory that nobody wrote."""
+"""A rule for two runs that differ on the same input: a race, or a read of memory that was never written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def race(scene: Scene[Problem]) -> Finding | None:
     other_wrong = int(np.count_nonzero(bits_of(scene.other_run) != bits_of(scene.reference)))
     text = (
         f"{scene.runs[0]} and {scene.runs[1]} on the same input differ in {differ} of {scene.result.size} cells:"
-        " a race, or a read of memory that nobody wrote"
+        " a race, or a read of memory that was never written"
     )
     evidence = {
         "differ": differ,

@@ -1,4 +1,4 @@
-"""On one-hot data: which element reached a cell that it should not, or did not reach one of its receptive field."""
+"""A rule for one-hot data: which element reached a cell that it should not, or missed one of its receptive field."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from bitgate.verify.diagnose.holders import holders
 from bitgate.verify.diagnose.scene import Scene, holds_bits
 
 CELLS = 2048
-"""Wrong cells that are looked at."""
+"""The number of wrong cells that are examined."""
 EXAMPLES = 8
 
 
 @dataclass(frozen=True)
 class _Wrong:
-    """A wrong cell. ``one`` is the one-hot element that shares its indices. ``due`` is the element of the other operand
-    that it should hold, None outside the receptive field; ``held`` the one whose value it does hold, if only one has
-    it. ``silent``: zero, or memory that nobody wrote."""
+    """A wrong cell. ``one`` is the one-hot element that shares its indices.
+
+    ``due`` is the element of the other operand that the cell should hold, None outside the receptive field. ``held`` is
+    the one whose value it does hold, if only one has it. ``silent`` cells hold zero, or were never written.
+    """
 
     cell: Index
     one: Index
@@ -37,7 +39,7 @@ class _Wrong:
 
 
 def receptive_field(scene: Scene[Problem]) -> Finding | None:
-    """Of operations that have a form: it says which elements meet."""
+    """Return the finding for operations that have a form, which says which elements meet."""
     ones = _one_hot(scene.problem, scene.inputs)
     if ones is None:
         return None
@@ -56,7 +58,7 @@ def receptive_field(scene: Scene[Problem]) -> Finding | None:
 @dataclass(frozen=True, eq=False)
 class _Ones:
     """The ones of the one-hot operand ``hot``: their places, a row each, by the indices that they share with the
-    result; these are along ``axes`` of the operand, of these lengths."""
+    result. The shared indices are along ``axes`` of the operand, of these ``lengths``."""
 
     hot: str
     axes: Index
@@ -68,7 +70,7 @@ class _Ones:
 
 
 def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> _Ones | None:
-    """None for other data, and where elements meet no others."""
+    """Return the ones, or None for other data and where elements meet no others."""
     numerics = problem.operation.numerics
     if not inputs or numerics.form(problem) is None or len(numerics.operands(problem)) < 2:
         return None
@@ -87,8 +89,8 @@ def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> _Ones | None:
 
 
 def _places(tensor: Array, count: int) -> NDArray[np.intp] | None:
-    """Where a tensor is not zero, a row each, if that is so of this many cells. The first block tells of most data that
-    it is so of more."""
+    """Return where a tensor is not zero, a row each, if ``count`` cells are not; for most data the first block shows
+    that more are."""
     found: list[NDArray[np.intp]] = []
     for block in blocks(tensor.shape):
         hit = tensor[block] != 0
@@ -101,7 +103,7 @@ def _places(tensor: Array, count: int) -> NDArray[np.intp] | None:
 
 
 def _numbers(rows: NDArray[np.intp], lengths: Index) -> NDArray[np.intp]:
-    """Rows of indices as numbers, in row-major order."""
+    """Return rows of indices as numbers, in row-major order."""
     numbers = np.zeros(len(rows), np.intp)
     for column, length in zip(rows.T, lengths, strict=True):
         numbers = numbers * length + column
@@ -139,7 +141,7 @@ def _index(row: NDArray[np.intp]) -> Index:
 
 
 def _sum(problem: Problem, inputs: Mapping[str, Array], cell: Index, value: float) -> float:
-    """What a cell summed, before its element-wise operation and without those of the operands."""
+    """Return what a cell summed, before its element-wise operation and without those of the operands."""
     op = problem.operation.numerics.epilogue(problem)
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
     return (value - (op.beta or 1.0) * d0) / op.alpha / product_of_ones(problem)
@@ -154,7 +156,7 @@ class _Words:
         return f"{self.problem.operation.diagnostics.names(self.problem)[tensor]}({','.join(map(str, index))})"
 
     def other(self, index: Index) -> str:
-        """An element of the other operand; of a filter also its tap and channel, as people speak of them."""
+        """Return the name of an element of the other operand; for a filter also its tap and channel."""
         tensor = next(name for name in self.problem.operation.numerics.operands(self.problem) if name != self.hot)
         tap = f", tap ({','.join(map(str, index[3:]))})" if tensor == "wei" and index[3:] else ""
         return self.name(tensor, index) + tap
@@ -165,7 +167,7 @@ class _Words:
 
     def missed(self, wrong: _Wrong) -> str:
         assert wrong.due is not None
-        what = "0" if wrong.value == 0 else "what nobody wrote"
+        what = "0" if wrong.value == 0 else "poison, as it was never written"
         return f"{self._one(wrong)} did not reach {self._cell(wrong)} through {self.other(wrong.due)}: it holds {what}"
 
     def mixed_up(self, wrong: _Wrong) -> str:

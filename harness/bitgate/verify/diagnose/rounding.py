@@ -1,4 +1,4 @@
-"""Every wrong cell is a last place or two off: the sums are right and a rounding is not."""
+"""A rule for wrong cells that are all a last place or two off: the sums are right and a rounding is not."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bitgate.numerics.blocks import parts
 from bitgate.verify.diagnose.scene import Scene
 
 MOST = 2
-"""Units in the last place."""
+"""The largest distance, in units in the last place."""
 CELLS = 1 << 16
-"""That are looked at before the next ones are."""
+"""The number of cells that are examined at once."""
 
 
 def rounding(scene: Scene[Problem]) -> Finding | None:
@@ -33,9 +33,9 @@ def rounding(scene: Scene[Problem]) -> Finding | None:
 
 
 def _close(result: Array, reference: Array) -> int:
-    """The largest distance in units in the last place, 0 if it is no matter of rounding.
+    """Return the largest distance in units in the last place, 0 if it is no matter of rounding.
 
-    -0 for 0 is no distance at all: that is a sign lost.
+    The distance of -0 from 0 counts as 0: that is a lost sign.
     """
     if not (_finite(result).all() and _finite(reference).all()):
         return 0
@@ -48,7 +48,7 @@ def _finite(array: Array) -> NDArray[np.bool_]:
 
 
 def _ordered(array: Array) -> NDArray[np.int64]:
-    """Sign-magnitude bits as integers in the order of the values, so that neighbours differ by one."""
+    """Return sign-magnitude bits as integers in the order of the values, so that neighbours differ by one."""
     bits = bits_of(array).astype(np.int64)
     sign = np.int64(-(2**63)) if array.dtype.itemsize == 8 else np.int64(1 << (8 * array.dtype.itemsize - 1))
     return np.asarray(np.where(bits & sign, -(bits & ~sign), bits))

@@ -1,4 +1,4 @@
-"""The right values in the wrong place: each cell holds its neighbour's."""
+"""A rule for right values in the wrong place: each cell holds its neighbour's."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bitgate.verify.diagnose.scene import Scene
 DISTANCES = (1, -1, 2, -2)
 CELLS = 64
 LEAST = 8
-"""Fewer cells than this that agree may do so by chance."""
+"""Fewer cells than this may agree by chance."""
 
 
 def shifted(scene: Scene[Problem]) -> Finding | None:
     left = bits_of(scene.wrong_result)
     if not (left != left[0]).any():
-        return None  # zeros, or poison: whose it was cannot be told
+        return None  # zeros, or poison: their origin is unknown
     sample = list(scene.sample(CELLS))
     for axis in scene.neighbours:
         if axis == scene.channel_axis and scene.channels is not None:
@@ -47,7 +47,7 @@ def _agrees(scene: Scene[Problem], sample: list[tuple[int, ...]], axis: int, dis
 
 
 def _whole(scene: Scene[Problem], axis: int, distance: int) -> bool:
-    """All wrong cells that have such a neighbour hold its value, and the values are not all alike."""
+    """Return whether all wrong cells that have such a neighbour hold its value, and the values are not all alike."""
     length = scene.result.shape[axis]
     to = _slice(axis, slice(max(0, distance), length + min(0, distance)))
     source = _slice(axis, slice(max(0, -distance), length + min(0, -distance)))

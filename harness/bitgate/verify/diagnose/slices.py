@@ -1,4 +1,4 @@
-"""Slices along one axis (groups, images): only some are wrong, or they hold each other's results."""
+"""Rules for slices along one axis (groups, images): only some are wrong, or they hold each other's results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from bitgate.verify.diagnose.scene import Scene
 from bitgate.verify.diagnose.words import spell
 
 SLICES = 64
-"""More slices along the axis than this are not tried for a permutation: the work grows with the square."""
+"""The most slices along the axis that are tried for a permutation: the work grows with the square."""
 SPELLED = 4
 FEW = 256
 """Cells that two slices must have in common before all are compared."""
 
 
 def slice_finding(scene: Scene[Problem], axis: int, kind: str, noun: str, along: str = "") -> Finding | None:
-    """``along``: the axis' letter, if telling the slices tells where along it the wrong cells are."""
+    """Return the finding for slices along ``axis``.
+
+    ``along`` is the axis' letter, if naming the slices says where along it the wrong cells are.
+    """
     moved = permuted(scene, axis)
     if moved:
         pairs = list(moved.items())
@@ -38,7 +41,8 @@ def slice_finding(scene: Scene[Problem], axis: int, kind: str, noun: str, along:
 
 
 def permuted(scene: Scene[Problem], axis: int) -> dict[int, int]:
-    """{slice of the result: slice of the reference that it equals} for every wrong slice, or {} if one has no twin.
+    """Return {slice of the result: slice of the reference that it equals} for every wrong slice, or {} if one has no
+    twin.
 
     A constant slice has no identity (all zero equals all zero) and counts as having no twin.
     """
@@ -62,6 +66,6 @@ def permuted(scene: Scene[Problem], axis: int) -> dict[int, int]:
 
 
 def _few(shape: tuple[int, ...]) -> tuple[NDArray[np.intp], ...]:
-    """Places spread over a slice."""
+    """Return places spread over a slice."""
     places = np.linspace(0, prod(shape) - 1, min(FEW, prod(shape))).astype(np.intp)
     return tuple(np.asarray(axis) for axis in np.unravel_index(places, shape))

@@ -1,4 +1,4 @@
-"""What rules of sums of products share: the products of a cell of the result, and what becomes of their sum."""
+"""Tools of rules on sums of products: the products of a cell of the result, and what becomes of their sum."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Index = tuple[int, ...]
 
 
 class Summed(Problem, Protocol):
-    """A problem of which each cell of the result is a sum of products, with an element-wise operation behind it."""
+    """A problem in which each cell of the result is a sum of products, followed by an element-wise operation."""
 
     @property
     def op(self) -> Elementwise:
-        """What the sum goes through."""
+        """The element-wise operation on the sum."""
 
 
 S = TypeVar("S", bound=Summed)
@@ -31,18 +31,18 @@ Terms: TypeAlias = Callable[[S, Mapping[str, Array], Index], Floats]
 
 CELLS = 48
 PRODUCTS = 4_000_000
-"""What a rule computes at most, over all sampled cells."""
+"""The most products that a rule computes, over all sampled cells."""
 
 
 def cells_at_most(products: int) -> int:
-    """How many cells a rule may look at that computes so many products of each."""
+    """Return the number of cells that a rule may examine if each takes ``products`` products."""
     return max(4, min(CELLS, PRODUCTS // max(1, products)))
 
 
 def finish(problem: Summed, inputs: Mapping[str, Array], cell: Index, sums: Floats) -> Array:
-    """Sums of products -> bits of the result tensor's type, through the problem's element-wise operation.
+    """Return the bits of sums of products in the result's type, after the problem's element-wise operation.
 
-    Exact as long as the sums are: there is one rounding, the last.
+    They are exact as long as the sums are: there is one rounding, the last.
     """
     op = problem.op
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0

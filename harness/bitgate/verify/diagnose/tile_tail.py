@@ -1,4 +1,4 @@
-"""Only the last, partial tile of the GEMM's rows is wrong. Kind: other."""
+"""A rule for wrong cells in the last, partial tile of the GEMM's rows only. Its kind is other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bitgate.verify.diagnose.scene import Scene
 
 
 def tail_of_rows(scene: Scene[Problem], rows: NDArray[np.bool_]) -> Finding | None:
-    """``rows``: for each row of the GEMM, in its order, is any cell of it wrong?"""
+    """Return the finding; ``rows`` says for each row of the GEMM, in its order, whether any cell of it is wrong."""
     if scene.tile is None:
         return None
     height = scene.tile[0]

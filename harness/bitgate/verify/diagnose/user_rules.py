@@ -1,4 +1,4 @@
-"""An owner's rules of diagnosis: the Python files that ``bitgate.toml`` names, each with a tuple ``RULES``.
+"""A user's rules of diagnosis: the Python files that ``bitgate.toml`` names, each with a tuple ``RULES``.
 
 They are loaded where kernels run, and nowhere else: a rule may be wrong in any way that a kernel may.
 """
@@ -14,7 +14,7 @@ from bitgate.model.finding import Rule
 
 
 def load_rules(files: Iterable[Path]) -> tuple[Rule, ...]:
-    """The rules of some files, in their order. UsageError names the file, and what is wrong with it."""
+    """Return the rules of some files, in their order. Raises UsageError that names the file and its mistake."""
     return tuple(rule for file in files for rule in _rules_of(file))
 
 

@@ -1,15 +1,15 @@
-"""Index lists in words: ``1 to 8``, ``0 and 1``, ``0, 2 and 5 to 7``."""
+"""Text for index lists: ``1 to 8``, ``0 and 1``, ``0, 2 and 5 to 7``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 MOST = 6
-"""Ranges spelled out before the rest is counted."""
+"""The number of ranges that are listed; the rest are counted."""
 
 
 def ranges(indices: Sequence[int]) -> list[tuple[int, int]]:
-    """Runs of consecutive indices as (first, last)."""
+    """Return runs of consecutive indices as (first, last)."""
     runs: list[tuple[int, int]] = []
     for index in sorted(indices):
         if runs and index == runs[-1][1] + 1:

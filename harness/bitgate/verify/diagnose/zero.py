@@ -1,4 +1,4 @@
-"""The wrong cells are zero: their sums never happened, or something cleared them."""
+"""A rule for wrong cells that are zero: their sums never happened, or something cleared them."""
 
 from __future__ import annotations
 

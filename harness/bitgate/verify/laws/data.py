@@ -16,12 +16,14 @@ from bitgate.model.law import Cells, Data
 from bitgate.numerics.certificate import measure_bound
 
 _RANGES = ((3, 1.0), (2, 1.0), (1, 1.0), (1, 0.5), (1, 0.25), (1, 0.1), (1, 0.03), (1, 0.01))
-"""Largest value and share of cells that are not zero, tried in turn."""
+"""Largest value and share of cells that are not zero, tried one after the other."""
 
 
 def small_data(problem: Problem, seed: int, exact_to: int, problems: Iterable[Problem]) -> Data:
-    """Integers in all tensors of the problem, of which no sum in any of these problems, which have the same tensors, is
-    beyond ``exact_to``. UsageError if none are small enough."""
+    """Return integers for all tensors of the problem, such that no sum in any of these problems exceeds ``exact_to``.
+
+    All problems have the same tensors. Raises UsageError if no data are small enough.
+    """
     for largest, density in _RANGES:
         data = {name: _cells(problem, name, seed, largest, density) for name in problem.tensors}
         if all(measure_bound(one, stored(one, data)).value <= exact_to for one in problems):
@@ -31,7 +33,7 @@ def small_data(problem: Problem, seed: int, exact_to: int, problems: Iterable[Pr
 
 
 def stored(problem: Problem, data: Data) -> dict[str, HostTensor]:
-    """The operands of the problem as they lie in memory."""
+    """Return the operands of the problem in their memory layout."""
     tensors = {}
     for name in problem.operation.numerics.operands(problem):
         tensors[name] = HostTensor.empty(problem.tensors[name])

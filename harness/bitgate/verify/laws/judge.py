@@ -1,4 +1,4 @@
-"""A case held to all laws that apply to it, as a judge of the spine: one verdict, like any other."""
+"""Verification of a case by all laws that apply to it: a judge of the pipeline with one verdict, like any other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BrokenLaw:
 
     @property
     def first(self) -> tuple[int, ...]:
-        """Where they differ first; () if each side is one number."""
+        """Coordinates of the first difference; () if each side is one number."""
         return self.sides.first(1)[0]
 
     @property
@@ -46,10 +46,10 @@ class BrokenLaw:
 
 
 def judge_by_laws(planned: PlannedCase, session: Session, on_run: OnRun | None = None) -> Verdict:
-    """The verdict of one planned case by laws alone.
+    """Return the verdict of one planned case by laws alone.
 
-    PASS says in its reason which laws held. UsageError as ``verify``, for problems whose sums are too large for any
-    data to be exact, and for those that do more than to sum.
+    The reason of a PASS lists the laws that held. Raises UsageError as ``verify`` does, for problems whose sums are too
+    large for any data to be exact, and for those that do more than to sum.
     """
     return through(planned, session, lambda gathering, launch: _judge(gathering, launch, on_run), by="laws")
 
@@ -76,7 +76,7 @@ def _judge(gathering: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> 
 
 
 def _unbroken(evidence: Evidence, kernel: CaseKernel, held: str) -> Verdict:
-    """PASS, if a kernel that does nothing but clear its result would have broken a law."""
+    """Return PASS, if a kernel that does nothing but clear its result would have broken a law."""
     if kernel.has_summed or evidence.planned.zero_result:
         return verdict_of(evidence, Outcome.PASS, held)
     why = f"every result was zero in every cell, of which any law is true ({held})"
@@ -98,7 +98,7 @@ def _try_laws(problem: Problem, kernel: KernelFunction, data: Data) -> tuple[tup
 
 
 def break_of(law: Law, problem: Problem, kernel: KernelFunction, data: Data) -> BrokenLaw | None:
-    """Where the law is broken, if it is. NaN equals nothing, and -0 is 0."""
+    """Return where the law is broken, or None; NaN equals nothing, and -0 equals 0."""
     for what, left, right in law.sides(problem, kernel, data):
         sides = compare(left, right, np.asarray(left != right))
         if not sides.equal:
@@ -116,9 +116,9 @@ def _data(planned: PlannedCase) -> Data:
 
 
 def _check_sums_alone(problem: Problem) -> None:
-    """What reads D, or clips, is not linear: no law is stated of it."""
+    """Raise UsageError for a problem that reads D, or clips: it is not linear, and no law is stated of it."""
     numerics = problem.operation.numerics
     operands = [numerics.operation_of(problem, name) for name in numerics.operands(problem)]
     for op in (numerics.epilogue(problem), *operands):
         if op.num_d or op.name == "relu":
-            raise UsageError(f"{human(problem)}: laws are of sums alone, and '{op.name}' does more ({op.formula})")
+            raise UsageError(f"{human(problem)}: laws hold for sums alone, and '{op.name}' does more ({op.formula})")

@@ -1,4 +1,4 @@
-"""A case's kernel as a function of data, for laws to call as often as they like: each call is a guarded launch."""
+"""A case's kernel as a function of data, which laws call as often as they need: each call is a guarded launch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
 
 
 class KernelBrokeDown(Exception):
-    """The launch crashed, or damaged what is not its own: no law can be tried."""
+    """A launch that crashed, or that wrote outside its buffers: no law can be tried."""
 
     def __init__(self, problem: Problem, run: LaunchResult) -> None:
         super().__init__(run.crash or run.damage)
@@ -26,8 +26,8 @@ class KernelBrokeDown(Exception):
 
 @dataclass
 class CaseKernel:
-    """The case's own instance, or with ``partner`` another one; what it launches is evidence of the case, the first
-    launch for all of them."""
+    """A case's own instance, or with ``partner`` another one. Its launches are evidence of the case; the first stands
+    for all of them."""
 
     gathering: EvidenceBuilder
     kernel: Kernel
@@ -35,7 +35,7 @@ class CaseKernel:
     how: LaunchConfig
     on_run: OnRun | None = None
     has_summed: bool = False
-    """Was any cell of any result other than zero? If not, laws hold for a kernel that only clears its result."""
+    """True once any cell of any result was not zero; otherwise laws hold for a kernel that only clears its result."""
 
     @classmethod
     def of(
@@ -51,7 +51,7 @@ class CaseKernel:
         return self.kernel.computes(problem) and self.kernel.refusal(problem) is None
 
     def __call__(self, problem: Problem, data: Data, output: str = "") -> Cells:
-        """An output in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
+        """Return an output in logical order. Raises KernelBrokeDown, KernelRefused, KernelFailed or HipError."""
         launch = Launch(self.runner, problem, self.runner.workspace(problem))
         blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
         run = run_once(self.gathering.evidence.session.device, launch, stored(problem, data), blank, self.how)
@@ -66,8 +66,10 @@ class CaseKernel:
         return result
 
     def partner(self, problem: Problem) -> CaseKernel | None:
-        """A kernel for the same tensors in another operation, one that is no reference if there is one: of the same
-        family or bitgate's, since another's defects would pass for this one's."""
+        """Return a kernel for the same tensors in another operation, preferably one that is no reference.
+
+        It is of the same family or bitgate's own, since another's defects would pass for this one's.
+        """
         session = self.gathering.evidence.session
         for family in sorted(session.families.values(), key=lambda family: family.is_reference):
             trusted = is_own(family) or family.name == self.kernel.family.name
