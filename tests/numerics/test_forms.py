@@ -33,13 +33,12 @@ from bitgate.model.numerics import Numerics
 from bitgate.numerics.certificate import certify, certify_plan, measure_bound
 from bitgate.numerics.checksum import why_not
 from bitgate.numerics.digest import digest
-from bitgate.numerics.factors import factors
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.one_hot import ones
 from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.ordered import sums as f64_sums
 from bitgate.numerics.reference import exact_reference
-from bitgate.numerics.rounding import rounded
+from bitgate.numerics.rounding import factors, rounded
 from bitgate.ops.convolution import ConvProblem
 
 TYPES = ("f64", "f32", "f16", "bf16", "i8")

@@ -16,7 +16,7 @@ from bitgate.numerics.certificate import certify
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.reference import exact_results
 from bitgate.verify.bounds import bounded_results, round_safe
-from bitgate.verify.session import reference_kind
+from bitgate.verify.problem_data import reference_kind
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from tests.stand_in.stand_in import Node, StandIn, build, lists, write
 from bitgate.cli.main import run
 from bitgate.runtime import kfd
 from bitgate.runtime.errors import ADVICE
-from bitgate.runtime.hip_functions import CALLED
+from bitgate.runtime.hip_python import CALLED
 
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
 MI300X = "device gfx942:sramecc+:xnack- cu=304"
@@ -146,7 +146,7 @@ def test_a_device_that_opens_is_told_as_hip_tells_of_it(rocm: StandIn) -> None:
     )
 
 
-_LACKING = "import sys; from pathlib import Path; from bitgate.runtime.hip_functions import lacking;"
+_LACKING = "import sys; from pathlib import Path; from bitgate.runtime.hip_python import lacking;"
 _EACH = "print(*(','.join(lacking(Path(path))) for path in sys.argv[1:]), sep='\\n')"
 
 

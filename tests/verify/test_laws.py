@@ -16,9 +16,7 @@ from bitgate.ops.convolution import ConvProblem
 from bitgate.ops.convolution.laws import LAWS, passes
 from bitgate.ops.reduction.laws import LAWS as ALL_OF_REDUCTIONS
 from bitgate.results.record import Outcome
-from bitgate.verify.laws import judge_by_laws
-from bitgate.verify.laws.data import small_data
-from bitgate.verify.laws.judge import break_of
+from bitgate.verify.laws import break_of, judge_by_laws, small_data
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 

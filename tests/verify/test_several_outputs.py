@@ -18,8 +18,7 @@ from bitgate.numerics.reference import exact_results
 from bitgate.results.record import Outcome, Verdict
 from bitgate.results.record.view import wrong_cells
 from bitgate.verify.diagnose import Finding, Role, Scene, diagnose
-from bitgate.verify.dump import Dump
-from bitgate.verify.pipeline import verify
+from bitgate.verify.pipeline import Dump, verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.stored import FILE, StoredDigest, key_of, write

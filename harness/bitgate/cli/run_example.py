@@ -55,9 +55,9 @@ def run_example(
     from bitgate.runtime.targets import best, named
     from bitgate.tools.bench.runs import Runs, timed_runs
     from bitgate.verify.planned import PlannedCase
+    from bitgate.verify.problem_data import ZEROS
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
-    from bitgate.verify.session import ZEROS
 
     problem, controls, variant = _read(example, arguments or [])
     wording = WORDINGS[variant.name]

@@ -14,9 +14,9 @@ from bitgate.model import Accumulation, Dtype, Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.model.measure import Measure, Measuring
 from bitgate.numerics import sampled
-from bitgate.numerics.factors import factors, gain_of
 from bitgate.numerics.fill import FillPlan, fill_named, make_tensor
 from bitgate.numerics.native import measure
+from bitgate.numerics.rounding import factors, gain_of
 from bitgate.results.record.verdict import Certificate
 
 MEASURABLE = 64 << 20

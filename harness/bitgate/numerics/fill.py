@@ -16,7 +16,7 @@ from bitgate.model import Accumulation, Dtype, Problem, Tensor, operations
 from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import counter, native, one_hot
-from bitgate.numerics.factors import gain_of
+from bitgate.numerics.rounding import gain_of
 from bitgate.numerics.special import Special, specials
 from bitgate.numerics.stated import stated_data
 

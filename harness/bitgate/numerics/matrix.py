@@ -1,7 +1,9 @@
-"""Tensors as matrices that BLAS takes: in place where their memory allows it, else packed by native code."""
+"""Tensors as matrices for BLAS, in place where their memory allows it, else packed by native code; and BLAS threads."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
@@ -44,3 +47,20 @@ def matrices(host: HostTensor, dtype: np.dtype[Any], threads: int) -> NDArray[An
         found = np.empty(host.tensor.lengths, dtype)
         native.gather(TensorView.of(host), ONE_PLACE, PartView(0, g, 0, rows), found, threads)
     return found
+
+
+@lru_cache(maxsize=1)
+def _blas_controller() -> ThreadpoolController:
+    """Return the controller of the libraries that are loaded now: looking for them costs more than most products."""
+    np.dot(np.ones(2), np.ones(2))
+    return ThreadpoolController().select(user_api="blas")
+
+
+def blas_threads(count: int) -> AbstractContextManager[object]:
+    """Return a context in which BLAS calls use ``count`` threads each. Do not nest it across threads.
+
+    It needs a BLAS that threadpoolctl knows (OpenBLAS, MKL, BLIS). Another one keeps its own setting: results are the
+    same, only the cores are shared less well.
+    """
+    limited: AbstractContextManager[object] = _blas_controller().limit(limits=count)
+    return limited

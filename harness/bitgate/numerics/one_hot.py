@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bitgate.model import Accumulation, Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import counter
-from bitgate.numerics.factors import gain_of
+from bitgate.numerics.rounding import gain_of
 
 Index = tuple[int, ...]
 

@@ -24,8 +24,7 @@ from bitgate.model import DTYPES, Dtype, Problem
 from bitgate.model.form import Array
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
-from bitgate.numerics.factors import factors
-from bitgate.numerics.rounding import rounded
+from bitgate.numerics.rounding import factors, rounded
 
 
 def accumulator_of(problem: Problem) -> Dtype:

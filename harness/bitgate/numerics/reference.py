@@ -18,8 +18,7 @@ from bitgate.core import paths
 from bitgate.model import DTYPES, Problem, Tensor
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.certificate import measure_bound
-from bitgate.numerics.factors import factors
-from bitgate.numerics.rounding import rounded
+from bitgate.numerics.rounding import factors, rounded
 from bitgate.numerics.stated import defined, rounded_to
 
 

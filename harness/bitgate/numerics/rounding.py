@@ -8,6 +8,7 @@ kernels/include/bitgate/float8.hpp says the same in C++.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +16,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.model import Dtype
+from bitgate.model import Dtype, Elementwise, Problem
+from bitgate.model.elementwise import applied
+from bitgate.model.host_tensor import HostTensor
 
 
 def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
@@ -65,3 +68,40 @@ def _to_odd_f32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     bits = nearest.view(np.uint32) - (lost & (np.abs(back) > np.abs(values)))
     odd: NDArray[np.float32] = (bits | lost).astype(np.uint32).view(np.float32)
     return odd
+
+
+def factors(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
+    """Return the inputs with all operands as they are multiplied; what does not change is the same object.
+
+    Each element goes through its operand's operation, and is then rounded once to the multiplicands' type. The
+    operation acts in f64 for f64 and i8 operands, else in f32. An element that just passes and has that type already is
+    not changed.
+    """
+    numerics = problem.operation.numerics
+    if numerics.form(problem) is None:
+        return inputs
+    operands = numerics.operands(problem)
+    return {name: _factor(problem, host) if name in operands else host for name, host in inputs.items()}
+
+
+def gain(op: Elementwise) -> int:
+    """Return how much larger an operand's operation can make an element."""
+    return int(op.alpha) if op.name == "scale" else 1
+
+
+def gain_of(problem: Problem, operand: str) -> int:
+    """Return the gain of an operand's own operation."""
+    return gain(problem.operation.numerics.operation_of(problem, operand))
+
+
+def _factor(problem: Problem, host: HostTensor) -> HostTensor:
+    own, numerics = host.tensor.dtype, problem.operation.numerics
+    op = numerics.operation_of(problem, host.tensor.name)
+    dtype = numerics.multiplicand(problem, host.tensor.name)
+    if op.name == "pass" and dtype == own:
+        return host
+    epilogue = np.float32 if own.is_float and own.bytes <= 4 else np.float64
+    factor = HostTensor.empty(replace(host.tensor, dtype=dtype))
+    with np.errstate(over="ignore", invalid="ignore"):  # a signalling NaN, a scaled infinity: both are data here
+        factor.logical[...] = rounded(applied(op, host.logical.astype(epilogue)), dtype)
+    return factor

@@ -1,18 +1,22 @@
-"""Device memory of one tensor, with guards around it that show a write out of bounds."""
+"""Device memory: buffers between guards that show a write out of bounds, blocks of small ones, and a pool of freed
+memory."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ctypes import memmove
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitgate.runtime.errors import HipError, check
 
 if TYPE_CHECKING:
     from bitgate.runtime.device import Device
+
 
 GUARD_BYTES = 4096
 CANARY = 0xC5
@@ -219,3 +223,110 @@ def address_of(array: np.ndarray[Any, Any], size: int) -> int:
     if array.nbytes != size or not array.flags.c_contiguous:
         raise ValueError(f"the array has {array.nbytes} bytes (contiguous: {array.flags.c_contiguous}), want {size}")
     return int(array.ctypes.data)
+
+
+def fits(contents: Mapping[str, NDArray[Any]]) -> bool:
+    """Return whether the contents are worth a block."""
+    return len(contents) > 1 and sum(extent_of(content.nbytes) for content in contents.values()) <= SMALL
+
+
+class BufferBlock:
+    """Small buffers of a GPU by name, with these contents, each between its guards, in one piece of memory.
+
+    A copy costs more than their bytes, and this needs one for all. ``alignment`` and ``placement`` are as in
+    ``Device.alloc``. Free it when the buffers are freed. Raises HipError where a HIP call fails.
+    """
+
+    def __init__(self, device: Device, contents: Mapping[str, NDArray[Any]], alignment: int, placement: str) -> None:
+        self.buffers: dict[str, Buffer] = {}
+        self._device = device
+        self._extent = sum(extent_of(content.nbytes) for content in contents.values())
+        self._base = at = device.pool.take(self._extent)
+        whole = np.full(self._extent, CANARY, np.uint8)
+        address = whole.ctypes.data
+        for name, content in contents.items():
+            size = content.nbytes
+            buffer = Buffer(device, size, name, alignment, placement, guarded=False, base=at)
+            memmove(address + buffer.pointer - self._base, address_of(content, size), size)
+            self.buffers[name] = buffer
+            at += extent_of(size)
+        kind = device.hip.hipMemcpyKind.hipMemcpyHostToDevice
+        check(device.hip.hipMemcpy(self._base, address, self._extent, kind), "hipMemcpy")
+
+    def look(self) -> dict[str, Look]:
+        """Inspect each buffer as ``Buffer.look`` does. Work must have ended."""
+        whole = np.empty(self._extent, np.uint8)
+        kind = self._device.hip.hipMemcpyKind.hipMemcpyDeviceToHost
+        check(self._device.hip.hipMemcpy(whole.ctypes.data, self._base, self._extent, kind), "hipMemcpy")
+        looks, at = {}, 0
+        for name, buffer in self.buffers.items():
+            extent = extent_of(buffer.bytes)
+            looks[name] = buffer.look_at(whole[at : at + extent])
+            at += extent
+        return looks
+
+    def free(self) -> None:
+        """Free the memory; a second call does nothing."""
+        if self._base:
+            base, self._base = self._base, 0
+            self._device.pool.give(base, self._extent)
+
+
+SMALLEST_BLOCK = 1 << 16
+"""The least size of a block in bytes; sizes are powers of two: few sizes, so that a kept block often fits."""
+
+LARGEST_BLOCK = 1 << 28
+"""Larger blocks are not kept: their cost is not the allocation, and the next case may need the memory."""
+
+
+class BlockPool:
+    """Freed memory of the current device, kept for the next buffer: on a GPU an allocation costs more than most
+    kernels.
+
+    ``limit`` bounds the bytes that are kept unused.
+    """
+
+    def __init__(self, hip: Any, limit: int = 1 << 31) -> None:
+        self._hip = hip
+        self._limit = limit
+        self._free: dict[int, list[int]] = {}
+        self.unused = 0
+        """Bytes that are kept."""
+
+    def take(self, size: int) -> int:
+        """Return the address of at least ``size`` bytes. Raises HipError if there is no memory left."""
+        block = _block_size(size)
+        kept = self._free.get(block)
+        if kept:
+            self.unused -= block
+            return kept.pop()
+        try:
+            return int(check(self._hip.hipMalloc(block), "hipMalloc"))
+        except HipError:
+            if not self.unused:
+                raise
+            self.empty()
+            return int(check(self._hip.hipMalloc(block), "hipMalloc"))
+
+    def give(self, address: int, size: int) -> None:
+        """Take back the memory of ``take(size)``, whose work has ended."""
+        block = _block_size(size)
+        if block > LARGEST_BLOCK or self.unused + block > self._limit:
+            check(self._hip.hipFree(address), "hipFree")
+            return
+        self._free.setdefault(block, []).append(address)
+        self.unused += block
+
+    def empty(self) -> None:
+        """Free everything that is kept."""
+        for addresses in self._free.values():
+            for address in addresses:
+                check(self._hip.hipFree(address), "hipFree")
+        self._free.clear()
+        self.unused = 0
+
+
+def _block_size(size: int) -> int:
+    if size > LARGEST_BLOCK:
+        return size
+    return max(SMALLEST_BLOCK, 1 << (size - 1).bit_length())

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.buffers import BlockPool, Buffer
 from bitgate.runtime.errors import check
 from bitgate.runtime.host import DeviceFault, HostRuntime
 from bitgate.runtime.ledger import HipLedger, HostLedger, IncidentLedger
-from bitgate.runtime.pool import BlockPool
 from bitgate.runtime.targets import Target
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+from collections.abc import Mapping
 from ctypes import (
     CDLL,
     POINTER,
@@ -25,9 +29,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bitgate.core.errors import UsageError
-from bitgate.runtime.c_functions import functions_of
 from bitgate.runtime.errors import hip_error
-from bitgate.runtime.source_lines import with_source_lines
 
 PLACEMENTS = {"right": 0, "left": 1}
 SCHEDULES = {"forward": 0, "reverse": 1, "random": 2, "lockstep": 3}
@@ -257,3 +259,58 @@ def parse_schedule(text: str) -> tuple[str, int]:
     if kind == "random" and re.fullmatch(r"\d+", seed) and int(seed) < 2**64:
         return kind, int(seed)
     raise UsageError(f"schedule '{text}': give {SCHEDULE_WORDS}")
+
+
+Signatures = Mapping[str, tuple[Any, list[Any]]]
+"""Result and arguments by name, as ctypes has them."""
+
+
+def functions_of(handle: CDLL, path: Path | str, runtime: str, signatures: Signatures) -> dict[str, Any]:
+    """Return the functions of a library. Raises UsageError if it is not this runtime."""
+    functions: dict[str, Any] = {}
+    for name, (result, arguments) in signatures.items():
+        function = getattr(handle, name, None)
+        if function is None:
+            raise UsageError(f"{path}: not bitgate's {runtime} runtime, it lacks {name}")
+        function.restype, function.argtypes = result, arguments
+        functions[name] = function
+    return functions
+
+
+_PLACE = re.compile(r"(?P<library>[\w.+-]+/[\w.+-]+\.so)\+0x(?P<offset>[0-9a-f]+)")
+
+_OURS = "/hip/host_detail/"
+"""Inlined functions of HIP, such as atomicAdd: the line that calls them is more useful."""
+
+
+def with_source_lines(text: str) -> str:
+    """Replace ``folder/libmine.so+0x12ab`` by ``mine.hip.cpp:14``, where there are addr2line and debug information."""
+    return _PLACE.sub(lambda place: _source_line(place["library"], place["offset"]) or place[0], text)
+
+
+def _source_line(library: str, offset: str) -> str:
+    path = _loaded(library)
+    return line_of(path, offset) if path else ""
+
+
+def line_of(path: Path, offset: str) -> str:
+    """Return ``file.hpp:12`` of a place in a program or library, in hexadecimal digits; empty if it is unknown."""
+    tool = shutil.which("addr2line")
+    if tool is None:
+        return ""
+    command = [tool, "--inlines", "--exe", str(path), f"0x{offset}"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    # Innermost first: "/path/file.hpp:12 (discriminator 3)".
+    frames = [line.partition(" (")[0] for line in finished.stdout.splitlines() if not line.startswith("??")]
+    known = [frame for frame in frames if not frame.endswith((":0", ":?"))]
+    line = next((frame for frame in known if _OURS not in frame), next(iter(known), ""))
+    return os.path.normpath(line) if line else ""
+
+
+def _loaded(library: str) -> Path | None:
+    """Return the file of a library of this process."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        path = line.partition("/")
+        if line.endswith(f"/{library}"):
+            return Path(f"/{path[2]}")
+    return None

@@ -9,8 +9,7 @@ from ctypes import create_string_buffer as text_buffer
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from bitgate.runtime.c_functions import functions_of
-from bitgate.runtime.host import DeviceFault, HostRuntime
+from bitgate.runtime.host import DeviceFault, HostRuntime, functions_of
 
 
 @dataclass(frozen=True)

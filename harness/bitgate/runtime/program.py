@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
-from bitgate.runtime.host import SCHEDULES, parse_schedule
-from bitgate.runtime.source_lines import line_of
+from bitgate.runtime.host import SCHEDULES, line_of, parse_schedule
 
 VARIABLE = "BITGATE_EXEC"
 """Settings of the library that is loaded before the program: descriptor of the report, schedule, its seed, lanes of a

@@ -15,8 +15,7 @@ from bitgate.core.target_id import runs_on, target_id
 from bitgate.kernel.build import Builder
 from bitgate.runtime.device import Attributes, Device
 from bitgate.runtime.errors import HipError, check
-from bitgate.runtime.hip_functions import HipFunctions, lacking
-from bitgate.runtime.hip_python import hip_release, import_hip, installed
+from bitgate.runtime.hip_python import HipFunctions, hip_release, import_hip, installed, lacking
 from bitgate.runtime.host import HostRuntime
 from bitgate.runtime.ledger import IncidentLedger, NvidiaLedger
 from bitgate.runtime.targets import Target

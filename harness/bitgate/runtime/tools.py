@@ -23,13 +23,14 @@ from bitgate.numerics.fill import TensorFill
 from bitgate.runtime.buffers import CANARY, Buffer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import check, hip_error
-from bitgate.runtime.tool_batch import SMALL, ToolBatch
 from bitgate.runtime.tools_abi import (
     CONSTANT,
     FILL,
     INTEGERS,
     REALS,
+    SMALL_TENSOR,
     CWeights,
+    ToolBatch,
     cell_bytes,
     cells_of,
     load,
@@ -179,7 +180,7 @@ class DeviceTools:
             if len(self._made) >= MOST_MADE:
                 self._made.clear()
             made = self._made[key] = DeviceOperand()
-            if tensor.elements <= SMALL:
+            if tensor.elements <= SMALL_TENSOR:
                 start, is_real = counter.stream(seed, tensor.name), fill.kind == "real"
                 patterns = 0 if is_real else self._patterns(tensor.dtype, fill.range)
                 kind = REALS if is_real else INTEGERS
@@ -188,7 +189,7 @@ class DeviceTools:
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
         self._fill_gaps(data, tensor)
-        if self._gathering.is_open and tensor.elements <= SMALL:
+        if self._gathering.is_open and tensor.elements <= SMALL_TENSOR:
             self._gathering.fill(data, FILL.pack(cell_bytes(tensor), 0, bits, 0, 0, CONSTANT))
         else:
             self._call("fill_bits", data, byref(cells_of(tensor)), bits)
@@ -206,7 +207,7 @@ class DeviceTools:
         return self._gathering
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
-        if self._gathering.is_open and tensor.elements <= SMALL:
+        if self._gathering.is_open and tensor.elements <= SMALL_TENSOR:
             return self._ask_later(data, cell_bytes(tensor), first)
         return self._ask(2, "digest", data, byref(cells_of(tensor)), first)
 
@@ -215,7 +216,7 @@ class DeviceTools:
         made = self._filled.get(data) if untouched else None
         if made is not None and made.sums is not None:
             return self._answer(*made.sums)
-        if self._gathering.is_open and tensor.space <= SMALL:
+        if self._gathering.is_open and tensor.space <= SMALL_TENSOR:
             ticket = self._ask_later(data, memory_bytes(tensor), 0)
         else:
             ticket = self._ask(2, "digest", data, byref(memory_of(tensor)), 0)

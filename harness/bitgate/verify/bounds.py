@@ -27,11 +27,9 @@ from bitgate.core import paths
 from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.model import Accumulation, Dtype, Problem
 from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics.bits import bits_of
-from bitgate.numerics.blocks import parts
-from bitgate.numerics.factors import factors
+from bitgate.numerics.bits import bits_of, parts
 from bitgate.numerics.ordered import sums, through_epilogue
-from bitgate.numerics.rounding import largest, rounded, smallest, smallest_normal
+from bitgate.numerics.rounding import factors, largest, rounded, smallest, smallest_normal
 from bitgate.numerics.stated import defined, rounded_to, stated_bounds
 from bitgate.verify.poison import poison_bits, unwritten
 

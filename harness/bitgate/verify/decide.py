@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bitgate.kernel.declaration import Dispatch
+from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_products
@@ -16,12 +18,10 @@ from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds, Judge
 from bitgate.verify.compare_outputs import Judgement, OutputExpectation, explained, harmed, judged
 from bitgate.verify.device_check import DeviceCheck
-from bitgate.verify.dispatch_check import dispatch_disagreement
-from bitgate.verify.evidence import Evidence
+from bitgate.verify.evidence import Evidence, verdict_of
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import LaunchResult
 from bitgate.verify.stored import REFRESH
-from bitgate.verify.verdict import verdict_of
 from bitgate.verify.view import view_of
 
 LOOSE = "the bound of every cell admits zero: a kernel that only clears its result passes"
@@ -169,3 +169,34 @@ def undiagnosed(evidence: Evidence, seen: DeviceCheck, shortage: str) -> Verdict
         shown["largest_difference"] = str(last.differences.largest)
     outcome = Outcome.CORRUPTED if last.damage else Outcome.MISMATCH
     return verdict_of(evidence, outcome, seen.disagreement, Diagnosis(("other",), seen.disagreement, shown))
+
+
+LISTED_DISAGREEMENTS = 3
+"""The number of disagreements that are listed; the rest are counted."""
+
+
+def dispatch_disagreement(
+    problem: Problem, record: DispatchRecord, predicted: Dispatch | None, decomposes: bool
+) -> str:
+    """Return one sentence that names what differs, empty if nothing does.
+
+    A prediction holds whatever the options. With ``decomposes`` the record must also cover the parts of the problem,
+    one by one: for kernels that decompose it, under production options (with another option a path may be wrong on
+    purpose).
+    """
+    differences = _against_prediction(record, predicted) if predicted is not None else []
+    if decomposes:
+        differences += problem.operation.diagnostics.launch_errors(problem, record)
+    if not differences:
+        return ""
+    more = f"; {len(differences) - LISTED_DISAGREEMENTS} more" if len(differences) > LISTED_DISAGREEMENTS else ""
+    return f"the dispatch record is not what the problem needs: {'; '.join(differences[:LISTED_DISAGREEMENTS])}{more}"
+
+
+def _against_prediction(record: DispatchRecord, predicted: Dispatch) -> list[str]:
+    recorded = record.summary()
+    return [
+        f"{name} is {recorded.get(name)}, predicted {value}"
+        for name, value in predicted.stated.items()
+        if recorded.get(name) != value
+    ]

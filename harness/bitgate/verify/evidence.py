@@ -1,17 +1,18 @@
-"""Evidence: what the launches of a case left, and everything else that its verdict is made of."""
+"""Evidence: what the launches of a case left, everything else that its verdict is made of, and the verdict itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from bitgate.kernel.runner import Runner
+from bitgate.kernel.runner import Capability, Runner
 from bitgate.model.host_tensor import HostTensor
-from bitgate.results.record import Certificate
+from bitgate.results.record import Certificate, Diagnosis, Outcome, Verdict, verdict_on
 from bitgate.verify.device_check import DeviceCheck
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.planned import PlannedCase, repro_line
+from bitgate.verify.problem_data import Inputs, Reference
 from bitgate.verify.running import LaunchResult
-from bitgate.verify.session import Inputs, Reference, Session
+from bitgate.verify.session import Session
 
 OnRun = Callable[[LaunchResult], None]
 """Receives each launch of the case once it has ended: for traces and timing."""
@@ -77,3 +78,48 @@ class EvidenceBuilder:
     """The evidence so far: the only state that changes while a case runs, for whatever verdict it ends in."""
 
     evidence: Evidence
+
+
+def verdict_of(
+    evidence: Evidence,
+    outcome: Outcome,
+    reason: str = "",
+    diagnosis: Diagnosis | None = None,
+    results: Mapping[str, HostTensor] | None = None,
+) -> Verdict:
+    """Return the verdict for an outcome and the evidence that it rests on.
+
+    ``results`` are the outputs that differ from the reference, of the launch that the verdict is about.
+    """
+    planned, session = evidence.planned, evidence.session
+    compared = outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
+    record = next((run.record for run in evidence.runs if run.record is not None), None)
+    seconds = {**evidence.seconds, "total": session.clock() - evidence.started}
+    return verdict_on(
+        planned,
+        session.target,
+        outcome,
+        reason,
+        digest=evidence.digest(results or {}) if compared else "",
+        reference=evidence.reference_kind,
+        certificate=evidence.certificate,
+        error=dict(evidence.error),
+        dispatch={} if record is None else record.summary(),
+        seconds={part: round(value, 6) for part, value in seconds.items()},
+        diagnosis=diagnosis,
+        repro=repro_line(planned, session.project.added) + (f" --{evidence.by}" if evidence.by else ""),
+        foreign=planned.foreign,
+        fingerprint=_fingerprint(evidence),
+    )
+
+
+def _fingerprint(evidence: Evidence) -> dict[str, str]:
+    planned, runs = evidence.planned, evidence.runs
+    fingerprint = dict(evidence.session.fingerprint(planned.kernel, race=planned.raced))
+    if runs:
+        fingerprint["guards"] = "both" if len(runs) == 2 else runs[0].how.placement
+        if changes := planned.kernel.family.changes:
+            fingerprint["changes"] = ",".join(changes)
+    if evidence.runner is not None and len(evidence.runner.capabilities) < len(Capability):
+        fingerprint["unchecked"] = ",".join(sorted(set(Capability) - evidence.runner.capabilities))
+    return fingerprint

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT
 from bitgate.model.host_tensor import HostTensor, has_gaps
 from bitgate.numerics.bits import bits_of
-from bitgate.runtime.block import BufferBlock, fits
-from bitgate.runtime.buffers import Buffer, Look
+from bitgate.runtime.buffers import Buffer, BufferBlock, Look, fits
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 

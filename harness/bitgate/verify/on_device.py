@@ -23,7 +23,7 @@ from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import check
 from bitgate.runtime.tools import DeviceDifferences, Tools, differences_at, least, sums_at
-from bitgate.verify.compare import number
+from bitgate.verify.compare_outputs import number
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
 from bitgate.verify.running import WORKSPACE, Launch, LaunchConfig, LaunchResult, add_damage, execute

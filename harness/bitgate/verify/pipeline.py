@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 
 from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.kernel.build.errors import BuildError
@@ -11,7 +14,9 @@ from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.runner import Capability, Runner
+from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
+from bitgate.model.measurement import Measurement
 from bitgate.numerics.checksum import why_not
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.runtime.errors import HipError
@@ -20,18 +25,16 @@ from bitgate.verify.bounds import Bounds
 from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.decide import contradiction, judge, undiagnosed
 from bitgate.verify.device_check import check_on_device, route_of
-from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun
+from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
 from bitgate.verify.launch_effects import after_launch, before_launch
-from bitgate.verify.measuring import measured
-from bitgate.verify.memory import device_shortage, memory_shortage
+from bitgate.verify.memory import device_shortage, memory_shortage, workspace_disagreement
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
+from bitgate.verify.problem_data import ZEROS, Inputs, Reference, reference_kind
 from bitgate.verify.repeat import is_repeated, repeat
 from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
-from bitgate.verify.session import ZEROS, Inputs, Reference, Session, reference_kind
-from bitgate.verify.verdict import verdict_of
+from bitgate.verify.session import Session
 from bitgate.verify.watch import Watch, in_words, undisturbed
-from bitgate.verify.workspace import workspace_disagreement
 
 REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
 """With ``none`` the case runs, guards and dispatch are checked, and its bits are compared with nothing."""
@@ -333,3 +336,64 @@ def _check_schedule(planned: PlannedCase, session: Session) -> None:
 
 
 __all__ = ["Judge", "Observer", "OnRun", "first_how", "through", "verify"]
+
+
+FINDINGS = 16
+"""The number of findings in the evidence; the sentence states each kind once."""
+
+
+def measured(evidence: Evidence, measurement: Measurement) -> Verdict:
+    planned, session = evidence.planned, evidence.session
+    started = session.clock()
+    sentence, crash = "", ""
+    wrong: Sequence[str] = ()
+    try:
+        sentence, wrong = measurement.take()
+    except (HipError, KernelFailed) as error:
+        fault = session.device.fault()
+        crash = str(error) if fault is None else fault.text
+    evidence = evidence.spent({"kernel": session.clock() - started})
+    sentence = crash or sentence
+    outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if sentence else Outcome.PASS
+    diagnosis = Diagnosis(("platform",), sentence, {"wrong": list(wrong[:FINDINGS])}) if sentence else None
+    return replace(
+        verdict_of(evidence, outcome, sentence, diagnosis),
+        human=f"{planned.key.instance} of {session.target.name}",
+        dispatch={"path": "probe", **measurement.found},
+    )
+
+
+class Dump:
+    """An observer that writes each tensor of a case to ``<folder>/<name>.npy`` in logical order, without padding.
+
+    Types that numpy does not know (bf16, f8) are widened to f32, which holds each of their values.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, name: str, tensor: HostTensor) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        cells = tensor.logical
+        if cells.dtype.isbuiltin != 1:
+            cells = cells.astype(np.float32)
+        np.save(self.folder / f"{name}.npy", np.ascontiguousarray(cells))
+
+
+CANARY_CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
+
+
+def distress(session: Session) -> str:
+    """Return a sentence on what is wrong with the device; empty if the naive kernel still computes there.
+
+    The canary is a small case that cannot fail on a sound device; it runs before a device is reused after a case that
+    broke it.
+    """
+    problem = parse_case_id(CANARY_CASE)
+    kernel = session.reference_kernel(problem)
+    if kernel is None:
+        return f"no naive kernel for {session.target.name} could try it"
+    verdict = verify(PlannedCase(problem, kernel, target=session.target.name), session)
+    if verdict.outcome is Outcome.PASS:
+        return ""
+    return f"the naive kernel ends in {verdict.outcome} on {CANARY_CASE}: {verdict.reason}"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.resolved import Kernel
@@ -112,3 +115,25 @@ def _human(problem: Problem) -> str:
 @lru_cache(maxsize=1024)
 def _foreign(problem: Problem) -> str:
     return foreign_line(problem) or ""
+
+
+def repro_line(planned: PlannedCase, added: Sequence[Path] = ()) -> str:
+    """Return ``bitgate verify <case> --kernel ...``, without defaults that are unambiguous.
+
+    Declarations that the project's file names are left out: any checkout of it finds them. ``added`` are those that a
+    command named.
+    """
+    words = ["bitgate", "verify", planned.case, "--kernel", planned.kernel.name]
+    for path in added:
+        words += ["--load", str(path)]
+    words += ["--fill", planned.fill, "--seed", str(planned.seed)]
+    for name, value in planned.kernel.options:
+        words += ["--option", f"{name}={value}"]
+    if planned.schedule == RACE:
+        words += ["--race"]
+    elif planned.schedule != "forward":
+        words += ["--schedule", planned.schedule]
+    if planned.reference != "auto":
+        words += ["--reference", planned.reference]
+    words += ["--target", planned.target]
+    return shlex.join(words)

@@ -11,8 +11,8 @@ from bitgate.results.record import Verdict
 from bitgate.verify.deadline import DATA, LAUNCH
 from bitgate.verify.decide import judge
 from bitgate.verify.evidence import Evidence, EvidenceBuilder
+from bitgate.verify.problem_data import Inputs, Reference, reference_kind
 from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once, run_where_others_lay
-from bitgate.verify.session import Inputs, Reference, reference_kind
 
 OTHER_SEED = 1_000_003
 """Added to the case's seed."""

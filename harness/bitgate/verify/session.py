@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -24,29 +23,29 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel, family_called
 from bitgate.kernel.runner import LibraryRunner, Runner
-from bitgate.model import Accumulation, Problem, case_id
+from bitgate.model import Problem, case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
-from bitgate.numerics.certificate import certify
 from bitgate.numerics.digest import digest_of
-from bitgate.numerics.fill import FillPlan, make_inputs, plan_fill
+from bitgate.numerics.fill import FillPlan
 from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.reference import defined_results, exact_results
-from bitgate.results.record import UNKNOWN, Certificate, Verdict
+from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.runtime.device import Device
+from bitgate.runtime.errors import HipError
 from bitgate.runtime.host_tools import HostTools
 from bitgate.runtime.runtime import open_device
 from bitgate.runtime.targets import Target, best, named
 from bitgate.runtime.tools import DeviceTools, Tools
 from bitgate.runtime.tools_abi import family as tools_family
 from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, round_safe
-from bitgate.verify.byte_cache import ByteCache
-from bitgate.verify.diagnose.user_rules import load_rules
+from bitgate.verify.diagnose.engine import load_rules
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import DeviceData, DeviceReference, reference_on_device
 from bitgate.verify.poison import poison_bits
+from bitgate.verify.problem_data import ByteCache, Inputs, Reference, prepare_inputs
 from bitgate.verify.python_runner import opened
-from bitgate.verify.running import Launch, LaunchResult, compute_on_device
+from bitgate.verify.running import Launch, compute_on_device
 from bitgate.verify.stored import DigestBook
 from bitgate.verify.watch import watched_load
 
@@ -60,44 +59,6 @@ CHEAP_FLOPS_ON_GPU = 10**12
 
 LARGE_BYTES = 2**31
 """A case with a tensor of this size is large: 32-bit offsets of bytes end here."""
-
-
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """The operands of a case, and why their result can be compared bit for bit."""
-
-    tensors: dict[str, HostTensor]
-    certificate: Certificate
-
-
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """The expected outputs of a case, and the kind of reference that computed them.
-
-    ``digest`` is of the outputs that are compared by bits; ``judges`` decide on the others, by role.
-    """
-
-    tensors: Mapping[str, HostTensor]
-    kind: str
-    digest: str = ""
-    judges: Mapping[str, Judge] = field(default_factory=dict)
-    note: str = ""
-    """Addition to the certificate's note."""
-
-    def digest_with(self, problem: Problem, results: Mapping[str, HostTensor]) -> str:
-        """Return the digest of outputs of which ``results`` differ from these.
-
-        Real numbers have none, since they differ between targets; so do the bits of a NaN.
-        """
-        left = {**self.tensors, **results}
-        by_bits = {role: left[role] for role in left if role not in self.judges}
-        return digest_of(problem, by_bits) if by_bits.keys() & results.keys() else self.digest
-
-    def settle(self, run: LaunchResult) -> None:
-        """Drop results that differ from the reference in bits, but not by their judge."""
-        for role, judge in self.judges.items():
-            if role in run.results and not judge.outside(run.results[role].logical).any():
-                del run.results[role]
 
 
 class Session:
@@ -279,7 +240,7 @@ class Session:
     def inputs(self, problem: Problem, instance: Instance, fill: str, seed: int) -> Inputs:
         accumulation = instance.accumulation_for(problem)
         return self._inputs.get(
-            (problem, accumulation, fill, seed), lambda: _make_inputs(problem, accumulation, fill, seed)
+            (problem, accumulation, fill, seed), lambda: prepare_inputs(problem, accumulation, fill, seed)
         )
 
     def reference(self, problem: Problem, instance: Instance, fill: str, seed: int, kind: str) -> Reference:
@@ -364,39 +325,23 @@ def _group(instance: Instance, race: bool) -> str:
     return instance.group if race or quick_build() else ""
 
 
-ZEROS = "zeros"
-"""A fill besides those of ``FILLS``: a result of zeros shows nothing, so it is never compared."""
+def prewarm(session: Session, families: Iterable[str]) -> None:
+    """Open the device, and load what nearly every run needs and the libraries of these families, as far as all is
+    built.
 
-
-def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str:
-    """Return what a result is held to by default: the exact reference where the data are ``certified``.
-
-    Where the order of summation shows in the bits, only kernels that state theirs are compared by bits. Integers wrap:
-    their sum is the same in any order.
+    A process of kernels can do this while its parent still collects the tests. Failures here are ignored; they recur,
+    and are reported, on first use.
     """
-    if certified:
-        return "exact"
-    numerics = problem.operation.numerics
-    is_float = any(problem.tensors[role].dtype.is_float for role in problem.outputs)
-    if numerics.states_order and (states_order or not is_float):
-        return "ordered"
-    return "bounds" if is_float or numerics.form(problem) is None else "ordered"
-
-
-def _make_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
-    if fill == ZEROS:
-        return _zero_inputs(problem, accumulation)
-    plan = plan_fill(problem, accumulation, fill, seed)
-    tensors = make_inputs(problem, plan)
-    certificate = certify(problem, plan, tensors, accumulation)
-    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
-
-
-def _zero_inputs(problem: Problem, accumulation: Accumulation) -> tuple[Inputs, int]:
-    read = [name for name in problem.tensors if name not in problem.outputs]
-    tensors = {name: HostTensor.empty(problem.tensors[name]) for name in read}
-    for tensor in tensors.values():
-        tensor.bits[...] = 0
-    note = "all inputs are zero: every kernel gives the same bits"
-    certificate = Certificate(0, accumulation.exact_range, 0.0, 0.0, holds=False, note=note)
-    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
+    try:
+        builder = session.builder
+        if not builder.is_built():
+            return
+        native.library()
+        _ = session.device
+        if session.target.platform != "host" and builder.is_built(tools_family()):
+            _ = session.device_tools
+        for name in families:
+            if builder.is_built(session.family(name)):
+                session.library(name)
+    except (UsageError, BuildError, LibraryError, HipError, OSError):
+        return

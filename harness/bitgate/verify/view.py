@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.numerics.bits import Array, bits_of
-from bitgate.numerics.blocks import first_true, parts
+from bitgate.numerics.bits import Array, bits_of, first_true, parts
 from bitgate.results.record.view import LIMIT, PARTS, size
 
 CELLS = 8_000_000

@@ -9,13 +9,10 @@ import numpy as np
 from bitgate.model.finding import Finding, Rule
 from bitgate.numerics.bits import Array
 from bitgate.ops.gemm.problem import GemmProblem
-from bitgate.verify.diagnose import aliased_d as aliased
-from bitgate.verify.diagnose.channel_tail import tail_along
-from bitgate.verify.diagnose.k_tail import SumOrder, lost_end
+from bitgate.verify.diagnose import sums
+from bitgate.verify.diagnose.places import slice_finding, tail_along, tail_of_rows
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.slices import slice_finding
-from bitgate.verify.diagnose.sums import Floats, Index
-from bitgate.verify.diagnose.tile_tail import tail_of_rows
+from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
 
 
 def terms(problem: GemmProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
@@ -26,7 +23,7 @@ def terms(problem: GemmProblem, inputs: Mapping[str, Array], cell: Index) -> Flo
 
 
 def aliased_d(scene: Scene[GemmProblem]) -> Finding | None:
-    return aliased.aliased_d(scene, terms)
+    return sums.aliased_d(scene, terms)
 
 
 def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:

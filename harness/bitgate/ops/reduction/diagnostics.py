@@ -8,9 +8,8 @@ from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Finding, Rule
 from bitgate.ops.reduction.laws import LAWS
 from bitgate.ops.reduction.problem import Kind, ReductionProblem
-from bitgate.verify.diagnose.k_tail import SumOrder, lost_end
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.sums import Floats, Index
+from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
 
 
 def row_tail(scene: Scene[ReductionProblem]) -> Finding | None:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bitgate.runtime.probe.accumulators import accumulators
+from bitgate.runtime.probe.arithmetic import accumulators, subnormals
 from bitgate.runtime.probe.device import atomics, lds, wave
 from bitgate.runtime.probe.lanes import lanes
-from bitgate.runtime.probe.measured import Probe, ProbeMeasurement, sentence_of
-from bitgate.runtime.probe.subnormals import subnormals
-from bitgate.runtime.probe.workbench import Deviation, Fragment, Workbench
+from bitgate.runtime.probe.workbench import Deviation, Fragment, Probe, ProbeMeasurement, Workbench, sentence_of
 
 PROBES: Mapping[str, Probe] = {
     "wave": wave,

@@ -1,8 +1,8 @@
-"""The workbench of probes: the library's fragments on tiles, and the figures of its other kernels."""
+"""The workbench of probes: the library's fragments on tiles, figures of its other kernels, and the measurement."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from ctypes import CDLL, POINTER, Structure, c_int32, c_int64, c_uint32, sizeof
 from dataclasses import dataclass, field
@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from bitgate.core.target_id import architecture_of
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
-from bitgate.model import DTYPES, Dtype
+from bitgate.model import DTYPES, Dtype, Tensor
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
-from bitgate.runtime.probe.problem import FIGURES, ProbeRequest
 
 Tiles = NDArray[Any]
 
@@ -131,3 +130,64 @@ class Workbench:
             self.library.run(problem, instance, {}, pointers, stream=self.device.stream)
             self.device.synchronize()
             buffers[FIGURES].download(result)
+
+
+FIGURES = "figures"
+"""The role of the array that a probe writes."""
+
+
+@dataclass(frozen=True)
+class ProbeRequest:
+    """The problem of a probe: ``elements`` of each array by role, in order, and numbers. Types are left to the kernel,
+    which knows its fragment's; kernels/platform_probe/probe_problem.hpp reads it."""
+
+    elements: tuple[tuple[str, int], ...]
+    numbers: tuple[tuple[str, int], ...]
+    operation = "probe"
+    outputs = (FIGURES,)
+    parts = 1
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, int]) -> ProbeRequest:
+        return cls(tuple((role, array.size) for role, array in arrays.items()), tuple(numbers.items()))
+
+    @property
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {role: Tensor(role, DTYPES["i32"], "", (length,), (1,)) for role, length in self.elements}
+
+    @property
+    def attributes(self) -> Mapping[str, int]:
+        return dict(self.numbers)
+
+
+Probe = Callable[[Workbench], Iterable[Deviation]]
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeMeasurement:
+    """A measurement by ``probe`` on ``bench``, from which the pipeline makes a verdict."""
+
+    bench: Workbench
+    probe: Probe
+
+    @property
+    def found(self) -> Mapping[str, Any]:
+        return self.bench.found
+
+    def take(self) -> tuple[str, Sequence[str]]:
+        """Return all findings in one sentence, and one by one with the fragment of which each is true."""
+        wrong = list(self.probe(self.bench))
+        return sentence_of(wrong), [f"{finding.subject}: {finding.text}" for finding in wrong]
+
+
+def sentence_of(findings: Iterable[Deviation]) -> str:
+    """Return all findings in one line; those that are true of several fragments once, with the first one's name."""
+    subjects: dict[str, list[str]] = {}
+    for finding in findings:
+        subjects.setdefault(finding.text, []).append(finding.subject)
+    return "; ".join(_sentence(text, names) for text, names in subjects.items())
+
+
+def _sentence(text: str, names: list[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}: {text}" if names[0] else text

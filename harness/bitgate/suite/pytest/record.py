@@ -145,7 +145,7 @@ def handed_down(run: TestRun) -> Done:
 def stand_in(run: TestRun, test: PlannedCase, node_id: str, outcome: Outcome, reason: str) -> Verdict:
     """A verdict on a case that has none of its own: it hung, its process died, or no kernel takes it."""
     from bitgate.verify.fingerprint import fingerprint
-    from bitgate.verify.repro import repro_line
+    from bitgate.verify.planned import repro_line
 
     suites = row_of(test).origin.path.parent
     places = (suites,) if test.nobody else (test.kernel.family.folder, suites)

@@ -114,7 +114,9 @@ class BufferSet:
         damages += [f"input {name} was changed" for name in changed]
         for role, ticket in gaps.items():
             if answers[ticket]:
-                damages.append(f"the padding between the rows of {role} was written (index {least(answers[ticket + 1])})")
+                damages.append(
+                    f"the padding between the rows of {role} was written (index {least(answers[ticket + 1])})"
+                )
         return Seen(digest.joined(problem, digests), "; ".join(damages))
 
     def results(self) -> Mapping[str, HostTensor]:

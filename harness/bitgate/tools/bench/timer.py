@@ -30,10 +30,11 @@ from bitgate.verify.deadline import BUFFERS, LAUNCH, WARM_UP
 from bitgate.verify.launch_effects import after_launch, before_launch
 from bitgate.verify.on_device import DeviceData
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.problem_data import reference_kind
 from bitgate.verify.repeat import OTHER_SEED
 from bitgate.verify.running import LaunchConfig
 from bitgate.verify.server import from_json
-from bitgate.verify.session import Session, reference_kind
+from bitgate.verify.session import Session
 
 GUEST = f"{__name__}:Timers"
 """Asked through ``CaseProcess.call``."""

@@ -12,7 +12,7 @@ from bitgate.tools.capsule.memory import Bytes, as_bytes, image, tensor_of
 from bitgate.tools.capsule.tolerance import restored
 from bitgate.verify.bounds import Judge
 from bitgate.verify.compare_outputs import OutputExpectation
-from bitgate.verify.session import Reference
+from bitgate.verify.problem_data import Reference
 
 
 def question_of(capsule: Capsule) -> OutputExpectation:

@@ -46,9 +46,10 @@ from bitgate.tools.capsule.tolerance import saved
 from bitgate.verify.compare_outputs import Judgement, OutputExpectation
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits, poisoned
+from bitgate.verify.problem_data import Inputs, Reference, reference_kind
 from bitgate.verify.running import WORKSPACE
 from bitgate.verify.selection import candidates, select_for
-from bitgate.verify.session import Inputs, Reference, Session, reference_kind
+from bitgate.verify.session import Session
 
 README = "README.txt"
 

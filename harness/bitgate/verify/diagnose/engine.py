@@ -1,31 +1,32 @@
 """The engine of diagnosis: it asks the rules what the wrong cells have in common, and makes one sentence of their
 findings.
 
-A cause (why) leads the sentence, then the place (which cells), then the contents (what is in them).
+A cause (why) leads the sentence, then the place (which cells), then the contents (what is in them). Each rule has a
+time limit.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
-from collections.abc import Sequence
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar
 
 import numpy as np
 
+from bitgate.core.errors import UsageError
 from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.results.record import KINDS, Diagnosis
-from bitgate.verify.diagnose.limit import DiagnosisTimeout, rule_seconds, within
-from bitgate.verify.diagnose.never_written import never_written
-from bitgate.verify.diagnose.overflow import overflow
-from bitgate.verify.diagnose.poison import poison
-from bitgate.verify.diagnose.race import race
 from bitgate.verify.diagnose.receptive_field import receptive_field
-from bitgate.verify.diagnose.rounding import rounding
+from bitgate.verify.diagnose.rules import never_written, overflow, poison, race, rounding, shifted, zero
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.shifted import shifted
-from bitgate.verify.diagnose.zero import zero
 
 FIRST: tuple[Rule, ...] = (race, receptive_field)
 """Rules of any operation that run before the operation's."""
@@ -137,3 +138,75 @@ def _evidence(scene: Scene[Problem], reported: list[Finding]) -> dict[str, Any]:
         if len(json.dumps(candidate)) <= EVIDENCE_BYTES:
             evidence = candidate
     return evidence
+
+
+T = TypeVar("T")
+
+DIAGNOSIS_SECONDS = "BITGATE_DIAGNOSIS_SECONDS"
+USUAL_SECONDS = 60.0
+SHARE_OF_A_RULE = 0.2
+AGAIN_SECONDS = 0.5
+"""Interval of further alarms, for a rule that catches everything."""
+
+
+class DiagnosisTimeout(BaseException):
+    """The end of a rule's time. It is no Exception, since a rule may catch those."""
+
+
+def diagnosis_seconds() -> float:
+    """Return the time limit of a whole diagnosis; afterwards the parent takes the verdict without it."""
+    return float(os.environ.get(DIAGNOSIS_SECONDS) or USUAL_SECONDS)
+
+
+def rule_seconds() -> float:
+    """Return the time limit of one rule, which leaves time for the others."""
+    return SHARE_OF_A_RULE * diagnosis_seconds()
+
+
+def within(seconds: float, do: Callable[[], T]) -> T:
+    """Return what ``do`` returns, or raise DiagnosisTimeout in it when the time is up, at the next step of Python.
+
+    The verdict is known before, and must not be lost to a rule that loops. There is no limit where no alarm can be set:
+    in another thread, or while another timer runs.
+    """
+    before = signal.getsignal(signal.SIGALRM)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or before is None or any(signal.getitimer(signal.ITIMER_REAL)):
+        return do()
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise DiagnosisTimeout(f"did not end within {seconds:g} s")
+
+    signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_SECONDS)
+        try:
+            return do()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def load_rules(files: Iterable[Path]) -> tuple[Rule, ...]:
+    """Return a user's rules: the tuples ``RULES`` of the Python files that ``bitgate.toml`` names, in their order.
+
+    They are loaded where kernels run, and nowhere else: a rule may be wrong in any way that a kernel may. Raises
+    UsageError that names the file and its mistake.
+    """
+    return tuple(rule for file in files for rule in _load_file(file))
+
+
+def _load_file(file: Path) -> Iterator[Rule]:
+    spec = importlib.util.spec_from_file_location(f"bitgate_rules_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{file}: {type(error).__name__}: {error}") from None
+    rules = getattr(module, "RULES", None)
+    if not isinstance(rules, tuple) or not rules or not all(map(callable, rules)):
+        raise UsageError(f"{file}: defines no RULES: a tuple of functions from a Scene to a Finding or None")
+    yield from rules

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Dtype, Problem
-from bitgate.numerics.bits import Array, bits_of
-from bitgate.numerics.blocks import blocks
+from bitgate.numerics.bits import Array, bits_of, blocks
 
 CELLS = 8_000_000
 """The number of cells of the result that a diagnosis examines; of larger tensors it takes some channels, the last ones

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bitgate.model.finding import Finding
 from bitgate.ops.convolution.problem import ConvProblem
 from bitgate.ops.convolution.rules.terms import terms
-from bitgate.verify.diagnose import aliased_d as shared
+from bitgate.verify.diagnose import sums
 from bitgate.verify.diagnose.scene import Scene
 
 
 def aliased_d(scene: Scene[ConvProblem]) -> Finding | None:
-    return shared.aliased_d(scene, terms)
+    return sums.aliased_d(scene, terms)

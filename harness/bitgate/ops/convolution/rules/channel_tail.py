@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bitgate.model.finding import Finding
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.verify.diagnose.channel_tail import tail_along
+from bitgate.verify.diagnose.places import tail_along
 from bitgate.verify.diagnose.scene import Scene
 
 

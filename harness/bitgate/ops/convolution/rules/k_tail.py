@@ -9,9 +9,8 @@ import numpy as np
 from bitgate.model.finding import Finding
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.rules.terms import gemm_terms, terms
-from bitgate.verify.diagnose.k_tail import SumOrder, lost_end
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.sums import Floats, Index
+from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
 
 
 def k_tail(scene: Scene[ConvProblem]) -> Finding | None:

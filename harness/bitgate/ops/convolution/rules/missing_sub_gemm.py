@@ -13,8 +13,8 @@ from bitgate.ops.convolution.decomposition import SubGemm
 from bitgate.ops.convolution.problem import ConvProblem
 from bitgate.ops.convolution.rules.owners import CellOwners, owners, owners_of_several
 from bitgate.ops.convolution.rules.positions import wrong_positions
+from bitgate.verify.diagnose.places import format_indices, format_list
 from bitgate.verify.diagnose.scene import Scene, holds_bits, is_zero
-from bitgate.verify.diagnose.words import join, spell
 
 MOST_RESIDUES = 3
 
@@ -38,12 +38,12 @@ def missing_sub_gemm(scene: Scene[ConvProblem]) -> Finding | None:
         return None
     evidence = {
         "sub_gemms": len(cells.gemms),
-        "missing": spell(census.missing),
-        "right": spell(census.right),
+        "missing": format_indices(census.missing),
+        "right": format_indices(census.right),
         "content": census.content,
     }
     if census.unseen:
-        evidence["without_cells"] = spell(census.unseen)
+        evidence["without_cells"] = format_indices(census.unseen)
     return Finding(
         kind="missing_sub_gemm",
         role=Role.CAUSE,
@@ -93,8 +93,8 @@ def _sentence(scene: Scene[ConvProblem], cells: CellOwners, census: _Census) -> 
     content = "zero" if census.content == "zero" else "still poison"
     rest = "no other has cells in the image"
     if right:
-        rest = f"sub-GEMM {right[0]} is right" if len(right) == 1 else f"sub-GEMMs {spell(right)} are right"
-    named = f"{noun} {spell(missing)} of {len(cells.gemms)}"
+        rest = f"sub-GEMM {right[0]} is right" if len(right) == 1 else f"sub-GEMMs {format_indices(right)} are right"
+    named = f"{noun} {format_indices(missing)} of {len(cells.gemms)}"
     return f"{named} {verb} missing: {their} cells of dx{where} are {content}; {rest}"
 
 
@@ -112,7 +112,7 @@ def _residues(scene: Scene[ConvProblem], gemms: Sequence[SubGemm], missing: Sequ
         _tuple([t * d % s for t, d, s in zip(gemms[index].tilde, dilation, stride, strict=True)]) for index in listed
     ]
     modulus = str(stride[0]) if len(set(stride)) == 1 else _tuple(stride)
-    return f", (x + pad) mod {modulus} {word}{join(residues, 'or')},"
+    return f", (x + pad) mod {modulus} {word}{format_list(residues, 'or')},"
 
 
 def _tuple(values: Sequence[int]) -> str:

@@ -8,9 +8,8 @@ from bitgate.model.finding import Finding, Role
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.rules.owners import owners_of_several
 from bitgate.ops.convolution.rules.positions import wrong_positions
+from bitgate.verify.diagnose.places import format_indices, tail_of_rows
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.tile_tail import tail_of_rows
-from bitgate.verify.diagnose.words import spell
 
 
 def sub_gemm_place(scene: Scene[ConvProblem]) -> Finding | None:
@@ -27,8 +26,8 @@ def sub_gemm_place(scene: Scene[ConvProblem]) -> Finding | None:
     if bad == seen or scene.by_chance(share):
         return None
     noun = "sub-GEMM" if len(bad) == 1 else "sub-GEMMs"
-    text = f"only in {noun} {spell(sorted(bad))} of {len(cells.gemms)}"
-    return Finding("other", Role.PLACE, 0.75, text, {"sub_gemms": spell(sorted(bad))})
+    text = f"only in {noun} {format_indices(sorted(bad))} of {len(cells.gemms)}"
+    return Finding("other", Role.PLACE, 0.75, text, {"sub_gemms": format_indices(sorted(bad))})
 
 
 def tile_tail(scene: Scene[ConvProblem]) -> Finding | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bitgate.model.finding import Finding
 from bitgate.ops.convolution.problem import ConvProblem
+from bitgate.verify.diagnose.places import slice_finding
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.slices import slice_finding
 
 
 def wrong_group(scene: Scene[ConvProblem]) -> Finding | None:

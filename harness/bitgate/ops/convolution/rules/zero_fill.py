@@ -6,7 +6,7 @@ from bitgate.model.finding import Finding, Role
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.rules.owners import owners
 from bitgate.ops.convolution.rules.positions import wrong_positions
-from bitgate.verify.diagnose.never_written import untouched
+from bitgate.verify.diagnose.rules import untouched
 from bitgate.verify.diagnose.scene import Scene
 
 

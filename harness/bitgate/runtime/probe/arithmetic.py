@@ -1,4 +1,4 @@
-"""Probes of the range in which sums are exact, and of the bits with which operands are multiplied.
+"""Probes of a fragment's arithmetic: the range in which its sums are exact, the bits of its operands, and subnormals.
 
 2^p + 1 is summed for every p below the range that a fragment declares. The two terms meet in three ways, since hardware
 may align the products of one instruction differently from the sums of two: together in one multiplication, the large
@@ -13,8 +13,10 @@ from math import floor, log2
 
 import numpy as np
 
+from bitgate.core.architecture import FLUSHED, KEPT
+from bitgate.core.target_id import architecture_of
 from bitgate.model import Dtype
-from bitgate.numerics.rounding import largest
+from bitgate.numerics.rounding import largest, smallest
 from bitgate.runtime.probe.workbench import Deviation, Fragment, Tiles, Workbench
 
 MOST_EXPONENT = 30
@@ -120,3 +122,51 @@ def _term(fragment: Fragment, power: int) -> _Term:
 
 def _light(a: Tiles, b: Tiles, term: _Term, sign: int) -> None:
     a[:, : term.lit], b[: term.lit] = sign * 2.0**term.a, 2.0**term.b
+
+
+_LIFT = {"bf16": 40}
+"""Power of two of the other factor: the product must be no subnormal f32, which is another question."""
+
+
+def subnormals(bench: Workbench) -> Iterator[Deviation]:
+    """Yield a finding for each fragment that flushes subnormals of its operands where its target keeps them, or the
+    reverse."""
+    found: dict[str, str] = {}
+    for fragment in bench.fragments():
+        if not (fragment.a.is_float and fragment.b.is_float and max(fragment.a.bytes, fragment.b.bytes) <= 2):
+            continue
+        declared = _declared(bench.target, fragment)
+        for operand in ("A", "B"):
+            said = _treatment(bench, fragment, operand)
+            found[f"{fragment.name} {operand}"] = said
+            if said not in ((declared,) if declared else (KEPT, FLUSHED)):
+                wanted = declared or f"{KEPT} or {FLUSHED}"
+                text = f"subnormals of {operand} are {said}, on {bench.target} they are to be {wanted}"
+                yield Deviation(text, fragment.name)
+    bench.found["subnormals"] = found
+
+
+def _declared(target: str, fragment: Fragment) -> str:
+    """Return what becomes of subnormals of the fragment's operands; empty where that is unknown, and either treatment
+    is accepted."""
+    matrix = architecture_of(target).matrix
+    if matrix is None:
+        return ""
+    # Without instructions for 8-bit floats they are multiplied as bf16, where each is a normal number.
+    as_bf16 = fragment.a.is_float8 and not matrix.float8
+    return KEPT if as_bf16 and matrix.subnormals else matrix.subnormals
+
+
+def _treatment(bench: Workbench, fragment: Fragment, operand: str) -> str:
+    """Return what becomes of the smallest subnormal of one operand times a power of two of the other."""
+    dtype = fragment.a if operand == "A" else fragment.b
+    least = smallest(dtype)
+    factor = 2.0 ** _LIFT.get(dtype.name, 0)
+    a = np.zeros((1, 1, fragment.m, fragment.k))
+    b = np.zeros((1, 1, fragment.k, fragment.n))
+    a[..., 0], b[..., 0, :] = (least, factor) if operand == "A" else (factor, least)
+    sums = bench.sums(fragment, a, b).astype(np.float64)
+    wrong = sums[sums != least * factor]
+    if not wrong.size:
+        return KEPT
+    return FLUSHED if (sums == 0).all() else f"taken for others ({least * factor:g} became {wrong[0]:g})"
