@@ -230,7 +230,7 @@ def test_a_third_launch_on_other_data_shows_who_counts_or_remembers(illness, wor
 def test_a_kernel_that_remembers_by_address_is_shown_in_buffers_that_held_other_data():
     verdict = verify_alone(plan("kept"), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
-    assert "launch 5 of the same problem, where those of seed 1000003 lay in the same buffers" in verdict.reason
+    assert "launch 5 of the same problem, after those of seed 1000003 in the same buffers" in verdict.reason
     assert "seed" not in verdict.diagnosis.evidence
 
 

@@ -46,17 +46,17 @@ def measure_bound(problem: Problem, inputs: Mapping[str, HostTensor]) -> Bound:
 def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTensor] | None = None) -> Bound:
     """Return the bound from measures; without ``inputs``, the tensors, the range of each operand has to suffice."""
     numerics = problem.operation.numerics
-    asked: dict[str, Measure] = {}
+    measured: dict[str, Measure] = {}
 
     def remembered(name: str, axes: tuple[int, ...]) -> Measure:
         found = measuring(name, axes)
-        asked.setdefault(name, found)
+        measured.setdefault(name, found)
         return found
 
     sums = numerics.largest_sum(problem, remembered)
-    found = {name: asked.get(name) or measuring(name, ()) for name in numerics.operands(problem)}
+    found = {name: measured.get(name) or measuring(name, ()) for name in numerics.operands(problem)}
     if sums is None:
-        sums = _by_the_form(problem, found, inputs)
+        sums = _sum_by_form(problem, found, inputs)
     op = numerics.epilogue(problem)
     bound = op.alpha * sums
     if op.num_d:
@@ -66,7 +66,7 @@ def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTens
     return Bound(ceil(bound) if isfinite(bound) else 0, integers, found)
 
 
-def _by_the_form(problem: Problem, found: Mapping[str, Measure], inputs: Mapping[str, HostTensor] | None) -> float:
+def _sum_by_form(problem: Problem, found: Mapping[str, Measure], inputs: Mapping[str, HostTensor] | None) -> float:
     numerics = problem.operation.numerics
     form = numerics.form(problem)
     if form is None or inputs is None or not all(isfinite(one.largest) for one in found.values()):
@@ -78,7 +78,7 @@ def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], acc
     """Return the certificate of a case's data under a kernel's accumulation contract."""
     numerics = problem.operation.numerics
     if numerics.form(problem) is None:
-        return _by_its_reason(problem, plan, inputs, accumulation)
+        return _certify_by_reason(problem, plan, inputs, accumulation)
     inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     cells = {name: inputs[name].tensor.elements for name in numerics.operands(problem)}
@@ -104,7 +104,7 @@ def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], acc
     return certificate if has_products(problem) else blind(certificate, NO_PRODUCT)
 
 
-def _by_its_reason(
+def _certify_by_reason(
     problem: Problem, plan: FillPlan, inputs: Mapping[str, HostTensor], accumulation: Accumulation
 ) -> Certificate:
     """Return the certificate of data that the operation itself vouches for, with the sensitivity measured by its
@@ -116,7 +116,7 @@ def _by_its_reason(
     if fill.exact:
         sampled.check_claim(problem, inputs, accumulation, fill.name)
     lost = sampled.losses(problem, inputs, plan.seed)
-    note = f"{fill.reason}; {lost.words}"
+    note = f"{fill.reason}; {lost.text}"
     return Certificate(0, accumulation.exact_range, sampled.density(inputs), lost.sensitivity, fill.exact, note)
 
 
@@ -164,8 +164,8 @@ ZERO_RESULT = "the expected result is zero in every cell: a kernel that only cle
 
 def blind(certificate: Certificate, note: str) -> Certificate:
     """Return the certificate of data whose result does not depend on what a kernel sums."""
-    said = certificate.note if note in certificate.note else "; ".join(filter(None, (certificate.note, note)))
-    return replace(certificate, sensitivity=0.0, note=said)
+    full_note = certificate.note if note in certificate.note else "; ".join(filter(None, (certificate.note, note)))
+    return replace(certificate, sensitivity=0.0, note=full_note)
 
 
 def silent_indices(problem: Problem, inputs: Mapping[str, HostTensor]) -> tuple[int, int]:

@@ -43,7 +43,7 @@ class Losses(NamedTuple):
     tried: int
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         return (
             f"{self.show} of {self.tried} sampled elements show if lost" if self.tried else "sensitivity not measured"
         )

@@ -44,7 +44,7 @@ def stated_data(problem: Problem, fill: Fill, seed: int, roles: Iterable[str]) -
             text = (
                 f"{tensor.dtype} does not hold {values[at]:g} of {role} at {list(at)}, and the fill claims exact bits"
             )
-            raise _refused(problem, what, text)
+            raise _error(problem, what, text)
     return hosts
 
 
@@ -78,50 +78,50 @@ def stated_bounds(
     bounds = {}
     for role, slack in stated.items():
         if role not in problem.outputs:
-            raise _refused(problem, what, f"{role} is no output: {', '.join(problem.outputs)}")
+            raise _error(problem, what, f"{role} is no output: {', '.join(problem.outputs)}")
         tensor = problem.tensors[role]
         if not tensor.dtype.is_float:
             text = f"{role} is of {tensor.dtype}, whose bits are right or wrong: leave it out"
-            raise _refused(problem, what, text)
+            raise _error(problem, what, text)
         bounds[role] = cell = _floats(problem, what, tensor, slack)
         none = np.isfinite(values[role]) & ~(np.isfinite(cell) & (cell >= 0))
         if none.any():
             at = _first(none)
             text = f"{cell[at]:g} of {role} at {list(at)} bounds nothing: give finite numbers from 0 on"
-            raise _refused(problem, what, text)
+            raise _error(problem, what, text)
     return bounds
 
 
 def _answer(
     problem: Problem,
     what: str,
-    ask: Callable[[], Mapping[str, Any] | None],
+    compute: Callable[[], Mapping[str, Any] | None],
     roles: Iterable[str],
     may_be_none: bool = False,
 ) -> Any:
     try:
-        said = ask()
+        answer = compute()
     except (UsageError, ProblemError, MemoryError):
         raise
     except Exception as error:  # a user's code: whatever it raises is reported, and is no verdict on a kernel
-        raise _refused(problem, what, f"{type(error).__name__}: {error}") from error
-    if said is None and may_be_none:
+        raise _error(problem, what, f"{type(error).__name__}: {error}") from error
+    if answer is None and may_be_none:
         return None
-    if not isinstance(said, Mapping):
-        raise _refused(problem, what, f"gives {type(said).__name__}: give a mapping from roles to arrays")
-    if missing := [role for role in roles if role not in said]:
-        raise _refused(problem, what, f"gives no {', '.join(missing)}: give each")
-    return said
+    if not isinstance(answer, Mapping):
+        raise _error(problem, what, f"gives {type(answer).__name__}: give a mapping from roles to arrays")
+    if missing := [role for role in roles if role not in answer]:
+        raise _error(problem, what, f"gives no {', '.join(missing)}: give each")
+    return answer
 
 
 def _floats(problem: Problem, what: str, tensor: Tensor, values: Any) -> Floats:
     """Return real numbers in the tensor's shape; nothing is stretched to it."""
     array = np.asarray(values)
     if array.shape != tensor.lengths:
-        said = "x".join(map(str, array.shape)) or "a single number"
-        raise _refused(problem, what, f"gives {tensor.name} as {said}, not as {'x'.join(map(str, tensor.lengths))}")
+        answer = "x".join(map(str, array.shape)) or "a single number"
+        raise _error(problem, what, f"gives {tensor.name} as {answer}, not as {'x'.join(map(str, tensor.lengths))}")
     if array.dtype.kind in "cOSUmM":
-        raise _refused(problem, what, f"gives {tensor.name} as {array.dtype}: give numbers")
+        raise _error(problem, what, f"gives {tensor.name} as {array.dtype}: give numbers")
     with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
         return np.asarray(array, np.float64)
 
@@ -130,7 +130,7 @@ def _rounded_to(problem: Problem, what: str, role: str, values: Floats) -> HostT
     tensor = problem.tensors[role]
     if not tensor.dtype.is_float and not np.isfinite(values).all():
         at = _first(~np.isfinite(values))
-        raise _refused(problem, what, f"{values[at]:g} of {role} at {list(at)} is no {tensor.dtype}")
+        raise _error(problem, what, f"{values[at]:g} of {role} at {list(at)} is no {tensor.dtype}")
     host = HostTensor.empty(tensor)
     host.logical[...] = rounded(values, tensor.dtype)
     return host
@@ -140,5 +140,5 @@ def _first(flags: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(index) for index in np.argwhere(flags)[0])
 
 
-def _refused(problem: Problem, what: str, text: str) -> UsageError:
+def _error(problem: Problem, what: str, text: str) -> UsageError:
     return UsageError(f"{case_id(problem)}: the {what} of {problem.operation}: {text}")

@@ -285,15 +285,15 @@ _OURS = "/hip/host_detail/"
 
 def with_source_lines(text: str) -> str:
     """Replace ``folder/libmine.so+0x12ab`` by ``mine.hip.cpp:14``, where there are addr2line and debug information."""
-    return _PLACE.sub(lambda place: _source_line(place["library"], place["offset"]) or place[0], text)
+    return _PLACE.sub(lambda place: _library_line(place["library"], place["offset"]) or place[0], text)
 
 
-def _source_line(library: str, offset: str) -> str:
+def _library_line(library: str, offset: str) -> str:
     path = _loaded(library)
-    return line_of(path, offset) if path else ""
+    return source_line(path, offset) if path else ""
 
 
-def line_of(path: Path, offset: str) -> str:
+def source_line(path: Path, offset: str) -> str:
     """Return ``file.hpp:12`` of a place in a program or library, in hexadecimal digits; empty if it is unknown."""
     tool = shutil.which("addr2line")
     if tool is None:

@@ -103,12 +103,12 @@ def obstacle(found: Driver) -> str:
 def partitions() -> str:
     """Return ``compute partition CPX, memory partition NPS4``, where the driver states it; more than one if cards
     differ."""
-    told = []
+    parts = []
     for kind in ("compute", "memory"):
         modes = dict.fromkeys(_text(file) for file in sorted(_cards(f"current_{kind}_partition")))
         if shown := "/".join(filter(None, modes)):
-            told.append(f"{kind} partition {shown}")
-    return ", ".join(told)
+            parts.append(f"{kind} partition {shown}")
+    return ", ".join(parts)
 
 
 def _nodes() -> Path:
@@ -123,8 +123,8 @@ def _gpu(node: Path, facts: dict[str, int]) -> Gpu:
     if not memory:
         for bank in sorted(node.glob("mem_banks/*/properties")):
             with suppress(OSError):
-                told = _facts(bank)
-                memory += told.get("size_in_bytes", 0) if str(told.get("heap_type")) in _FRAMEBUFFER else 0
+                bank_facts = _facts(bank)
+                memory += bank_facts.get("size_in_bytes", 0) if str(bank_facts.get("heap_type")) in _FRAMEBUFFER else 0
     return Gpu(name, units, memory, facts.get("drm_render_minor", 0))
 
 

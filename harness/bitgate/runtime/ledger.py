@@ -57,7 +57,7 @@ class HostLedger:
         self._host.lend_stream(stream, lent)
 
     def in_flight(self, stream: int) -> str:
-        return _in_words(*self._host.work_in_flight(stream))
+        return _format_work(*self._host.work_in_flight(stream))
 
 
 class _CIncident(Structure):
@@ -101,7 +101,7 @@ class NvidiaLedger:
     def in_flight(self, stream: int) -> str:
         text = self._text
         count = self._functions["bitgateNvidiaWorkInFlight"](stream, text, len(text))
-        return _in_words(count, text.value.decode(errors="replace")) if count else ""
+        return _format_work(count, text.value.decode(errors="replace")) if count else ""
 
 
 def left_behind(hip: Any) -> str:
@@ -139,5 +139,5 @@ class HipLedger:
         return "work on the null stream" if code == self._hip.hipError_t.hipErrorNotReady else ""
 
 
-def _in_words(count: int, first: str) -> str:
+def _format_work(count: int, first: str) -> str:
     return f"{first} and {count - 1} more" if count > 1 else first if count else ""

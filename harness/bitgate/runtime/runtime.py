@@ -182,16 +182,16 @@ def _open(hip: Any, target: Target, host: HostRuntime | None, ledger: IncidentLe
 _ABOUT_DEVICES = ("hipDeviceGetAttribute", "hipMemGetInfo")
 
 
-def _implausible(told: Attributes, target: Target) -> str:
+def _implausible(attributes: Attributes, target: Target) -> str:
     """Return a text for a value that no device of the target has; empty if there is none."""
     row = target_id(target.name).architecture
     waves = " or ".join(map(str, row.waves))
     for is_odd, sentence in (
-        (told.wave_size not in row.waves, f"waves of {told.wave_size} lanes, where it has {waves}"),
-        (told.compute_units < 1, f"{told.compute_units} compute units"),
-        (told.max_threads_per_block < row.waves[0], f"blocks of {told.max_threads_per_block} threads"),
-        (told.lds_per_block < _LEAST_LDS, f"{told.lds_per_block} bytes of LDS a block"),
-        (told.total_memory < 1, f"{told.total_memory} bytes of memory"),
+        (attributes.wave_size not in row.waves, f"waves of {attributes.wave_size} lanes, where it has {waves}"),
+        (attributes.compute_units < 1, f"{attributes.compute_units} compute units"),
+        (attributes.max_threads_per_block < row.waves[0], f"blocks of {attributes.max_threads_per_block} threads"),
+        (attributes.lds_per_block < _LEAST_LDS, f"{attributes.lds_per_block} bytes of LDS a block"),
+        (attributes.total_memory < 1, f"{attributes.total_memory} bytes of memory"),
     ):
         if is_odd:
             return sentence

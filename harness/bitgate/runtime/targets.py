@@ -107,8 +107,8 @@ def amd_names() -> list[str]:
 
 def unseen() -> str:
     """Return why AMD GPUs of this machine are no targets, in one line; empty if nothing hints at any."""
-    told_otherwise = sys.platform != "linux" or os.environ.get(_FORCED) or os.environ.get(_DISABLED) == "1"
-    return "" if told_otherwise else kfd.unseen(kfd.driver())
+    is_overridden = sys.platform != "linux" or os.environ.get(_FORCED) or os.environ.get(_DISABLED) == "1"
+    return "" if is_overridden else kfd.unseen(kfd.driver())
 
 
 def _amd() -> list[Target]:

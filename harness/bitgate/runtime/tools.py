@@ -141,7 +141,7 @@ class DeviceTools:
         self._tables: dict[tuple[str, int], Buffer] = {}
         self._answers = device.alloc(8 * ANSWERS * ROUNDS, name="answers")
         self._answers.fill(0)
-        self._begin = self._asked = 0
+        self._begin = self._requested = 0
         """The first word for answers, and the number of words that were requested."""
         self._words = np.empty(ANSWERS, np.uint64)
         self._words_at = self._words.ctypes.data
@@ -149,11 +149,11 @@ class DeviceTools:
         self._made: dict[tuple[Tensor, TensorFill, int], DeviceOperand] = {}
         self._filled: dict[int, DeviceOperand] = {}
         """Operands by address, since the last ``clear``."""
-        self._asked_of: dict[int, DeviceOperand] = {}
+        self._remembered: dict[int, DeviceOperand] = {}
         """Operands by ticket, whose answers are remembered."""
         self._guarded: tuple[list[Buffer], tuple[bytes, int]] = ([], (b"", 0))
         """Buffers, and their zones."""
-        self._gathering = ToolBatch(self._call)
+        self._batch = ToolBatch(self._call)
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
         return fill.kind == "integer" or (fill.kind == "real" and tensor.dtype.name in ("f64", "f32", "f16", "bf16"))
@@ -162,9 +162,9 @@ class DeviceTools:
         if not self.can_fill(tensor, fill):
             raise ValueError(f"{fill.kind} data of {tensor.dtype} are not made on a device")
         self._fill_gaps(data, tensor)
-        made = self._filled[data] = self._made_of(tensor, fill, seed)
-        if self._gathering.is_open and made.request:
-            self._gathering.fill(data, made.request)
+        made = self._filled[data] = self._operand(tensor, fill, seed)
+        if self._batch.is_open and made.request:
+            self._batch.fill(data, made.request)
             return
         start = counter.stream(seed, tensor.name)
         if fill.kind == "real":
@@ -173,7 +173,7 @@ class DeviceTools:
             patterns = self._patterns(tensor.dtype, fill.range)
             self._call("fill_integers", data, byref(cells_of(tensor)), start, fill.range, fill.keep, patterns)
 
-    def _made_of(self, tensor: Tensor, fill: TensorFill, seed: int) -> DeviceOperand:
+    def _operand(self, tensor: Tensor, fill: TensorFill, seed: int) -> DeviceOperand:
         key = tensor, fill, seed
         made = self._made.get(key)
         if made is None:
@@ -189,64 +189,64 @@ class DeviceTools:
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
         self._fill_gaps(data, tensor)
-        if self._gathering.is_open and tensor.elements <= SMALL_TENSOR:
-            self._gathering.fill(data, FILL.pack(cell_bytes(tensor), 0, bits, 0, 0, CONSTANT))
+        if self._batch.is_open and tensor.elements <= SMALL_TENSOR:
+            self._batch.fill(data, FILL.pack(cell_bytes(tensor), 0, bits, 0, 0, CONSTANT))
         else:
             self._call("fill_bits", data, byref(cells_of(tensor)), bits)
 
     def clear(self) -> None:
-        self._begin, self._asked = self._begin + self._asked, 0
+        self._begin, self._requested = self._begin + self._requested, 0
         if self._begin + ANSWERS > ANSWERS * ROUNDS:
             self._answers.fill(0)
             self._begin = 0
         self._known.clear()
         self._filled.clear()
-        self._asked_of.clear()
+        self._remembered.clear()
 
     def together(self) -> AbstractContextManager[None]:
-        return self._gathering
+        return self._batch
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
-        if self._gathering.is_open and tensor.elements <= SMALL_TENSOR:
-            return self._ask_later(data, cell_bytes(tensor), first)
-        return self._ask(2, "digest", data, byref(cells_of(tensor)), first)
+        if self._batch.is_open and tensor.elements <= SMALL_TENSOR:
+            return self._request_in_batch(data, cell_bytes(tensor), first)
+        return self._request(2, "digest", data, byref(cells_of(tensor)), first)
 
     def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
         """Request the sums; those of an operand that was filled alike before, for another launch, are known."""
         made = self._filled.get(data) if untouched else None
         if made is not None and made.sums is not None:
             return self._answer(*made.sums)
-        if self._gathering.is_open and tensor.space <= SMALL_TENSOR:
-            ticket = self._ask_later(data, memory_bytes(tensor), 0)
+        if self._batch.is_open and tensor.space <= SMALL_TENSOR:
+            ticket = self._request_in_batch(data, memory_bytes(tensor), 0)
         else:
-            ticket = self._ask(2, "digest", data, byref(memory_of(tensor)), 0)
+            ticket = self._request(2, "digest", data, byref(memory_of(tensor)), 0)
         if made is not None:
-            self._asked_of[ticket] = made
+            self._remembered[ticket] = made
         return ticket
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
         values = self._values(tensor.dtype)
-        return self._ask(3, "differences", result, reference, values, byref(cells_of(tensor)), begin)
+        return self._request(3, "differences", result, reference, values, byref(cells_of(tensor)), begin)
 
     def gaps(self, data: int, tensor: Tensor) -> int:
-        return self._ask(2, "gaps", data, byref(cells_of(tensor)), tensor.space)
+        return self._request(2, "gaps", data, byref(cells_of(tensor)), tensor.space)
 
     def guards(self, buffers: Sequence[Buffer]) -> int:
         if self._device.host is not None:  # the host runtime keeps its guards itself
             return self._answer(sum(buffer.check_guards() is not None for buffer in buffers))
         zones, count = self._zones_of(buffers)
-        if not self._gathering.is_open:
-            return self._ask(1, "zones", zones, count, CANARY)
+        if not self._batch.is_open:
+            return self._request(1, "zones", zones, count, CANARY)
         ticket = self._reserve(1)
-        self._gathering.look(zones, count, self._place(ticket))
+        self._batch.look(zones, count, self._place(ticket))
         return ticket
 
     def guard(self, buffers: Sequence[Buffer]) -> None:
         if self._device.host is not None:
             return
         zones, count = self._zones_of(buffers)
-        if self._gathering.is_open:
-            self._gathering.guard(zones, count)
+        if self._batch.is_open:
+            self._batch.guard(zones, count)
         else:
             self._call("guard", zones, count, CANARY)
 
@@ -265,30 +265,30 @@ class DeviceTools:
             place_stream=weights.place_stream,
             range=weights.range,
         )
-        return self._ask(2, "weighted_sum", data, self._values(tensor.dtype), byref(cells_of(tensor)), byref(plan))
+        return self._request(2, "weighted_sum", data, self._values(tensor.dtype), byref(cells_of(tensor)), byref(plan))
 
     def read(self) -> list[int]:
         self._device.wait()
-        if self._asked:
+        if self._requested:
             hip = self._device.hip
-            kind, size = hip.hipMemcpyKind.hipMemcpyDeviceToHost, 8 * self._asked
+            kind, size = hip.hipMemcpyKind.hipMemcpyDeviceToHost, 8 * self._requested
             check(hip.hipMemcpy(self._words_at, self._place(0), size, kind), "hipMemcpy")
-        answers: list[int] = self._words[: self._asked].tolist()
-        for ticket, made in self._asked_of.items():
+        answers: list[int] = self._words[: self._requested].tolist()
+        for ticket, made in self._remembered.items():
             made.sums = sums_at(answers, ticket)
         for ticket, word in self._known.items():
             answers[ticket] = word
         return answers
 
-    def _ask(self, words: int, name: str, *arguments: object) -> int:
+    def _request(self, words: int, name: str, *arguments: object) -> int:
         ticket = self._reserve(words)
-        self._gathering.call(name, *arguments, self._place(ticket))
+        self._batch.call(name, *arguments, self._place(ticket))
         return ticket
 
-    def _ask_later(self, data: int, cells: bytes, first: int) -> int:
+    def _request_in_batch(self, data: int, cells: bytes, first: int) -> int:
         """Request two sums, in a batch with others."""
         ticket = self._reserve(2)
-        self._gathering.digest(data, cells, first, self._place(ticket))
+        self._batch.digest(data, cells, first, self._place(ticket))
         return ticket
 
     def _place(self, ticket: int) -> int:
@@ -302,8 +302,8 @@ class DeviceTools:
         return ticket
 
     def _reserve(self, words: int) -> int:
-        ticket, self._asked = self._asked, self._asked + words
-        if self._asked > ANSWERS:
+        ticket, self._requested = self._requested, self._requested + words
+        if self._requested > ANSWERS:
             raise ValueError(f"more than {ANSWERS} words of answers before a read")
         return ticket
 

@@ -67,8 +67,8 @@ class Bounds:
     def outside(self, result: Array) -> Mask:
         """Return a mask, true where a cell is farther from the value than it may be, or of another class."""
         found = np.empty_like(result, np.bool_)
-        mine = (self.value, self.slack, self.reference, self.exact, self.open, self.nan)
-        for cells, value, slack, reference, exact, open_cells, nan, outside in parts(result, *mine, found):
+        fields = (self.value, self.slack, self.reference, self.exact, self.open, self.nan)
+        for cells, value, slack, reference, exact, open_cells, nan, outside in parts(result, *fields, found):
             part = Bounds(value, slack, reference, self.dtype, exact, open_cells, nan)
             outside[...] = part._outside(cells)
         return found
@@ -154,14 +154,12 @@ def bounded_results(
         raise UsageError(f"{problem.dtypes}: only float results have bounds; use --fill exact")
     if not has_form:
         return _stated(problem, inputs, accumulation)
-    tensor, own = _of_the_form(problem, inputs, accumulation)
+    tensor, own = _derived(problem, inputs, accumulation)
     tensors, bounds = _stated(problem, inputs, accumulation) if len(problem.outputs) > 1 else ({}, {})
     return {**tensors, problem.result: tensor}, {**bounds, problem.result: own}
 
 
-def _of_the_form(
-    problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
-) -> tuple[HostTensor, Bounds]:
+def _derived(problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation) -> tuple[HostTensor, Bounds]:
     own = problem.tensors[problem.result]
     terms = _Terms(problem, factors(problem, inputs), accumulation.accumulator)
     value, magnitude = terms.through_epilogue(_as_is), terms.through_epilogue(_finite_magnitude)
@@ -226,8 +224,8 @@ def round_safe(bounds: Mapping[str, Bounds]) -> str:
     loose = sum(int(np.count_nonzero(~one.outside(np.zeros_like(one.reference)))) for one in bounds.values())
     if not cells:
         return ""
-    said = f"{safe} of {cells} cells are round-safe: compared by bits"
-    return f"{said}; the bounds of {loose} admit zero" if loose else said
+    text = f"{safe} of {cells} cells are round-safe: compared by bits"
+    return f"{text}; the bounds of {loose} admit zero" if loose else text
 
 
 def _round_safe(value: NDArray[np.float64], slack: NDArray[np.float64], dtype: Dtype) -> Mask:
@@ -252,15 +250,15 @@ class _Terms:
 
     def __init__(self, problem: Problem, inputs: dict[str, HostTensor], accumulator: Dtype) -> None:
         self._problem = problem
-        self._exactness = problem.operation.numerics
-        self._operands = self._exactness.operands(problem)
+        self._numerics = problem.operation.numerics
+        self._operands = self._numerics.operands(problem)
         self._inputs = inputs
         self._accumulator = accumulator
-        self._kept: dict[str, NDArray[np.float64]] = {}
+        self._cached: dict[str, NDArray[np.float64]] = {}
 
     def through_epilogue(self, view: CellView) -> NDArray[np.float64]:
         """Return the sums of all factors, and d0, seen through ``view``, as the epilogue leaves them."""
-        cells = {name: self._seen(name, view) for name in self._inputs}
+        cells = {name: self._transformed(name, view) for name in self._inputs}
         return through_epilogue(self._problem, self._run(cells), cells)
 
     def integers(self) -> Mask:
@@ -271,12 +269,12 @@ class _Terms:
             with np.errstate(invalid="ignore"):
                 return np.asarray(~((np.trunc(cells) == cells) & (np.abs(cells) <= limit)), np.float64)
 
-        operands = {name: self._seen(name, odd) for name in self._operands}
+        operands = {name: self._transformed(name, odd) for name in self._operands}
         if any(cells.mean() > 0.5 for cells in operands.values()):  # such as decimals: hardly any cell is without one
             return self._none()
         found = self._counted(operands)
         if "d0" in self._inputs:
-            found += self._seen("d0", odd)
+            found += self._transformed("d0", odd)
         return np.asarray(found == 0)
 
     def overflow(self, magnitude: NDArray[np.float64], kind: Dtype) -> Mask:
@@ -297,12 +295,16 @@ class _Terms:
             return near
         met, infinite = self._count(huge), self._count(_endless)
         if "d0" in self._inputs:
-            met, infinite = (counted + self._seen("d0", view) for counted, view in ((met, huge), (infinite, _endless)))
+            met, infinite = (
+                counted + self._transformed("d0", view) for counted, view in ((met, huge), (infinite, _endless))
+            )
         return near & ((met >= 2) | ((met >= 1) & (infinite >= 1)))
 
     def beside_padding(self) -> Mask:
         """Return a mask of the cells with a term in the padding whose other factor is NaN or infinite."""
-        found = self._exactness.beside_padding(self._problem, lambda name: self._seen(name, _endless), paths.threads())
+        found = self._numerics.beside_padding(
+            self._problem, lambda name: self._transformed(name, _endless), paths.threads()
+        )
         return self._none() if found is None else found
 
     def flushed_beside_infinity(self) -> Mask:
@@ -313,14 +315,14 @@ class _Terms:
             for huge in self._operands:
                 if tiny == huge:
                     continue
-                flags = {tiny: self._seen(tiny, _flushed), huge: self._seen(huge, _infinite)}
+                flags = {tiny: self._transformed(tiny, _flushed), huge: self._transformed(huge, _infinite)}
                 if flags[tiny].any() and flags[huge].any():
                     met += self._run(self._ones() | flags)
         return np.asarray(met > 0)
 
     def _count(self, view: CellView) -> NDArray[np.float64]:
         """Return the number of terms in which either factor shows in ``view``; those in which both do count twice."""
-        return self._counted({name: self._seen(name, view) for name in self._operands})
+        return self._counted({name: self._transformed(name, view) for name in self._operands})
 
     def _counted(self, flagged: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         """Count terms as ``_count`` does, of factors that were transformed already."""
@@ -343,15 +345,15 @@ class _Terms:
     def _run(self, cells: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         return sums(self._problem, cells)
 
-    def _seen(self, name: str, view: CellView) -> NDArray[np.float64]:
+    def _transformed(self, name: str, view: CellView) -> NDArray[np.float64]:
         host = self._inputs[name]
-        cells = self._kept.get(name)
+        cells = self._cached.get(name)
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
             if cells is None:
                 cells = host.logical.astype(np.float64)
                 cells.flags.writeable = False
                 if cells.nbytes <= MOST_KEPT:
-                    self._kept[name] = cells
+                    self._cached[name] = cells
             return view(cells, host.tensor.dtype)
 
 

@@ -107,13 +107,13 @@ class OutputExpectation:
     rules: Sequence[Rule] = ()
     """A user's rules of diagnosis."""
 
-    def left(self, run: LaunchResult, role: str) -> Array:
+    def output(self, run: LaunchResult, role: str) -> Array:
         """Return an output in logical order: the reference's cells where the run left the same."""
         return run.results.get(role, self.reference.tensors[role]).logical
 
     def comparison(self, run: LaunchResult, role: str) -> Comparison:
         """Compare an output with its reference, by bits or as its judge decides."""
-        result, judge = self.left(run, role), self.reference.judges.get(role)
+        result, judge = self.output(run, role), self.reference.judges.get(role)
         outside = None if judge is None else judge.outside(result)
         return compare(result, self.reference.tensors[role].logical, outside)
 
@@ -138,38 +138,38 @@ class Judgement:
     role: str = ""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         return f"{self.outcome}: {self.reason}" if self.reason else str(self.outcome)
 
 
-def harmed(run: LaunchResult) -> Judgement | None:
+def judge_harm(run: LaunchResult) -> Judgement | None:
     """Return the judgement of a run that crashed, or that wrote outside its buffers, as the device reports; None if
     neither."""
     outcome = Outcome.CORRUPTED if run.damage else Outcome.CRASHED
     sentence = run.damage or run.crash
-    return Judgement(outcome, run, sentence, diagnosis=explained(run, sentence)) if sentence else None
+    return Judgement(outcome, run, sentence, diagnosis=diagnose_harm(run, sentence)) if sentence else None
 
 
-def judged(
-    question: OutputExpectation, runs: Sequence[LaunchResult], foresee: Callable[[Judgement], None] | None = None
+def judge_outputs(
+    expectation: OutputExpectation, runs: Sequence[LaunchResult], foresee: Callable[[Judgement], None] | None = None
 ) -> Judgement:
     """Return PASS, MISMATCH, or NONDETERMINISTIC where two runs differ and bits decide; none of the runs was harmed.
 
     ``foresee`` receives a judgement that is not PASS before its diagnosis is made, which may take longer.
     """
-    differ = _differing(question, runs)
-    role = differ or next((role for run in runs for role in question.wrong(run)), "")
+    differ = _first_difference(expectation, runs)
+    role = differ or next((role for run in runs for role in expectation.wrong(run)), "")
     run = next((run for run in runs if role in run.results), runs[0])
-    digest = question.reference.digest_with(question.problem, run.results)
+    digest = expectation.reference.digest_with(expectation.problem, run.results)
     if not role:
         return Judgement(Outcome.PASS, run, digest=digest)
     other = next(one for one in runs if one is not run) if differ else None
     outcome = Outcome.NONDETERMINISTIC if differ else Outcome.MISMATCH
-    comparison = question.comparison(run, role)
+    comparison = expectation.comparison(run, role)
     if foresee is not None:
-        name = question.problem.operation.diagnostics.names(question.problem)[role]
+        name = expectation.problem.operation.diagnostics.names(expectation.problem)[role]
         foresee(_undiagnosed(outcome, run, role, comparison, digest, name))
-    diagnosis = _diagnosis(question, run, role, other, comparison)
+    diagnosis = _diagnosis(expectation, run, role, other, comparison)
     return Judgement(outcome, run, diagnosis.sentence, digest, diagnosis, role)
 
 
@@ -178,84 +178,87 @@ def _undiagnosed(
 ) -> Judgement:
     """Return the judgement that is known without a diagnosis, of the output that people call ``name``."""
     sentence = f"{comparison.count} of {comparison.total} cells of {name} are wrong"
-    evidence = {"run": run.how.words, "first_wrong_cells": comparison.rows()}
+    evidence = {"run": run.config.description, "first_wrong_cells": comparison.rows()}
     return Judgement(outcome, run, sentence, digest, Diagnosis(("other",), sentence, evidence), role)
 
 
-def _differing(question: OutputExpectation, runs: Sequence[LaunchResult]) -> str:
+def _first_difference(expectation: OutputExpectation, runs: Sequence[LaunchResult]) -> str:
     """Return the first output in which two launches differ where bits decide; empty if there is none."""
     if len(runs) < 2:
         return ""
     first, second = runs[:2]
-    for role in question.problem.outputs:
-        is_asked = role not in question.reference.judges and (role in first.results or role in second.results)
-        if is_asked and not compare(question.left(first, role), _beside(question, first, second, role)).equal:
+    for role in expectation.problem.outputs:
+        is_asked = role not in expectation.reference.judges and (role in first.results or role in second.results)
+        if (
+            is_asked
+            and not compare(expectation.output(first, role), _without_poison(expectation, first, second, role)).equal
+        ):
             return role
     return ""
 
 
-def _beside(question: OutputExpectation, run: LaunchResult, other: LaunchResult, role: str) -> Array:
+def _without_poison(expectation: OutputExpectation, run: LaunchResult, other: LaunchResult, role: str) -> Array:
     """Return the other run's output, with this run's cells wherever the two differ because of their poison.
 
     Two launches begin with two poisons. A cell that neither run wrote differs for that reason alone, and so does a cell
     that is NaN with the first poison and wrong with the second: neither is a race.
     """
-    here, there = question.left(run, role), question.left(other, role)
-    if run.how.poison == other.how.poison:
+    here, there = expectation.output(run, role), expectation.output(other, role)
+    if run.config.poison == other.config.poison:
         return there
-    reference = question.reference.tensors[role]
+    reference = expectation.reference.tensors[role]
     dtype = reference.tensor.dtype
     own = dtype.bits.type
-    same = (bits_of(here) == own(poison_bits(dtype, run.how.poison))) & (
-        bits_of(there) == own(poison_bits(dtype, other.how.poison))
+    same = (bits_of(here) == own(poison_bits(dtype, run.config.poison))) & (
+        bits_of(there) == own(poison_bits(dtype, other.config.poison))
     )
     if dtype.is_float:
         expected = reference.logical
-        first, second = (here, there) if run.how.poison == 0 else (there, here)
+        first, second = (here, there) if run.config.poison == 0 else (there, here)
         read = np.isnan(first) & ~np.isnan(expected) & (bits_of(second) != bits_of(expected))
         same |= read
     return np.where(same, here, there)
 
 
 def _diagnosis(
-    question: OutputExpectation, run: LaunchResult, role: str, other: LaunchResult | None, comparison: Comparison
+    expectation: OutputExpectation, run: LaunchResult, role: str, other: LaunchResult | None, comparison: Comparison
 ) -> Diagnosis:
     """Diagnose one output of a run; ``other`` is the run that it differs from."""
-    dtype = question.reference.tensors[role].tensor.dtype
+    dtype = expectation.reference.tensors[role].tensor.dtype
     scene = Scene.thinned(
-        question.problem,
+        expectation.problem,
         comparison.result,
         comparison.reference,
         output=role,
         outside=comparison.mask,
-        poison=poison_bits(dtype, run.how.poison),
-        inputs={name: host.logical for name, host in factors(question.problem, dict(question.inputs)).items()},
-        tile=question.tile,
-        other_run=None if other is None else _beside(question, run, other, role),
-        runs=(run.how.words, "" if other is None else other.how.words),
+        poison=poison_bits(dtype, run.config.poison),
+        inputs={name: host.logical for name, host in factors(expectation.problem, dict(expectation.inputs)).items()},
+        tile=expectation.tile,
+        other_run=None if other is None else _without_poison(expectation, run, other, role),
+        runs=(run.config.description, "" if other is None else other.config.description),
     )
-    diagnosis = diagnose(scene, question.rules)
+    diagnosis = diagnose(scene, expectation.rules)
     evidence = {
         **diagnosis.evidence,
-        **_of_several(question, run, role),
-        "run": run.how.words,
+        **_output_evidence(expectation, run, role),
+        "run": run.config.description,
         "largest_difference": str(comparison.largest_difference),
         "first_wrong_cells": comparison.rows(),
     }
     return replace(diagnosis, evidence=evidence)
 
 
-def _of_several(question: OutputExpectation, run: LaunchResult, role: str) -> dict[str, Any]:
+def _output_evidence(expectation: OutputExpectation, run: LaunchResult, role: str) -> dict[str, Any]:
     """Return which output is diagnosed and which others are wrong; empty where there is only one."""
-    if len(question.problem.outputs) == 1:
+    if len(expectation.problem.outputs) == 1:
         return {}
-    others = [name for name in question.wrong(run) if name != role]
+    others = [name for name in expectation.wrong(run) if name != role]
     return {"output": role} | ({"wrong_too": others} if others else {})
 
 
-def explained(run: LaunchResult, sentence: str) -> Diagnosis:
+def diagnose_harm(run: LaunchResult, sentence: str) -> Diagnosis:
     """Return the diagnosis of a run that the device's own report explains."""
-    evidence: dict[str, object] = {"run": run.how.words}
+    evidence: dict[str, object] = {"run": run.config.description}
     if run.changes:
         evidence["process"] = run.changes
     if run.fault is not None:

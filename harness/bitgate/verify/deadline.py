@@ -32,19 +32,19 @@ class Deadline:
     is_over: bool = False
     """True once the case was ended because the time was up."""
     _since: float = field(default_factory=monotonic)
-    _asked: Request | None = None
+    _request: Request | None = None
     _due: float = 0.0
 
-    def begins(self, asked: Request) -> None:
+    def begins(self, request: Request) -> None:
         """Start the clock: the case has begun."""
-        self._asked, self._due, self._since = asked, asked.deadline, monotonic()
+        self._request, self._due, self._since = request, request.deadline, monotonic()
 
     def hears(self, stage: str) -> None:
         """Note the stage that the case has reached, and extend the deadline for a launch."""
         self.stage, self._since = stage, monotonic()
-        if self._asked is not None:
+        if self._request is not None:
             until = self._since + self.more if stage == LAUNCH else 0.0
-            self._asked.deadline = max(self._due, until)
+            self._request.deadline = max(self._due, until)
 
     @property
     def for_seconds(self) -> float:

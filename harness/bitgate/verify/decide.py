@@ -16,7 +16,7 @@ from bitgate.numerics.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_pro
 from bitgate.numerics.digest import digest_of_zeros
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds, Judge
-from bitgate.verify.compare_outputs import Judgement, OutputExpectation, explained, harmed, judged
+from bitgate.verify.compare_outputs import Judgement, OutputExpectation, diagnose_harm, judge_harm, judge_outputs
 from bitgate.verify.device_check import DeviceCheck
 from bitgate.verify.evidence import Evidence, verdict_of
 from bitgate.verify.poison import poison_bits
@@ -30,26 +30,26 @@ ALL_NAN = "the expected result is NaN in every cell: a kernel that computes noth
 
 def judge(evidence: Evidence) -> Verdict:
     """Return the verdict of a case whose launches have ended."""
-    harm = harmed(evidence.runs[-1])
+    harm = judge_harm(evidence.runs[-1])
     if harm is not None:
         verdict = verdict_of(evidence, harm.outcome, harm.reason, harm.diagnosis)
         return replace(verdict, view=_view(evidence, harm.run))
     if evidence.reference is not None and evidence.reference.kind == "none":
         return _uncompared(evidence)
-    question = question_of(evidence)
-    found = None if question is None else judged(question, evidence.runs, partial(_foresee, evidence))
+    expectation = expectation_of(evidence)
+    found = None if expectation is None else judge_outputs(expectation, evidence.runs, partial(_announce, evidence))
     if found is None or found.outcome is Outcome.PASS:
-        return _weighed(evidence, check_dispatch(evidence))
+        return _discount_blind_pass(evidence, check_dispatch(evidence))
     verdict = verdict_of(evidence, found.outcome, found.reason, found.diagnosis, found.run.results)
     return replace(verdict, view=_view(evidence, found.run, found.role))
 
 
-def _foresee(evidence: Evidence, known: Judgement) -> None:
-    verdict = verdict_of(evidence, known.outcome, known.reason, known.diagnosis)
-    evidence.session.foresee(replace(verdict, digest=known.digest))
+def _announce(evidence: Evidence, judgement: Judgement) -> None:
+    verdict = verdict_of(evidence, judgement.outcome, judgement.reason, judgement.diagnosis)
+    evidence.session.foresee(replace(verdict, digest=judgement.digest))
 
 
-def question_of(evidence: Evidence) -> OutputExpectation | None:
+def expectation_of(evidence: Evidence) -> OutputExpectation | None:
     """Return what the case's results are held to; None where they have not left the device."""
     if evidence.inputs is None or evidence.reference is None:
         return None
@@ -59,7 +59,7 @@ def question_of(evidence: Evidence) -> OutputExpectation | None:
     )
 
 
-def _weighed(evidence: Evidence, verdict: Verdict) -> Verdict:
+def _discount_blind_pass(evidence: Evidence, verdict: Verdict) -> Verdict:
     """Return the verdict, weakened if it is a PASS that a kernel would also get by only clearing its result."""
     why = _nothing_shown(evidence) if verdict.outcome is Outcome.PASS else ""
     if not why:
@@ -83,11 +83,13 @@ def _nothing_shown(evidence: Evidence) -> str:
         digest = "" if evidence.device_check is None else evidence.device_check.last.digest
         return ZERO_RESULT if digest and digest == digest_of_zeros(problem) else ""
     # One of several outputs that shows something is enough: an index that is 0 in every row is not the case's fault.
-    reasons = [_clear(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()]
+    reasons = [
+        _passes_when_cleared(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()
+    ]
     return reasons[0] if all(reasons) else ""
 
 
-def _clear(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
+def _passes_when_cleared(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
     """Return why a kernel that only clears an output has it right; empty if it has not."""
     if isinstance(judge, Bounds):
         return LOOSE if judge.is_loose else ""
@@ -126,25 +128,25 @@ def check_dispatch(evidence: Evidence) -> Verdict:
 
 def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, Any]:
     """Return which cells are wrong in an output of a run, by default the first wrong one; empty where none is wrong."""
-    question = question_of(evidence)
-    if question is None or not run.results:
+    expectation = expectation_of(evidence)
+    if expectation is None or not run.results:
         return {}
-    role = role or question.wrong(run)[0]
-    comparison = question.comparison(run, role)
+    role = role or expectation.wrong(run)[0]
+    comparison = expectation.comparison(run, role)
     if comparison.equal:
         return {}
-    problem, dtype = question.problem, question.reference.tensors[role].tensor.dtype
+    problem, dtype = expectation.problem, expectation.reference.tensors[role].tensor.dtype
     letters = problem.operation.diagnostics.letters(problem, role)
-    view = view_of(comparison.result, comparison.mask, poison_bits(dtype), letters, question.tile)
+    view = view_of(comparison.result, comparison.mask, poison_bits(dtype), letters, expectation.tile)
     return view | ({"output": role} if len(problem.outputs) > 1 else {})
 
 
-def contradiction(evidence: Evidence, seen: DeviceCheck) -> Verdict:
+def contradiction(evidence: Evidence, check: DeviceCheck) -> Verdict:
     """Return the verdict where the device-side check found something wrong and the host-side check nothing.
 
     Either the stored digest is wrong, or the kernel does not do the same twice.
     """
-    stored = seen.route.stored
+    stored = check.route.stored
     reference = evidence.reference
     if stored is not None and reference is not None and stored.digest != reference.digest:
         reason = (
@@ -153,22 +155,22 @@ def contradiction(evidence: Evidence, seen: DeviceCheck) -> Verdict:
         )
         return verdict_of(evidence, Outcome.INFRA, reason)
     again = "launches on uploaded data, later, found nothing wrong"
-    if seen.last.damage:
-        sentence = f"{seen.last.damage}; {again}"
-        return verdict_of(evidence, Outcome.CORRUPTED, sentence, explained(seen.last, sentence))
-    sentence = f"{seen.disagreement}; {again}"
-    diagnosis = Diagnosis(("race",), sentence, {"run": seen.last.how.words})
+    if check.last.damage:
+        sentence = f"{check.last.damage}; {again}"
+        return verdict_of(evidence, Outcome.CORRUPTED, sentence, diagnose_harm(check.last, sentence))
+    sentence = f"{check.disagreement}; {again}"
+    diagnosis = Diagnosis(("race",), sentence, {"run": check.last.config.description})
     return verdict_of(evidence, Outcome.NONDETERMINISTIC, sentence, diagnosis)
 
 
-def undiagnosed(evidence: Evidence, seen: DeviceCheck, shortage: str) -> Verdict:
+def undiagnosed(evidence: Evidence, check: DeviceCheck, shortage: str) -> Verdict:
     """Return the verdict on a wrong result that is too large to be diagnosed."""
-    last = seen.last
-    shown = {"run": last.how.words, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
+    last = check.last
+    shown = {"run": last.config.description, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
     if last.differences is not None:
         shown["largest_difference"] = str(last.differences.largest)
     outcome = Outcome.CORRUPTED if last.damage else Outcome.MISMATCH
-    return verdict_of(evidence, outcome, seen.disagreement, Diagnosis(("other",), seen.disagreement, shown))
+    return verdict_of(evidence, outcome, check.disagreement, Diagnosis(("other",), check.disagreement, shown))
 
 
 LISTED_DISAGREEMENTS = 3

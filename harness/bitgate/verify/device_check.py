@@ -79,34 +79,35 @@ def route_of(planned: PlannedCase, session: Session) -> Route | None:
     if planned.reference == "auto" and stored is not None:
         route = Route(plan, stored.certificate(accumulation), stored, is_made=not fillable)
     else:
-        gpu, weighed = _references(planned, session)
-        if not gpu and not weighed:
+        gpu, checksummed = _references(planned, session)
+        if not gpu and not checksummed:
             return None
         if fillable:
             certificate = certify_plan(problem, plan, accumulation)
         else:
             certificate = session.inputs(problem, planned.kernel.instance, planned.fill, planned.seed).certificate
-        weighed = weighed and not checksum.why_not(problem, certificate.bound)
-        route = Route(plan, certificate, stored if gpu or weighed else None, gpu, weighed, not fillable)
+        checksummed = checksummed and not checksum.why_not(problem, certificate.bound)
+        route = Route(plan, certificate, stored if gpu or checksummed else None, gpu, checksummed, not fillable)
     return route if route.certificate.holds and bool(route.kind) else None
 
 
 def _references(planned: PlannedCase, session: Session) -> tuple[bool, bool]:
     """Return (naive kernel, checksum): whether to use each, for a case whose digest is not stored."""
     problem = planned.problem
-    is_large, weighed = session.is_large(problem), planned.reference == "checksum"
+    is_large, checksummed = session.is_large(problem), planned.reference == "checksum"
     by_gpu = planned.reference == "gpu"
     if planned.reference == "auto":
         on_gpu = session.target.platform != "host" and problem.flops >= GPU_REFERENCE_FLOPS
-        by_gpu, weighed = on_gpu or is_large, is_large
+        by_gpu, checksummed = on_gpu or is_large, is_large
     # A naive kernel is not compared with itself. The search over all of them runs only where one is needed.
-    return by_gpu and not planned.kernel.family.is_reference and session.reference_kernel(problem) is not None, weighed
+    may_use_gpu = by_gpu and not planned.kernel.family.is_reference
+    return may_use_gpu and session.reference_kernel(problem) is not None, checksummed
 
 
 def check_on_device(
-    planned: PlannedCase, session: Session, route: Route, launch: Launch, hows: tuple[LaunchConfig, ...]
+    planned: PlannedCase, session: Session, route: Route, launch: Launch, configs: tuple[LaunchConfig, ...]
 ) -> DeviceCheck:
-    """Launch once for each of ``hows``, until something is wrong."""
+    """Launch once for each of ``configs``, until something is wrong."""
     session.forget_device_reference(but=(launch.problem, route.plan))
     references = int(route.gpu and not session.has_device_reference)
     if shortage := device_shortage(launch.problem, session.device, launch.workspace, references):
@@ -119,9 +120,9 @@ def check_on_device(
     seconds = session.clock() - started
     tools = session.device_tools if planned.reference in ("gpu", "checksum") else session.tools
     runs: list[DeviceLaunchResult] = []
-    for how in hows:
+    for config in configs:
         session.stage(LAUNCH)
-        runs.append(run_on_device(session.device, tools, launch, data, how, expected))
+        runs.append(run_on_device(session.device, tools, launch, data, config, expected))
         if runs[-1].crash or runs[-1].damage or runs[-1].disagreement:
             break
     return DeviceCheck(route, tuple(runs), seconds)

@@ -53,8 +53,8 @@ class Evidence:
     @property
     def certificate(self) -> Certificate | None:
         if self.inputs is not None:
-            own, said = self.inputs.certificate, "" if self.reference is None else self.reference.note
-            return replace(own, note="; ".join(filter(None, (own.note, said)))) if said else own
+            own, note = self.inputs.certificate, "" if self.reference is None else self.reference.note
+            return replace(own, note="; ".join(filter(None, (own.note, note)))) if note else own
         return None if self.device_check is None else self.device_check.route.certificate
 
     @property
@@ -117,7 +117,7 @@ def _fingerprint(evidence: Evidence) -> dict[str, str]:
     planned, runs = evidence.planned, evidence.runs
     fingerprint = dict(evidence.session.fingerprint(planned.kernel, race=planned.raced))
     if runs:
-        fingerprint["guards"] = "both" if len(runs) == 2 else runs[0].how.placement
+        fingerprint["guards"] = "both" if len(runs) == 2 else runs[0].config.placement
         if changes := planned.kernel.family.changes:
             fingerprint["changes"] = ",".join(changes)
     if evidence.runner is not None and len(evidence.runner.capabilities) < len(Capability):

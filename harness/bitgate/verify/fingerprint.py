@@ -80,7 +80,7 @@ def nvidia_driver(text: str) -> str:
 
 
 def _runtime(device: Device) -> str:
-    version = _asked(device.hip, "hipRuntimeGetVersion")
+    version = _query(device.hip, "hipRuntimeGetVersion")
     if version is None:
         return UNKNOWN
     if device.target.platform == "nvidia":  # our layer reports the CUDA runtime's version
@@ -98,12 +98,12 @@ def _rocm() -> str:
 
 
 def _gpu(device: Device) -> str:
-    name = _asked(device.hip, "hipDeviceGetName", 256, device.index)
+    name = _query(device.hip, "hipDeviceGetName", 256, device.index)
     text = name.decode(errors="replace") if isinstance(name, bytes) else str(name or "")
     return text.strip("\0 ") or device.target.device_name
 
 
-def _asked(hip: Any, function: str, *arguments: int) -> Any:
+def _query(hip: Any, function: str, *arguments: int) -> Any:
     """Return the value of a HIP function; None if it fails, or if this hip-python takes other arguments."""
     try:
         status, value = getattr(hip, function)(*arguments)

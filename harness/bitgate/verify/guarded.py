@@ -76,13 +76,13 @@ class Buffers:
         Outputs are compared byte for byte. Forbidden writes are those to guards, to inputs that have a buffer, and to
         the padding between the rows of results; the sentence is empty if there were none.
         """
-        seen = {} if self._device.host is not None else self._looks()
+        looks = {} if self._device.host is not None else self._looks()
         results = {
             role: _downloaded(self.named[role], expected)
             for role, expected in reference.items()
-            if not self._holds(role, expected.storage, seen)
+            if not self._holds(role, expected.storage, looks)
         }
-        return results, self._harm(inputs, results, reference, seen)
+        return results, self._harm(inputs, results, reference, looks)
 
     def _looks(self) -> dict[str, Look]:
         looks = {} if self._block is None else self._block.look()
@@ -93,12 +93,12 @@ class Buffers:
         inputs: Mapping[str, HostTensor],
         results: Mapping[str, HostTensor],
         reference: Mapping[str, HostTensor],
-        seen: Mapping[str, Look],
+        looks: Mapping[str, Look],
     ) -> str:
-        damages = [seen[name].damage if seen else buffer.check_guards() for name, buffer in self.named.items()]
+        damages = [looks[name].damage if looks else buffer.check_guards() for name, buffer in self.named.items()]
         found = [damage.text for damage in damages if damage is not None]
         for name, tensor in inputs.items():
-            if name in self.named and not self._holds(name, tensor.storage, seen):
+            if name in self.named and not self._holds(name, tensor.storage, looks):
                 found.append(f"input {name} was changed: {_where_changed(self.named[name], tensor)}")
         for role, result in results.items():
             gaps = _other_gaps(result, reference[role]) if has_gaps(result.tensor) else np.empty(0)
@@ -106,12 +106,12 @@ class Buffers:
                 found.append(f"the padding between the rows of {role} was written (index {gaps[0]} of its memory)")
         return "; ".join(found)
 
-    def _holds(self, name: str, expected: NDArray[Any], seen: Mapping[str, Look]) -> bool:
+    def _holds(self, name: str, expected: NDArray[Any], looks: Mapping[str, Look]) -> bool:
         """Return whether the buffer holds exactly these bytes; the host's memory is compared in place."""
         buffer = self.named[name]
         if self._device.host is not None:
             return bool(_memcmp(buffer.pointer, expected.ctypes.data, buffer.bytes) == 0)
-        found: NDArray[Any] | None = seen[name].content
+        found: NDArray[Any] | None = looks[name].content
         if found is None:
             found = np.empty_like(expected)
             buffer.download(found)

@@ -25,7 +25,7 @@ from bitgate.numerics.certificate import measure_bound
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.compare_outputs import Comparison, compare
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
-from bitgate.verify.pipeline import first_how, through
+from bitgate.verify.pipeline import first_launch, run_case
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
@@ -85,19 +85,19 @@ class CaseKernel:
     stands for all of them.
     """
 
-    gathering: EvidenceBuilder
+    builder: EvidenceBuilder
     kernel: Kernel
     runner: Runner
-    how: LaunchConfig
+    config: LaunchConfig
     on_run: OnRun | None = None
     has_summed: bool = False
     """True once any cell of any result was not zero; otherwise laws hold for a kernel that only clears its result."""
 
     @classmethod
     def of(
-        cls, gathering: EvidenceBuilder, launch: Launch, how: LaunchConfig, on_run: OnRun | None = None
+        cls, builder: EvidenceBuilder, launch: Launch, config: LaunchConfig, on_run: OnRun | None = None
     ) -> CaseKernel:
-        return cls(gathering, gathering.evidence.planned.kernel, launch.runner, how, on_run)
+        return cls(builder, builder.evidence.planned.kernel, launch.runner, config, on_run)
 
     @property
     def name(self) -> str:
@@ -110,11 +110,11 @@ class CaseKernel:
         """Return an output in logical order. Raises KernelBrokeDown, KernelRefused, KernelFailed or HipError."""
         launch = Launch(self.runner, problem, self.runner.workspace(problem))
         blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
-        run = run_once(self.gathering.evidence.session.device, launch, stored(problem, data), blank, self.how)
+        run = run_once(self.builder.evidence.session.device, launch, stored(problem, data), blank, self.config)
         if self.on_run is not None:
             self.on_run(run)
-        known, kept = self.gathering.evidence, replace(run, results={})
-        self.gathering.evidence = known.spent(run.seconds) if known.runs else known.launched(kept)
+        known, kept = self.builder.evidence, replace(run, results={})
+        self.builder.evidence = known.spent(run.seconds) if known.runs else known.launched(kept)
         if run.crash or run.damage:
             raise KernelBrokeDown(problem, run)
         result = values({**blank, **run.results}[output or problem.result].logical)
@@ -126,7 +126,7 @@ class CaseKernel:
 
         It is of the same family or bitgate's own, since another's defects would pass for this one's.
         """
-        session = self.gathering.evidence.session
+        session = self.builder.evidence.session
         for family in sorted(session.families.values(), key=lambda family: family.is_reference):
             trusted = is_own(family) or family.name == self.kernel.family.name
             if not trusted or session.target.platform not in family.platforms:
@@ -167,27 +167,27 @@ def judge_by_laws(planned: PlannedCase, session: Session, on_run: OnRun | None =
     The reason of a PASS lists the laws that held. Raises UsageError as ``verify`` does, for problems whose sums are too
     large for any data to be exact, and for those that do more than to sum.
     """
-    return through(planned, session, lambda gathering, launch: _judge(gathering, launch, on_run), by="laws")
+    return run_case(planned, session, lambda builder, launch: _judge(builder, launch, on_run), by="laws")
 
 
-def _judge(gathering: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict:
-    planned = gathering.evidence.planned
-    kernel = CaseKernel.of(gathering, launch, first_how(gathering.evidence), on_run)
+def _judge(builder: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict:
+    planned = builder.evidence.planned
+    kernel = CaseKernel.of(builder, launch, first_launch(builder.evidence), on_run)
     try:
         held, broken = _try_laws(planned.problem, kernel, _data(planned))
     except KernelRefused as error:
         reason = f"a part of the problem was refused by {error.refusal.clause}: {error.refusal.text}"
-        return verdict_of(gathering.evidence, Outcome.REFUSED, reason)
+        return verdict_of(builder.evidence, Outcome.REFUSED, reason)
     except KernelBrokeDown as error:
         outcome = Outcome.CORRUPTED if error.is_damage else Outcome.CRASHED
-        return verdict_of(gathering.evidence, outcome, f"{human(error.problem)}: {error}")
+        return verdict_of(builder.evidence, outcome, f"{human(error.problem)}: {error}")
     if broken is None and not held:
-        return verdict_of(gathering.evidence, Outcome.NOT_RUN, "nothing was compared: no law applies to the problem")
+        return verdict_of(builder.evidence, Outcome.NOT_RUN, "nothing was compared: no law applies to the problem")
     if broken is None:
-        return _unbroken(gathering.evidence, kernel, f"held: {', '.join(held)}")
+        return _unbroken(builder.evidence, kernel, f"held: {', '.join(held)}")
     shown = {"law": broken.law.name, "held": list(held), "what": broken.what, "first": list(broken.first)}
     return verdict_of(
-        gathering.evidence, Outcome.MISMATCH, broken.sentence, Diagnosis(("other",), broken.sentence, shown)
+        builder.evidence, Outcome.MISMATCH, broken.sentence, Diagnosis(("other",), broken.sentence, shown)
     )
 
 

@@ -70,14 +70,14 @@ class DeviceData:
 
 
 def run_on_device(
-    device: Device, tools: Tools, launch: Launch, data: DeviceData, how: LaunchConfig, expected: LaunchExpectation
+    device: Device, tools: Tools, launch: Launch, data: DeviceData, config: LaunchConfig, expected: LaunchExpectation
 ) -> DeviceLaunchResult:
     """Fill, launch and inspect. Raises HipError if memory runs out, KernelRefused if the library refuses now."""
-    run = DeviceLaunchResult(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
-    with Buffers(device, how.placement) as buffers:
+    run = DeviceLaunchResult(config, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
+    with Buffers(device, config.placement) as buffers:
         started = perf_counter()
-        before = _prepare(tools, launch, data, buffers, how)
-        how.arrange(device)
+        before = _prepare(tools, launch, data, buffers, config)
+        config.arrange(device)
         execute(device, launch, buffers.named, run)
         ran = perf_counter()
         run.seconds["fill"], run.seconds["kernel"] = run.began - started, ran - run.began
@@ -105,13 +105,13 @@ class DeviceReference:
 
 def reference_on_device(device: Device, tools: Tools, launch: Launch, data: DeviceData) -> DeviceReference:
     """Launch a trusted kernel once and return its outputs. Raises UsageError with what went wrong if it fails."""
-    how = LaunchConfig("right", "forward" if device.host is not None else "")
-    run = DeviceLaunchResult(how)
-    buffers = Buffers(device, how.placement)
+    config = LaunchConfig("right", "forward" if device.host is not None else "")
+    run = DeviceLaunchResult(config)
+    buffers = Buffers(device, config.placement)
     kept: dict[str, Buffer] = {}
     with buffers:
-        before = _prepare(tools, launch, data, buffers, how)
-        how.arrange(device)
+        before = _prepare(tools, launch, data, buffers, config)
+        config.arrange(device)
         device.synchronize()
         started = perf_counter()
         execute(device, launch, buffers.named, run)
@@ -127,15 +127,15 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Devi
     return reference
 
 
-def _prepare(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, how: LaunchConfig) -> dict[str, int]:
+def _prepare(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, config: LaunchConfig) -> dict[str, int]:
     """Fill operands, and poison outputs and workspace, between guards; return for each operand the ticket of the sum
     over its memory."""
     tools.clear()
     with tools.together():
-        return _put(tools, launch, data, buffers, how)
+        return _put(tools, launch, data, buffers, config)
 
 
-def _put(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, how: LaunchConfig) -> dict[str, int]:
+def _put(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, config: LaunchConfig) -> dict[str, int]:
     tensors, problem = launch.problem.tensors, launch.problem
     before = {}
     shared = problem.in_place
@@ -149,9 +149,9 @@ def _put(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, how: 
         if shared and role == problem.result:
             data.put(tools, buffer, tensors[shared[0]])
         else:
-            tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, how.poison))
+            tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, config.poison))
     if launch.workspace:
-        buffers.add(WORKSPACE, launch.workspace, guarded=False).fill(SCRATCH_BYTES[how.poison])
+        buffers.add(WORKSPACE, launch.workspace, guarded=False).fill(SCRATCH_BYTES[config.poison])
     tools.guard(list(buffers.named.values()))
     return before
 

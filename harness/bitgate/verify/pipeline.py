@@ -34,7 +34,7 @@ from bitgate.verify.problem_data import ZEROS, Inputs, Reference, reference_kind
 from bitgate.verify.repeat import is_repeated, repeat
 from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
 from bitgate.verify.session import Session
-from bitgate.verify.watch import Watch, in_words, undisturbed
+from bitgate.verify.watch import Watch, format_changes, undisturbed
 
 REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
 """With ``none`` the case runs, guards and dispatch are checked, and its bits are compared with nothing."""
@@ -54,32 +54,32 @@ def verify(
 
     Raises UsageError for an unknown schedule, fill or reference: those are no verdicts.
     """
-    return through(planned, session, lambda gathering, launch: _by_reference(gathering, launch, observer, on_run))
+    return run_case(planned, session, lambda builder, launch: _by_reference(builder, launch, observer, on_run))
 
 
-def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
+def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
     """Return the verdict of a case: the path of every case, with ``judge`` for what the result has to be.
 
     A kernel that does not take the problem, that does harm before it is launched, or that fails has its verdict from
     here. ``by`` is as in ``Evidence``.
     """
     _check_schedule(planned, session)
-    gathering = EvidenceBuilder(Evidence(planned, session, session.clock(), by=by))
+    builder = EvidenceBuilder(Evidence(planned, session, session.clock(), by=by))
     try:
         with undisturbed():
-            return _way(gathering, judge)
+            return _run_steps(builder, judge)
     except (BuildError, LibraryError) as error:
-        return verdict_of(gathering.evidence, Outcome.BUILD_FAILED, str(error))
+        return verdict_of(builder.evidence, Outcome.BUILD_FAILED, str(error))
     except HipError as error:
-        return verdict_of(gathering.evidence, Outcome.INFRA, error.with_advice)
+        return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)
     except MemoryError as error:
-        return verdict_of(gathering.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
+        return verdict_of(builder.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
 
 
-def _way(gathering: EvidenceBuilder, judge: Judge) -> Verdict:
-    planned, session = gathering.evidence.planned, gathering.evidence.session
+def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
+    planned, session = builder.evidence.planned, builder.evidence.session
     runner = session.runner(planned.kernel, race=planned.raced)
-    evidence = gathering.evidence = replace(gathering.evidence, runner=runner)
+    evidence = builder.evidence = replace(builder.evidence, runner=runner)
     if runner.conduct.loading_changed:
         return _loading_harmed(evidence, runner.conduct.loading_changed)
     watch, mark = Watch(session.device, runner), before_launch(session.device)
@@ -91,7 +91,7 @@ def _way(gathering: EvidenceBuilder, judge: Judge) -> Verdict:
     diagnostics = planned.problem.operation.diagnostics
     measurement = diagnostics.measurement(planned.problem, planned.key.instance, session.device, runner)
     if measurement is not None:
-        return measured(evidence, measurement)
+        return _measure(evidence, measurement)
     try:
         workspace = runner.workspace(planned.problem)
         if harmed := _harmed(evidence, watch, mark):
@@ -99,24 +99,22 @@ def _way(gathering: EvidenceBuilder, judge: Judge) -> Verdict:
         if wrong := workspace_disagreement(planned.problem, workspace, planned.predicted):
             shown = {"run": "not launched", "workspace_bytes": workspace}
             return verdict_of(evidence, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, shown))
-        return judge(gathering, Launch(runner, planned.problem, workspace))
+        return judge(builder, Launch(runner, planned.problem, workspace))
     except NoBoundError as error:
-        return replace(verdict_of(gathering.evidence, Outcome.NOT_RUN, str(error)), expected=True)
+        return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, str(error)), expected=True)
     except KernelRefused as error:
         reason = f"the library accepted the problem and then refused to run it: {error.refusal.clause}"
-        return verdict_of(gathering.evidence, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
+        return verdict_of(builder.evidence, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
     except KernelFailed as error:
-        return verdict_of(gathering.evidence, Outcome.CRASHED, str(error))
+        return verdict_of(builder.evidence, Outcome.CRASHED, str(error))
 
 
-def _by_reference(
-    gathering: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None
-) -> Verdict:
+def _by_reference(builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
     # A dump needs the tensors, which the device-side check never has.
-    verdict = _short_way(gathering, launch, on_run) if observer is None else None
-    verdict = verdict or _long_way(gathering, launch, observer, on_run)
-    if verdict.outcome is Outcome.PASS and is_repeated(gathering.evidence):
-        return repeat(gathering, launch, _how(gathering.evidence, REPEATED_RUN)) or verdict
+    verdict = _device_side_check(builder, launch, on_run) if observer is None else None
+    verdict = verdict or _host_side_check(builder, launch, observer, on_run)
+    if verdict.outcome is Outcome.PASS and is_repeated(builder.evidence):
+        return repeat(builder, launch, _launch_config(builder.evidence, REPEATED_RUN)) or verdict
     return verdict
 
 
@@ -124,7 +122,7 @@ def _harmed(evidence: Evidence, watch: Watch, mark: int) -> Verdict | None:
     """Return the verdict if questions alone have changed the process, or left something in the runtime."""
     changes = watch.changes()
     left = after_launch(evidence.session.device, mark, {})
-    harm = "; ".join(filter(None, [in_words(changes) if changes else "", left.damage or left.crash]))
+    harm = "; ".join(filter(None, [format_changes(changes) if changes else "", left.damage or left.crash]))
     if not harm:
         return None
     sentence = f"when asked about the problem: {harm}"
@@ -133,52 +131,54 @@ def _harmed(evidence: Evidence, watch: Watch, mark: int) -> Verdict | None:
 
 
 def _loading_harmed(evidence: Evidence, changes: list[str]) -> Verdict:
-    sentence = f"when its library was loaded: {in_words(changes)}"
+    sentence = f"when its library was loaded: {format_changes(changes)}"
     return verdict_of(evidence, Outcome.CORRUPTED, sentence, Diagnosis(("other",), sentence, {"process": changes}))
 
 
-def _short_way(gathering: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict | None:
+def _device_side_check(builder: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict | None:
     """Return the verdict of a case whose data stay on the device, if nothing is wrong with its bits."""
-    planned, session = gathering.evidence.planned, gathering.evidence.session
+    planned, session = builder.evidence.planned, builder.evidence.session
     route = route_of(planned, session)
     if route is None:
         return None
-    seen = check_on_device(planned, session, route, launch, _hows(gathering.evidence))
-    evidence = replace(gathering.evidence, device_check=seen).launched(*seen.runs)
-    evidence = gathering.evidence = evidence.spent({"reference": seen.reference_seconds})
-    if seen.shortage:
-        return replace(verdict_of(evidence, Outcome.NOT_RUN, seen.shortage), expected=True)
-    if seen.disagreement and not seen.last.crash:
+    check = check_on_device(planned, session, route, launch, _launches(builder.evidence))
+    evidence = replace(builder.evidence, device_check=check).launched(*check.runs)
+    evidence = builder.evidence = evidence.spent({"reference": check.reference_seconds})
+    if check.shortage:
+        return replace(verdict_of(evidence, Outcome.NOT_RUN, check.shortage), expected=True)
+    if check.disagreement and not check.last.crash:
         return None
     if on_run is not None:
-        for run in seen.runs:
+        for run in check.runs:
             on_run(run)
     return judge(evidence)
 
 
-def _long_way(gathering: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+def _host_side_check(
+    builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None
+) -> Verdict:
     """Return the verdict with inputs and reference in host memory: all that is needed to say what is wrong."""
-    seen = gathering.evidence
-    planned, session = seen.planned, seen.session
+    before = builder.evidence
+    planned, session = before.planned, before.session
     shortage = memory_shortage(planned.problem, session.target.platform == "host")
-    if shortage and seen.device_check is not None:
-        return undiagnosed(seen, seen.device_check, shortage)
-    gathering.evidence = replace(seen, runs=())
+    if shortage and before.device_check is not None:
+        return undiagnosed(before, before.device_check, shortage)
+    builder.evidence = replace(before, runs=())
     shortage = shortage or device_shortage(planned.problem, session.device, launch.workspace)
     if shortage:
-        return replace(verdict_of(gathering.evidence, Outcome.NOT_RUN, shortage), expected=True)
-    inputs, reference = _references(gathering)
-    for how in _hows(seen):
+        return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, shortage), expected=True)
+    inputs, reference = _references(builder)
+    for config in _launches(before):
         session.stage(LAUNCH)
-        run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
+        run = run_once(session.device, launch, inputs.tensors, reference.tensors, config)
         error = _settle(reference, run)
-        gathering.evidence = replace(gathering.evidence, error=error or gathering.evidence.error).launched(run)
+        builder.evidence = replace(builder.evidence, error=error or builder.evidence.error).launched(run)
         if on_run is not None:
             on_run(run)
         if run.crash or run.damage:
             break
     session.stage(LOOK)
-    evidence = gathering.evidence
+    evidence = builder.evidence
     if observer is not None:
         _observe(evidence, inputs, reference, observer)
     verdict = judge(evidence)
@@ -187,17 +187,17 @@ def _long_way(gathering: EvidenceBuilder, launch: Launch, observer: Observer | N
     return verdict if settled or evidence.device_check is None else contradiction(evidence, evidence.device_check)
 
 
-def _references(gathering: EvidenceBuilder) -> tuple[Inputs, Reference]:
+def _references(builder: EvidenceBuilder) -> tuple[Inputs, Reference]:
     """Return the data and their reference; the evidence holds the data even if the reference cannot be computed."""
-    planned, session, clock = gathering.evidence.planned, gathering.evidence.session, gathering.evidence.session.clock
+    planned, session, clock = builder.evidence.planned, builder.evidence.session, builder.evidence.session.clock
     started = clock()
     session.stage(DATA)
     inputs = session.inputs(planned.problem, planned.kernel.instance, planned.fill, planned.seed)
     filled = clock()
     session.stage(REFERENCE)
-    gathering.evidence = replace(gathering.evidence, inputs=inputs).spent({"fill": filled - started})
-    reference = _reference(gathering.evidence, inputs)
-    gathering.evidence = replace(gathering.evidence, reference=reference).spent({"reference": clock() - filled})
+    builder.evidence = replace(builder.evidence, inputs=inputs).spent({"fill": filled - started})
+    reference = _compute_reference(builder.evidence, inputs)
+    builder.evidence = replace(builder.evidence, reference=reference).spent({"reference": clock() - filled})
     return inputs, reference
 
 
@@ -234,7 +234,7 @@ def _refusal(evidence: Evidence, runner: Runner) -> Verdict | None:
         if not expected:
             return None
         return verdict_of(evidence, Outcome.REFUSED, f"the problem was to be refused ({expected}), and is supported")
-    reason = _disagreement(declared, answered)
+    reason = _refusal_disagreement(declared, answered)
     if reason:
         return verdict_of(evidence, Outcome.REFUSED, reason)
     assert declared is not None
@@ -245,7 +245,7 @@ def _refusal(evidence: Evidence, runner: Runner) -> Verdict | None:
     return replace(verdict, expected=bool(expected))
 
 
-def _disagreement(declared: Refusal | None, answered: Refusal | None) -> str:
+def _refusal_disagreement(declared: Refusal | None, answered: Refusal | None) -> str:
     if declared is None and answered is not None:
         return f"the library refuses ({answered.clause}) what its declaration supports: {answered.text}"
     if declared is not None and answered is None:
@@ -255,7 +255,7 @@ def _disagreement(declared: Refusal | None, answered: Refusal | None) -> str:
     return ""
 
 
-def _reference(evidence: Evidence, inputs: Inputs) -> Reference:
+def _compute_reference(evidence: Evidence, inputs: Inputs) -> Reference:
     planned = evidence.planned
     holds, is_reference = inputs.certificate.holds, planned.kernel.family.is_reference
     if planned.reference not in REFERENCES:
@@ -292,17 +292,17 @@ REPEATED_RUN = ("right", "random:1")
 """The launch with other data: waves in no order at all."""
 
 
-def _hows(evidence: Evidence) -> tuple[LaunchConfig, ...]:
-    hows = tuple(_how(evidence, run) for run in CHEAP_RUNS)
-    return hows if evidence.session.is_cheap(evidence.planned.problem) else hows[:1]
+def _launches(evidence: Evidence) -> tuple[LaunchConfig, ...]:
+    configs = tuple(_launch_config(evidence, run) for run in CHEAP_RUNS)
+    return configs if evidence.session.is_cheap(evidence.planned.problem) else configs[:1]
 
 
-def first_how(evidence: Evidence) -> LaunchConfig:
+def first_launch(evidence: Evidence) -> LaunchConfig:
     """Return how the case is launched where one launch is enough."""
-    return _how(evidence, CHEAP_RUNS[0])
+    return _launch_config(evidence, CHEAP_RUNS[0])
 
 
-def _how(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
+def _launch_config(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
     """Return how a launch runs; a thread order that the case states holds for all of its launches."""
     (placement, schedule), planned = run, evidence.planned
     if evidence.session.target.platform != "host" or not _is_scheduled(evidence):
@@ -335,14 +335,11 @@ def _check_schedule(planned: PlannedCase, session: Session) -> None:
         raise UsageError(f"schedule {planned.schedule}: {what} on the host target only")
 
 
-__all__ = ["Judge", "Observer", "OnRun", "first_how", "through", "verify"]
-
-
-FINDINGS = 16
+MOST_FINDINGS = 16
 """The number of findings in the evidence; the sentence states each kind once."""
 
 
-def measured(evidence: Evidence, measurement: Measurement) -> Verdict:
+def _measure(evidence: Evidence, measurement: Measurement) -> Verdict:
     planned, session = evidence.planned, evidence.session
     started = session.clock()
     sentence, crash = "", ""
@@ -355,7 +352,7 @@ def measured(evidence: Evidence, measurement: Measurement) -> Verdict:
     evidence = evidence.spent({"kernel": session.clock() - started})
     sentence = crash or sentence
     outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if sentence else Outcome.PASS
-    diagnosis = Diagnosis(("platform",), sentence, {"wrong": list(wrong[:FINDINGS])}) if sentence else None
+    diagnosis = Diagnosis(("platform",), sentence, {"wrong": list(wrong[:MOST_FINDINGS])}) if sentence else None
     return replace(
         verdict_of(evidence, outcome, sentence, diagnosis),
         human=f"{planned.key.instance} of {session.target.name}",
@@ -397,3 +394,6 @@ def distress(session: Session) -> str:
     if verdict.outcome is Outcome.PASS:
         return ""
     return f"the naive kernel ends in {verdict.outcome} on {CANARY_CASE}: {verdict.reason}"
+
+
+__all__ = ["Dump", "Judge", "Observer", "OnRun", "distress", "first_launch", "run_case", "verify"]

@@ -48,11 +48,11 @@ class PlannedCase:
     """The pytest node id of the test that plans it, if one does."""
     row: str = ""
     """The ``file:line`` of its row in a table, if it has one."""
-    asked_by: object = field(default=None, repr=False, compare=False)
+    table_row: object = field(default=None, repr=False, compare=False)
     """That row (``suite.planning.row_of``)."""
     stated_id: str = ""
     """Its id in a plan, which leaves out what holds for the whole run."""
-    nobody: str = ""
+    no_kernel: str = ""
     """The reason why no kernel takes it; then there is nothing to verify, and the verdict says so."""
 
     @cached_property
@@ -64,7 +64,7 @@ class PlannedCase:
     def case(self) -> str:
         return _case(self.problem)
 
-    def asked_by_test(self, test: str, repeated: bool) -> PlannedCase:
+    def for_test(self, test: str, repeated: bool) -> PlannedCase:
         """Return the same case for a test, keeping what is known of its problem and kernel."""
         own = replace(self, test=test, repeated=repeated)
         vars(own).update({name: vars(self)[name] for name in _OF_PROBLEM_AND_KERNEL if name in vars(self)})

@@ -18,12 +18,12 @@ from bitgate.kernel.runner import Capability, LibraryState, Runner
 from bitgate.runtime.errors import HipError
 
 
-def opened(kernel: Kernel) -> Runner:
+def open_python_runner(kernel: Kernel) -> Runner:
     """Open a user's kernel. Raises LibraryError if that fails."""
     family, instance = kernel.family, kernel.instance
     assert family.opens is not None
     try:
-        with _told_of(family):
+        with _as_kernel_failure(family):
             return PythonRunner(family.opens(family, instance, dict(kernel.options)))
     except KernelFailed as error:
         raise LibraryError(f"{kernel.name}: opens: {error}") from None
@@ -44,22 +44,22 @@ class PythonRunner:
         return self.inner.content_key
 
     def supports(self, problem: Any) -> Refusal | None:
-        with _told_of(self.family):
+        with _as_kernel_failure(self.family):
             return self.inner.supports(problem)
 
     def workspace(self, problem: Any) -> int:
-        with _told_of(self.family):
+        with _as_kernel_failure(self.family):
             return self.inner.workspace(problem)
 
     def launch(
         self, problem: Any, buffers: Mapping[str, int], workspace: tuple[int, int], stream: int
     ) -> DispatchRecord:
-        with _told_of(self.family):
+        with _as_kernel_failure(self.family):
             return self.inner.launch(problem, buffers, workspace, stream)
 
 
 @contextmanager
-def _told_of(family: KernelFamily) -> Iterator[None]:
+def _as_kernel_failure(family: KernelFamily) -> Iterator[None]:
     try:
         yield
     except (KernelFailed, KernelRefused, HipError, UsageError, MemoryError):

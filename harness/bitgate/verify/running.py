@@ -21,7 +21,7 @@ from bitgate.runtime.host import DeviceFault
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.launch_effects import CORRUPTING, after_launch, before_launch
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
-from bitgate.verify.watch import Watch, WatchedLibrary, in_words
+from bitgate.verify.watch import Watch, WatchedLibrary, format_changes
 
 WORKSPACE = "workspace"
 """The name of the workspace's buffer."""
@@ -42,7 +42,7 @@ class LaunchConfig:
         return int(self.placement == "left")
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         order = f"{self.schedule} schedule, " if self.schedule else ""
         return f"{order}{self.placement}-aligned buffers"
 
@@ -107,7 +107,7 @@ class LaunchResult:
     changed in its process; each is empty if there is nothing.
     """
 
-    how: LaunchConfig
+    config: LaunchConfig
     record: DispatchRecord | None = None
     results: dict[str, HostTensor] = field(default_factory=dict)
     crash: str = ""
@@ -124,7 +124,7 @@ def run_once(
     launch: Launch,
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: LaunchConfig,
+    config: LaunchConfig,
 ) -> LaunchResult:
     """Launch once and inspect everything; ``reference`` holds each output by role.
 
@@ -132,31 +132,31 @@ def run_once(
     """
 
     return run_prepared(
-        device, launch, lambda buffers: fill(buffers, launch, inputs, reference, how), inputs, reference, how
+        device, launch, lambda buffers: fill(buffers, launch, inputs, reference, config), inputs, reference, config
     )
 
 
-def run_where_others_lay(
+def run_in_used_buffers(
     device: Device,
     launch: Launch,
-    others: Mapping[str, HostTensor],
+    earlier: Mapping[str, HostTensor],
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: LaunchConfig,
+    config: LaunchConfig,
 ) -> LaunchResult:
     """Launch as ``run_once`` does, in buffers in which the kernel has just worked on ``others``.
 
     That earlier launch is only checked for having survived.
     """
-    before = LaunchResult(how)
+    before = LaunchResult(config)
 
     def prepare(buffers: Buffers) -> None:
-        fill(buffers, launch, others, reference, how)
-        how.arrange(device)
+        fill(buffers, launch, earlier, reference, config)
+        config.arrange(device)
         execute(device, launch, buffers.named, before)
-        fill(buffers, launch, inputs, reference, how)
+        fill(buffers, launch, inputs, reference, config)
 
-    run = run_prepared(device, launch, prepare, inputs, reference, how)
+    run = run_prepared(device, launch, prepare, inputs, reference, config)
     run.crash, run.damage = before.crash or run.crash, before.damage or run.damage
     return run
 
@@ -166,18 +166,18 @@ def fill(
     launch: Launch,
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: LaunchConfig,
+    config: LaunchConfig,
 ) -> None:
     """Put the inputs into their buffers, and poison into the outputs and the workspace; missing buffers are added."""
     shared = launch.problem.in_place
     contents = {name: tensor.storage for name, tensor in inputs.items() if name not in shared}
     for role, expected in reference.items():
-        lies_there = shared if role == launch.problem.result else ()
-        before = inputs[lies_there[0]] if lies_there else poisoned(expected.tensor, how.poison)
+        in_place = shared if role == launch.problem.result else ()
+        before = inputs[in_place[0]] if in_place else poisoned(expected.tensor, config.poison)
         contents[role] = before.storage
     buffers.put(contents)
     if launch.workspace:
-        buffers.at(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
+        buffers.at(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[config.poison])
 
 
 def run_prepared(
@@ -186,13 +186,13 @@ def run_prepared(
     prepare: Callable[[Buffers], None],
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: LaunchConfig,
+    config: LaunchConfig,
 ) -> LaunchResult:
     """Run any work as ``run_once`` runs a launch; ``prepare`` adds its buffers and their first contents."""
-    run = LaunchResult(how)
-    with Buffers(device, how.placement) as buffers:
+    run = LaunchResult(config)
+    with Buffers(device, config.placement) as buffers:
         prepare(buffers)
-        how.arrange(device)
+        config.arrange(device)
         started = perf_counter()
         execute(device, work, buffers.named, run)
         run.seconds["kernel"] = perf_counter() - started
@@ -208,7 +208,7 @@ def add_damage(run: LaunchResult, buffers: Buffers) -> None:
     """Add damage that shows after the launch: the host runtime checks canaries once more as memory is freed."""
     run.damage = run.damage or buffers.damage
     if run.changes and not run.crash:
-        run.damage = "; ".join(filter(None, [run.damage, in_words(run.changes)]))
+        run.damage = "; ".join(filter(None, [run.damage, format_changes(run.changes)]))
 
 
 def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostTensor]) -> dict[str, HostTensor]:

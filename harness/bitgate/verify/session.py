@@ -44,7 +44,7 @@ from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import DeviceData, DeviceReference, reference_on_device
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.problem_data import ByteCache, Inputs, Reference, prepare_inputs
-from bitgate.verify.python_runner import opened
+from bitgate.verify.python_runner import open_python_runner
 from bitgate.verify.running import Launch, compute_on_device
 from bitgate.verify.stored import DigestBook
 from bitgate.verify.watch import watched_load
@@ -136,8 +136,8 @@ class Session:
         """Take what an earlier session of this process has opened: the device, and libraries of families that are the
         same here."""
         if earlier.target == self.target and earlier._overlay == self._overlay:
-            opened = ("builder", "device", "device_tools")
-            vars(self).update({name: vars(earlier)[name] for name in opened if name in vars(earlier)})
+            open_python_runner = ("builder", "device", "device_tools")
+            vars(self).update({name: vars(earlier)[name] for name in open_python_runner if name in vars(earlier)})
             for part, library in earlier._libraries.items():
                 if earlier.families[part[0]] == self.families.get(part[0]):
                     self._libraries[part] = library
@@ -184,7 +184,7 @@ class Session:
             return LibraryRunner(self._library(family, _group(instance, race), race), instance, options)
         if kernel not in self._opened:
             with self._preparing():
-                self._opened[kernel] = opened(kernel)
+                self._opened[kernel] = open_python_runner(kernel)
         return self._opened[kernel]
 
     def _load(self, family: KernelFamily, race: bool) -> KernelLibrary | BuildError | LibraryError:

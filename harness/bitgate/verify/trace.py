@@ -27,8 +27,8 @@ class Tracer:
     """An observer of launches that reports the first one, as ``{"lines": [...], "seconds": ...}``; the others run the
     same."""
 
-    def __init__(self, planned: PlannedCase, session: Session, tell: Callable[[dict[str, Any]], None]) -> None:
-        self._planned, self._session, self._tell = planned, session, tell
+    def __init__(self, planned: PlannedCase, session: Session, report: Callable[[dict[str, Any]], None]) -> None:
+        self._planned, self._session, self._report = planned, session, report
         self._reported = False
 
     def __call__(self, run: LaunchResult) -> None:
@@ -40,14 +40,14 @@ class Tracer:
             planned = self._planned
             runner = self._session.runner(planned.kernel, race=planned.raced)
             lds = runner.library.lds_bytes(runner.instance) if isinstance(runner, LibraryRunner) else 0
-            launches = launch_lines(planned.problem, runner.instance, run.record, lds)
+            launches = format_launches(planned.problem, runner.instance, run.record, lds)
             tensors = planned.problem.operation.diagnostics.tensor_lines(planned.problem)
-            lines = [*tensors, *launches, summary_line(run.record)]
+            lines = [*tensors, *launches, format_summary(run.record)]
             lines.insert(0, f"{planned.case}  {planned.kernel.name}")
-        self._tell({"lines": lines, "seconds": 0.0 if run.crash else run.seconds["kernel"]})
+        self._report({"lines": lines, "seconds": 0.0 if run.crash else run.seconds["kernel"]})
 
 
-def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, lds_bytes: int) -> list[str]:
+def format_launches(problem: Problem, instance: Instance, record: DispatchRecord, lds_bytes: int) -> list[str]:
     """Return a line for every memset, copy and kernel of the record, in order.
 
     Lines of the operation come before each launch that computes. ``lds_bytes`` is what a block of the instance
@@ -60,11 +60,11 @@ def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, l
         computes = event.name.startswith(GEMM_KERNEL)
         if computes:
             lines += next(per_launch, ())
-        lines.append(_event_line(event, lds_bytes if computes else 0))
+        lines.append(_format_event(event, lds_bytes if computes else 0))
     return lines
 
 
-def summary_line(record: DispatchRecord) -> str:
+def format_summary(record: DispatchRecord) -> str:
     """Return a line that sums up the launches."""
     split_k, split_n = (record.facts.get(name, 1) for name in ("split_k", "split_n"))
     return (
@@ -73,14 +73,14 @@ def summary_line(record: DispatchRecord) -> str:
     )
 
 
-def perf_line(problem: Problem, milliseconds: float) -> str:
+def format_perf(problem: Problem, milliseconds: float) -> str:
     """Return ``Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s``: the dense count of operations, each tensor once."""
     tflops = problem.flops / 1e9 / milliseconds
     gigabytes = problem.bytes / 1e6 / milliseconds
     return f"Perf: {milliseconds:g} ms, {tflops:g} TFlops, {gigabytes:g} GB/s"
 
 
-def _event_line(event: LaunchEvent, lds_bytes: int) -> str:
+def _format_event(event: LaunchEvent, lds_bytes: int) -> str:
     if event.kind is EventKind.MEMSET:
         return f"hipMemsetAsync: {event.name}, {event.bytes} bytes of {event.source:#04x}"
     if event.kind is EventKind.COPY:

@@ -114,7 +114,7 @@ def snapshot() -> bytes:
     return _last
 
 
-def in_words(changes: list[str]) -> str:
+def format_changes(changes: list[str]) -> str:
     return f"it changed its process: {'; '.join(changes)}"
 
 

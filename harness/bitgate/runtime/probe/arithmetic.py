@@ -42,11 +42,11 @@ def accumulators(bench: Workbench) -> Iterator[Deviation]:
     """Yield a finding for each fragment whose sums are exact for fewer integers than it declares."""
     measured: dict[str, int] = {}
     for fragment in bench.fragments():
-        if said := _operands(bench, fragment):
-            yield Deviation(said, fragment.name)
-        said, measured[fragment.name] = _measure(bench, fragment)
-        if said:
-            yield Deviation(said, fragment.name)
+        if error := _operands(bench, fragment):
+            yield Deviation(error, fragment.name)
+        error, measured[fragment.name] = _measure(bench, fragment)
+        if error:
+            yield Deviation(error, fragment.name)
     bench.found["exact_range"] = measured
 
 
@@ -78,11 +78,11 @@ def _measure(bench: Workbench, fragment: Fragment) -> tuple[str, int]:
     for index, (p, way, sign) in enumerate(blocks):
         large = _term(fragment, p)
         if way == WAYS[0]:
-            _light(a[index, 0], b[index, 0], large, sign)
+            _place_term(a[index, 0], b[index, 0], large, sign)
             a[index, 0, :, -1], b[index, 0, -1] = sign, 1
             continue
         first, second = (0, 1) if way == WAYS[1] else (1, 0)
-        _light(a[index, first], b[index, first], large, sign)
+        _place_term(a[index, first], b[index, first], large, sign)
         repeats[index, first] = large.repeats
         a[index, second, :, 0], b[index, second, 0] = sign, 1
     found = bench.sums(fragment, a, b, repeats).astype(np.float64)
@@ -120,7 +120,7 @@ def _term(fragment: Fragment, power: int) -> _Term:
     return _Term(a, b, lit, rest // lit)
 
 
-def _light(a: Tiles, b: Tiles, term: _Term, sign: int) -> None:
+def _place_term(a: Tiles, b: Tiles, term: _Term, sign: int) -> None:
     a[:, : term.lit], b[: term.lit] = sign * 2.0**term.a, 2.0**term.b
 
 
@@ -137,11 +137,11 @@ def subnormals(bench: Workbench) -> Iterator[Deviation]:
             continue
         declared = _declared(bench.target, fragment)
         for operand in ("A", "B"):
-            said = _treatment(bench, fragment, operand)
-            found[f"{fragment.name} {operand}"] = said
-            if said not in ((declared,) if declared else (KEPT, FLUSHED)):
+            treatment = _treatment(bench, fragment, operand)
+            found[f"{fragment.name} {operand}"] = treatment
+            if treatment not in ((declared,) if declared else (KEPT, FLUSHED)):
                 wanted = declared or f"{KEPT} or {FLUSHED}"
-                text = f"subnormals of {operand} are {said}, on {bench.target} they are to be {wanted}"
+                text = f"subnormals of {operand} are {treatment}, on {bench.target} they are to be {wanted}"
                 yield Deviation(text, fragment.name)
     bench.found["subnormals"] = found
 

@@ -27,8 +27,8 @@ def wave(bench: Workbench) -> Iterator[Deviation]:
         )
     for size in sizes:
         words = bench.figures("wave", 4 * BLOCK, wave=size).reshape(BLOCK, 4)
-        if said := _judge_wave(words, size):
-            yield Deviation(said, f"wave {size}")
+        if text := _judge_wave(words, size):
+            yield Deviation(text, f"wave {size}")
     bench.found["wave_sizes"] = list(sizes)
 
 
@@ -36,12 +36,12 @@ def _judge_wave(words: NDArray[np.int32], size: int) -> str:
     threads = np.arange(BLOCK)
     votes = words[:, 2].astype(np.uint32).astype(np.uint64) | words[:, 3].astype(np.uint32).astype(np.uint64) << 32
     lanes_voting = np.array([int(vote).bit_count() for vote in votes])
-    asked = (
+    checks = (
         ("__lane_id() is", words[:, 0], threads % size),
         ("__shfl from lane 0 reads thread", words[:, 1], threads - threads % size),
         ("lanes that __ballot counts:", lanes_voting, np.full(BLOCK, size)),
     )
-    for what, found, expected in asked:
+    for what, found, expected in checks:
         if (found != expected).any():
             thread = int(np.argmax(found != expected))
             return f"thread {thread} of a block: {what} {found[thread]}, expected {expected[thread]}"
@@ -72,11 +72,11 @@ def atomics(bench: Workbench) -> Iterator[Deviation]:
     expected = int(terms.sum())
     words = bench.figures("atomics", 3, blocks=ATOMIC_BLOCKS)
     floats = words.view(np.float32)
-    asked = {
+    checks = {
         "atomicAdd of f32": float(floats[0]),
         "f32 additions by atomicCAS": float(floats[1]),
         "atomicAdd of i32": float(words[2]),
     }
-    for what, found in asked.items():
+    for what, found in checks.items():
         if found != expected:
             yield Deviation(f"{what}: {terms.size} threads added up to {found:.9g}, not {expected}")

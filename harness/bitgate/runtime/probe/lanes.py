@@ -34,8 +34,8 @@ def lanes(bench: Workbench) -> Iterator[Deviation]:
     for fragment in fragments:
         a, b = tiles(fragment)
         found = bench.sums(fragment, a[:, None], b[:, None]).astype(np.float64)
-        if said := judge(fragment, a, b, found):
-            yield Deviation(said, fragment.name)
+        if text := judge(fragment, a, b, found):
+            yield Deviation(text, fragment.name)
 
 
 def tiles(fragment: Fragment) -> tuple[Tiles, Tiles]:
@@ -65,10 +65,10 @@ def judge(fragment: Fragment, a: Tiles, b: Tiles, found: Sums) -> str:
     if untouched.any():
         _, row, column = np.argwhere(np.broadcast_to(untouched, found.shape))[0]
         return f"C element ({row}, {column}) is written by no lane"
-    for explains, words in _EXPLANATIONS:
+    for explains, format_text in _EXPLANATIONS:
         expected = explains(fragment, a, b)
         if expected is not None and np.array_equal(found, expected):
-            return words(fragment)
+            return format_text(fragment)
     return _first_wrong(fragment, found, wide_a @ wide_b)
 
 
@@ -115,30 +115,30 @@ def _of_other_flavour(dtype: Dtype) -> Dtype:
     return DTYPES[other]
 
 
-def _says(what: str) -> Callable[[Fragment], str]:
+def _always(what: str) -> Callable[[Fragment], str]:
     return lambda fragment: what
 
 
-def _says_flavour(fragment: Fragment) -> str:
+def _format_flavour(fragment: Fragment) -> str:
     dtype = fragment.a if fragment.a.is_float8 else fragment.b
     return f"the bytes of {dtype} are read as {_of_other_flavour(dtype)}"
 
 
 _EXPLANATIONS: tuple[tuple[Callable[[Fragment, Tiles, Tiles], Sums | None], Callable[[Fragment], str]], ...] = (
-    (_transposed_a, _says("A element (0, 1) is taken for (1, 0): A's lane map is transposed")),
-    (_transposed_b, _says("B element (0, 1) is taken for (1, 0): B's lane map is transposed")),
-    (_transposed_c, _says("C element (0, 1) came out at (1, 0): C's lane map is transposed")),
-    (_counted_twice, _says("every product is counted twice")),
-    (_other_flavour, _says_flavour),
+    (_transposed_a, _always("A element (0, 1) is taken for (1, 0): A's lane map is transposed")),
+    (_transposed_b, _always("B element (0, 1) is taken for (1, 0): B's lane map is transposed")),
+    (_transposed_c, _always("C element (0, 1) came out at (1, 0): C's lane map is transposed")),
+    (_counted_twice, _always("every product is counted twice")),
+    (_other_flavour, _format_flavour),
 )
 
 
 def _first_wrong(fragment: Fragment, found: Sums, expected: Sums) -> str:
     """Return the first wrong element by the questions; each names an index that is wrong."""
     m, n, k = fragment.m, fragment.n, fragment.k
-    asked = found[:-1].reshape(k, len(QUESTIONS), DIGITS, m, n)
+    answers = found[:-1].reshape(k, len(QUESTIONS), DIGITS, m, n)
     right = expected[:-1].reshape(k, len(QUESTIONS), DIGITS, m, n)
-    wrong = (asked != right).any(axis=2)  # (k0, question, row, column)
+    wrong = (answers != right).any(axis=2)  # (k0, question, row, column)
     if not wrong.any():
         _, row, column = np.argwhere(found != expected)[0]
         sums = f"{found[-1, row, column]:g}, not {expected[-1, row, column]:g}"
@@ -149,8 +149,8 @@ def _first_wrong(fragment: Fragment, found: Sums, expected: Sums) -> str:
         if not len(hits):
             continue
         k0, row, column = (int(i) for i in hits[0])
-        index = _decode(asked[k0, question, :, row, column], limit)
-        return f"{_TELL[what](row, column, k0, index)}; {share}"
+        index = _decode(answers[k0, question, :, row, column], limit)
+        return f"{_FORMATS[what](row, column, k0, index)}; {share}"
     return share
 
 
@@ -162,13 +162,13 @@ def _decode(digits: NDArray[np.float64], limit: int) -> int | None:
     return index if index < limit else None
 
 
-def _tell_row(row: int, column: int, k0: int, index: int | None) -> str:
+def _format_row(row: int, column: int, k0: int, index: int | None) -> str:
     if index is None:
         return f"at k = {k0} C({row}, {column}) should see row {row} of A alone, and sees another number of elements"
     return f"row {index} of A came out at C({row}, {column}): the rows of A and C disagree at k = {k0}"
 
 
-def _tell_column(row: int, column: int, k0: int, index: int | None) -> str:
+def _format_column(row: int, column: int, k0: int, index: int | None) -> str:
     if index is None:
         return (
             f"at k = {k0} C({row}, {column}) should see column {column} of B alone, and sees another number of elements"
@@ -176,13 +176,13 @@ def _tell_column(row: int, column: int, k0: int, index: int | None) -> str:
     return f"column {index} of B came out at C({row}, {column}): the columns of B and C disagree at k = {k0}"
 
 
-def _tell_k(row: int, column: int, k0: int, index: int | None) -> str:
+def _format_k(row: int, column: int, k0: int, index: int | None) -> str:
     met = "no single k" if index is None else f"k = {index}"
     return f"k = {k0} of A meets {met} of B in C({row}, {column}): A and B order k differently"
 
 
-_TELL: dict[str, Callable[[int, int, int, int | None], str]] = {
-    "row": _tell_row,
-    "column": _tell_column,
-    "k": _tell_k,
+_FORMATS: dict[str, Callable[[int, int, int, int | None], str]] = {
+    "row": _format_row,
+    "column": _format_column,
+    "k": _format_k,
 }

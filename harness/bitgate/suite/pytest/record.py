@@ -148,13 +148,13 @@ def stand_in(run: TestRun, test: PlannedCase, node_id: str, outcome: Outcome, re
     from bitgate.verify.planned import repro_line
 
     suites = row_of(test).origin.path.parent
-    places = (suites,) if test.nobody else (test.kernel.family.folder, suites)
+    places = (suites,) if test.no_kernel else (test.kernel.family.folder, suites)
     verdict = verdict_on(
         test,
         run.target,
         outcome,
         reason,
-        repro="" if test.nobody else repro_line(test, run.project.added),
+        repro="" if test.no_kernel else repro_line(test, run.project.added),
         fingerprint=fingerprint(run.target, places),
     )
     return run.placed(verdict, test, node_id)

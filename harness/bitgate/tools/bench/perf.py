@@ -11,7 +11,7 @@ from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench.interval import median_interval
 from bitgate.tools.bench.peaks import roofline
 from bitgate.tools.bench.settings import Significance
-from bitgate.verify.trace import perf_line
+from bitgate.verify.trace import format_perf
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Shown:
 
     @property
     def perf_line(self) -> str:
-        return perf_line(parse_case_id(self.row.case), 1e3 * self.median)
+        return format_perf(parse_case_id(self.row.case), 1e3 * self.median)
 
     def as_json(self) -> dict[str, Any]:
         document = {

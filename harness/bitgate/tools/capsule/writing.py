@@ -140,7 +140,7 @@ def make(order: CapsuleRequest, session: Session, code: DeviceCode | None = None
         )
         question = OutputExpectation(problem, inputs.tensors, reference, instance.tile, session.rules)
         answer = _rehearse(session, family, manifest, images, question, steps)
-    manifest = structs.replace(manifest, host_run=answer.words)
+    manifest = structs.replace(manifest, host_run=answer.text)
     files[README] = guide(manifest).encode()
     return WrittenCapsule(manifest, files, others)
 

@@ -50,11 +50,11 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
     findings: list[Finding] = []
     failed: dict[str, str] = {}
     late: list[str] = []
-    for rule in (*more, *_rules(scene)) if scene.count else _rules(scene):
+    for rule in (*more, *_rules_for(scene)) if scene.count else _rules_for(scene):
         name = getattr(rule, "__name__", repr(rule))
         try:
             with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
-                finding = within(rule_seconds(), partial(_asked, rule, scene))
+                finding = within(rule_seconds(), partial(_apply_rule, rule, scene))
         except DiagnosisTimeout as error:
             failed[name] = str(error)
             late.append(f"the rule {name} {error}")
@@ -73,10 +73,10 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
             reported.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in reported)) or ("other",)
     evidence = _evidence(scene, reported) | ({"failed_rules": failed} if failed else {})
-    return Diagnosis(kinds, "; ".join([_named(scene, _sentence(scene, reported)), *late]), evidence)
+    return Diagnosis(kinds, "; ".join([_with_output_name(scene, _sentence(scene, reported)), *late]), evidence)
 
 
-def _asked(rule: Rule, scene: Scene[Problem]) -> Finding | None:
+def _apply_rule(rule: Rule, scene: Scene[Problem]) -> Finding | None:
     """Return the rule's finding. Raises ValueError for a kind outside the closed vocabulary that dashboards use."""
     finding = rule(scene)
     if finding is not None and finding.kind not in KINDS:
@@ -84,13 +84,13 @@ def _asked(rule: Rule, scene: Scene[Problem]) -> Finding | None:
     return finding
 
 
-def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:
+def _rules_for(scene: Scene[Problem]) -> tuple[Rule, ...]:
     """Return the rules in the order in which equally certain findings are reported; a run that is right may only have a
     race."""
     return (*FIRST, *scene.problem.operation.diagnostics.rules, *RULES) if scene.count else (race,)
 
 
-def _named(scene: Scene[Problem], sentence: str) -> str:
+def _with_output_name(scene: Scene[Problem], sentence: str) -> str:
     """Return the sentence with the name of its output, where there are several: a cause may speak of cells alone."""
     several = len(scene.problem.outputs) > 1
     return f"{scene.tensor_name}: {sentence}" if several and f" of {scene.tensor_name} " not in sentence else sentence

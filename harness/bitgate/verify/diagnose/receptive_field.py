@@ -41,14 +41,14 @@ def receptive_field(scene: Scene[Problem]) -> Finding | None:
     ones = _one_hot(scene.problem, scene.inputs)
     if ones is None:
         return None
-    wrong = _look(scene, ones)
+    wrong = _examine(scene, ones)
     groups = {
         "reached": [one for one in wrong if one.due is None],
         "missed": [one for one in wrong if one.due is not None and one.silent],
         "mixed_up": [one for one in wrong if one.due is not None and not one.silent],
     }
-    words = _Words(scene.problem, ones.hot)
-    texts = [_SAY[kind](words, cells[0]) + _more(cells) for kind, cells in groups.items() if cells]
+    formatter = _Formatter(scene.problem, ones.hot)
+    texts = [_FORMATS[kind](formatter, cells[0]) + _format_rest(cells) for kind, cells in groups.items() if cells]
     evidence = {kind: [list(one.cell) for one in cells[:EXAMPLES]] for kind, cells in groups.items() if cells}
     return Finding("receptive_field", Role.CAUSE, 1.0, "; ".join(texts), evidence)
 
@@ -108,7 +108,7 @@ def _numbers(rows: NDArray[np.intp], lengths: Index) -> NDArray[np.intp]:
     return numbers
 
 
-def _look(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
+def _examine(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
     problem, hot = scene.problem, ones.hot
     numerics = problem.operation.numerics
     form = numerics.form(problem)
@@ -123,8 +123,8 @@ def _look(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
         for value, place in zip(values, places, strict=True)
     ]
     other = next(name for name in numerics.operands(problem) if name != hot)
-    told = {value for value, is_silent in zip(values, silent, strict=True) if not is_silent}
-    held = holders(np.asarray(scene.inputs[other]), told)
+    values_held = {value for value, is_silent in zip(values, silent, strict=True) if not is_silent}
+    held = holders(np.asarray(scene.inputs[other]), values_held)
     shared = [form.axes[problem.result].index(form.axes[hot][axis]) for axis in ones.axes]
     wrong = []
     for cell, value, is_silent in zip(cells, values, silent, strict=True):
@@ -146,7 +146,7 @@ def _sum(problem: Problem, inputs: Mapping[str, Array], cell: Index, value: floa
 
 
 @dataclass(frozen=True)
-class _Words:
+class _Formatter:
     problem: Problem
     hot: str
 
@@ -180,14 +180,14 @@ class _Words:
         return self.name(self.problem.result, wrong.cell)
 
 
-_SAY: dict[str, Callable[[_Words, _Wrong], str]] = {
-    "reached": _Words.reached,
-    "missed": _Words.missed,
-    "mixed_up": _Words.mixed_up,
+_FORMATS: dict[str, Callable[[_Formatter, _Wrong], str]] = {
+    "reached": _Formatter.reached,
+    "missed": _Formatter.missed,
+    "mixed_up": _Formatter.mixed_up,
 }
 
 
-def _more(cells: Sequence[_Wrong]) -> str:
+def _format_rest(cells: Sequence[_Wrong]) -> str:
     return f" (and {len(cells) - 1} more like it)" if len(cells) > 1 else ""
 
 

@@ -88,9 +88,9 @@ def overflow(scene: Scene[Problem]) -> Finding | None:
     if count == 0 or (not scene.dtype.is_float and 2 * count < scene.count):
         return None
     words = "infinite" if infinite == count else "at the end of the range of " + scene.dtype.name
-    who = "they are all" if count == scene.count else f"{count} of them are"
+    subject = "they are all" if count == scene.count else f"{count} of them are"
     evidence = {"overflowed": count, "infinite": infinite, "wrong": scene.count}
-    return Finding("overflow", Role.CONTENT, 0.9 if count == scene.count else 0.5, f"{who} {words}", evidence)
+    return Finding("overflow", Role.CONTENT, 0.9 if count == scene.count else 0.5, f"{subject} {words}", evidence)
 
 
 def _count_overflows(scene: Scene[Problem], cells: Array) -> tuple[int, int]:
