@@ -50,7 +50,7 @@ def verdict(session: Session, option: str, value: str, instance: str = "f32", ca
         ("foreign_free", "is no buffer of this runtime"),
         ("lent_free", "hipFree: buffer wei belongs to the caller, who frees it"),
         ("reset", "hipDeviceReset: "),
-        ("left_error", "hipErrorInvalidDevice was left behind, of a call that the library did not look at"),
+        ("left_error", "hipErrorInvalidDevice was left by a call whose result the library did not check"),
     ],
 )
 def test_an_error_that_the_library_cleared_is_a_crash(session, value, words, reference):
@@ -210,7 +210,7 @@ def test_on_amd_an_error_that_was_left_behind_and_work_on_the_null_stream_are_se
     rocm = Rocm(Failed(), 600)
     ledger = HipLedger(rocm)
     (incident,) = ledger.since(0)
-    assert incident.text.startswith("hipErrorInvalidValue was left behind")
+    assert incident.text.startswith("hipErrorInvalidValue was left by a call")
     assert list(ledger.since(0)) == []
     assert ledger.in_flight(7) == "work on the null stream"
 

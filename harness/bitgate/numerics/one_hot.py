@@ -91,8 +91,8 @@ def _distinct_values(problem: Problem, accumulation: Accumulation, other: str, d
     repeat a value."""
     numerics, tensors = problem.operation.numerics, problem.tensors
     op = numerics.epilogue(problem)
-    behind = min(accumulation.exact_range, tensors[problem.result].dtype.exact_integer)
-    room = (behind - int(op.beta or 1) * d_range) // int(op.alpha) // product_of_ones(problem)
+    exact = min(accumulation.exact_range, tensors[problem.result].dtype.exact_integer)
+    room = (exact - int(op.beta or 1) * d_range) // int(op.alpha) // product_of_ones(problem)
     factor = numerics.multiplicand(problem, other).exact_integer // gain_of(problem, other)
     held = min(tensors[other].dtype.exact_integer, factor, _MOST)
     return _prime_up_to(max(1, min(held, room)))

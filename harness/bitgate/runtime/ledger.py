@@ -113,7 +113,7 @@ def left_behind(hip: Any) -> str:
     hip.hipGetLastError()
     if error == hip.hipError_t.hipErrorNotReady:
         return ""
-    return f"{error.name} was left behind, of a call that the library did not look at"
+    return f"{error.name} was left by a call whose result the library did not check"
 
 
 class HipLedger:
@@ -132,7 +132,7 @@ class HipLedger:
         return [Incident(left)] if left else []
 
     def lend_stream(self, stream: int, lent: bool) -> None:
-        return  # nothing stands between the library and ROCm
+        return  # nothing is between the library and ROCm
 
     def in_flight(self, stream: int) -> str:
         code = self._hip.hipStreamQuery(None)[0]

@@ -116,8 +116,8 @@ def _query(hip: Any, function: str, *arguments: int) -> Any:
 def _commit(places: tuple[Path, ...]) -> str:
     """Return the user's commit: that of the kernel, else of the suites, if they are outside bitgate's own checkout."""
     own = ours().root
-    owners = sorted(places, key=lambda place: place.resolve().is_relative_to(own))
-    return next((commit for place in owners if (commit := checkout.commit(place)) != UNKNOWN), UNKNOWN)
+    users_first = sorted(places, key=lambda place: place.resolve().is_relative_to(own))
+    return next((commit for place in users_first if (commit := checkout.commit(place)) != UNKNOWN), UNKNOWN)
 
 
 def _text(path: Path) -> str:

@@ -101,8 +101,8 @@ def _sentence(scene: Scene[Problem], reported: list[Finding]) -> str:
     where = [finding for finding in reported if finding.role is Role.PLACE]
     places = [finding.text for finding in where]
     contents = [finding.text for finding in reported if finding.role is Role.CONTENT]
-    looked_at = "" if scene.channels is None else f" (of {scene.result.size} looked at)"
-    share = f"{scene.count} of {scene.result.size} cells of {scene.tensor_name} are wrong{looked_at}"
+    examined = "" if scene.channels is None else f" (of {scene.result.size} examined)"
+    share = f"{scene.count} of {scene.result.size} cells of {scene.tensor_name} are wrong{examined}"
     if causes:
         sentence = causes[0].text
         if causes[0].names_cells:

@@ -163,7 +163,7 @@ def shifted(scene: Scene[Problem]) -> Finding | None:
     sample = list(scene.sample(SHIFT_SAMPLE))
     for axis in scene.neighbours:
         if axis == scene.channel_axis and scene.channels is not None:
-            continue  # the channels at hand are not neighbours
+            continue  # the examined channels are not neighbours
         for distance in DISTANCES:
             if _sample_agrees(scene, sample, axis, distance) and _all_agree(scene, axis, distance):
                 letter = scene.letters[axis]

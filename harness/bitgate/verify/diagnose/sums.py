@@ -149,12 +149,10 @@ def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
         return Finding("never_written", Role.CONTENT, 0.95, text, {"untouched": scene.count, "wrong": scene.count})
     name, beta = scene.tensor_name, scene.problem.op.beta
     if _explains(scene, terms, np.zeros_like):
-        text = (
-            f"D lies in {name} itself and counts as 0 in the wrong cells: it was cleared before the kernel had read it"
-        )
+        text = f"D is in {name} itself and counts as 0 in the wrong cells: it was cleared before the kernel had read it"
         return Finding("zero", Role.CAUSE, 0.96, text, {}, frozenset({"zero", "other"}))
     if _explains(scene, terms, lambda d: np.asarray((beta * d.astype(np.float64)).astype(d.dtype))):
-        text = f"D lies in {name} itself and was overwritten with op(0, D) before the kernel had read it"
+        text = f"D is in {name} itself and was overwritten with op(0, D) before the kernel had read it"
         return Finding("other", Role.CAUSE, 0.96, text)
     return None
 
