@@ -1,7 +1,7 @@
 """Bounds for results whose bits depend on the order of summation: each cell may be off by what its own sum can lose.
 
-For a cell that sums n products with magnitude S = sum |a||b|, a kernel that accumulates with unit roundoff u loses at
-most (n + 4) * u * S in any order; 4 is for the element-wise operation. Each partial sum in a narrower type adds one
+A cell sums n products with magnitude S = sum |a||b|. A kernel that accumulates with unit roundoff u loses at most
+(n + 4) * u * S in any order; 4 is for the element-wise operation. Each partial sum in a narrower type adds one
 rounding of that type, and the last rounding adds half a unit of the result's type. There is no global tolerance: a
 border cell with few terms gets a small bound. Operands are first rounded to what they are multiplied as
 (numerics/rounding.py): that rounding is part of the definition, not an error.

@@ -17,6 +17,7 @@ from bitgate.verify.diagnose.scene import Scene, is_zero
 
 
 def never_written(scene: Scene[Problem]) -> Finding | None:
+    """Find cells that still hold the poison from before the launch: they were never written."""
     count = untouched(scene)
     if count == 0:
         return None
@@ -41,6 +42,7 @@ def _is_plausible(scene: Scene[Problem], count: int) -> bool:
 
 
 def zero(scene: Scene[Problem]) -> Finding | None:
+    """Find wrong cells that are zero: their sums never happened, or something cleared them."""
     zeros = int(np.count_nonzero(is_zero(scene.wrong_result)))
     evidence = {"zeros": zeros, "wrong": scene.count}
     if zeros == scene.count:
@@ -51,6 +53,7 @@ def zero(scene: Scene[Problem]) -> Finding | None:
 
 
 def poison(scene: Scene[Problem]) -> Finding | None:
+    """Find NaN though no input has one: the kernel read memory that was never written, which bitgate poisons."""
     if not scene.dtype.is_float or not _has_infinity(scene):
         return None
     result = scene.wrong_result
@@ -82,6 +85,7 @@ def _has_infinity(scene: Scene[Problem]) -> bool:
 
 
 def overflow(scene: Scene[Problem]) -> Finding | None:
+    """Find infinite, NaN or saturated cells: an accumulator or a conversion is too narrow."""
     counted = [_count_overflows(scene, cells) for (cells,) in parts(scene.wrong_result)]
     count, infinite = (sum(numbers) for numbers in zip(*counted, strict=True))
     # Two values of an integer type are its ends: some wrong cells hold them by chance.
@@ -114,6 +118,7 @@ ROUNDING_CELLS = 1 << 16
 
 
 def rounding(scene: Scene[Problem]) -> Finding | None:
+    """Find whether every wrong cell is a last place or two off: the sums are right and a rounding is not."""
     if not scene.dtype.is_float:
         return None
     worst = 0
@@ -157,6 +162,7 @@ LEAST_AGREEING = 8
 
 
 def shifted(scene: Scene[Problem]) -> Finding | None:
+    """Find right values in the wrong place: each cell holds its neighbour's."""
     left = bits_of(scene.wrong_result)
     if not (left != left[0]).any():
         return None  # zeros, or poison: their origin is unknown
@@ -202,6 +208,7 @@ def _slice(axis: int, part: slice) -> tuple[slice, ...]:
 
 
 def race(scene: Scene[Problem]) -> Finding | None:
+    """Find whether two runs differ on the same input: a race, or a read of memory that was never written."""
     if scene.other_run is None:
         return None
     differ = int(np.count_nonzero(bits_of(scene.result) != bits_of(scene.other_run)))

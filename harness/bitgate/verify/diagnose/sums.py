@@ -139,6 +139,7 @@ def _tails(scene: Scene[S], cell: Index, reduction: SumOrder) -> tuple[NDArray[n
 
 
 def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
+    """Find what became of a D in the result's own buffer, from the contents of the wrong cells."""
     if not scene.problem.op.in_place or "d0" not in scene.inputs:
         return None
     d = np.asarray(scene.inputs["d0"])
