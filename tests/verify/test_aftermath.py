@@ -13,9 +13,9 @@ from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.ledger import HipLedger, Incident
-from bitgate.verify.launch_effects import LaunchEffects, after_launch
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.running import LaunchEffects, after_launch
 from bitgate.verify.session import Session
 
 DECLARATION = Path(__file__).parent / "careless" / "declaration.py"

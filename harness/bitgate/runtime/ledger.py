@@ -104,7 +104,7 @@ class NvidiaLedger:
         return _format_work(count, text.value.decode(errors="replace")) if count else ""
 
 
-def left_behind(hip: Any) -> str:
+def take_last_error(hip: Any) -> str:
     """Return a text for the error that an earlier call left, and clear it; empty if there is none."""
     code = hip.hipPeekAtLastError()
     error = code[0] if isinstance(code, tuple) else code
@@ -128,7 +128,7 @@ class HipLedger:
         return 0
 
     def since(self, mark: int) -> Sequence[Incident]:
-        left = left_behind(self._hip)
+        left = take_last_error(self._hip)
         return [Incident(left)] if left else []
 
     def lend_stream(self, stream: int, lent: bool) -> None:

@@ -26,13 +26,12 @@ from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.decide import contradiction, judge, undiagnosed
 from bitgate.verify.device_check import check_on_device, route_of
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
-from bitgate.verify.launch_effects import after_launch, before_launch
 from bitgate.verify.memory import device_shortage, memory_shortage, workspace_disagreement
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.problem_data import ZEROS, Inputs, Reference, reference_kind
 from bitgate.verify.repeat import is_repeated, repeat
-from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
+from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, after_launch, before_launch, run_once
 from bitgate.verify.session import Session
 from bitgate.verify.watch import Watch, format_changes, undisturbed
 
