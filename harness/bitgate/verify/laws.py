@@ -31,112 +31,6 @@ from bitgate.verify.poison import poisoned
 from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
 from bitgate.verify.session import Session
 
-_DATA_RANGES = ((3, 1.0), (2, 1.0), (1, 1.0), (1, 0.5), (1, 0.25), (1, 0.1), (1, 0.03), (1, 0.01))
-"""Largest value and share of cells that are not zero, tried one after the other."""
-
-
-def small_data(problem: Problem, seed: int, exact_to: int, problems: Iterable[Problem]) -> Data:
-    """Return integers for all tensors of the problem, such that no sum in any of these problems exceeds ``exact_to``.
-
-    All problems have the same tensors. Raises UsageError if no data are small enough.
-    """
-    for largest, density in _DATA_RANGES:
-        data = {name: _cells(problem, name, seed, largest, density) for name in problem.tensors}
-        if all(measure_bound(one, stored(one, data)).value <= exact_to for one in problems):
-            return data
-    terms = problem.operation.numerics.terms(problem)
-    raise UsageError(f"sums of {terms} products do not stay below {exact_to}: take a smaller problem")
-
-
-def stored(problem: Problem, data: Data) -> dict[str, HostTensor]:
-    """Return the operands of the problem in their memory layout."""
-    tensors = {}
-    for name in problem.operation.numerics.operands(problem):
-        tensors[name] = HostTensor.empty(problem.tensors[name])
-        tensors[name].logical[...] = data[name].astype(problem.tensors[name].dtype.numpy)
-    return tensors
-
-
-def values(cells: NDArray[Any]) -> Cells:
-    return np.asarray(cells.astype(np.float64))
-
-
-def _cells(problem: Problem, name: str, seed: int, largest: int, density: float) -> Cells:
-    rng = np.random.default_rng([seed, crc32(name.encode())])
-    lengths = problem.tensors[name].lengths
-    integers = rng.integers(1, largest + 1, lengths) * rng.choice([-1, 1], lengths)
-    return np.where(rng.random(lengths) < density, integers, 0).astype(np.float64)
-
-
-class KernelBrokeDown(Exception):
-    """A launch that crashed, or that wrote outside its buffers: no law can be tried."""
-
-    def __init__(self, problem: Problem, run: LaunchResult) -> None:
-        super().__init__(run.crash or run.damage)
-        self.problem = problem
-        self.is_damage = not run.crash
-
-
-@dataclass
-class CaseKernel:
-    """A case's kernel as a function of data, which laws call as often as they need: each call is a guarded launch.
-
-    It is the case's own instance, or with ``partner`` another one. Its launches are evidence of the case; the first
-    stands for all of them.
-    """
-
-    builder: EvidenceBuilder
-    kernel: Kernel
-    runner: Runner
-    config: LaunchConfig
-    on_run: OnRun | None = None
-    has_summed: bool = False
-    """True once any cell of any result was not zero; otherwise laws hold for a kernel that only clears its result."""
-
-    @classmethod
-    def of(
-        cls, builder: EvidenceBuilder, launch: Launch, config: LaunchConfig, on_run: OnRun | None = None
-    ) -> CaseKernel:
-        return cls(builder, builder.evidence.planned.kernel, launch.runner, config, on_run)
-
-    @property
-    def name(self) -> str:
-        return self.kernel.name
-
-    def takes(self, problem: Problem) -> bool:
-        return self.kernel.computes(problem) and self.kernel.refusal(problem) is None
-
-    def __call__(self, problem: Problem, data: Data, output: str = "") -> Cells:
-        """Return an output in logical order. Raises KernelBrokeDown, KernelRefused, KernelFailed or HipError."""
-        launch = Launch(self.runner, problem, self.runner.workspace(problem))
-        blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
-        run = run_once(self.builder.evidence.session.device, launch, stored(problem, data), blank, self.config)
-        if self.on_run is not None:
-            self.on_run(run)
-        known, kept = self.builder.evidence, replace(run, results={})
-        self.builder.evidence = known.spent(run.seconds) if known.runs else known.launched(kept)
-        if run.crash or run.damage:
-            raise KernelBrokeDown(problem, run)
-        result = values({**blank, **run.results}[output or problem.result].logical)
-        self.has_summed = self.has_summed or bool(result.any())
-        return result
-
-    def partner(self, problem: Problem) -> CaseKernel | None:
-        """Return a kernel for the same tensors in another operation, preferably one that is no reference.
-
-        It is of the same family or bitgate's own, since another's defects would pass for this one's.
-        """
-        session = self.builder.evidence.session
-        for family in sorted(session.families.values(), key=lambda family: family.is_reference):
-            trusted = is_own(family) or family.name == self.kernel.family.name
-            if not trusted or session.target.platform not in family.platforms:
-                continue
-            for instance in family.instances:
-                kernel = Kernel(family, instance)
-                if kernel.computes(problem) and kernel.refusal(problem) is None:
-                    return replace(self, kernel=kernel, runner=session.runner(kernel), on_run=None)
-        return None
-
 
 @dataclass(frozen=True, eq=False)
 class BrokenLaw:
@@ -238,3 +132,110 @@ def _check_sums_alone(problem: Problem) -> None:
     for op in (numerics.epilogue(problem), *operands):
         if op.num_d or op.name == "relu":
             raise UsageError(f"{human(problem)}: laws hold for sums alone, and '{op.name}' does more ({op.formula})")
+
+
+class KernelBrokeDown(Exception):
+    """A launch that crashed, or that wrote outside its buffers: no law can be tried."""
+
+    def __init__(self, problem: Problem, run: LaunchResult) -> None:
+        super().__init__(run.crash or run.damage)
+        self.problem = problem
+        self.is_damage = not run.crash
+
+
+@dataclass
+class CaseKernel:
+    """A case's kernel as a function of data, which laws call as often as they need: each call is a guarded launch.
+
+    It is the case's own instance, or with ``partner`` another one. Its launches are evidence of the case; the first
+    stands for all of them.
+    """
+
+    builder: EvidenceBuilder
+    kernel: Kernel
+    runner: Runner
+    config: LaunchConfig
+    on_run: OnRun | None = None
+    has_summed: bool = False
+    """True once any cell of any result was not zero; otherwise laws hold for a kernel that only clears its result."""
+
+    @classmethod
+    def of(
+        cls, builder: EvidenceBuilder, launch: Launch, config: LaunchConfig, on_run: OnRun | None = None
+    ) -> CaseKernel:
+        return cls(builder, builder.evidence.planned.kernel, launch.runner, config, on_run)
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    def takes(self, problem: Problem) -> bool:
+        return self.kernel.computes(problem) and self.kernel.refusal(problem) is None
+
+    def __call__(self, problem: Problem, data: Data, output: str = "") -> Cells:
+        """Return an output in logical order. Raises KernelBrokeDown, KernelRefused, KernelFailed or HipError."""
+        launch = Launch(self.runner, problem, self.runner.workspace(problem))
+        blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
+        run = run_once(self.builder.evidence.session.device, launch, stored(problem, data), blank, self.config)
+        if self.on_run is not None:
+            self.on_run(run)
+        known, kept = self.builder.evidence, replace(run, results={})
+        self.builder.evidence = known.spent(run.seconds) if known.runs else known.launched(kept)
+        if run.crash or run.damage:
+            raise KernelBrokeDown(problem, run)
+        result = values({**blank, **run.results}[output or problem.result].logical)
+        self.has_summed = self.has_summed or bool(result.any())
+        return result
+
+    def partner(self, problem: Problem) -> CaseKernel | None:
+        """Return a kernel for the same tensors in another operation, preferably one that is no reference.
+
+        It is of the same family or bitgate's own, since another's defects would pass for this one's.
+        """
+        session = self.builder.evidence.session
+        for family in sorted(session.families.values(), key=lambda family: family.is_reference):
+            trusted = is_own(family) or family.name == self.kernel.family.name
+            if not trusted or session.target.platform not in family.platforms:
+                continue
+            for instance in family.instances:
+                kernel = Kernel(family, instance)
+                if kernel.computes(problem) and kernel.refusal(problem) is None:
+                    return replace(self, kernel=kernel, runner=session.runner(kernel), on_run=None)
+        return None
+
+
+_DATA_RANGES = ((3, 1.0), (2, 1.0), (1, 1.0), (1, 0.5), (1, 0.25), (1, 0.1), (1, 0.03), (1, 0.01))
+"""Largest value and share of cells that are not zero, tried one after the other."""
+
+
+def small_data(problem: Problem, seed: int, exact_to: int, problems: Iterable[Problem]) -> Data:
+    """Return integers for all tensors of the problem, such that no sum in any of these problems exceeds ``exact_to``.
+
+    All problems have the same tensors. Raises UsageError if no data are small enough.
+    """
+    for largest, density in _DATA_RANGES:
+        data = {name: _cells(problem, name, seed, largest, density) for name in problem.tensors}
+        if all(measure_bound(one, stored(one, data)).value <= exact_to for one in problems):
+            return data
+    terms = problem.operation.numerics.terms(problem)
+    raise UsageError(f"sums of {terms} products do not stay below {exact_to}: take a smaller problem")
+
+
+def stored(problem: Problem, data: Data) -> dict[str, HostTensor]:
+    """Return the operands of the problem in their memory layout."""
+    tensors = {}
+    for name in problem.operation.numerics.operands(problem):
+        tensors[name] = HostTensor.empty(problem.tensors[name])
+        tensors[name].logical[...] = data[name].astype(problem.tensors[name].dtype.numpy)
+    return tensors
+
+
+def values(cells: NDArray[Any]) -> Cells:
+    return np.asarray(cells.astype(np.float64))
+
+
+def _cells(problem: Problem, name: str, seed: int, largest: int, density: float) -> Cells:
+    rng = np.random.default_rng([seed, crc32(name.encode())])
+    lengths = problem.tensors[name].lengths
+    integers = rng.integers(1, largest + 1, lengths) * rng.choice([-1, 1], lengths)
+    return np.where(rng.random(lengths) < density, integers, 0).astype(np.float64)

@@ -57,7 +57,7 @@ def verify(
 
 
 def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
-    """Return the verdict of a case: the path of every case, with ``judge`` for what the result has to be.
+    """Take a case from its kernel to a verdict; ``judge`` decides what the result has to be.
 
     A kernel that does not take the problem, that does harm before it is launched, or that fails has its verdict from
     here. ``by`` is as in ``Evidence``.
@@ -76,6 +76,7 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
 
 
 def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
+    """Load the kernel, ask whether it takes the problem, and let the judge launch it."""
     planned, session = builder.evidence.planned, builder.evidence.session
     runner = session.runner(planned.kernel, race=planned.raced)
     evidence = builder.evidence = replace(builder.evidence, runner=runner)

@@ -75,6 +75,7 @@ def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str
 
 
 def prepare_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
+    """Return the operands of a case with their certificate, and their size in bytes."""
     if fill == ZEROS:
         return _zero_inputs(problem, accumulation)
     plan = plan_fill(problem, accumulation, fill, seed)
