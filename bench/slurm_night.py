@@ -32,9 +32,11 @@ from bitgate.ci.attempts import folder_of, name_of
 from bitgate.ci.executors import dask_worker
 from bitgate.ci.journal import Journal, Place
 
+sys.path.insert(0, str(rooms.root() / "tests"))
 sys.path.insert(0, str(rooms.root() / "tests" / "ci"))
 
-from slurm_bed import SlurmBed, lacking, slurm_bed
+from needs import lacking
+from slurm_bed import SlurmBed, slurm_bed
 
 TARGETS = ("gfx942", "gfx90a", "gfx1201")
 NODES = {f"n{2 * number + half}": name for number, name in enumerate(TARGETS) for half in (1, 2)}
@@ -50,8 +52,8 @@ def main() -> int:
     parser.add_argument("--shards", type=int, default=6, help="of each target")
     parser.add_argument("--suite", action="append", help=f"of bitgate's; default: {', '.join(SUITES)}")
     arguments = parser.parse_args()
-    if lacking():
-        sys.exit(f"bench/slurm_night.py: {lacking()}")
+    if why := lacking("slurm"):
+        sys.exit(f"bench/slurm_night.py: {why}")
     folder = (arguments.out or Path(tempfile.mkdtemp(prefix="bitgate-slurm-"))).absolute()
     try:
         write_project(folder, suites=arguments.suite or SUITES)

@@ -14,7 +14,7 @@ from bitgate import rooms
 
 CHECKOUT = rooms.root()
 RUN = CHECKOUT / "ci" / "local" / "run.py"
-groovy = pytest.mark.skipif(not shutil.which("groovy"), reason="needs groovy")
+groovy = pytest.mark.needs("groovy")
 GITHUB, GITLAB, JENKINS = "github", "gitlab", pytest.param("jenkins", marks=groovy)
 
 TARGET = """

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_bed import lacking, slurm_bed
+from slurm_bed import slurm_bed
 from tasks import until
 
 from bitgate import rooms
 from bitgate.ci import task as tasks
 from bitgate.ci.executor import State
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
+pytestmark = pytest.mark.needs("slurm")
 
 TARGETS = ("host_for_gfx942", "host_for_gfx1201")
 

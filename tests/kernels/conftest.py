@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helper module beside the tests
-collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]
 
 POISON = 0xA5
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bitgate.build import Builder
 from bitgate.build.hipcc_words import read_words
 from bitgate.errors import UsageError
 
@@ -74,6 +75,14 @@ def write(folder: Path, barrier: str = "__syncthreads();") -> None:
     (folder / "include").mkdir()
     (folder / "include" / "kernels.h").write_text(KERNELS.replace("BARRIER", barrier))
     (folder / "program.hip").write_text(PROGRAM)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ready() -> None:
+    """Build what the two commands link and load, once: where the cache is empty, they would tell of it on stderr."""
+    builder = Builder("host")
+    builder.runtime()
+    builder.program_watch()
 
 
 @pytest.fixture(scope="module")

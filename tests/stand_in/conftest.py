@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-
-collect_ignore = [] if shutil.which("hipcc") else ["test_failing_devices.py", "test_hipcc_launches.py"]
