@@ -26,10 +26,11 @@ class Machine:
     def environment(self) -> dict[str, str]:
         """The caller's variables, as far as README's commands may depend on them."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN) and name != "CXX"}
-        config = next((str(path) for path in _pip_configurations() if path.exists()), os.devnull)
+        files = [str(path) for path in _pip_configurations() if path.exists()]
+        config = {"PIP_CONFIG_FILE": files[-1]} if files else {}
         cache = os.environ.get("BITGATE_CACHE") or str(self.folder / "cache")
         own = {"PATH": str(self.folder / "bin"), "HOME": str(self.folder / "home"), "BITGATE_CACHE": cache}
-        return {"PIP_CONFIG_FILE": config, **kept, **own}
+        return {**config, **kept, **own}
 
     def link_programs(self) -> None:
         """Fill the folder of programs, once the packages are installed."""
@@ -50,9 +51,9 @@ def promised_machine() -> Iterator[Machine]:
 
 
 def _pip_configurations() -> list[Path]:
-    """Where pip looks below a home, which the empty one hides: it may tell where the package index is."""
+    """Where pip looks below a home, the better place last: an empty home hides what they tell of the package index."""
     configured = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return [Path(configured) / "pip" / "pip.conf", Path.home() / ".pip" / "pip.conf"]
+    return [Path.home() / ".pip" / "pip.conf", Path(configured) / "pip" / "pip.conf"]
 
 
 def _programs() -> list[Path]:

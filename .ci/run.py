@@ -32,7 +32,7 @@ def steps(machine: Machine) -> tuple[Step, ...]:
 
     bare = machine.environment
     full = {**bare, "PATH": os.environ["PATH"]}
-    cold = "BITGATE_CACHE" not in os.environ
+    cold = not os.environ.get("BITGATE_CACHE")
     return (
         Step("set up", 60, set_up),
         Step("smoke", 180 if cold else 80, tox("-e", "smoke"), "*/junit.xml", bare),

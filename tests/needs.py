@@ -39,6 +39,7 @@ _SERVERS = tuple(str(path) for path in sorted(Path("/usr/lib/postgresql").glob("
 _SLURM = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "munged", "mungekey", "slurmctld", "slurmd")
 
 NEEDS = {
+    "apt": Need(("dpkg-query", "apt-cache"), other_way="take a Debian"),
     "groovy": Need(("groovy", "java"), packages=("groovy", "default-jre-headless")),
     "hipcc": Need(("hipcc",), packages=("hipcc", "libamdhip64-dev")),
     "make": Need(("make",), packages=("make",)),

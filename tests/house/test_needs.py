@@ -67,7 +67,7 @@ def test_tests_are_selected_by_what_they_need(tmp_path: Path) -> None:
 
 def test_an_unknown_need_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "test_other.py").write_text("import pytest\n@pytest.mark.needs('slrm')\ndef test_it(): pass\n")
-    assert "needs('slrm'): tests/needs.py has groovy, " in ask(tmp_path)
+    assert "needs('slrm'): tests/needs.py has apt, " in ask(tmp_path)
 
 
 @pytest.mark.parametrize("name", [name for name, need in NEEDS.items() if need.programs])
