@@ -49,10 +49,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test where its needs are lacking; it fails in the nightly if that promises them."""
+    """Skip a test where its needs are lacking; fail it if ``-m`` names them, or if the nightly promises them."""
     for name in _needs(item):
         if why := lacking(name):
-            (pytest.fail if NIGHTLY and NEEDS[name].nightly else pytest.skip)(why)
+            asked = f"needs_{name}" in item.config.getoption("markexpr")
+            (pytest.fail if asked or (NIGHTLY and NEEDS[name].nightly) else pytest.skip)(why)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -61,8 +61,11 @@ def test_what_the_nightly_promises_is_red_there(tmp_path: Path) -> None:
     assert "; the nightly has it" in said
 
 
-def test_tests_are_selected_by_what_they_need(tmp_path: Path) -> None:
-    assert "1 skipped, 2 deselected" in ask(tmp_path, "-m", "needs_slurm")
+@pytest.mark.parametrize("name", ["slurm", "nvcc"])
+def test_what_is_asked_for_by_name_is_not_skipped(tmp_path: Path, name: str) -> None:
+    said = ask(tmp_path, "-m", f"needs_{name}")
+    assert "2 deselected, 1 error" in said
+    assert f"needs {name} (" in said
 
 
 def test_an_unknown_need_is_an_error(tmp_path: Path) -> None:
