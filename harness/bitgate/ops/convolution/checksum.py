@@ -1,4 +1,4 @@
-"""The other side of the checksum identity (numerics/checksum.py) of the three passes: of <dx, r> it is <dy, fwd(r, w)>."""
+"""The other side of the checksum identity (exact/checksum.py) of the three passes: of <dx, r> it is <dy, fwd(r, w)>."""
 
 from __future__ import annotations
 

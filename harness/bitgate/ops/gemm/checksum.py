@@ -1,4 +1,4 @@
-"""The other side of the checksum identity (numerics/checksum.py) of C = A * B^T:
+"""The other side of the checksum identity (exact/checksum.py) of C = A * B^T:
 
 <C, r> = sum over b, m of place(b, m) * sum over k of A[b,m,k] * (sum over n of channel(b, n) * B[b,n,k])
 """
