@@ -294,5 +294,5 @@ def test_an_operation_without_a_form_is_judged_by_its_fill_its_reason_and_its_re
     assert exact_reference(problem, inputs).logical.tolist() == [98] * 4
     with pytest.raises(UsageError, match=r"unknown fill 'exact': known are ramp"):
         plan_fill(problem, F32_ACCUMULATION, "exact")
-    with pytest.raises(UsageError, match="no bound stated: max says nothing"):
+    with pytest.raises(UsageError, match="no bound stated: max does not state"):
         bounded_reference(problem, inputs, F32_ACCUMULATION)

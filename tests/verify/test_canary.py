@@ -54,13 +54,13 @@ def test_it_goes_first_behind_a_case_that_took_its_process(
     asked: list[str] = []
     with CaseProcess(Opening("host", ours().loading([SICK]))) as kernels:
         monkeypatch.setattr(process, "platform_of", lambda target: "nvidia")
-        ask = process.Child.ask
+        ask = process.Worker.ask
 
         def listen(child: Any, question: Any, *more: Any) -> Any:
             asked.append(question["ask"])
             return said if question["ask"] == "canary" else ask(child, question, *more)
 
-        monkeypatch.setattr(process.Child, "ask", listen)
+        monkeypatch.setattr(process.Worker, "ask", listen)
         assert kernels.verify(planned("none")).outcome is Outcome.PASS
         assert "canary" not in asked
         assert kernels.verify(planned("abort")).outcome is Outcome.CRASHED
