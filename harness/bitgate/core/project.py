@@ -15,7 +15,7 @@ from typing import Any
 from bitgate.core import paths
 from bitgate.core.errors import UsageError, near
 
-TIERS = ("smoke", "regression")
+SMOKE, REGRESSION = TIERS = ("smoke", "regression")
 """Each holds those before it."""
 
 TABLE = "cases.toml"

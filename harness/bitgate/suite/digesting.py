@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
+from bitgate.core.project import SMOKE
 from bitgate.model import Accumulation, Problem
 from bitgate.numerics.certificate import ZERO_RESULT, blind, certify
 from bitgate.numerics.digest import digest_of
@@ -18,7 +19,6 @@ from bitgate.numerics.fill import FillPlan, is_stored, make_inputs, plan_fill
 from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.reference import defined_results, exact_results
 from bitgate.suite.planning import Setting
-from bitgate.suite.row import SMOKE
 from bitgate.suite.suites import planned_tests
 from bitgate.verify.bounds import nan_class
 from bitgate.verify.planned import PlannedCase

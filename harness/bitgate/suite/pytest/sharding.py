@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
+from bitgate.core.project import REGRESSION
 from bitgate.results.plan import PlanError, PlannedItem
 from bitgate.results.run_plan import RunPlan, whole_id
 from bitgate.results.shard import Shard, split
 from bitgate.suite.pytest.run import TestRun
-from bitgate.suite.row import REGRESSION
 
 
 def stated(shard: str, plan: str) -> tuple[Shard | None, RunPlan | None]:

@@ -13,7 +13,7 @@ import pytest
 
 from bitgate.core import paths, settings
 from bitgate.core.errors import UsageError
-from bitgate.core.project import Project
+from bitgate.core.project import SMOKE, Project
 from bitgate.core.project_file import find
 from bitgate.kernel import registry
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
@@ -34,7 +34,6 @@ from bitgate.suite.pytest.ending import Ending
 from bitgate.suite.pytest.gating import Gating
 from bitgate.suite.pytest.options import pairs
 from bitgate.suite.pytest.run import RUN, TestRun, as_pytest_error
-from bitgate.suite.row import SMOKE
 
 
 def start(config: pytest.Config) -> None:
