@@ -10,7 +10,8 @@ from pathlib import Path
 import yaml
 
 from bitgate.core import paths
-from bitgate.results.targets_file import TIERS, read_targets
+from bitgate.core.choices import TIERS
+from bitgate.results.targets_file import read_targets
 
 CHECKOUT = paths.root()
 TOX = (CHECKOUT / "tox.ini").read_text()

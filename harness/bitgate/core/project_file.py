@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bitgate.core.choices import TIERS
 from bitgate.core.errors import UsageError
-from bitgate.core.project import TIERS, Project, ours
+from bitgate.core.project import Project, ours
 from bitgate.core.table_fields import TableFields, names, one_of
 from bitgate.core.toml import read_toml
 

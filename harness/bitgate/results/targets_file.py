@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from bitgate.core.architecture import PLATFORMS, Architecture, Platform
+from bitgate.core.choices import ENGINES, FORGES, REGRESSION, SMOKE, TIERS
 from bitgate.core.errors import UsageError, near
-from bitgate.core.project import REGRESSION, SMOKE, TIERS, Project
+from bitgate.core.project import Project
 from bitgate.core.safe_name import RULE, is_safe
 from bitgate.core.table_fields import (
     FieldError,
@@ -45,10 +46,6 @@ GATES: dict[str, tuple[str, ...]] = {
     "nightly": (REGRESSION,),
 }
 
-FORGES = ("github", "gitlab", "jenkins")
-"""Backends that start a pool's jobs by themselves, on machines with its labels."""
-ENGINES = ("slurm", "dask", "local")
-"""Backends that `bitgate ci submit` hands a pool's jobs to."""
 CONSTRAINT = r"[A-Za-z0-9_.+|&*()\[\]-]{1,240}"
 IMAGE = r"[a-z0-9][A-Za-z0-9_.:/@-]{0,240}"
 

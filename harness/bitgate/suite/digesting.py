@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
-from bitgate.core.project import SMOKE
 from bitgate.model import Accumulation, Problem
 from bitgate.numerics.certificate import ZERO_RESULT, blind, certify
 from bitgate.numerics.digest import digest_of

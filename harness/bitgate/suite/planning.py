@@ -10,8 +10,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from bitgate.core.choices import REGRESSION, SMOKE
 from bitgate.core.errors import UsageError, meant
-from bitgate.core.project import REGRESSION, SMOKE, ours
+from bitgate.core.project import ours
 from bitgate.core.table_fields import FieldError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.loading import loaded_names, with_operations

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.checkout import relative
+from bitgate.core.choices import REGRESSION, TIERS
 from bitgate.core.errors import near as near
-from bitgate.core.project import REGRESSION, TIERS
 from bitgate.core.table_fields import (
     Check,
     FieldError,

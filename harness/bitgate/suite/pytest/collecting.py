@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from bitgate.core.choices import REGRESSION, SMOKE
 from bitgate.core.errors import UsageError
-from bitgate.core.project import REGRESSION, SMOKE, Project
+from bitgate.core.project import Project
 from bitgate.model.fill import DEFAULT
 from bitgate.results.plan import Plan, repeated
 from bitgate.results.targets_file import tolerated_by

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bitgate.core.choices import REGRESSION
 from bitgate.core.errors import UsageError
-from bitgate.core.project import REGRESSION
 from bitgate.results.plan import PlanError, PlannedItem
 from bitgate.results.run_plan import RunPlan, whole_id
 from bitgate.results.shard import Shard, split

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from bitgate.core import paths, settings
+from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
-from bitgate.core.project import SMOKE, Project
+from bitgate.core.project import Project
 from bitgate.core.project_file import find
 from bitgate.kernel import registry
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
