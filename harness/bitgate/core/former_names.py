@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from importlib import import_module
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -82,7 +83,7 @@ def find(name: str) -> ModuleSpec | None:
     return ModuleSpec(name, _Loader(place, public), is_package=True)
 
 
-class _Loader:
+class _Loader(Loader):
     """The loader of one former module, which imports the one of today."""
 
     def __init__(self, today: str, public: str) -> None:
@@ -107,5 +108,6 @@ def _warn(what: str) -> None:
     """Warn at the place of the import: the first frame that is neither this file's nor the import system's."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back and (frame.f_code.co_filename == __file__ or "importlib" in frame.f_code.co_filename):
-        level, frame = level + 1, frame.f_back
+        frame = frame.f_back
+        level += "importlib._bootstrap" not in frame.f_code.co_filename  # warnings does not count these frames
     warnings.warn(f"{what}; the former name goes with {ENDS_WITH}", DeprecationWarning, stacklevel=level)
