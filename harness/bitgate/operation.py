@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from bitgate.ops.convolution.layout import output_layout as output_layout
     from bitgate.ops.convolution.layout import output_letters as output_letters
     from bitgate.ops.convolution.layout import packed_strides as packed_strides
+    from bitgate.ops.convolution.layout import weight_letters as weight_letters
     from bitgate.ops.gemm import GEMM_LAYOUTS as GEMM_LAYOUTS
     from bitgate.ops.gemm import GemmProblem as GemmProblem
     from bitgate.ops.reduction import Kind as Kind
@@ -62,7 +63,8 @@ __getattr__, __dir__, __all__ = exports(
         "bitgate.model.sized": "Sized SizedProblem StatedTensor read written",
         "bitgate.ops.convolution": "CONVOLUTIONS ConvProblem Pass SubGemm default_layout default_weight_layout"
         " gemms_count sub_gemm_rows sub_gemms",
-        "bitgate.ops.convolution.layout": "INPUT_LAYOUTS input_letters output_layout output_letters packed_strides",
+        "bitgate.ops.convolution.layout": "INPUT_LAYOUTS input_letters output_layout output_letters packed_strides"
+        " weight_letters",
         "bitgate.ops.gemm": "GEMM_LAYOUTS GemmProblem",
         "bitgate.ops.reduction": "Kind ReductionProblem",
         "bitgate.verify.diagnose": "Scene",
