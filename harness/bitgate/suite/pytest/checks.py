@@ -96,7 +96,8 @@ class Check:
                 raise UsageError("give a case id and one kernel: check(case, kernel=...) or check(kernel, case)")
             run = self._checks.run_on(target)
             request = CaseRequest(stated, which, run.target.name, run.project, fill, seed, options or {}, refused)
-            return [self._verdict(run, request, planned) for planned in request.planned()][0]
+            verdicts = [self._verdict(run, request, planned) for planned in request.planned()]
+            return verdicts[0]
         except UsageError as error:
             self._checks.usage_errors += 1
             wrong = str(error)
