@@ -33,7 +33,7 @@ def verify(
     seed: int = 0,
     options: Mapping[str, str] | None = None,
 ) -> Verdict:
-    """Verify one case, and return its verdict. Kernels run in a process of their own.
+    """Verify one case, and return its verdict. Kernels run in a separate process.
 
     Where several kernel instances take the case, each is verified until one is not green.
 

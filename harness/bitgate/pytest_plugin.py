@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def names_a_suite(arguments: Sequence[str | object], folder: Path) -> bool:
-    """Does a pytest command line ask for suites? A folder is one if it, a child or a grandchild has a case table."""
+    """Return whether a pytest command line asks for suites: folders that have a case table, up to two levels down."""
     paths = [folder / str(argument).partition("::")[0] for argument in arguments if not str(argument).startswith("-")]
     places = [path for path in paths if _exists(path)]
     if not places:
@@ -53,7 +53,7 @@ def _has_table(folder: Path, depth: int) -> bool:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, None, None]:
-    """A bad option ends with 2, as everywhere in bitgate; pytest itself would end with 4."""
+    """End with 2 for a bad option, as everywhere in bitgate; pytest itself would end with 4."""
     yield
     known = early_config.known_args_namespace
     if hasattr(known, AWAKE) and not known.help:
@@ -105,7 +105,7 @@ def awake(config: pytest.Config) -> TestRun | None:
 
 @pytest.fixture
 def bitgate(request: pytest.FixtureRequest) -> Check:
-    """``bitgate.check(case, kernel=...)`` verifies a case, records its verdict, and fails the test if it is red."""
+    """Verify cases by ``bitgate.check(case, kernel=...)``, which records the verdict and fails the test if it is red."""
     from bitgate.suite.pytest.checks import Check, checks_of
 
     return Check(checks_of(request.config), request.node)
@@ -113,7 +113,7 @@ def bitgate(request: pytest.FixtureRequest) -> Check:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """A worker of xdist that has used the fixture leaves the reports to the process that answers for the run."""
+    """Take over the reports of a worker of xdist that has used the fixture."""
     if names := getattr(node, "workeroutput", {}).get("bitgate_checked"):
         from bitgate.suite.pytest.checks import checks_of
 

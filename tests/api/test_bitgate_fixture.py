@@ -19,7 +19,7 @@ CASE = "gemm_f32_m3n5k7"
 
 
 class Module:
-    """A folder with a test module, run by pytest in a process of its own."""
+    """A folder with a test module, run by pytest in a separate process."""
 
     def __init__(self, folder: Path, module: str) -> None:
         self.folder = folder
@@ -150,7 +150,7 @@ def test_a_refusal_is_red_unless_it_is_stated(tmp_path: Path) -> None:
 
 def test_workers_of_xdist_share_one_record(tmp_path: Path) -> None:
     many = "".join(
-        f"\ndef test_{k}(bitgate):\n    bitgate.check('gemm_f32_m3n5k{k}', kernel='batched_gemm.*f32*', target='host')\n"
+        f"\ndef test_{k}(bitgate):\n    bitgate.check('gemm_f32_m3n5k{k}', kernel='batched_gemm', target='host')\n"
         for k in (3, 4, 5, 6)
     )
     mine = Module(tmp_path, many)

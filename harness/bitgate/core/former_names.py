@@ -1,6 +1,6 @@
 """Former import paths of files that users wrote: they work for one minor release, each with a DeprecationWarning.
 
-``bitgate`` puts a finder behind all others; it asks this module about names in ``bitgate`` that nothing else found.
+``bitgate`` adds the last finder of modules; it asks this module about names in ``bitgate`` that nothing else found.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Loader(Loader):
         return FormerModule(spec.name, today)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: the module of today has run."""
+        """Run nothing: the module of today has run."""
 
 
 def _warn(what: str) -> None:

@@ -31,7 +31,7 @@ def problem_of(case: str) -> Problem:
 
 
 def is_declaration(kernel: object) -> bool:
-    """Does the argument name a declaration file, or the folder of one, rather than kernels by a glob?"""
+    """Return whether the argument names a declaration file, or the folder of one, rather than kernels by a glob."""
     return isinstance(kernel, Path) or (isinstance(kernel, str) and (kernel.endswith(".py") or "/" in kernel))
 
 
