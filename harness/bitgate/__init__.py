@@ -11,6 +11,8 @@ from importlib import import_module
 
 __version__ = "0.1.0"
 
+# Put before names of modules: to `bitgate ci select` a whole one is an import, here by all of bitgate.
+_NAME = __name__
 _SOURCES = {
     "Outcome": "results.record",
     "UsageError": "core.errors",
@@ -25,11 +27,11 @@ __all__ = sorted((*_SOURCES, *_MODULES))  # the stub lists them for type checker
 
 def __getattr__(name: str) -> object:
     if name in _SOURCES:
-        value = getattr(import_module(f"bitgate.{_SOURCES[name]}"), name)
+        value = getattr(import_module(f"{_NAME}.{_SOURCES[name]}"), name)
         globals()[name] = value
         return value
     if name in _MODULES:
-        return import_module(f"bitgate.{name}")
+        return import_module(f"{_NAME}.{name}")
     raise AttributeError(f"module 'bitgate' has no attribute {name!r}")
 
 
@@ -44,7 +46,7 @@ class _Verify(_ModuleType):
     """The package ``bitgate.verify``, which is called as the function ``bitgate.verify``, too."""
 
     def __call__(self, *arguments: object, **options: object) -> object:
-        return import_module("bitgate.api").verify(*arguments, **options)
+        return import_module(f"{_NAME}.api").verify(*arguments, **options)
 
 
 class _Bitgate(_ModuleType):
@@ -61,7 +63,7 @@ class _FormerNames:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> object:
-        return import_module("bitgate.core.former_names").find(name) if name.startswith("bitgate.") else None
+        return import_module(f"{_NAME}.core.former_names").find(name) if name.startswith("bitgate.") else None
 
 
 sys.modules[__name__].__class__ = _Bitgate

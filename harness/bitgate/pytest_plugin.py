@@ -105,7 +105,7 @@ def awake(config: pytest.Config) -> TestRun | None:
 
 @pytest.fixture
 def bitgate(request: pytest.FixtureRequest) -> Check:
-    """Verify cases by ``bitgate.check(case, kernel=...)``, which records the verdict and fails the test if it is red."""
+    """Verify cases: ``bitgate.check(case, kernel=...)`` records the verdict, and fails the test if it is red."""
     from bitgate.suite.pytest.checks import Check, checks_of
 
     return Check(checks_of(request.config), request.node)
