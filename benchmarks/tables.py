@@ -40,11 +40,10 @@ from bitgate.model.space.table import NamedProblem, TableRequest
 from bitgate.ops.convolution import ConvProblem, Pass
 from bitgate.ops.convolution.space.batch import Batch
 from bitgate.results.record import Outcome
-from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.assume import Assumptions, everything, spread
 from bitgate.tools.coverage.generate import close
 from bitgate.tools.coverage.readers import read
 from bitgate.tools.coverage.survey import Scope, Survey
-from bitgate.tools.coverage.table import everything, spread
 from bitgate.tools.faults.fault import Fault, read_faults
 from bitgate.tools.fuzz.planting import Planted, plant
 from bitgate.verify.pipeline import verify

@@ -6,8 +6,7 @@ from tests.bench.timings import row
 
 from bitgate.model import parse_case_id
 from bitgate.results.record.timing import TimingStatus
-from bitgate.tools.bench.peaks import PEAKS, peak_of, roofline
-from bitgate.tools.bench.perf import best_line, lines, shown, summary
+from bitgate.tools.bench.perf import PEAKS, best_line, lines, peak_of, roofline, shown, summary
 from bitgate.tools.bench.settings import Significance
 from bitgate.verify.trace import perf_line
 

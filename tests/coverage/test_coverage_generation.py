@@ -9,12 +9,11 @@ from bitgate.model import operation_called
 from bitgate.model.space.table import NamedProblem, TableRequest
 from bitgate.ops.convolution import Pass
 from bitgate.ops.convolution.space.batch import Batch
-from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.assume import Assumptions, everything
 from bitgate.tools.coverage.combine import Combinations
 from bitgate.tools.coverage.generate import Closing, close, write_rows
 from bitgate.tools.coverage.readers import read
 from bitgate.tools.coverage.survey import Scope, Survey, surveys
-from bitgate.tools.coverage.table import everything
 
 
 @lru_cache

@@ -7,11 +7,10 @@ from bitgate.model import OPERAND_ELEMENTWISE, operation_called
 from bitgate.model.space.table import TableRequest
 from bitgate.ops.convolution import Pass
 from bitgate.ops.convolution.space.factors import FACTORS
-from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.assume import Assumptions, everything
 from bitgate.tools.coverage.generate import close
 from bitgate.tools.coverage.readers import read
 from bitgate.tools.coverage.survey import Scope, Survey, surveys
-from bitgate.tools.coverage.table import everything
 
 OPERANDS = ("in_op", "wei_op")
 HEADER = ("N", "K", "C", "filter", "input", "pass")

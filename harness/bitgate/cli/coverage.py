@@ -56,10 +56,9 @@ def coverage(
     from bitgate.interop import in_words
     from bitgate.kernel.loading import with_operations
     from bitgate.model.space.table import TableRequest
-    from bitgate.tools.coverage.assume import Assumptions, factor_names
+    from bitgate.tools.coverage.assume import Assumptions, empty_table, factor_names
     from bitgate.tools.coverage.readers import read, read_suites
     from bitgate.tools.coverage.survey import surveys
-    from bitgate.tools.coverage.table import empty_table
 
     if dispatch:
         _dispatch(dispatch, top, as_json)

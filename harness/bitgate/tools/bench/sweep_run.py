@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
@@ -23,7 +24,6 @@ from bitgate.results.record.timing import Timing, TimingStatus, timings, write
 from bitgate.runtime.targets import Target
 from bitgate.tools.bench.arm import Arm, Candidate, TimedShape
 from bitgate.tools.bench.clocks import Clocks
-from bitgate.tools.bench.progress import at_work
 from bitgate.tools.bench.rounds import ArmSamples, play
 from bitgate.tools.bench.rows import refused_row, timed_row
 from bitgate.tools.bench.settings import Settings
@@ -271,3 +271,29 @@ def _known(journal: Path, settings: Settings) -> Mapping[tuple[Any, ...], Timing
 
 def _called(shape: TimedShape) -> str:
     return shape.name or shape.problem.operation.human(shape.problem)
+
+
+FIRST_SECONDS = 5.0
+"""Until something is said of one that is at work."""
+THEN_SECONDS = 30.0
+
+
+@contextmanager
+def at_work(say: Callable[[str], None], words: Callable[[], str]) -> Iterator[None]:
+    """While the body takes longer than a few seconds a line says so now and then, from a thread of its own; ``words``
+    say who, and at what."""
+    begun, ended = monotonic(), threading.Event()
+
+    def tell() -> None:
+        pause = FIRST_SECONDS
+        while not ended.wait(pause):
+            say(f"{words()}, {monotonic() - begun:.0f} s so far")
+            pause = THEN_SECONDS
+
+    thread = threading.Thread(target=tell, name="bitgate-at-work", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from bitgate.model import ProblemError, parse_case_id
 from bitgate.results.report.columns import columns, counted
 from bitgate.results.report.text import code, literal
 from bitgate.tools.bench.compare import BestInstances, ShapeResult, SweepComparison, mean_ratio
-from bitgate.tools.bench.groups import grouped
 
 
 class _Row(NamedTuple):
@@ -30,14 +30,14 @@ def text(comparison: SweepComparison) -> str:
     """For a terminal."""
     counts = columns(*_counts(comparison))
     rows = [_row(one) for one in comparison.shapes]
-    return "\n".join([*counts, "", *columns(*_without_notes(rows)), "", _words(comparison)])
+    return "\n".join([*counts, "", *columns(*_without_notes(rows)), "", _format_summary(comparison)])
 
 
 def markdown(comparison: SweepComparison) -> str:
     """For a pull request or a document."""
     rows = [_marked(one, _row(one)) for one in comparison.shapes]
     tables = [_pipes(*_counts(comparison)), _pipes(*_without_notes(rows))]
-    return "\n\n".join(["\n".join(table) for table in tables] + [_words(comparison)]) + "\n"
+    return "\n\n".join(["\n".join(table) for table in tables] + [_format_summary(comparison)]) + "\n"
 
 
 def _marked(one: ShapeResult, row: _Row) -> _Row:
@@ -128,7 +128,7 @@ def _pipes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(line)} |" for line in (header, under, *rows)]
 
 
-def _words(comparison: SweepComparison) -> str:
+def _format_summary(comparison: SweepComparison) -> str:
     wanted = comparison.significance
     compared = sum(one.compared for one in comparison.shapes)
     return (
@@ -138,3 +138,27 @@ def _words(comparison: SweepComparison) -> str:
         f" blocks of rounds, Benjamini-Hochberg), and the {100 * wanted.confidence:.3g} % interval, in brackets, is"
         " clear of 0."
     )
+
+
+OTHERS = "others"
+
+
+def grouped(shapes: Sequence[ShapeResult]) -> dict[str, list[ShapeResult]]:
+    """By what sets them apart of what their operations name: ``bwd_data, stride > 1`` of a sweep of one type. Sorted;
+    what belongs to no operation that is loaded stands under ``others``."""
+    named = [(_group_names(one.case), one) for one in shapes]
+    known = [words for words, _ in named if words]
+    depth = max(map(len, known), default=0)
+    apart = [place for place in range(depth) if len({words[place : place + 1] for words in known}) > 1] or [depth - 1]
+    groups: dict[str, list[ShapeResult]] = {}
+    for words, one in named:
+        name = ", ".join(words[place] for place in apart if place < len(words)) if words else OTHERS
+        groups.setdefault(name, []).append(one)
+    return dict(sorted(groups.items()))
+
+
+def _group_names(case: str) -> tuple[str, ...]:
+    try:
+        return (problem := parse_case_id(case)).operation.diagnostics.groups(problem)
+    except ProblemError:  # of an operation that is not loaded here
+        return ()

@@ -21,10 +21,8 @@ from bitgate.numerics.fill import FillPlan, plan_fill
 from bitgate.results.record import UNKNOWN
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.errors import HipError
-from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, shortage
-from bitgate.tools.bench.caches import overwriting_bytes
-from bitgate.tools.bench.launches import Arguments, Clock, Sample
-from bitgate.tools.bench.queue_gate import QueueGate, most_queued
+from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, overwriting_bytes, shortage
+from bitgate.tools.bench.launches import Arguments, Clock, QueueGate, Sample, most_queued
 from bitgate.tools.bench.settings import Settings
 from bitgate.verify.deadline import BUFFERS, LAUNCH, WARM_UP
 from bitgate.verify.launch_effects import after_launch, before_launch

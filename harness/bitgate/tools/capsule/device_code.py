@@ -10,7 +10,7 @@ from bitgate.kernel.build import Builder
 from bitgate.kernel.build.code_object import CodeObject, KernelCode, bundled, parse
 from bitgate.kernel.build.toolchain import INSTALL_ZIG, find_device_compiler, knows
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.tools.capsule.errors import CapsuleDefect
+from bitgate.tools.capsule.manifest import CapsuleDefect
 
 
 @dataclass(frozen=True)

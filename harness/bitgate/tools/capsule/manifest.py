@@ -222,3 +222,7 @@ class Manifest(Struct, frozen=True):
 
     def buffer(self, name: str) -> BufferSpec | None:
         return next((buffer for buffer in self.buffers if buffer.name == name), None)
+
+
+class CapsuleDefect(Exception):
+    """A kernel family or its code object is not as a capsule needs it: a defect was found, and the message names it."""

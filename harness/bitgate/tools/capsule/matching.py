@@ -7,7 +7,7 @@ from math import prod
 from bitgate.core.target_id import architecture_of
 from bitgate.kernel.build.code_object import KernelCode
 from bitgate.kernel.dispatch import LaunchEvent
-from bitgate.tools.capsule.errors import CapsuleDefect
+from bitgate.tools.capsule.manifest import CapsuleDefect
 
 EXPLICIT_KINDS = frozenset({"global_buffer", "by_value"})
 

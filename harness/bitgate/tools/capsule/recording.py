@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bitgate.kernel.abi import EventKind
-from bitgate.kernel.build.code_object import KernelCode
+from bitgate.kernel.build.code_object import Argument, KernelCode
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
@@ -17,12 +17,12 @@ from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 from bitgate.tools.capsule.device_code import DeviceCode, DeviceUnit
-from bitgate.tools.capsule.errors import CapsuleDefect
-from bitgate.tools.capsule.hidden import hidden_argument
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.manifest import (
     ArgumentSpec,
+    CapsuleDefect,
     CopyStep,
+    HiddenArgument,
     Kernarg,
     KernelStep,
     MemsetStep,
@@ -182,3 +182,43 @@ def _refuse_addresses(value: bytes, what: str, buffers: Mapping[str, Buffer]) ->
                 f"{what} holds the address of buffer {place.buffer} at byte {at}: a pointer must be an argument of"
                 " its own"
             )
+
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+_BY_AXIS: dict[str, Callable[[LaunchEvent, int], int]] = {
+    "hidden_block_count": lambda launch, axis: launch.grid[axis],
+    "hidden_group_size": lambda launch, axis: launch.block[axis],
+    "hidden_remainder": lambda launch, axis: 0,
+    "hidden_global_offset": lambda launch, axis: 0,
+}
+_PLAIN: dict[str, Callable[[LaunchEvent], int]] = {
+    "hidden_grid_dims": lambda launch: 3,
+    "hidden_dynamic_lds_size": lambda launch: launch.lds_bytes,
+    "hidden_none": lambda launch: 0,
+}
+_OF_THE_RUNTIME = {
+    "hidden_printf_buffer": "the runtime's printf buffer",
+    "hidden_hostcall_buffer": "the runtime's hostcall buffer",
+    "hidden_multigrid_sync_arg": "the barrier of a cooperative launch over several devices",
+    "hidden_heap_v1": "the device's heap for malloc and free",
+    "hidden_default_queue": "the queue for launches by the device",
+    "hidden_completion_action": "the completion of launches by the device",
+    "hidden_private_base": "high half of the private aperture (before gfx9)",
+    "hidden_shared_base": "high half of the shared aperture (before gfx9)",
+    "hidden_queue_ptr": "the HSA queue",
+}
+
+
+def hidden_argument(argument: Argument, launch: LaunchEvent) -> HiddenArgument:
+    """The value that the argument has in this launch, or, where only a runtime can tell, what it is."""
+    kind = argument.kind
+    stem, _, axis = kind.rpartition("_")
+    value: int | None = None
+    note = ""
+    if kind in _PLAIN:
+        value = _PLAIN[kind](launch)
+    elif stem in _BY_AXIS and axis in _AXES:
+        value = _BY_AXIS[stem](launch, _AXES[axis])
+    else:
+        note = _OF_THE_RUNTIME.get(kind, "unknown to this version of bitgate")
+    return HiddenArgument(argument.offset, argument.size, kind, value, note)

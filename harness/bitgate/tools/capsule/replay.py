@@ -16,7 +16,7 @@ from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.manifest import Manifest
 from bitgate.tools.capsule.modules import ModulePlayer
 from bitgate.tools.capsule.playing import LibraryPlayer, Playback, Player, play
-from bitgate.tools.capsule.question import images_of, question_of
+from bitgate.tools.capsule.expectation import images_of, expectation_of
 from bitgate.verify.compare_outputs import Judgement
 from bitgate.verify.session import Session
 from bitgate.worker.mapped import mapped_runtimes
@@ -39,7 +39,7 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
         raise UsageError(
             f"{where.name} has no waves of {manifest.wave_size} lanes, as the capsule's kernels need: replay it on host"
         )
-    question = question_of(capsule)
+    question = expectation_of(capsule)
     images = images_of(capsule)
     session = Session(where, project=project)
     kernel = kernel_called(session.families, manifest.family, manifest.instance)

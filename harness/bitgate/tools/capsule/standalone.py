@@ -30,10 +30,9 @@ from bitgate.kernel.dispatch import LaunchEvent
 from bitgate.model import Problem, Tensor, case_id, foreign_line, human
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.rounding import largest
-from bitgate.tools.capsule.errors import CapsuleDefect
 from bitgate.tools.capsule.folder import put_files
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
-from bitgate.tools.capsule.manifest import Place
+from bitgate.tools.capsule.manifest import CapsuleDefect, Place
 from bitgate.tools.capsule.one_file import OneFile
 from bitgate.tools.capsule.recording import argument_places, dispatched, placed, waves_of
 from bitgate.tools.capsule.writing import CapsuleRequest, choose, first_contents, materials

@@ -6,9 +6,10 @@ but the capsule's own data, so that what is written is known to be complete.
 
 from __future__ import annotations
 
+from ctypes import CDLL, Structure, byref, c_char, c_uint32, c_uint64
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import structs
 from numpy.typing import NDArray
@@ -26,7 +27,6 @@ from bitgate.tools.capsule import folder
 from bitgate.tools.capsule.device_code import DeviceCode
 from bitgate.tools.capsule.folder import named, npy
 from bitgate.tools.capsule.guide import ABOUT, guide
-from bitgate.tools.capsule.host_lds import lds_of_last_launch
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.manifest import (
     SCHEMA,
@@ -41,8 +41,8 @@ from bitgate.tools.capsule.manifest import (
 from bitgate.tools.capsule.matching import check
 from bitgate.tools.capsule.memory import Bytes, image, upload
 from bitgate.tools.capsule.playing import LibraryPlayer, Playback, play
+from bitgate.tools.capsule.expectation import saved
 from bitgate.tools.capsule.recording import Recorded, record, waves_of
-from bitgate.tools.capsule.tolerance import saved
 from bitgate.verify.compare_outputs import Judgement, OutputExpectation
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits, poisoned
@@ -247,3 +247,24 @@ def _rehearse(
         if recorded.kernel is not None and id(recorded.step) in used:
             check(recorded.launch, recorded.kernel, manifest.target, used[id(recorded.step)])
     return answer
+
+
+class _HostLaunch(Structure):
+    """``BitgateHostLaunch`` of ``bitgate_host.h``."""
+
+    _fields_: ClassVar[Any] = [
+        ("kernel", c_char * 128),
+        ("grid", c_uint32 * 3),
+        ("block", c_uint32 * 3),
+        ("lds_bytes", c_uint64),
+        ("wave_size", c_uint32),
+        ("threads", c_uint32),
+        ("sequence", c_uint64),
+    ]
+
+
+def lds_of_last_launch(runtime: Path) -> int:
+    """Bytes, static and dynamic, that a block of the last kernel asked for. ``runtime`` is the host's, loaded."""
+    launch = _HostLaunch()
+    CDLL(str(runtime)).bitgateHostLastLaunch(byref(launch))
+    return int(launch.lds_bytes)

@@ -10,7 +10,7 @@ from bitgate.interop import Refused, found_in_list
 from bitgate.interop.dialect import table_readers
 from bitgate.model.space.csv_file import read_records
 from bitgate.model.space.table import NamedProblem, Table, TableReader, TableRequest, wanted
-from bitgate.tools.coverage.table import everything
+from bitgate.tools.coverage.assume import everything
 
 
 def read(path: Path, question: TableRequest) -> Table:

@@ -16,12 +16,11 @@ from bitgate.model.space.candidates import Candidates, Ints
 from bitgate.model.space.factor import PATH, Factor, classify
 from bitgate.model.space.table import NamedProblem, Table
 from bitgate.model.space.tile_factors import tile_factors
-from bitgate.tools.coverage.assume import Assumptions, put
+from bitgate.tools.coverage.assume import Assumptions, counted_columns, put, spread
 from bitgate.tools.coverage.combine import Codes, Combinations, Flags
 from bitgate.tools.coverage.holes import Hole, Levels
 from bitgate.tools.coverage.rank import Shares, Weight, merged, rank
 from bitgate.tools.coverage.solve import has, shrink
-from bitgate.tools.coverage.table import counted_columns, spread
 from bitgate.tools.coverage.tiles import largest
 
 NO_TILES: Mapping[str, int] = MappingProxyType({})
