@@ -31,6 +31,7 @@ from bitgate.suite import durations
 from bitgate.suite.expand import expand
 from bitgate.suite.pytest.start import _selection
 from bitgate.suite.table import load_set, set_names
+from bitgate.tools.capsule.expectation import expectation_of
 from bitgate.tools.capsule.folder import named, npy, open_capsule
 from bitgate.tools.capsule.folder import write as write_capsule
 from bitgate.tools.capsule.manifest import (
@@ -50,7 +51,6 @@ from bitgate.tools.capsule.manifest import (
     Resources,
     TensorSpec,
 )
-from bitgate.tools.capsule.expectation import expectation_of
 from bitgate.tools.coverage.readers import read as read_shapes
 from bitgate.tools.faults.fault import read_faults
 

@@ -1,4 +1,4 @@
-"""What the results of a capsule are held to, out of its files alone: nothing of its case is computed again."""
+"""The expected results of a capsule, from its files alone: nothing of its case is computed again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from bitgate.verify.session import Reference
 
 
 def expectation_of(capsule: Capsule) -> OutputExpectation:
-    """UsageError unless every tensor of the case has its buffer, and every output what is expected of it."""
+    """Return what the outputs are compared with.
+
+    Raises UsageError unless every tensor of the case has its buffer, and every output an expected result.
+    """
     manifest = capsule.manifest
     try:
         problem = parse_case_id(manifest.case)
@@ -46,7 +49,7 @@ def expectation_of(capsule: Capsule) -> OutputExpectation:
 
 
 def images_of(capsule: Capsule) -> dict[str, Bytes]:
-    """What each buffer holds before the first step."""
+    """Return the contents of each buffer before the first step."""
     return {spec.name: _image(capsule, spec) for spec in capsule.manifest.buffers}
 
 
@@ -61,13 +64,13 @@ def _expected(capsule: Capsule, problem: Problem, expected: ExpectedResult) -> H
 
 
 def _inputs(capsule: Capsule, problem: Problem) -> dict[str, HostTensor]:
-    """An input that lies in the result's buffer is what that begins with."""
+    """Return the inputs by name; one that shares the result's buffer is what that buffer begins with."""
     read = [name for name in problem.tensors if name not in problem.outputs]
     return {name: _tensor(capsule, problem, name, _image(capsule, _spec_of(capsule, problem, name))) for name in read}
 
 
 def _spec_of(capsule: Capsule, problem: Problem, name: str) -> BufferSpec:
-    """Of the buffer in which a tensor of the case lies."""
+    """Return the buffer that holds a tensor of the case."""
     own = capsule.manifest.buffer(name)
     shares = own is None and name in problem.in_place
     spec = capsule.manifest.buffer(problem.result) if shares else own
@@ -96,7 +99,10 @@ Tolerance = BoundsSpec | NanClassSpec | None
 
 
 def saved(judge: Judge | None, reference: HostTensor, save: Callable[[str, NDArray[Any]], File]) -> Tolerance:
-    """The manifest's entry for a judge; ``save`` puts an array into the capsule under a name that ends so."""
+    """Return the manifest's entry for a judge.
+
+    ``save`` puts an array into the capsule under a name with the given ending.
+    """
     if judge is None:
         return None
     if isinstance(judge, NanClass):
@@ -113,7 +119,7 @@ def saved(judge: Judge | None, reference: HostTensor, save: Callable[[str, NDArr
 
 
 def restored(tolerance: Tolerance, reference: HostTensor, load: Callable[[File], NDArray[Any]]) -> Judge | None:
-    """The judge of a manifest's entry. UsageError if an array has another shape than the result."""
+    """Return the judge of a manifest's entry. Raises UsageError if an array has another shape than the result."""
     dtype, lengths = reference.tensor.dtype, reference.tensor.lengths
     if tolerance is None:
         return None

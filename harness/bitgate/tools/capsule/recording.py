@@ -1,4 +1,4 @@
-"""Runs a case once on the host platform and keeps what its launches were, with the addresses told apart."""
+"""A run of a case on the host platform that records its launches, with pointers separated from values."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from bitgate.verify.running import WORKSPACE, pointers_of
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """A step as the capsule has it, and for a kernel what it was made of."""
+class RecordedStep:
+    """A step as the capsule has it, and for a kernel its launch, code and unit."""
 
     step: Step
     launch: LaunchEvent
@@ -48,7 +48,7 @@ class Recorded:
 
 @contextmanager
 def waves_of(device: Device, lanes: int) -> Iterator[None]:
-    """The host's default wave size, for instances that run on waves of any."""
+    """Set the host's default wave size, for instances that run on waves of any size."""
     assert device.host is not None
     before = device.attributes.wave_size
     device.host.set_wave_size(lanes)
@@ -67,8 +67,8 @@ def record(
     buffers: Mapping[str, Buffer],
     workspace_bytes: int,
     code: DeviceCode,
-) -> list[Recorded]:
-    """The case's steps. CapsuleDefect for a launch that cannot be told in a capsule."""
+) -> list[RecordedStep]:
+    """Run the case and return its steps. Raises CapsuleDefect for a launch that a capsule cannot describe."""
     found = dispatched(device, library, problem, instance, options, buffers, workspace_bytes)
     symbols = LibrarySymbols(library.path)
     return [_recorded(event, symbols, buffers, code) for event in found.events]
@@ -83,7 +83,7 @@ def dispatched(
     buffers: Mapping[str, Buffer],
     workspace_bytes: int,
 ) -> DispatchRecord:
-    """What the case launches. CapsuleDefect if that is not known to the last launch."""
+    """Run the case and return what it launches. Raises CapsuleDefect unless every launch is known."""
     pointers = pointers_of(problem, buffers)
     workspace = (pointers.pop(WORKSPACE, 0), workspace_bytes)
     try:
@@ -93,19 +93,21 @@ def dispatched(
     try:
         device.synchronize()
     except HipError:
-        device.clear_fault()  # what was launched is on record; replaying it tells the fault again
+        device.clear_fault()  # the launches are recorded; replaying them shows the fault again
     if found.lost_events:
         raise CapsuleDefect(f"{found.lost_events} launches did not fit into the dispatch record")
     return found
 
 
-def _recorded(event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str, Buffer], code: DeviceCode) -> Recorded:
+def _recorded(
+    event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str, Buffer], code: DeviceCode
+) -> RecordedStep:
     if event.kind is EventKind.MEMSET:
         to = placed(buffers, event.address, event.name)
-        return Recorded(MemsetStep(event.name, to, event.source & 0xFF, event.bytes), event, None, None)
+        return RecordedStep(MemsetStep(event.name, to, event.source & 0xFF, event.bytes), event, None, None)
     if event.kind is EventKind.COPY:
         to, source = (placed(buffers, address, event.name) for address in (event.address, event.source))
-        return Recorded(CopyStep(event.name, to, source, event.bytes), event, None, None)
+        return RecordedStep(CopyStep(event.name, to, source, event.bytes), event, None, None)
     unit, kernel = code.kernel(symbols.names(event.function))
     check(event, kernel, code.target)
     step = KernelStep(
@@ -127,7 +129,7 @@ def _recorded(event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str,
         resources=Resources(kernel.vgprs, kernel.agprs, kernel.sgprs, kernel.scratch, kernel.max_workgroup),
         launcher=symbols.names(event.launcher)[0],
     )
-    return Recorded(step, event, kernel, unit)
+    return RecordedStep(step, event, kernel, unit)
 
 
 def _kernarg(event: LaunchEvent, kernel: KernelCode, buffers: Mapping[str, Buffer]) -> Kernarg:
@@ -150,7 +152,7 @@ def _kernarg(event: LaunchEvent, kernel: KernelCode, buffers: Mapping[str, Buffe
 
 
 def argument_places(event: LaunchEvent, buffers: Mapping[str, Buffer]) -> tuple[bytearray, dict[int, Place | None]]:
-    """A launch's explicit arguments with zeros for pointers, and by offset where each pointer goes (None: null)."""
+    """Return a launch's explicit arguments with zeros for pointers, and each pointer's place by offset (None: null)."""
     if event.args and not event.kernargs:
         raise CapsuleDefect(f"{event.name}: its arguments did not fit into the dispatch record")
     data, places = bytearray(event.kernargs), {}
@@ -165,7 +167,7 @@ def argument_places(event: LaunchEvent, buffers: Mapping[str, Buffer]) -> tuple[
 
 
 def placed(buffers: Mapping[str, Buffer], address: int, what: str) -> Place:
-    """Where an address of a launch lies. CapsuleDefect if that is none of the case's buffers."""
+    """Return the place of an address of a launch. Raises CapsuleDefect if that is in none of the case's buffers."""
     place = place_of(address, buffers)
     if place is None:
         raise CapsuleDefect(f"{what} points into none of the case's buffers: pass such memory as workspace")
@@ -173,14 +175,14 @@ def placed(buffers: Mapping[str, Buffer], address: int, what: str) -> Place:
 
 
 def _refuse_addresses(value: bytes, what: str, buffers: Mapping[str, Buffer]) -> None:
-    """A pointer inside of a struct cannot be relocated; the rules of a kernel forbid it."""
+    """Raise CapsuleDefect for a pointer inside of a struct: it cannot be relocated, and the rules of a kernel forbid
+    it."""
     for at in range(0, len(value) - 7, 4):
         (word,) = struct.unpack_from("<Q", value, at)
         place = place_of(word, buffers)
         if place is not None:
             raise CapsuleDefect(
-                f"{what} holds the address of buffer {place.buffer} at byte {at}: a pointer must be an argument of"
-                " its own"
+                f"{what} holds the address of buffer {place.buffer} at byte {at}: a pointer must be a separate argument"
             )
 
 
@@ -210,7 +212,11 @@ _OF_THE_RUNTIME = {
 
 
 def hidden_argument(argument: Argument, launch: LaunchEvent) -> HiddenArgument:
-    """The value that the argument has in this launch, or, where only a runtime can tell, what it is."""
+    """Return the value of a hidden argument in this launch, or a note where only a runtime knows it.
+
+    A runtime adds hidden arguments by the kinds and places that the code object lists. Values are those of a HIP
+    launch: whole blocks only, no global offset, a grid of three dimensions.
+    """
     kind = argument.kind
     stem, _, axis = kind.rpartition("_")
     value: int | None = None
