@@ -28,7 +28,7 @@ def test_a_row_in_words() -> None:
     said = list(format_row(one, SIGNIFICANCE))
     assert said[0].startswith("grouped_fwd.x1  2 ms [1, 3], 3 samples")
     assert said[1].startswith("  Perf: 2 ms, ")
-    assert said[2] == "  in this time, beside the kernels that compute: zero_fill"
+    assert said[2] == "  in this time, next to the kernels that compute: zero_fill"
 
 
 def test_a_row_that_the_launching_thread_bounds_says_so() -> None:
@@ -69,7 +69,8 @@ def test_the_share_of_a_roofline() -> None:
     thin = roofline(parse_case_id("gemm_f16_rcr_b1m4096n16k4096"), "NVIDIA H200")
     assert thin is not None
     assert thin.by == "memory"
-    one = summarize(row("", [1e-3], case="gemm_f16_rcr_b1m4096n4096k4096", device={"name": "NVIDIA H200"}), SIGNIFICANCE)
+    timed = row("", [1e-3], case="gemm_f16_rcr_b1m4096n4096k4096", device={"name": "NVIDIA H200"})
+    one = summarize(timed, SIGNIFICANCE)
     assert one.share == limit.seconds / 1e-3
 
 

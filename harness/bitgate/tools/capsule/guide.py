@@ -61,7 +61,8 @@ def _format_step(step: Step) -> str:
         lds = step.lds_dynamic + step.lds_static
         return (
             f"kernel {step.symbol} of {step.code_object}: grid {_format_triple(step.grid)} blocks,"
-            f" block {_format_triple(step.block)} threads, {lds} bytes of LDS ({step.lds_dynamic} dynamic), {step.kernarg.bytes} bytes of kernargs"
+            f" block {_format_triple(step.block)} threads,"
+            f" {lds} bytes of LDS ({step.lds_dynamic} dynamic), {step.kernarg.bytes} bytes of kernargs"
         )
     return f"copy {step.bytes} bytes from {_format_place(step.source)} to {_format_place(step.destination)}"
 
