@@ -13,7 +13,7 @@ from bitgate.runtime.errors import HipError
 from bitgate.tools.capsule.manifest import KernelStep
 
 _BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 3
-"""HIP_LAUNCH_PARAM_...: what the next entry of ``extra`` is."""
+"""HIP_LAUNCH_PARAM_...: the meaning of the next entry of ``extra``."""
 
 _FUNCTIONS: dict[str, list[Any]] = {
     "hipModuleLoad": [POINTER(c_void_p), c_char_p],

@@ -146,10 +146,8 @@ def dispatch_coverage(ran: Sequence[RanCase], families: Mapping[str, KernelFamil
 def _ways(family: KernelFamily, operation: Operation, ran: list[RanCase]) -> DispatchCoverage:
     instances = [i for i in family.instances if operation.name in family.operations_of(i)]
     cut = sorted({name for instance in instances for name in tiles_of(instance, operation)})
-    factors = (
-        *operation.space.factors,
-        *tile_factors(dict.fromkeys(cut, 1)),
-    )  # the size does not matter: only names are used
+    # Tiles may have any size here: only the names of their factors are used.
+    factors = (*operation.space.factors, *tile_factors(dict.fromkeys(cut, 1)))
     could = possible(family, operation, instances)
     paths = Counter(one.path for one in ran)
     met: dict[str, dict[str, dict[str, int]]] = {}

@@ -1,4 +1,5 @@
-"""From a failing case to the smallest one that fails alike, and to its nearest passing neighbours."""
+"""Reduction of a failing case to the smallest one that fails alike, and the search for its nearest passing
+neighbours."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from bitgate.verify.planned import PlannedCase
 Judge = Callable[[PlannedCase], Verdict]
 
 MANY_NEIGHBOURS = 400_000_000
-"""Operations beyond which a neighbour is too dear to be tried."""
+"""Operations beyond which a neighbour is too expensive to try."""
 
 
 class Shrinker:
-    """One shrink: verdicts of cases, none asked for twice, until ``seconds`` are up."""
+    """One shrink: each case is judged once at most, until ``seconds`` are up."""
 
     def __init__(self, judge: Judge, found: FuzzFailure, seconds: float = 60.0) -> None:
         self._judge = judge
@@ -51,12 +52,12 @@ class Shrinker:
         return verdict is not None and is_failure(verdict) and self._alike(verdict)
 
     def _alike(self, verdict: Verdict) -> bool:
-        """The kind of diagnosis may change as the problem shrinks; outcome or disagreement may not."""
+        """Say whether a verdict fails alike: the kind of diagnosis may change, outcome or disagreement may not."""
         outcome, kind = signature(verdict)
         return (outcome, kind == "support") == self._wanted
 
     def _verdict(self, planned: PlannedCase) -> Verdict | None:
-        """None where it is nobody's business: the kernel does not take the problem, and rightly so."""
+        """Return the verdict of a case, None if the kernel rightly refuses the problem."""
         if planned not in self._known:
             self._known[planned] = self._ask(planned)
         return self._known[planned]
@@ -75,10 +76,10 @@ class Shrinker:
         try:
             return self._judge(replace(planned, refused=refused))
         except UsageError:
-            return None  # a reference that cannot be had for these types or data
+            return None  # there is no reference for these types or data
 
     def _neighbours(self, planned: PlannedCase) -> Iterator[Neighbour]:
-        """For each quantity its nearest value that passes, if there is one."""
+        """Yield for each quantity its nearest value that passes, if there is one."""
         until = max(self._end, perf_counter() + 0.2 * (self._end - self._begin))
         done: set[str] = set()
         nearby = planned.problem.operation.space.nearby(planned.problem)
@@ -96,7 +97,7 @@ class Shrinker:
                 break
 
     def _instances(self, planned: PlannedCase, problem: Problem) -> Iterator[PlannedCase]:
-        """The same instance; for other types the ones of theirs."""
+        """Yield the case on the same instance; for other types on the instances that take them."""
         if problem.dtypes == planned.problem.dtypes:
             yield replace(planned, problem=problem)
             return
@@ -106,7 +107,7 @@ class Shrinker:
 
 @dataclass(frozen=True, order=True)
 class Smallness:
-    """How small a case is: multiply-adds first; then how much of it is not plain; then its numbers."""
+    """The size of a case: multiply-adds first, then the number of its special features, then its numbers."""
 
     multiply_adds: int
     special: int
@@ -133,7 +134,7 @@ Change = frozenset[tuple[str, int, object]]
 
 
 def change(before: PlannedCase, after: PlannedCase) -> Change:
-    """What differs, so that the same step can be told again from another case."""
+    """Return the difference between two cases, so that the same step can be recognized from another case."""
     return frozenset({*_parts_of(after)} - {*_parts_of(before)})
 
 
@@ -154,7 +155,7 @@ def _parts(thing: Any) -> Iterator[tuple[str, int, object]]:
 
 
 def smaller(planned: PlannedCase) -> list[PlannedCase]:
-    """Cases one step smaller, the smallest first."""
+    """Return the cases one step smaller, the smallest first."""
     here = measure(planned)
     found: dict[PlannedCase, Smallness] = {}
     for candidate in _steps(planned):
