@@ -40,7 +40,7 @@ def findings(red: tuple[str, ...] = (), compared: int = 6, interrupted: str = ""
     ("red", "kind", "code", "addressee"),
     [
         ((), "green", 0, "nothing to send"),
-        (("doctor",), "installation", 2, "administers this machine"),
+        (("doctor",), "installation", 2, "administrator of this machine"),
         (("device", "tools", "smoke"), "installation", 2, "step 'device'"),
         (("probes", "tiny"), "platform", 1, "bitgate's authors"),
         (("tiny", "smoke"), "kernel", 1, "the authors of grouped_fwd"),
