@@ -2,7 +2,7 @@
 
 A case is red or green for a while: a commit breaks it, another one fixes it. An answer that differs from its neighbours
 is no such change but a deviation, whose root cause is not a commit: the case, the machine, or the night. The steady
-state behind the answers is the likeliest path of a chain of two states (Viterbi, IEEE Trans. Inf. Theory 13, 1967),
+state of the answers is the likeliest path of a chain of two states (Viterbi, IEEE Trans. Inf. Theory 13, 1967),
 with the weights below.
 """
 
