@@ -94,7 +94,7 @@ def test_the_commit_that_broke_a_case_is_found_and_nothing_is_left_behind(tmp_pa
     (commit,) = json.loads(out)["bisect"]["commits"]
     assert commit.pop("date").startswith("2026-03-01T12:00:00")
     assert commit == {"id": repository.commits[5], "subject": "The last channel is left out", "author": "An Owner"}
-    assert "1 file with changes that are not committed: what is committed alone is bisected" in err
+    assert "1 file with uncommitted changes: only committed ones are bisected" in err
     assert f"step bad  {repository.commits[5][:7]} The last channel is left out" in err
     assert f"step skip {repository.commits[3][:7]} A loop that does not compile" in err
     assert "the kernel does not build" in err

@@ -127,7 +127,7 @@ def write_capsule(red: RedCase, target: str, project: Project, out: Path) -> str
     Where no gfx code object is possible it is one file for hipcc or nvcc.
     """
     event: Mapping[str, Any] = red.event
-    question = {
+    request = {
         "ask": "write" if platform_of(target) == "amd" else "standalone",
         "case": event["case"],
         "target": target,
@@ -140,7 +140,7 @@ def write_capsule(red: RedCase, target: str, project: Project, out: Path) -> str
     }
     try:
         with Worker(ENTRY, lambda data: None) as child:
-            answer = child.ask(question, CAPSULE_SECONDS)
+            answer = child.ask(request, CAPSULE_SECONDS)
     except (UsageError, RuntimeError) as error:
         return str(error).strip().splitlines()[-1]
     except WorkerDied as ended:

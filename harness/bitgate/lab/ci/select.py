@@ -24,11 +24,11 @@ class CaseSelection:
     @cached_property
     def items(self) -> tuple[PlannedItem, ...]:
         """The selected cases in the plan's order."""
-        return held(self.plan, union(one.reach for one in self.reasons))
+        return reached_items(self.plan, union(one.reach for one in self.reasons))
 
     @cached_property
     def _counts(self) -> dict[Reach, int]:
-        return {reach: len(held(self.plan, reach)) for reach in {one.reach for one in self.reasons}}
+        return {reach: len(reached_items(self.plan, reach)) for reach in {one.reach for one in self.reasons}}
 
     def cases(self, one: SelectionReason) -> int:
         """Return the number of cases that a file selects by itself."""
@@ -76,7 +76,7 @@ def selectors(item: PlannedItem, facts: ProjectFacts, files: Sequence[Path]) -> 
     return tuple(one for one in reasons if one.reach.holds(item))
 
 
-def held(plan: Plan, reach: Reach) -> tuple[PlannedItem, ...]:
+def reached_items(plan: Plan, reach: Reach) -> tuple[PlannedItem, ...]:
     return tuple(item for item in plan.cases if reach.holds(item))
 
 

@@ -231,7 +231,7 @@ def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
     stated = {**OPTIONS, **options}
     if not stated["scheduler"]:
         raise UsageError(
-            "--executor dask: say where: --option scheduler=tcp://HOST:8786 (what `dask scheduler` printed)"
+            "--executor dask: name the scheduler: --option scheduler=tcp://HOST:8786 (what `dask scheduler` printed)"
         )
     try:
         absence = float(stated["absence"])

@@ -129,7 +129,7 @@ class Slurm:
 
     def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
         found: dict[str, TaskStatus] = {}
-        asked: dict[str, Handle] = {}
+        unfinished: dict[str, Handle] = {}
         for text in handles:
             handle = Handle.parse(text)
             if status := self._given_up.get(text):
@@ -139,15 +139,17 @@ class Slurm:
             elif (exited := tasks.ended(handle.folder)) and _is_conclusive(exited):
                 found[text] = exited
             else:
-                asked[text] = handle
+                unfinished[text] = handle
         try:
-            known = self._commands.queued(handle.job.split("_")[0] for handle in asked.values()) if asked else []
+            known = (
+                self._commands.queued(handle.job.split("_")[0] for handle in unfinished.values()) if unfinished else []
+            )
         except SlurmSilent as silence:
             reason = self._commands.note_silence(silence)
-            return found | {text: _status_by_files(handle, reason) for text, handle in asked.items()}
+            return found | {text: _status_by_files(handle, reason) for text, handle in unfinished.items()}
         jobs = {(job.job, job.name): job for job in known}
         return found | {
-            text: self._status(text, handle, jobs.get((handle.job, handle.name))) for text, handle in asked.items()
+            text: self._status(text, handle, jobs.get((handle.job, handle.name))) for text, handle in unfinished.items()
         }
 
     def cancel(self, handles: Sequence[str]) -> None:

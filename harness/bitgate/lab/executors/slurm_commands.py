@@ -96,9 +96,7 @@ class Commands:
         now = time.monotonic()
         if self._silent_since is None:
             self._silent_since = now
-            _say(
-                f"Slurm does not answer ({silence}); jobs go on, and it is asked again for {self._patience / 60:g} min"
-            )
+            _say(f"Slurm does not answer ({silence}); jobs go on; retrying for {self._patience / 60:g} min")
         lasted = now - self._silent_since
         if lasted > self._patience:
             raise UsageError(

@@ -69,7 +69,7 @@ def bisect(folder: Path, words: Sequence[str], good: str, bad: str, report: Repo
     changed = [line for line in git.lines(top, "status", "--porcelain", "--untracked-files=no") if line.strip()]
     if changed:
         files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
-        report(f"{files} with changes that are not committed: what is committed alone is bisected")
+        report(f"{files} with uncommitted changes: only committed ones are bisected")
     with _worktree(top, last) as tree:
         place = tree / folder.resolve().relative_to(top)
         request = step.StepRequest(words=tuple(words), place=str(place), tree=str(tree))

@@ -49,14 +49,14 @@ class Duration:
 
 def durations(connection: Connection, runs: Sequence[RecordedRun], target: str = "") -> Iterator[Duration]:
     """Yield the durations of compared cases: that of a case that crashed means nothing."""
-    wanted = [jobs.c.run_id.in_([run.number for run in runs]), verdicts.c.compared]
+    conditions = [jobs.c.run_id.in_([run.number for run in runs]), verdicts.c.compared]
     if target:
-        wanted.append(verdicts.c.target == target)
+        conditions.append(verdicts.c.target == target)
     key = (cases.c.case, cases.c.kernel, cases.c.instance, cases.c.fill)
     statement = (
         select(verdicts.c.target, machines.c.device, *key, jobs.c.run_id, verdicts.c.seconds)
         .select_from(verdicts.join(jobs).join(cases).join(machines))
-        .where(and_(*wanted))
+        .where(and_(*conditions))
         .execution_options(yield_per=10_000)
     )
     taken: dict[tuple[str, ...], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))

@@ -153,14 +153,14 @@ def series(
 
     ``mixed_only``: only those that were red at least once.
     """
-    wanted = [_of_runs(chosen), *_where(name, target)]
+    conditions = [_of_runs(chosen), *_where(name, target)]
     if mixed_only:
-        red = _red_pairs(wanted)
-        wanted.append(and_(verdicts.c.case_id == red.c.case_id, verdicts.c.target == red.c.target))
+        red = _red_pairs(conditions)
+        conditions.append(and_(verdicts.c.case_id == red.c.case_id, verdicts.c.target == red.c.target))
     statement = (
         select(*_CASE, *_ANSWER)
         .select_from(verdicts.join(jobs).join(cases).join(machines).join(builds))
-        .where(*wanted)
+        .where(*conditions)
         .order_by(verdicts.c.case_id, verdicts.c.target, verdicts.c.time, verdicts.c.id)
         .execution_options(yield_per=_TOGETHER)
     )
@@ -209,10 +209,10 @@ _ANSWER = (
 )
 
 
-def _red_pairs(wanted: Sequence[ColumnElement[bool]]) -> Any:
+def _red_pairs(conditions: Sequence[ColumnElement[bool]]) -> Any:
     red = or_(verdicts.c.green.is_(False), verdicts.c.outcome == Outcome.KNOWN_BUG.value)
     joined = verdicts.join(jobs).join(cases)
-    pairs = select(verdicts.c.case_id, verdicts.c.target).select_from(joined).where(red, *wanted).distinct()
+    pairs = select(verdicts.c.case_id, verdicts.c.target).select_from(joined).where(red, *conditions).distinct()
     return pairs.subquery("red")
 
 
@@ -273,5 +273,5 @@ def _answered() -> ColumnElement[bool]:
 
 def _counting(chosen: Sequence[RecordedRun], target: str, *by: ColumnElement[Any]) -> Select[Any]:
     joined = verdicts.join(jobs).join(cases).join(machines)
-    wanted = [_of_runs(chosen), *_where("", target)]
-    return select(*by, func.count()).select_from(joined).where(*wanted).group_by(*by)
+    conditions = [_of_runs(chosen), *_where("", target)]
+    return select(*by, func.count()).select_from(joined).where(*conditions).group_by(*by)

@@ -134,9 +134,9 @@ def _known(connection: Connection, table: Table, jobs: Iterable[int]) -> set[str
 
 def _numbered(connection: Connection, table: Table, rows: Iterable[Row]) -> dict[str, int]:
     """Return the numbers of rows by their hash; missing rows are added."""
-    wanted = {row["hash"]: row for row in rows}
-    found = _numbers(connection, table, wanted)
-    fresh = [row for name, row in wanted.items() if name not in found]
+    by_hash = {row["hash"]: row for row in rows}
+    found = _numbers(connection, table, by_hash)
+    fresh = [row for name, row in by_hash.items() if name not in found]
     for chunk in _chunks(fresh):
         connection.execute(insert(table), chunk)
     return found | _numbers(connection, table, [row["hash"] for row in fresh])

@@ -146,12 +146,12 @@ def timed(
 ) -> Iterator[TimedSeries]:
     """Yield the series. ``name`` is a case id, ``kernel`` a glob over family.instance; empty ones stand for all."""
     names = {run.number: run.name for run in chosen}
-    wanted = [jobs.c.run_id.in_(names), *[cases.c.case == name] * bool(name)]
-    wanted += [samples.c.target == target] * bool(target)
+    conditions = [jobs.c.run_id.in_(names), *[cases.c.case == name] * bool(name)]
+    conditions += [samples.c.target == target] * bool(target)
     statement = (
         select(*_CASE, machines.c.device, samples.c.series, *_POINT)
         .select_from(samples.join(jobs).join(cases).join(machines).join(builds))
-        .where(*wanted)
+        .where(*conditions)
         .order_by(samples.c.case_id, samples.c.target, machines.c.device, samples.c.series, samples.c.time)
         .execution_options(yield_per=_TOGETHER)
     )

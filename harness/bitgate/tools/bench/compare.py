@@ -141,17 +141,17 @@ def compare(rows: Sequence[Timing], significance: Significance) -> SweepComparis
     return SweepComparison(tuple(_decide(one, limit, len(chances), significance) for one in found), significance)
 
 
-def _decide(found: ShapeResult, limit: float, compared: int, wanted: Significance) -> ShapeResult:
+def _decide(found: ShapeResult, limit: float, compared: int, significance: Significance) -> ShapeResult:
     if not found.compared:
         return found
     significant = found.p <= limit
     clear = found.high < 1 or found.low > 1
     winner: Winner = "tie"
-    if significant and clear and found.gain >= wanted.minimum_effect:
+    if significant and clear and found.gain >= significance.minimum_effect:
         winner = "B" if found.ratio < 1 else "A"
-    vague = max(saved(found.low), saved(found.high)) >= wanted.minimum_effect
-    if winner == "tie" and vague and not significant and found.least_p > wanted.level / compared:
-        why = f"too little data: the rounds judged by are too few to show anything at {100 * wanted.level:.3g} %"
+    vague = max(saved(found.low), saved(found.high)) >= significance.minimum_effect
+    if winner == "tie" and vague and not significant and found.least_p > significance.level / compared:
+        why = f"too little data: the rounds judged by are too few to show anything at {100 * significance.level:.3g} %"
         note = "; ".join(filter(None, [why + f" over {compared} shapes" * (compared > 1), found.note]))
         return replace(found, winner="unknown", note=note)
     notes = ["a difference of the minimum effect is not ruled out"] * (winner == "tie" and vague) + [found.note]

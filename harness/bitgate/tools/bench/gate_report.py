@@ -46,7 +46,7 @@ def headline(gate: Gate) -> str:
     """Summarize the gate in one line: ``red: 1 slower, 2 faster, 38 no slower``."""
     counts = ", ".join(f"{count} {name}" for name, count in gate.counts.items() if count)
     word = {0: "green", 1: "red", 3: "too little data"}[gate.exit_code]
-    wanted = gate.significance
+    significance = gate.significance
     if not counts:
         return f"{word}: no shape was measured"
     compared = len(gate.of(*COMPARED))
@@ -55,8 +55,8 @@ def headline(gate: Gate) -> str:
     if gate.same_builds:
         counts += f"; on {gate.same_builds} of {compared} compared base and head are the same build"
     return (
-        f"{word}: {counts}; slower is {100 * wanted.minimum_effect:.3g} % or more, significant at"
-        f" {100 * wanted.level:.3g} %, twice"
+        f"{word}: {counts}; slower is {100 * significance.minimum_effect:.3g} % or more, significant at"
+        f" {100 * significance.level:.3g} %, twice"
     )
 
 

@@ -30,15 +30,15 @@ def timed_runs(planned: PlannedCase, verdict: Verdict, process: CaseProcess, tim
     The result is inspected after each of them.
     """
     settings = Settings(samples=times, batch_seconds=0.0, fill=planned.fill, seed=planned.seed)
-    entrant = CandidateRun(Candidate(Arm(""), planned.kernel), TimedShape(planned.problem), planned, process, settings)
-    entrant.verdict = verdict
-    entrant.open()
+    run = CandidateRun(Candidate(Arm(""), planned.kernel), TimedShape(planned.problem), planned, process, settings)
+    run.verdict = verdict
+    run.open()
     seconds: list[float] = []
-    while entrant.status is None and len(seconds) < times:
-        taken = entrant.sample()
+    while run.status is None and len(seconds) < times:
+        taken = run.sample()
         if taken is not None:
             seconds.append(taken)
-    entrant.finish()
-    if entrant.status is not None:
-        return Runs(failure=entrant.reason)
-    return Runs(tuple(seconds), tuple(entrant.facts.get("includes", ())))
+    run.finish()
+    if run.status is not None:
+        return Runs(failure=run.reason)
+    return Runs(tuple(seconds), tuple(run.facts.get("includes", ())))

@@ -130,13 +130,13 @@ def _pipes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _format_summary(comparison: SweepComparison) -> str:
-    wanted = comparison.significance
+    significance = comparison.significance
     compared = sum(one.compared for one in comparison.shapes)
     return (
         f"ms: the median of a launch. {MEAN}: the geometric mean over the shapes compared, the least and the greatest."
-        f" A winner saves at least {100 * wanted.minimum_effect:.3g} % of the slower side's"
-        f" time, is significant at {100 * wanted.level:.3g} % over {counted(compared, 'shape')} (exact rank test within"
-        f" blocks of rounds, Benjamini-Hochberg), and the {100 * wanted.confidence:.3g} % interval, in brackets, is"
+        f" A winner saves at least {100 * significance.minimum_effect:.3g} % of the slower side's time, is significant"
+        f" at {100 * significance.level:.3g} % over {counted(compared, 'shape')} (exact rank test within blocks of"
+        f" rounds, Benjamini-Hochberg), and the {100 * significance.confidence:.3g} % interval, in brackets, is"
         " clear of 0."
     )
 

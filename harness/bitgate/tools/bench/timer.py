@@ -85,8 +85,8 @@ class Timers:
         stated = Settings(**settings)
 
         def opened() -> dict[str, Any]:
-            buffers = self._held(case, stated), self._cold(stated)
-            timed = TimedCase(self._session, self._clock, case, stated, digest, *buffers, self._holding(stated))
+            buffers = self._buffer_sets(case, stated), self._cold(stated)
+            timed = TimedCase(self._session, self._clock, case, stated, digest, *buffers, self._queue_gate(stated))
             timed.begin()
             self._timed.append(timed)
             return {"number": len(self._timed) - 1, **timed.facts}
@@ -133,7 +133,7 @@ class Timers:
             self._overwritten.free()
             self._overwritten = None
 
-    def _held(self, case: PlannedCase, settings: Settings) -> list[BufferSet]:
+    def _buffer_sets(self, case: PlannedCase, settings: Settings) -> list[BufferSet]:
         problem = case.problem
         plan = self._plan(case, case.seed)
         self._session.stage(BUFFERS)
@@ -154,7 +154,7 @@ class Timers:
         self._sets.append((problem, plan, sets))
         return sets
 
-    def _holding(self, settings: Settings) -> QueueGate | None:
+    def _queue_gate(self, settings: Settings) -> QueueGate | None:
         if not settings.queued:
             return None
         if self._hold is None:
@@ -236,13 +236,13 @@ class TimedCase:
 
         Raises WrongResult unless that gives the verified result.
         """
-        held = self._next()
+        buffers = self._next()
         if keeps:
-            held.blank_part(self.draw)
+            buffers.blank_part(self.draw)
         else:
-            held.blank()
-        self.record = self._launch(held)
-        self._check(held)
+            buffers.blank()
+        self.record = self._launch(buffers)
+        self._check(buffers)
 
     def launch_on_others(self, others: DeviceData) -> None:
         """Launch on other data in buffers that the kernel has used, and in fresh ones.
@@ -250,13 +250,13 @@ class TimedCase:
         Raises WrongResult if the results differ. A kernel that remembers data by their addresses need not compute, and
         is right and fast only while these stay the same.
         """
-        held = self._next()
-        own = held.data
+        buffers = self._next()
+        own = buffers.data
         try:
-            held.fill(others)
-            here = self._digest_in(held)
+            buffers.fill(others)
+            here = self._digest_in(buffers)
         finally:
-            held.fill(own)
+            buffers.fill(own)
         fresh = BufferSet(self.session.device, self.session.tools, self.case.problem, others)
         try:
             there = {self._digest_in(fresh) for _ in range(2)}
@@ -268,14 +268,14 @@ class TimedCase:
                 f" ones {there.pop()}: it remembers data or results by their addresses"
             )
 
-    def _digest_in(self, held: BufferSet) -> str:
-        held.blank()
-        self._launch(held)
-        return held.inspect(self.workspace).digest
+    def _digest_in(self, buffers: BufferSet) -> str:
+        buffers.blank()
+        self._launch(buffers)
+        return buffers.inspect(self.workspace).digest
 
-    def _launch(self, held: BufferSet) -> DispatchRecord:
+    def _launch(self, buffers: BufferSet) -> DispatchRecord:
         """Launch once and wait for the end."""
-        arguments, device = held.arguments(self.workspace), self.session.device
+        arguments, device = buffers.arguments(self.workspace), self.session.device
         self._arrange()
         record = self.runner.launch(self.case.problem, arguments.pointers, arguments.workspace, device.stream)
         device.wait()
@@ -299,15 +299,15 @@ class TimedCase:
         """
         end = self.launched + self.batch
         used = [self.sets[number % len(self.sets)] for number in range(max(self.launched, end - len(self.sets)), end)]
-        for held in used:
-            held.blank()
+        for buffers in used:
+            buffers.blank()
         mark = before_launch(self.session.device)
         taken = self._take(self.batch)
         left = after_launch(self.session.device, mark, {})
         if harm := left.damage or left.crash:  # work outside the timing, for example
             raise WrongResult(f"{self._ordinal}: {harm}")
-        for held in used:
-            self._check(held)
+        for buffers in used:
+            self._check(buffers)
         if self.batch > len(self.sets) and self.draw.random() < LOOKED_BEHIND:
             self.launch_checked(keeps=True)
         return taken
@@ -334,7 +334,7 @@ class TimedCase:
 
     def _take(self, launches: int) -> Sample:
         self._arrange()
-        sets: list[Arguments] = [held.arguments(self.workspace) for held in self.sets]
+        sets: list[Arguments] = [buffers.arguments(self.workspace) for buffers in self.sets]
         problem, first = self.case.problem, self.launched
         self.launched += launches
         hold = None if self.hold is None else partial(self.hold.begin, launches, self.host_seconds)
@@ -351,24 +351,24 @@ class TimedCase:
     def _arrange(self) -> None:
         LaunchConfig(PLACEMENT, "forward" if self.session.device.host is not None else "").arrange(self.session.device)
 
-    def _check(self, held: BufferSet) -> None:
-        found = held.inspect(self.workspace)
+    def _check(self, buffers: BufferSet) -> None:
+        found = buffers.inspect(self.workspace)
         if found.damage:
             raise WrongResult(f"{self._ordinal}: {found.damage}")
         if self.digest:
             if found.digest != self.digest:
                 raise WrongResult(f"{self._ordinal}: the result's digest is {found.digest}, verified was {self.digest}")
         elif found.digest != self._digest_here:  # the same bits as before need no second comparison
-            self._compare(held)
+            self._compare(buffers)
             self._digest_here = found.digest
 
-    def _compare(self, held: BufferSet) -> None:
+    def _compare(self, buffers: BufferSet) -> None:
         case, session = self.case, self.session
         problem, instance = case.problem, case.kernel.instance
         inputs = session.inputs(problem, instance, case.fill, case.seed)
         kind = reference_kind(problem, inputs.certificate.holds, case.kernel.family.is_reference)
         reference = session.reference(problem, instance, case.fill, case.seed, kind)
-        for role, found in held.results().items():
+        for role, found in buffers.results().items():
             judge = reference.judges.get(role)
             if judge is not None:
                 wrong = int(judge.outside(found.logical).sum())

@@ -80,10 +80,10 @@ def read_state(path: Path, seed: int, kernel: str | None, target: str) -> Campai
         document = json.loads(path.read_text())
         if document["schema"] != SCHEMA:
             raise UsageError(f"{path}: written by another version of bitgate; start anew, without --resume")
-        asked = (document["seed"], document["kernel"], document["target"])
-        if asked != (seed, kernel, target):
+        before = (document["seed"], document["kernel"], document["target"])
+        if before != (seed, kernel, target):
             raise UsageError(
-                f"{path}: was left by --seed {asked[0]} --kernel {asked[1] or '*'} on {asked[2]}: ask for the same,"
+                f"{path}: was left by --seed {before[0]} --kernel {before[1] or '*'} on {before[2]}: ask for the same,"
                 " or start anew without --resume"
             )
         tally: dict[str, Any] = document["tally"]

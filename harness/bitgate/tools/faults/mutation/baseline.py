@@ -24,8 +24,8 @@ def plain_verdicts(questions: Sequence[MutantCase], opening: Opening, jobs: int,
     """Return the cases that are green with unchanged sources, in their order."""
     with open_lanes(opening, jobs, {}, say) as lanes:
         parts = _with_progress(drive(lanes, _parts(questions, _plain)), len(questions), say)
-        found = {id(sound.question): sound for part in parts for sound in part}
-    return [sound for question in questions if (sound := found[id(question)]).verdict.green]
+        found = {id(green_case.question): green_case for part in parts for green_case in part}
+    return [green_case for question in questions if (green_case := found[id(question)]).verdict.green]
 
 
 def watched(lanes: Sequence[Lane], plain: Sequence[GreenCase], family: str, say: Say) -> list[GreenCase]:
@@ -33,12 +33,14 @@ def watched(lanes: Sequence[Lane], plain: Sequence[GreenCase], family: str, say:
 
     Raises UsageError if a verdict differs from the plain library's.
     """
-    questions = {id(sound.question): sound for sound in plain}
+    questions = {id(green_case.question): green_case for green_case in plain}
     found = []
-    for part in _with_progress(drive(lanes, _parts([sound.question for sound in plain], _watched)), len(plain), say):
-        for sound in part:
-            check_same(questions[id(sound.question)].verdict, sound.verdict, family)
-            found.append(sound)
+    for part in _with_progress(
+        drive(lanes, _parts([green_case.question for green_case in plain], _watched)), len(plain), say
+    ):
+        for green_case in part:
+            check_same(questions[id(green_case.question)].verdict, green_case.verdict, family)
+            found.append(green_case)
     return found
 
 
