@@ -1,4 +1,4 @@
-"""Visits of sound and of sick machines: each illness is named, and told from the others."""
+"""Bring-ups of sound and of broken machines: each fault is named, and distinguished from the others."""
 
 from __future__ import annotations
 
