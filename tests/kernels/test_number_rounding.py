@@ -15,7 +15,7 @@ from bitgate.kernel.build.toolchain import find_host_compiler
 from bitgate.model import DTYPES
 from bitgate.numerics.rounding import largest, rounded, smallest
 
-FLOAT8 = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+FLOAT8 = tuple(dtype.name for dtype in DTYPES.values() if dtype.is_float8)
 NARROW = (*FLOAT8, "f16", "bf16")
 
 

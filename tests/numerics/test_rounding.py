@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bitgate.model import DTYPES
 from bitgate.numerics.rounding import largest, rounded, smallest, smallest_normal
 
-FLOAT8 = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+FLOAT8 = tuple(dtype.name for dtype in DTYPES.values() if dtype.is_float8)
 
 
 def finite_codes(name: str) -> list[tuple[Fraction, int]]:

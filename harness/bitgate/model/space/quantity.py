@@ -9,11 +9,13 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from bitgate.model.dtype import DtypeSet
+from bitgate.model.dtype import DTYPES, DtypeSet
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
 from bitgate.model.space.candidates import Ints
 
-DTYPE_SETS = ("f32", "f16", "bf16", "f64", "i8", "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz", "bf16_f32_bf16", "other")
+_COMMON = ("f32", "f16", "bf16")
+_OTHERS = tuple(dtype.name for dtype in DTYPES.values() if dtype.is_operand and dtype.name not in _COMMON)
+DTYPE_SETS = (*_COMMON, *_OTHERS, "bf16_f32_bf16", "other")
 """Known type triples by code; 'other' stands for every further triple."""
 
 

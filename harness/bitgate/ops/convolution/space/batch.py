@@ -21,7 +21,9 @@ from bitgate.ops.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 
 AXES = 3
-_DTYPE_BYTES = np.array([4, 2, 2, 8, 1, 1, 1, 1, 1, 4, 4], dtype=np.int64)
+_KNOWN_TYPES = tuple(DtypeSet.parse(name) for name in DTYPE_SETS if name != "other")
+_DTYPE_BYTES = np.array([*(max(t.inp.bytes, t.wei.bytes, t.out.bytes) for t in _KNOWN_TYPES), 4], dtype=np.int64)
+"""Bytes of the widest of the three types; 4 for 'other'."""
 OPERATION_NAMES = tuple(ELEMENTWISE)
 _OPERATION_D = np.array([op.num_d for op in ELEMENTWISE.values()], dtype=np.int64)
 
