@@ -11,8 +11,7 @@ from bitgate.core import paths
 from bitgate.kernel.registry import select
 from bitgate.model import operation_called, parse_case_id
 from bitgate.model.space.candidates import problems_of
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import classify
+from bitgate.model.space.factor import Constants, classify
 from bitgate.ops.convolution import CONVOLUTIONS, Pass
 from bitgate.ops.convolution.space.batch import Batch
 from bitgate.ops.convolution.space.factors import FACTORS

@@ -13,11 +13,10 @@ from tests.model.strategies import problems
 
 from bitgate.model import ProblemError, case_id, foreign_line, human, parse_case_id
 from bitgate.model.gap import Gap, settled, strides_of
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import classify
-from bitgate.model.space.quantity_changes import nearby, smaller
-from bitgate.ops.convolution.space.smaller import nearby as nearby_convolutions
-from bitgate.ops.convolution.space.smaller import smaller as smaller_convolutions
+from bitgate.model.space.factor import Constants, classify
+from bitgate.model.space.quantity_columns import nearby, smaller
+from bitgate.ops.convolution.space.neighbours import nearby as nearby_convolutions
+from bitgate.ops.convolution.space.neighbours import smaller as smaller_convolutions
 
 CONV = "fwd_f16_nhwgc_g2n2k16c16_y3x3_h5x7_s1x1_d1x1_p1x1_q1x1"
 GEMM = "gemm_f16_rcr_b2m64n48k32"

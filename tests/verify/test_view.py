@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from bitgate.model import DTYPES, parse_case_id
-from bitgate.ops.convolution.rules.owners import owners
+from bitgate.ops.convolution.rules.sub_gemms import owners
 from bitgate.results.record.view import LIMIT, PARTS, ViewError, box_of, size, wrong_cells
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.view import view_of

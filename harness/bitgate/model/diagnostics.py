@@ -1,14 +1,25 @@
-"""What an operation says of its results: diagnoses, laws, facts of a launch, pictures."""
+"""The explanations of an operation: diagnoses, laws, facts of a launch, pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, Protocol
 
 from bitgate.model.finding import Rule
 from bitgate.model.law import LINEAR, Law
-from bitgate.model.measurement import Measurement
+
+
+class Measurement(Protocol):
+    """One problem, measured on a device by a library of its kernels."""
+
+    @property
+    def found(self) -> Mapping[str, Any]:
+        """Figures that belong on the record even where nothing is wrong, as small JSON."""
+
+    def take(self) -> tuple[str, Sequence[str]]:
+        """What is not as declared: in one sentence, empty if all is; and thing by thing. HipError and KernelFailed if
+        a launch fails."""
 
 
 class Diagnostics:

@@ -1,13 +1,14 @@
 """How an operation's results are judged: data, certificates, references and bounds.
 
-What is multilinear states its ``form``, and all else follows from that; what it overrides is a faster, or a tighter,
-way to the same. What is not states its fills with their reason, a ``Operation.reference``, and, for real numbers, a
-``bound``. Pure: the core makes data, sums and compares; here is only what it cannot know.
+A multilinear operation states its ``form``, and all else follows from that; what it overrides is a faster, or a
+tighter, way to the same. Any other operation states its fills with their reason, an ``Operation.reference``, and, for
+real numbers, a ``bound``. Pure: the core makes data, sums and compares; this module holds what the core cannot know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,16 +16,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
-from bitgate.model.accumulation import Accumulation
-from bitgate.model.dtype import Dtype
+from bitgate.model.dtype import DTYPES, Dtype
 from bitgate.model.elementwise import ELEMENTWISE, Elementwise
 from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.form import Array, Form
 from bitgate.model.host_tensor import HostTensor
-from bitgate.model.measure import Measuring
 
 if TYPE_CHECKING:
     from bitgate.model.problem import Problem
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """``accumulator`` sums the products; ``partial`` is the type that partial sums are rounded to before the last
+    addition (split-K partials or atomics), None if they stay in the accumulator.
+
+    ``exact_range`` is the largest m such that every integer in [-m, m] survives each of these steps. A platform
+    whose matrix cores sum in fewer bits than their type states its own range. ``flushes_subnormals``: subnormal f16 and
+    bf16 operands may count as zero.
+    """
+
+    accumulator: Dtype
+    partial: Dtype | None = None
+    measured_range: int | None = None
+    flushes_subnormals: bool = False
+
+    @property
+    def exact_range(self) -> int:
+        ranges = [self.accumulator.exact_integer]
+        if self.partial is not None:
+            ranges.append(self.partial.exact_integer)
+        if self.measured_range is not None:
+            ranges.append(self.measured_range)
+        return min(ranges)
+
+
+F32_ACCUMULATION = Accumulation(DTYPES["f32"])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """``largest`` |v|, how many elements are not zero, how many are not integers, and sums of |v| over all axes but
+    those kept (in logical order)."""
+
+    largest: float
+    nonzeros: int
+    fractions: int
+    sums: NDArray[np.float64]
+
+
+Measuring = Callable[[str, tuple[int, ...]], Measure]
+"""``measuring(role, axes)``: what is known of a tensor, with sums of |v| over all axes but these; none: no sums."""
+
 
 Index = tuple[int, ...]
 Ints = NDArray[np.int64]

@@ -15,8 +15,8 @@ from bitgate.core.checkout import relative
 from bitgate.core.errors import UsageError
 from bitgate.core.target_id import target_id
 from bitgate.model import Problem, ProblemError, case_id, operations, parse_case_id
+from bitgate.model.dtype import spelled
 from bitgate.model.space.problem_property import Property, PropertyKind
-from bitgate.model.tensor_types import spelled
 from bitgate.numerics.fill import fill_names
 from bitgate.results.record import KINDS, Outcome
 from bitgate.suite.row import near

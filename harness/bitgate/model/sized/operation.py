@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.model.accumulation import Accumulation
 from bitgate.model.dtype import DTYPES, Dtype
 from bitgate.model.fill import Fill
 from bitgate.model.form import Array, Form
-from bitgate.model.numerics import Numerics
+from bitgate.model.numerics import Accumulation, Numerics
 from bitgate.model.operation import Operation
 from bitgate.model.problem import ProblemError
 from bitgate.model.sized import spelling
-from bitgate.model.sized.problem import SizedProblem
+from bitgate.model.sized.problem import SizedProblem, StatedTensor
 from bitgate.model.sized.schema import Schema, schema_of
-from bitgate.model.sized.stated_tensor import StatedTensor
 
 
 class Sized(Operation):
@@ -50,7 +48,7 @@ class Sized(Operation):
 
     def form(self, problem: SizedProblem) -> Form | None:
         """The maths without rounding, if it is linear in each operand."""
-        from bitgate.model.sized.product import Product
+        from bitgate.model.sized.numerics import Product
 
         return Product(problem) if self.is_product else None
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from bitgate.model.dtype import TensorTypes
 from bitgate.model.sized.problem import SizedProblem
 from bitgate.model.sized.schema import CHOICE, FLAG, LENGTH, Size
 from bitgate.model.space import ProblemSpace
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Quantity, quantities_of
-from bitgate.model.tensor_types import TensorTypes
 
 if TYPE_CHECKING:
     from bitgate.model.sized.operation import Sized

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bitgate.model.dtype import DTYPES
+from bitgate.model.dtype import DTYPES, TensorTypes
 from bitgate.model.gap import GAP_WORDS, Gap, gap_of
 from bitgate.model.problem import ProblemError
 from bitgate.model.sized.problem import SizedProblem
 from bitgate.model.sized.schema import CHOICE, FLAG, LENGTH
-from bitgate.model.tensor_types import TensorTypes
 
 if TYPE_CHECKING:
     from bitgate.model.sized.operation import Sized

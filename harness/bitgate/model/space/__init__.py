@@ -175,7 +175,7 @@ class ProblemSpace:
     def witnesses(self, domains: Domains) -> Candidates:
         """Many problems, small ones and boundary ones, cheapest first: a combination of classes is possible if a
         witness has it."""
-        from bitgate.model.space.quantity_draw import witnesses
+        from bitgate.model.space.quantity_columns import witnesses
 
         return witnesses(self, domains)
 
@@ -194,7 +194,7 @@ class ProblemSpace:
         """``size`` random problems, mostly in the layouts that kernels say they take. ``distribution``: ``tiny`` or
         ``wide`` for a round of fuzzing, ``usual`` for what a kernel could meet."""
         from bitgate.model.space.quantity import choices
-        from bitgate.model.space.quantity_draw import draw
+        from bitgate.model.space.quantity_columns import draw
 
         codes = {choice.name: tuple(range(len(choice.values))) for choice in choices(self.quantities)}
         codes.update(dict.fromkeys(self.drawn_apart, (0,)))
@@ -223,7 +223,7 @@ class ProblemSpace:
 
     def varied(self, problem: Any, dtypes: Sequence[Any], rng: np.random.Generator) -> Any:
         """The problem in one of the types, and now and then in another form that the draw does not have."""
-        from bitgate.model.space.single_gaps import with_single_gaps
+        from bitgate.model.space.variations import with_single_gaps
 
         return with_single_gaps(self.typed(problem, dtypes[int(rng.integers(len(dtypes)))]))
 
@@ -254,18 +254,18 @@ class ProblemSpace:
 
     def smaller(self, problem: Any) -> Iterator[Any]:
         """Problems one step smaller, in no order."""
-        from bitgate.model.space import quantity_changes
+        from bitgate.model.space.quantity_columns import smaller
 
-        return quantity_changes.smaller(self, problem)
+        return smaller(self, problem)
 
     def oddness(self, problem: Any) -> tuple[int, int]:
         """How much of the problem is not plain, and the sum of its numbers: what is smaller among equals in work."""
-        from bitgate.model.space import quantity_changes
+        from bitgate.model.space.quantity_columns import oddness
 
-        return quantity_changes.oddness(self, problem)
+        return oddness(self, problem)
 
     def nearby(self, problem: Any) -> Iterator[Nearby]:
         """Problems that differ in one quantity: one that passes tells that the quantity is part of a bug."""
-        from bitgate.model.space import quantity_changes
+        from bitgate.model.space.quantity_columns import nearby
 
-        return quantity_changes.nearby(self, problem)
+        return nearby(self, problem)

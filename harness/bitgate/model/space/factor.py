@@ -1,4 +1,4 @@
-"""What a factor is: a quantity that can differ between two problems so that a kernel behaves differently."""
+"""A factor: a quantity that can differ between two problems so that a kernel behaves differently."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model.space.candidates import Ints, Mask
-from bitgate.model.space.constants import Constants
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Elements of a vector load, the tile M x N x K, and the bytes from which a batch is split (or addressed in
+    64 bits). The defaults are the common 16-bit instances of the field."""
+
+    vector: int = 8
+    tile: tuple[int, int, int] = (128, 128, 32)
+    split_n_bytes: int = 2**31
+
 
 Codes = NDArray[np.uint8]
 """Class indices, shape (problems, factors)."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.model.diagnostics import Diagnostics
-from bitgate.ops.convolution import drawing, trace
-from bitgate.ops.convolution.launches import launch_errors
+from bitgate.ops.convolution import drawing
+from bitgate.ops.convolution.launches import launch_errors, traced_descriptors, traced_tensors
 from bitgate.ops.convolution.laws import LAWS, passes
 from bitgate.ops.convolution.layout import input_letters, output_letters, weight_letters
 from bitgate.ops.convolution.problem import ConvProblem, Pass
@@ -53,12 +53,12 @@ class ConvolutionDiagnostics(Diagnostics):
         return launch_errors(problem, record) if problem.direction is Pass.BWD_DATA else []
 
     def tensor_lines(self, problem: ConvProblem) -> list[str]:
-        return trace.tensor_lines(problem)
+        return traced_tensors(problem)
 
     def launch_lines(
         self, problem: ConvProblem, instance: Instance, record: DispatchRecord, launches: int
     ) -> list[list[str]]:
-        return trace.descriptors(problem, instance, record, launches) if problem.direction is Pass.BWD_DATA else []
+        return traced_descriptors(problem, instance, record, launches) if problem.direction is Pass.BWD_DATA else []
 
     def derived(self, problem: ConvProblem) -> tuple[str, ...]:
         return (f"output {'x'.join(map(str, problem.output))}",)

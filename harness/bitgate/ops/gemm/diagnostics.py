@@ -1,13 +1,76 @@
-"""What is said of results of a GEMM."""
+"""Diagnostics of a GEMM: the rules of its wrong cells, its laws, and the words of its tensors.
+
+Axes of laws are named after the letters of a convolution without space, as records have them: g the batch, n the rows
+of C, k its columns, c the reduction.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from bitgate.model.diagnostics import Diagnostics, tensor_line
-from bitgate.ops.gemm.laws import LAWS
+from bitgate.model.finding import Finding, Rule
+from bitgate.model.law import LINEAR, Axis, Law, cut, resized, turned
+from bitgate.numerics.bits import Array
 from bitgate.ops.gemm.problem import GemmProblem
-from bitgate.ops.gemm.rules import RULES
+from bitgate.verify.diagnose import aliased_d as aliased
+from bitgate.verify.diagnose.channel_tail import tail_along
+from bitgate.verify.diagnose.k_tail import SumOrder, lost_end
+from bitgate.verify.diagnose.scene import Scene
+from bitgate.verify.diagnose.slices import slice_finding
+from bitgate.verify.diagnose.sums import Floats, Index
+from bitgate.verify.diagnose.tile_tail import tail_of_rows
+
+AXES = tuple(
+    Axis(letter, noun, places, resized(name), apart=letter == "g")
+    for letter, name, noun, places in (
+        ("g", "batch", "groups", {"in": 0, "wei": 0, "out": 0}),
+        ("n", "m", "images", {"in": 1, "out": 1}),
+        ("k", "n", "channels k", {"wei": 1, "out": 2}),
+        ("c", "k", "channels c", {"in": 2, "wei": 2}),
+    )
+)
+
+LAWS: tuple[Law, ...] = (LINEAR, *map(turned, AXES), *map(cut, AXES))
+
+
+def terms(problem: GemmProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+    """The products of a cell of C in f64, in the order of k."""
+    batch, m, n = cell
+    a, b = inputs["in"][batch, m], inputs["wei"][batch, n]
+    return np.asarray(a.astype(np.float64) * b.astype(np.float64))
+
+
+def aliased_d(scene: Scene[GemmProblem]) -> Finding | None:
+    return aliased.aliased_d(scene, terms)
+
+
+def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:
+    """Only some batch items are wrong, or they hold each other's results."""
+    if scene.problem.batch < 2:
+        return None
+    return slice_finding(scene, axis=0, kind="wrong_group", noun="batch item")
+
+
+def k_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    _, _, k = scene.problem.sizes
+    by_k = SumOrder("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell))
+    return lost_end(scene, (by_k,))
+
+
+def column_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    return tail_along(scene, axis=2)
+
+
+def tile_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    return tail_of_rows(scene, scene.wrong_along(1))
+
+
+RULES: tuple[Rule, ...] = (aliased_d, wrong_batch, k_tail, column_tail, tile_tail)
+"""In the order in which equally certain findings are reported."""
+
 
 NAMES: Mapping[str, str] = {"in": "A", "wei": "B", "out": "C"}
 

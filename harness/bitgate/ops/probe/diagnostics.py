@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bitgate.kernel.runner import LibraryRunner
-from bitgate.model.diagnostics import Diagnostics
-from bitgate.model.measurement import Measurement
-from bitgate.ops.probe.problem import ProbeProblem
+from bitgate.model.diagnostics import Diagnostics, Measurement
+from bitgate.ops.probe.operation import ProbeProblem
 from bitgate.runtime.device import Device
 from bitgate.runtime.probe import PROBES, ProbeMeasurement, Workbench
 

@@ -21,7 +21,7 @@ from bitgate.model import (
     operation_called,
 )
 from bitgate.model.gap import Gaps, behind, settle_gaps, strides_of
-from bitgate.model.plain_problem import PlainProblem
+from bitgate.model.problem import PlainProblem
 
 ELEMENTS = ("f32", "f16", "bf16", "i8", "i32")
 """Types of x."""

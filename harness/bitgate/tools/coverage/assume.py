@@ -9,7 +9,7 @@ from itertools import product
 from bitgate.core.errors import UsageError, near
 from bitgate.model import Problem, operations
 from bitgate.model.space.column import Column
-from bitgate.model.space.constants import Constants
+from bitgate.model.space.factor import Constants
 
 
 def _vector(constants: Constants, text: str) -> Constants:

@@ -121,7 +121,7 @@ class Batch(Candidates):
         return Batch(self.direction, **{n: np.concatenate([c, both[n]]) for n, c in self.columns().items()})
 
     def smaller(self) -> Batch:
-        from bitgate.ops.convolution.space.steps import one_step_smaller
+        from bitgate.ops.convolution.space.neighbours import one_step_smaller
 
         return one_step_smaller(self)
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from bitgate.model import OPERAND_ELEMENTWISE
 from bitgate.model.space.candidates import Ints
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import Classifier, select
+from bitgate.model.space.factor import Classifier, Constants, select
 from bitgate.ops.convolution.problem import Pass
 from bitgate.ops.convolution.space.batch import OPERATION_NAMES, Batch, every_axis, product, some_axis
 

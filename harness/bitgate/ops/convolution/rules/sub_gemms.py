@@ -1,20 +1,70 @@
-"""Whole sub-GEMMs of bwd_data never ran: the cells of their residue classes are zero, or still poison (#7732)."""
+"""Rules of backward data: which sub-GEMM owns a cell of dx, and which sub-GEMMs or zero-fills are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model.finding import Finding, Role
-from bitgate.ops.convolution.decomposition import SubGemm
-from bitgate.ops.convolution.problem import ConvProblem
-from bitgate.ops.convolution.rules.owners import CellOwners, owners, owners_of_several
-from bitgate.ops.convolution.rules.positions import wrong_positions
+from bitgate.ops.convolution.decomposition import SubGemm, axis_classes, sub_gemms
+from bitgate.ops.convolution.problem import ConvProblem, Pass
+from bitgate.verify.diagnose.never_written import untouched
 from bitgate.verify.diagnose.scene import Scene, holds_bits, is_zero
 from bitgate.verify.diagnose.words import join, spell
+
+
+def wrong_positions(scene: Scene[ConvProblem]) -> NDArray[np.int64]:
+    """Wrong cells of each spatial position, over all groups, images and channels."""
+    return np.asarray(np.count_nonzero(scene.wrong, axis=(0, 1, 2)))
+
+
+@dataclass(frozen=True, eq=False)
+class CellOwners:
+    """``owner`` has the spatial shape of dx and holds the index of the sub-GEMM that writes a cell, -1 if none."""
+
+    gemms: tuple[SubGemm, ...]
+    owner: NDArray[np.int64]
+
+
+@lru_cache(maxsize=8)
+def owners(problem: ConvProblem) -> CellOwners:
+    gemms = sub_gemms(problem)
+    tildes = [_tilde_of_cells(problem, axis) for axis in range(problem.ndim)]
+    counts = [int(axis.max(initial=0)) + 1 for axis in tildes]
+    index_of = np.full(counts, -1, np.int64)
+    for gemm in gemms:
+        if all(t < n for t, n in zip(gemm.tilde, counts, strict=True)):
+            index_of[gemm.tilde] = gemm.index
+    grid = np.ix_(*tildes)
+    owner = index_of[grid]
+    for axis in grid:
+        owner = np.where(axis < 0, -1, owner)
+    return CellOwners(gemms, owner)
+
+
+def owners_of_several(problem: ConvProblem) -> CellOwners | None:
+    """None where there is one sub-GEMM, or none."""
+    if problem.direction is not Pass.BWD_DATA:
+        return None
+    cells = owners(problem)
+    return cells if len(cells.gemms) > 1 else None
+
+
+def _tilde_of_cells(problem: ConvProblem, axis: int) -> NDArray[np.int64]:
+    """For each dx coordinate of the axis the class that writes it, -1 if none does."""
+    tilde = np.full(problem.input[axis], -1, np.int64)
+    stride, dilation, pad = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
+    for cls in axis_classes(problem, axis):
+        if cls.length == 0:
+            continue
+        x = np.arange(cls.begin, cls.end) * stride + cls.tilde * dilation - pad
+        tilde[x[(x >= 0) & (x < tilde.size)]] = cls.tilde
+    return tilde
+
 
 MOST_RESIDUES = 3
 
@@ -62,11 +112,11 @@ def _census(scene: Scene[ConvProblem], cells: CellOwners) -> _Census | None:
         return None
     # Look only at the groups and images in which anything is wrong: the others are told by their own rules.
     result = scene.result[scene.wrong_along(0)][:, scene.wrong_along(1)]
-    for content, untouched in (
+    for content, not_computed in (
         ("zero", is_zero(result)),
         ("poison", holds_bits(result, scene.poison)),
     ):
-        computed = np.asarray(~untouched.all(axis=(0, 1, 2)))
+        computed = np.asarray(~not_computed.all(axis=(0, 1, 2)))
         count = len(cells.gemms)
         owned = cells.owner >= 0
         of = cells.owner[owned]
@@ -121,3 +171,39 @@ def _tuple(values: Sequence[int]) -> str:
 
 def _indices(flags: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(index) for index in np.flatnonzero(flags))
+
+
+def zero_fill(scene: Scene[ConvProblem]) -> Finding | None:
+    count = untouched(scene)
+    if count == scene.result.size or count != scene.count or not _all_unreached(scene):
+        return None
+    text = (
+        "the cells of dx that no sub-GEMM reaches still hold the poison from before the launch: the zero-fill is"
+        " missing"
+    )
+    implies = frozenset({"never_written", "border", "pad_side", "other"})
+    return Finding("never_written", Role.CAUSE, 1.0, text, {"untouched": count, "wrong": scene.count}, implies)
+
+
+def _all_unreached(scene: Scene[ConvProblem]) -> bool:
+    if scene.problem.direction is not Pass.BWD_DATA:
+        return False
+    return bool((owners(scene.problem).owner[wrong_positions(scene) > 0] < 0).all())
+
+
+def sub_gemm_place(scene: Scene[ConvProblem]) -> Finding | None:
+    """Only some sub-GEMMs are wrong, though computed."""
+    cells = owners_of_several(scene.problem)
+    if cells is None:
+        return None
+    wrong = wrong_positions(scene) > 0
+    if (wrong & (cells.owner < 0)).any():
+        return None
+    bad = {int(index) for index in np.unique(cells.owner[wrong])}
+    seen = {int(index) for index in np.unique(cells.owner) if index >= 0}
+    share = float(np.isin(cells.owner, list(bad)).mean())
+    if bad == seen or scene.by_chance(share):
+        return None
+    noun = "sub-GEMM" if len(bad) == 1 else "sub-GEMMs"
+    text = f"only in {noun} {spell(sorted(bad))} of {len(cells.gemms)}"
+    return Finding("other", Role.PLACE, 0.75, text, {"sub_gemms": spell(sorted(bad))})

@@ -1,4 +1,4 @@
-"""Gaps behind single axes of single tensors, where a draw has them behind the rows of all."""
+"""Forms of a problem that the draws of a space leave out: gaps behind single axes, operations of operands."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE
 from bitgate.model.gap import Gap
 from bitgate.model.registry import case_id
 
@@ -30,3 +31,16 @@ def with_single_gaps(problem: Any) -> Any:
     chosen = rng.permutation(len(places))[: rng.integers(1, MOST + 1)]
     gaps = tuple(Gap(tensor, axis, int(rng.choice(ELEMENTS))) for tensor, axis in (places[at] for at in chosen))
     return replace(problem, gap=False, gaps=gaps)
+
+
+OPERAND_SHARE = 0.05
+"""Share of problems one of whose operands goes through an operation of its own."""
+
+
+def with_operand_operation(problem: Any, rng: np.random.Generator) -> Any:
+    """The problem, now and then with an operation on one of its ``operands``; dy passes as it is."""
+    operand = str(rng.choice(problem.operands))
+    if rng.random() < OPERAND_SHARE and operand != "out":
+        changes: dict[str, Any] = {f"{operand}_op": ELEMENTWISE[str(rng.choice(OPERAND_ELEMENTWISE))]}
+        return replace(problem, **changes)
+    return problem

@@ -1,4 +1,4 @@
-"""Only cells whose window reaches over the border of the image are wrong: a padding or bounds check."""
+"""Rules that ask where the wrong cells are: groups, images, channels, tiles, or the border of the image."""
 
 from __future__ import annotations
 
@@ -7,9 +7,42 @@ from numpy.typing import NDArray
 
 from bitgate.model.finding import Finding, Role
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.ops.convolution.rules.positions import wrong_positions
+from bitgate.ops.convolution.rules.sub_gemms import wrong_positions
+from bitgate.verify.diagnose.channel_tail import tail_along
 from bitgate.verify.diagnose.scene import Scene, along
+from bitgate.verify.diagnose.slices import slice_finding
+from bitgate.verify.diagnose.tile_tail import tail_of_rows
 from bitgate.verify.diagnose.words import join
+
+
+def wrong_group(scene: Scene[ConvProblem]) -> Finding | None:
+    if scene.problem.g < 2:
+        return None
+    return slice_finding(scene, axis=0, kind="wrong_group", noun="group", along="g")
+
+
+def wrong_image(scene: Scene[ConvProblem]) -> Finding | None:
+    if scene.problem.n < 2 or scene.problem.direction is Pass.BWD_WEIGHT:
+        return None
+    return slice_finding(scene, axis=1, kind="wrong_image", noun="image", along="n")
+
+
+def channel_tail(scene: Scene[ConvProblem]) -> Finding | None:
+    axes = (2, 1) if scene.problem.direction is Pass.BWD_WEIGHT else (2,)
+    return next((finding for axis in axes if (finding := tail_along(scene, axis, along="kc"))), None)
+
+
+def tile_tail(scene: Scene[ConvProblem]) -> Finding | None:
+    """Only the last, partial tile of GEMM M is wrong (fwd and bwd_data, one sub-GEMM)."""
+    problem = scene.problem
+    if problem.direction is Pass.BWD_WEIGHT:
+        return None
+    # The slice of the only sub-GEMM may reach beyond the image; without pads it is the image.
+    if problem.direction is Pass.BWD_DATA and (problem.strided or any(problem.left_pad) or any(problem.right_pad)):
+        return None
+    rows = scene.wrong.any(axis=(0, 2))  # (n, spatial...): for fwd exactly the GEMM's rows
+    return tail_of_rows(scene, rows.reshape(-1))
+
 
 MOST = 0.9
 """If more cells than this are border cells anyway, that the wrong ones are says nothing."""
