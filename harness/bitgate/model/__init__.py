@@ -1,4 +1,4 @@
-"""What an operation is: the types that problems, kernels, references and reports speak in. Pure; no GPU, no files."""
+"""The types that problems, kernels, references and reports share. Pure: no GPU and no files."""
 
 from bitgate.model.contraction import Contraction
 from bitgate.model.dtype import DTYPES, Dtype, DtypeSet, dtype_named

@@ -61,7 +61,7 @@ class Dtype:
         return np.dtype(f"u{self.bytes}")
 
     def __hash__(self) -> int:
-        return hash(self.name)  # of its fields it is the one that tells them apart
+        return hash(self.name)  # the only field that identifies a dtype
 
     def __str__(self) -> str:
         return self.name
@@ -104,7 +104,7 @@ class DtypeSet:
 
     @classmethod
     def parse(cls, text: str) -> DtypeSet:
-        """``f16``, ``bf16_f32_bf16`` or either with ``_ct<dtype>``. Raises ValueError naming the bad part."""
+        """Parse ``f16``, ``bf16_f32_bf16`` or either with ``_ct<dtype>``; ValueError names the bad part."""
         return _parsed(text)
 
     @property
@@ -115,8 +115,11 @@ class DtypeSet:
         return self.inp if self.inp.bytes <= self.wei.bytes else self.wei
 
     def multiplicand(self, operand: Dtype) -> Dtype:
-        """What an operand of that type is rounded to before it is multiplied: the compute type. But 8-bit floats are
-        multiplied as they are, whichever two meet: a matrix instruction takes f8 beside bf8."""
+        """Return the type that an operand is rounded to before it is multiplied: the compute type.
+
+        Two 8-bit floats are multiplied as they are, whichever types meet: a matrix instruction takes f8 together with
+        bf8.
+        """
         return operand if operand.is_float8 and self.compute_dtype.is_float8 else self.compute_dtype
 
     @cached_property
@@ -136,7 +139,7 @@ class DtypeSet:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> DtypeSet:
-    """One object for the problems of a table, which knows how it is spelled."""
+    """Parse once for all problems of a table: the object caches its spelling."""
     parts = text.split("_")
     compute = None
     if parts[-1].startswith("ct"):
@@ -149,7 +152,7 @@ def _parsed(text: str) -> DtypeSet:
 
 
 def dtype_named(name: str) -> Dtype:
-    """The dtype of that canonical name; ValueError lists the known ones."""
+    """Return the dtype of a canonical name; ValueError lists the known ones."""
     try:
         return DTYPES[name]
     except KeyError:
@@ -164,17 +167,17 @@ class TensorTypes:
 
     @classmethod
     def parse(cls, text: str) -> TensorTypes:
-        """``f16``, ``f16_f32``: one name if all agree. ValueError names the bad part."""
+        """Parse ``f16`` or ``f16_f32``: one name if all agree. ValueError names the bad part."""
         types = tuple(dtype_named(name) for name in text.split("_"))
         return cls(types[:1] if len(set(types)) == 1 else types)
 
     def of(self, place: int) -> Dtype:
-        """The type of the tensor at that place of those that may differ."""
+        """Return the type of the tensor at a place among those whose types may differ."""
         return self.names[0] if len(self.names) == 1 else self.names[place]
 
     @property
     def canonical(self) -> str:
-        """How instances name what they take."""
+        """The spelling by which instances name what they take."""
         return str(self)
 
     def __str__(self) -> str:
@@ -182,7 +185,9 @@ class TensorTypes:
 
 
 def spelled(text: str) -> str:
-    """Types as they are written in case ids: of operands and result, or one name a tensor of an operation that has
-    others. ValueError names the bad part."""
+    """Return types as case ids write them: of operands and result, or one name for each tensor of other operations.
+
+    Raises ValueError, which names the bad part.
+    """
     plain = all(name in DTYPES for name in text.split("_"))
     return str(TensorTypes.parse(text) if plain else DtypeSet.parse(text))

@@ -27,7 +27,7 @@ class Problem(Protocol):
 
     @property
     def operation(self) -> Operation:
-        """What is computed, and all that only it knows."""
+        """The operation that is computed, with everything that only it knows."""
 
     @property
     def dtypes(self) -> Any:
@@ -43,7 +43,7 @@ class Problem(Protocol):
 
     @property
     def tensors(self) -> Mapping[str, Tensor]:
-        """By role, in the order in which a kernel gets them."""
+        """The tensors by role, in the order in which a kernel gets them."""
 
     @property
     def result(self) -> str:
@@ -67,7 +67,7 @@ class Problem(Protocol):
 
     @property
     def attributes(self) -> Mapping[str, int | float | str | tuple[int, ...]]:
-        """What a kernel is told beside the tensors, by name; what is at its default may be left out."""
+        """The attributes that a kernel gets next to the tensors, by name; defaults may be left out."""
 
     @property
     def parts(self) -> int:

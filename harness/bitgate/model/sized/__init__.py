@@ -1,4 +1,4 @@
-"""An operation stated by its sizes and tensors alone: what an owner writes in one file. All else follows."""
+"""An operation stated by its sizes and tensors alone: what a user writes in one file. All else follows."""
 
 from bitgate.model.sized.operation import Sized
 from bitgate.model.sized.problem import SizedProblem, StatedTensor, read, written

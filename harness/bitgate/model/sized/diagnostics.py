@@ -17,7 +17,7 @@ WORK = 10**9
 
 
 def lost_end(scene: Any) -> Finding | None:
-    """The wrong cells are what the form gives of operands whose last steps along an axis of the sum are zero."""
+    """Find a lost end: the wrong cells are what the form gives if the last steps along a summed axis are zero."""
     problem = scene.problem
     form: Form | None = problem.operation.numerics.form(problem)
     if form is None or not scene.inputs:
@@ -44,7 +44,10 @@ def _without(array: Array, axis: int, missing: int) -> Array:
 
 
 def _explains(scene: Any, form: Form, operands: dict[str, Array]) -> bool:
-    """Are all wrong cells these sums? Half of them must tell: zero is what any loss leaves of a sum of one term."""
+    """Return whether all wrong cells are these sums, at least half of which are not zero.
+
+    Zero is what any loss leaves of a sum of one term, and proves nothing.
+    """
     sums = np.asarray(form.apply(operands))[scene.wrong]
     same = sums.astype(scene.result.dtype) == scene.result[scene.wrong]
     return bool(np.all(same)) and 2 * np.count_nonzero(sums) >= sums.size > 0

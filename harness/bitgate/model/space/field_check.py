@@ -1,4 +1,4 @@
-"""What a field of a case table may hold: checks of values as TOML has them. ValueError says what is wrong."""
+"""Checks of the fields of a case table, on values as TOML has them; ValueError says what is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Check = Callable[[Any], Any]
 
 
 def as_list(value: Any) -> list[Any]:
-    """A value that stands alone is a list of one."""
+    """Return a list; a single value becomes a list of one."""
     items = value if isinstance(value, list) else [value]
     if not items:
         raise ValueError("is an empty list, which would make no case at all; remove it or fill it")
@@ -40,7 +40,7 @@ def numbers(least: int) -> Callable[[Any], tuple[int, ...]]:
 
 
 def gaps(value: Any) -> tuple[bool | str, ...]:
-    """``true``: of all tensors; ``"inw8_outh4"``: of these tensors and axes."""
+    """Check gaps: ``true`` is for all tensors, ``"inw8_outh4"`` for these tensors and axes."""
     for item in as_list(value):
         if not isinstance(item, bool | str) or (isinstance(item, str) and not all(map(gap_of, _of_single_axes(item)))):
             raise ValueError(f"{item!r} is neither true nor false nor like inw8 or inw8_outh4")
@@ -48,7 +48,7 @@ def gaps(value: Any) -> tuple[bool | str, ...]:
 
 
 def gap_words(value: bool | str) -> str:
-    """The part of a case id that one of ``gaps`` is."""
+    """Return the part of a case id that one of ``gaps`` is."""
     return "_".join(_of_single_axes(value)) if isinstance(value, str) else "gap" * value
 
 
@@ -57,5 +57,5 @@ def _of_single_axes(value: str) -> list[str]:
 
 
 def split_k(value: Any) -> tuple[int, ...]:
-    """``auto`` is -1."""
+    """Check split-K; ``auto`` is -1."""
     return tuple(-1 if item == "auto" else numbers(1)(item)[0] for item in as_list(value))

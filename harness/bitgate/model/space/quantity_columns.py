@@ -27,7 +27,7 @@ TILE = 32
 
 @dataclass(frozen=True)
 class QuantityColumns(Candidates):
-    """``columns``: for each quantity of the space, by name, shape (problems,)."""
+    """Problems of a space as columns: for each quantity, by name, shape (problems,)."""
 
     space: ProblemSpace
     columns: Mapping[str, Ints]
@@ -42,7 +42,7 @@ class QuantityColumns(Candidates):
             )
             for quantity in space.quantities
         }
-        if GAPS in space.quantities:  # one behind a single axis is a gap, too
+        if GAPS in space.quantities:  # a gap after a single axis counts, too
             columns["gap"] = np.maximum(columns["gap"], np.minimum(columns["gaps"], 1))
         return cls(space, columns)
 
@@ -57,7 +57,7 @@ class QuantityColumns(Candidates):
         return QuantityColumns(self.space, both)
 
     def problem(self, row: int) -> Any:
-        """A choice of an unknown value comes back as the plain one."""
+        """Return row ``row`` as a problem; a choice of an unknown value becomes the plain one."""
         return self.space.problem_of({q.name: self._value(q, int(self.columns[q.name][row])) for q in self._every})
 
     @property
@@ -123,8 +123,10 @@ class QuantityColumns(Candidates):
 
 
 def smaller_steps(now: Mapping[str, int], quantities: tuple[Length | Choice, ...]) -> Iterator[dict[str, int]]:
-    """What may change for a problem to be one step smaller: a length, all lengths at once (some are tied to each
-    other), a choice that becomes the plain one. Choices by code; types stay as they are."""
+    """Yield the changes that make a problem one step smaller, choices by code; types stay as they are.
+
+    A change is of a length, of all lengths at once (some are tied to each other), or of a choice that becomes plain.
+    """
     names = [length.name for length in lengths(quantities)]
     for name in names:
         yield from ({name: value} for value in smaller_values(now[name], 1))
@@ -138,13 +140,13 @@ SMALL = (1, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 15, 16, 16, 17, 24, 31, 32, 33, 40, 6
 LARGE = (*SMALL, 48, 100, 127, 127, 128, 128, 129, 129, 130, 136, 256, 257, 300, 512)
 FEW = (1, 1, 1, 2, 2, 3, 4)
 PLAIN = 0.5
-"""Share of problems in which a choice has its plain value, beside those that draw it."""
+"""Share of problems in which a choice has its plain value, in addition to those that draw it."""
 
 
 def draw(
     space: ProblemSpace, seed: Sequence[int], size: int, codes: Mapping[str, tuple[int, ...]], *, large: bool
 ) -> QuantityColumns:
-    """``size`` problems; ``codes``: the values that choices may have. The same ones for the same arguments."""
+    """Draw ``size`` problems, the same for the same arguments; ``codes`` are the values that choices may have."""
     rng = np.random.default_rng([*seed, space.salt])
     columns = {}
     for quantity in space.quantities:
@@ -161,21 +163,21 @@ def draw(
 
 @lru_cache(maxsize=8)
 def witnesses(space: ProblemSpace, domains: Domains) -> QuantityColumns:
-    """The pool, cheapest problem first, so that the first witness of a combination is a small one."""
+    """Return the pool, cheapest problem first, so that the first witness of a combination is a small one."""
     pool = draw(space, (1,), POOL, dict(domains), large=True)
     pool = pool.take(pool.possible)
     return pool.take(np.argsort(pool.cost, kind="stable"))
 
 
 FAR = {"layout": 2.5, "dtypes": 4.0}
-"""How far the values of a choice are apart; of the others 2."""
+"""The distance between the values of a choice; 2 for choices not listed."""
 
 SPOKEN = {"op": "operation", "dtypes": "types"}
 COMMON_DTYPES = ("f32", "f16", "bf16")
 
 
 def changed(space: ProblemSpace, problem: Any, **values: Any) -> Any | None:
-    """The problem with other values; None if there is no such problem."""
+    """Return the problem with other values; None if there is no such problem."""
     try:
         return space.problem_of({**space.values_of(problem), **values})
     except ProblemError:
@@ -183,7 +185,7 @@ def changed(space: ProblemSpace, problem: Any, **values: Any) -> Any | None:
 
 
 def smaller(space: ProblemSpace, problem: Any) -> Iterator[Any]:
-    """Problems one step smaller, in no order."""
+    """Yield problems one step smaller, in no order."""
     now = space.values_of(problem)
     by_name = {choice.name: choice for choice in choices(space.quantities)}
     codes = {name: by_name[name].code(value) if name in by_name else value for name, value in now.items()}
@@ -194,14 +196,14 @@ def smaller(space: ProblemSpace, problem: Any) -> Iterator[Any]:
 
 
 def oddness(space: ProblemSpace, problem: Any) -> tuple[int, int]:
-    """How many choices are not plain, types aside; and the sum of the lengths."""
+    """Return how many choices are not plain, types aside, and the sum of the lengths."""
     now = space.values_of(problem)
     special = sum(now[c.name] != c.values[0] for c in choices(space.quantities) if c.name != "dtypes")
     return special, sum(now[length.name] for length in lengths(space.quantities))
 
 
 def nearby(space: ProblemSpace, problem: Any) -> Iterator[Nearby]:
-    """Problems that differ in one quantity."""
+    """Yield problems that differ in one quantity."""
     now = space.values_of(problem)
     for quantity in space.quantities:
         old = now[quantity.name]

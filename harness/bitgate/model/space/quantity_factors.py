@@ -26,7 +26,7 @@ _WHOLE = {"1": "{}=1", "2": "{}=2", ">2": "{}>2"}
 
 
 def factors_of(quantities: tuple[Quantity, ...]) -> tuple[Factor, ...]:
-    """One factor a quantity that can differ."""
+    """Return one factor for each quantity that can differ."""
     found = []
     for quantity in quantities:
         if isinstance(quantity, Length):
@@ -83,7 +83,10 @@ TILE_CLASSES = len(_TILES)
 
 
 def tile_factors(tiles: Mapping[str, int]) -> tuple[Factor, ...]:
-    """``tiles``: a length's name -> how many of it one tile takes."""
+    """Return factors of the tiles that a kernel cuts lengths into; two tiles may be right where three are wrong.
+
+    ``tiles`` gives, by a length's name, how much of it one tile takes.
+    """
     return tuple(_factor(length, size) for length, size in sorted(tiles.items()))
 
 

@@ -13,14 +13,17 @@ from bitgate.core.errors import UsageError
 
 @dataclass(frozen=True)
 class CsvFile:
-    """``records``: the line's number and its cells."""
+    """A CSV file; ``records`` hold the line's number and its cells."""
 
     columns: tuple[str, ...]
     records: tuple[tuple[int, dict[str, str]], ...]
 
 
 def read_records(path: Path) -> CsvFile:
-    """UsageError for a line that is no row."""
+    """Read records by column names in lower case; UsageError for a line that is no row.
+
+    Empty lines and those that begin with # are left out.
+    """
     lines = [
         (number, line)
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
@@ -36,7 +39,7 @@ def read_records(path: Path) -> CsvFile:
 
 
 def _renamed(reader: csv.DictReader[str], names: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Rows under the names; cells beyond the last column are left out, missing ones are empty."""
+    """Yield rows under the names; cells beyond the last column are left out, missing ones are empty."""
     reader.fieldnames = names
     try:
         for record in reader:
@@ -52,7 +55,7 @@ class NamedProblem(NamedTuple):
 
 @dataclass(frozen=True)
 class Refused:
-    """A line that no problem came of: where it stands, and the reason."""
+    """A line without a problem: its place, and the reason."""
 
     where: str
     reason: str
@@ -60,9 +63,11 @@ class Refused:
 
 @dataclass(frozen=True)
 class Table:
-    """``stated``: the columns (``Space.columns``) that the file gives; what it leaves out has default values in the
-    rows and takes no part as a factor. ``refused`` are lines that no row came of, ``notes`` what else could
-    not be read."""
+    """A table of named problems.
+
+    ``stated`` lists the columns (``ProblemSpace.columns``) that the file gives; the others have default values in the
+    rows and take no part as factors. ``refused`` are lines without a row, ``notes`` what else could not be read.
+    """
 
     source: str
     rows: tuple[NamedProblem, ...]
@@ -73,7 +78,7 @@ class Table:
 
 @dataclass(frozen=True)
 class TableRequest:
-    """What a reader needs beside the path: rows wanted (``--where``), and the operation of rows that name none."""
+    """The options of a reader next to the path: rows wanted (``--where``), and the operation of rows that name none."""
 
     where: tuple[tuple[str, str], ...] = ()
     operation: str = ""
@@ -84,8 +89,11 @@ Reader = Callable[[Path, TableRequest], Table]
 
 @dataclass(frozen=True)
 class TableReader:
-    """Files of ``suffixes`` that an operation's cases stand in. Of several readers that take a suffix the one that
-    finds the file most like its own reads it: ``likeness`` of the columns in a CSV file's header, lower case."""
+    """A reader of an operation's files of ``suffixes``.
+
+    Of several readers that take a suffix the one with the largest ``likeness`` reads a file: of the columns in a CSV
+    file's header, in lower case.
+    """
 
     suffixes: tuple[str, ...]
     read: Reader
@@ -93,7 +101,7 @@ class TableReader:
 
 
 def wanted(record: Mapping[str, str], question: TableRequest, path: Path) -> bool:
-    """Do the columns have the values that ``--where`` asks for? Without a name, any column may have the value."""
+    """Return whether the columns have the values of ``--where``; without a name, any column may have the value."""
     for name, value in question.where:
         if not name:
             if value not in record.values():

@@ -1,4 +1,4 @@
-"""Forms of a problem that the draws of a space leave out: gaps behind single axes, operations of operands."""
+"""Forms of a problem that the draws of a space leave out: gaps after single axes, operations of operands."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from bitgate.model.gap import Gap
 from bitgate.model.registry import case_id
 
 SHARE = 0.5
-"""Of the problems with gaps."""
+"""Share of the problems with gaps."""
 MOST = 3
 ELEMENTS = (8, 8, 8, 16, 24, 4, 2, 1)
-"""Mostly such that vectors stay aligned."""
+"""Sizes of gaps, mostly such that vectors stay aligned."""
 
 
 def with_single_gaps(problem: Any) -> Any:
-    """The problem itself, or every other one with gaps behind a few axes instead. Which is the problem's own affair, so
-    that no other draw depends on it."""
+    """Return the problem itself, or, for every other one, with gaps after a few axes instead.
+
+    The choice depends on the problem alone, so that no other draw depends on it.
+    """
     if not getattr(problem, "gap", False) or not hasattr(problem, "gap_orders"):
         return problem
     rng = np.random.default_rng(zlib.crc32(case_id(problem).encode()))
@@ -34,11 +36,11 @@ def with_single_gaps(problem: Any) -> Any:
 
 
 OPERAND_SHARE = 0.05
-"""Share of problems one of whose operands goes through an operation of its own."""
+"""Share of problems one of whose operands has a separate operation."""
 
 
 def with_operand_operation(problem: Any, rng: np.random.Generator) -> Any:
-    """The problem, now and then with an operation on one of its ``operands``; dy passes as it is."""
+    """Return the problem, sometimes with an operation on one of its ``operands``; dy passes as it is."""
     operand = str(rng.choice(problem.operands))
     if rng.random() < OPERAND_SHARE and operand != "out":
         changes: dict[str, Any] = {f"{operand}_op": ELEMENTWISE[str(rng.choice(OPERAND_ELEMENTWISE))]}

@@ -1,4 +1,4 @@
-"""What is said of results of a convolution."""
+"""Diagnostics of a convolution: its rules and laws, the facts of its launches, and pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES: Mapping[Pass, Mapping[str, str]] = {
 
 
 class ConvolutionDiagnostics(Diagnostics):
-    """What is said of results of a convolution."""
+    """The explanations of a convolution's results."""
 
     rules = RULES
     laws = LAWS
@@ -35,15 +35,15 @@ class ConvolutionDiagnostics(Diagnostics):
         return known[role](problem.ndim) if role in known else problem.result_letters
 
     def channel_axis(self, problem: ConvProblem) -> int:
-        """C of dx, K of y; of dw C."""
+        """Return the axis of C of dx, K of y, C of dw."""
         return 2
 
     def neighbours(self, problem: ConvProblem) -> Sequence[int]:
-        """All but groups and images (or K of dw): those have rules of their own."""
+        """Return all axes but groups and images (or K of dw), which have separate rules."""
         return range(2, 3 + problem.ndim)
 
     def adds_to_result(self, problem: ConvProblem) -> bool:
-        """Slices of a split reduction meet in the result."""
+        """Return whether slices of a split reduction meet in the result."""
         return problem.split_k > 1
 
     def companions(self, problem: ConvProblem) -> tuple[ConvProblem, ...]:
@@ -64,7 +64,9 @@ class ConvolutionDiagnostics(Diagnostics):
         return (f"output {'x'.join(map(str, problem.output))}",)
 
     def groups(self, problem: ConvProblem) -> tuple[str, ...]:
-        """With strides the sub-GEMMs of backward data are several, and rows are read with gaps."""
+        """Return operation, types and stride: with strides backward data has several sub-GEMMs, and rows are read with
+        gaps.
+        """
         return problem.operation.name, str(problem.dtypes), "stride > 1" if problem.strided else "stride 1"
 
     def picture(self, problem: ConvProblem) -> str:

@@ -20,7 +20,7 @@ from bitgate.ops.convolution.problem import ConvProblem
 
 
 def window_of(problem: ConvProblem) -> WindowView:
-    """Always three axes; those that the problem has not are of length 1."""
+    """Return the window on three axes; those that the problem does not have are of length 1."""
     ones = (1,) * (3 - problem.ndim)
     return WindowView(
         ones + problem.output,
@@ -32,8 +32,10 @@ def window_of(problem: ConvProblem) -> WindowView:
 
 
 def third(problem: ConvProblem, axis: int, known: dict[str, int]) -> int | None:
-    """The coordinate that i = o * stride + f * dilation - left_pad leaves open, of two that are known by their letter;
-    None if it is no whole number."""
+    """Return the coordinate that i = o * stride + f * dilation - left_pad leaves open; None if it is no whole number.
+
+    ``known`` holds the other two by their letter.
+    """
     stride, dilation, pad = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
     if "i" not in known:
         return known["o"] * stride + known["f"] * dilation - pad
@@ -45,7 +47,7 @@ def third(problem: ConvProblem, axis: int, known: dict[str, int]) -> int | None:
 
 
 def meeting(problem: ConvProblem, axis: int, tap: int) -> tuple[slice, slice]:
-    """Along one axis, the input cells and the output positions that meet at a tap, side by side."""
+    """Return the input cells and the output positions that meet at a tap, along one axis."""
     stride = problem.stride[axis]
     shift = tap * problem.dilation[axis] - problem.left_pad[axis]
     first = max(0, -(shift // stride))
@@ -56,7 +58,7 @@ def meeting(problem: ConvProblem, axis: int, tap: int) -> tuple[slice, slice]:
 
 _CHANNELS = {"in": "gnc", "wei": "gkc", "out": "gnk"}
 POSITIONS = {"in": "i", "wei": "f", "out": "o"}
-"""What the spatial axes of each tensor count."""
+"""The letters that the spatial axes of each tensor count."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class SubGemmRecord:
 
     @classmethod
     def of(cls, part: Mapping[str, int], ndim: int) -> SubGemmRecord:
-        """KeyError names a column that the part lacks."""
+        """Return the record of a part; KeyError names a column that the part lacks."""
         return cls(
             index=part["index"],
             bucket=part["bucket"],
@@ -57,7 +57,7 @@ class SubGemmRecord:
 
 
 class Listing(Protocol):
-    """What a dispatch record has of them."""
+    """The parts that a dispatch record lists."""
 
     @property
     def part_columns(self) -> tuple[str, ...]: ...
@@ -67,7 +67,7 @@ class Listing(Protocol):
 
 
 def sub_gemm_records(record: Listing, ndim: int) -> tuple[SubGemmRecord, ...]:
-    """The parts of a record that are GEMMs; none if its columns name something else."""
+    """Return the parts of a record that are GEMMs; none if its columns name something else."""
     try:
         return tuple(SubGemmRecord.of(dict(zip(record.part_columns, part, strict=True)), ndim) for part in record.parts)
     except KeyError:
@@ -75,7 +75,10 @@ def sub_gemm_records(record: Listing, ndim: int) -> tuple[SubGemmRecord, ...]:
 
 
 def launch_errors(problem: ConvProblem, record: DispatchRecord) -> list[str]:
-    """What the record of a bwd_data problem says otherwise than the problem needs; nothing if it lists no sub-GEMM."""
+    """Return what the record of a bwd_data problem states otherwise than the problem needs.
+
+    Nothing is returned if the record lists no sub-GEMM.
+    """
     if not record.parts:
         return []
     needed = _needed(problem)
@@ -94,7 +97,7 @@ def launch_errors(problem: ConvProblem, record: DispatchRecord) -> list[str]:
 
 
 def _against_itself(listed: tuple[SubGemmRecord, ...], stated: Any) -> list[str]:
-    """No two sub-GEMMs share a block of a launch, and the sub-GEMMs name every bucket."""
+    """Return contradictions: sub-GEMMs that share a block of a launch, or a wrong number of buckets."""
     differences: list[str] = []
     buckets: dict[int, list[SubGemmRecord]] = {}
     for recorded in listed:
@@ -115,10 +118,10 @@ def _needed(problem: ConvProblem) -> tuple[SubGemm, ...]:
 
 
 def _wrong_parts(recorded: SubGemmRecord, must: SubGemm, alone: bool) -> str:
-    """What the record says of a sub-GEMM, beside what it must say, where they differ.
+    """Return what the record states of a sub-GEMM, and what the problem needs, where they differ.
 
-    A kernel may run a problem of one sub-GEMM as a plain convolution, with rows and taps of its own; and it may leave
-    the slices of window positions out (lengths of 0).
+    A kernel may run a problem of one sub-GEMM as a plain convolution, with other rows and taps; and it may leave the
+    slices of window positions out (lengths of 0).
     """
     parts: dict[str, tuple[Any, Any]] = {"N": (recorded.n, must.n), "K": (recorded.k, must.k)}
     if not alone:
@@ -135,7 +138,9 @@ _SPATIAL = {"in": ("di", "hi", "wi"), "wei": ("z", "y", "x"), "out": ("do", "ho"
 
 
 def traced_tensors(problem: ConvProblem) -> list[str]:
-    """``in_n_c_hi_wi: dim 4, lengths {..}, strides {..}``: each tensor in logical order, without G where it is 1."""
+    """Return each tensor in logical order, without G where it is 1: ``in_n_c_hi_wi: dim 4, lengths {..}, strides
+    {..}``.
+    """
     lines = []
     for name, tensor in problem.tensors.items():
         role = name if name in _OUTER else problem.result
@@ -151,13 +156,13 @@ def traced_tensors(problem: ConvProblem) -> list[str]:
 def traced_descriptors(
     problem: ConvProblem, instance: Instance, record: DispatchRecord, launches: int
 ) -> list[list[str]]:
-    """For each launch the descriptors of the sub-GEMMs that it covered."""
+    """Return for each launch the descriptors of the sub-GEMMs that it covered."""
     covered = _gemms_of_launches(sub_gemm_records(record, problem.ndim), launches)
     return [[line for gemm in gemms for line in _descriptors(instance, gemm)] for gemms in covered]
 
 
 def _gemms_of_launches(listed: Sequence[SubGemmRecord], launches: int) -> list[Sequence[SubGemmRecord]]:
-    """The sub-GEMMs that each launch covered: one each, or a bucket each; all before the first if neither fits."""
+    """Return the sub-GEMMs of each launch: one each, or a bucket each; all before the first if neither fits."""
     launched = [gemm for gemm in listed if gemm.launched]
     if len(launched) == launches:
         return [[gemm] for gemm in launched]
@@ -168,7 +173,10 @@ def _gemms_of_launches(listed: Sequence[SubGemmRecord], launches: int) -> list[S
 
 
 def _descriptors(instance: Instance, gemm: SubGemmRecord) -> Iterator[str]:
-    """A and B as K0 x (M or N) x K1, where K1 is how many of K a thread moves at once; C as it is, and in tiles."""
+    """Yield the descriptors: A and B as K0 x (M or N) x K1; C as it is, and in tiles.
+
+    K1 is the number of elements of K that a thread moves at once.
+    """
     k1 = (instance.vector or (1, 1, 1))[0]
     yield f"arg.a_grid_desc_k0_m_k1_container_{{{commas((gemm.k // k1, gemm.m, k1))}}}"
     yield f"arg.b_grid_desc_k0_n_k1_container_{{{commas((gemm.k // k1, gemm.n, k1))}}}"

@@ -28,7 +28,8 @@ BESIDE_PADDING = {
     Pass.BWD_DATA: ("out", "wei", 2, 2),
     Pass.BWD_WEIGHT: ("in", "out", 2, 1),
 }
-"""The operand that the border pads, the other one, and where that and the result have the channel that they share."""
+"""The operand that the border pads, the other one, and the axes of that and of the result that hold their common
+channel."""
 
 
 class ConvolutionNumerics(ContractionNumerics):
@@ -84,7 +85,7 @@ class ConvolutionNumerics(ContractionNumerics):
     ordered_sums = staticmethod(reference.ordered_sums)
 
     def beside_padding(self, problem: ConvProblem, endless: Callable[[str], Array], threads: int) -> Mask | None:
-        """Of backward data every tap counts, whether or not its class meets the cell."""
+        """Return the mask; of backward data every tap counts, whether or not its class meets the cell."""
         padded, other, channels, result_channels = BESIDE_PADDING[problem.direction]
         flags = endless(other)
         if not flags.any():
@@ -111,7 +112,10 @@ def _form(problem: ConvProblem) -> ConvolutionForm:
 
 
 def terms(problem: ConvProblem) -> int:
-    """Largest number of products in one cell. Under strides a cell of dx meets only the taps of its residue class."""
+    """Return the largest number of products in one cell.
+
+    Under strides a cell of dx meets only the taps of its residue class.
+    """
     if problem.direction is not Pass.BWD_DATA:
         return problem.reduction
     axes = zip(problem.filter, problem.stride, problem.dilation, strict=True)
@@ -120,7 +124,7 @@ def terms(problem: ConvProblem) -> int:
 
 @lru_cache(maxsize=4096)
 def has_products(problem: ConvProblem) -> bool:
-    """Does any tap of any output position lie within the input?"""
+    """Return whether any tap of any output position is within the input."""
     return all(
         any(
             (first := max(0, -(-(pad - tap * d) // s))) < output and first * s + tap * d - pad < length
@@ -139,7 +143,7 @@ def has_products(problem: ConvProblem) -> bool:
 
 
 def largest_sum(problem: ConvProblem, measuring: Measuring) -> float:
-    """max|a| times the largest sum|b| that one result cell can meet."""
+    """Return max|a| times the largest sum|b| that one result cell can meet."""
     first, second = problem.operands
     if problem.direction is Pass.BWD_DATA:
         found = {"out": measuring("out", ()), "wei": measuring("wei", (0, 2, *range(3, 3 + problem.ndim)))}
@@ -158,8 +162,10 @@ def largest_sum(problem: ConvProblem, measuring: Measuring) -> float:
 
 
 def _largest_class(problem: ConvProblem, sums: NDArray[np.float64]) -> float:
-    """The largest sum over one residue class of taps; ``sums`` is (g, c, filter...). Taps f and f' of an axis meet in
-    one cell of dx only if they agree modulo stride / gcd(stride, dilation)."""
+    """Return the largest sum over one residue class of taps; ``sums`` is (g, c, filter...).
+
+    Taps f and f' of an axis meet in one cell of dx only if they agree modulo stride / gcd(stride, dilation).
+    """
     for axis, (f, s, d) in enumerate(zip(problem.filter, problem.stride, problem.dilation, strict=True), 2):
         tildes = s // gcd(s, d)
         starts = range(min(tildes, f))
@@ -173,7 +179,10 @@ def _largest_class(problem: ConvProblem, sums: NDArray[np.float64]) -> float:
 
 
 def silent_indices(problem: ConvProblem, measuring: Measuring) -> tuple[int, int]:
-    """How many reduction indices (group; channel and tap, or image and position) meet no non-zero product, of all."""
+    """Return how many reduction indices meet no non-zero product, and the number of all.
+
+    An index is a group, and channel and tap, or image and position.
+    """
     spatial = tuple(range(3, 3 + problem.ndim))
     if problem.direction is Pass.BWD_WEIGHT:
         dy = measuring("out", (0, 1, *spatial)).sums > 0
@@ -188,7 +197,7 @@ def silent_indices(problem: ConvProblem, measuring: Measuring) -> tuple[int, int
 
 
 def _seen_by_a_tap(problem: ConvProblem, x: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """For each (g, n, output position): is x non-zero somewhere under the filter?"""
+    """Return for each (g, n, output position) whether x is non-zero somewhere under the filter."""
     seen = np.zeros((problem.g, problem.n, *problem.output), np.bool_)
     for tap in product(*(range(f) for f in problem.filter)):
         positions, cells = [], []
@@ -205,12 +214,12 @@ def _seen_by_a_tap(problem: ConvProblem, x: NDArray[np.bool_]) -> NDArray[np.boo
 
 
 def _checksum_parts(p: ConvProblem, weights: Weights, values: Values) -> Iterator[int]:
-    """Parts of the sum, modulo 2^64, of the result under the weights."""
+    """Return parts of the sum, modulo 2^64, of the result under the weights."""
     return (_bwd_weight if p.direction is Pass.BWD_WEIGHT else _through_filters)(p, weights, values)
 
 
 def _checksum_cost(p: ConvProblem) -> int:
-    """Operand cells that the other side looks at."""
+    """Return the number of operand cells that the identity reads."""
     places, taps = p.g * p.n * prod(p.output), prod(p.filter)
     return {
         Pass.FWD: taps * (places * p.c + p.g * p.k * p.c),
@@ -220,7 +229,7 @@ def _checksum_cost(p: ConvProblem) -> int:
 
 
 def _through_filters(p: ConvProblem, weights: Weights, values: Values) -> Iterator[int]:
-    """Forward and backward data: what is read meets the filters, summed over its own channels."""
+    """Yield parts of forward and backward data: what is read meets the filters, summed over its channels."""
     forward = p.direction is Pass.FWD
     summed, kept, role = (p.c, p.k, "in") if forward else (p.k, p.c, "out")
     lengths = (prod(p.input), prod(p.output)) if forward else (prod(p.output), prod(p.input))
@@ -244,13 +253,13 @@ def _bwd_weight(p: ConvProblem, weights: Weights, values: Values) -> Iterator[in
 
 
 def _filters_at(p: ConvProblem, tap: int, values: Values) -> Ints:
-    """w at one tap, (g, k, c)."""
+    """Return w at one tap, (g, k, c)."""
     index = np.arange(p.g * p.k * p.c, dtype=np.uint64) * np.uint64(prod(p.filter)) + np.uint64(tap)
     return values("wei", index).reshape(p.g, p.k, p.c)
 
 
 def _meetings(p: ConvProblem, channels: int) -> Iterator[tuple[int, NDArray[np.uint64], NDArray[np.uint64]]]:
-    """For each tap the input and output cells (flat spatial indices) that meet at it, some at a time."""
+    """Yield for each tap the input and output cells (flat spatial indices) that meet there, in chunks."""
     step = max(1, CHUNK // (p.g * p.n * channels))
     for tap, at in enumerate(product(*(range(f) for f in p.filter))):
         inputs, outputs = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
@@ -265,7 +274,7 @@ def _meetings(p: ConvProblem, channels: int) -> Iterator[tuple[int, NDArray[np.u
 
 
 def _cells(groups: int, rows: int, channels: int, size: int, places: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Logical indices (g, row, channel, place) of a tensor with ``size`` spatial cells."""
+    """Return logical indices (g, row, channel, place) of a tensor with ``size`` spatial cells."""
     outer = np.arange(groups * rows * channels, dtype=np.uint64).reshape(groups, rows, channels, 1)
     cells: NDArray[np.uint64] = outer * np.uint64(size) + places
     return cells

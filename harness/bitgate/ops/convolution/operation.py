@@ -31,7 +31,7 @@ _ALL_WEIGHT_LAYOUTS = {name: ndim for ndim, names in WEIGHT_LAYOUTS.items() for 
 
 
 def spell(problem: ConvProblem) -> str:
-    """The canonical id: every field written."""
+    """Return the canonical id: every field written."""
     parts = [str(problem.direction), str(problem.dtypes), problem.layout]
     if problem.wei_layout != default_weight_layout(problem.ndim):
         parts.append(problem.wei_layout)
@@ -41,9 +41,9 @@ def spell(problem: ConvProblem) -> str:
 
 
 def parse(direction: Pass, text: str, words: list[str]) -> ConvProblem:
-    """The problem of an id; defaults (g1, s1, d1, p0, q=p) may be left out, a scalar stands for all dimensions.
+    """Return the problem of an id; defaults (g1, s1, d1, p0, q=p) may be left out, a scalar stands for all dimensions.
 
-    Raises ProblemError saying which part of the id is wrong.
+    Raises ProblemError, which says which part of the id is wrong.
     """
     dtypes = take_dtypes(text, words)
     layout, wei_layout = _take_layouts(text, words)
@@ -76,7 +76,7 @@ def parse(direction: Pass, text: str, words: list[str]) -> ConvProblem:
 
 
 def human(problem: ConvProblem) -> str:
-    """``bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs``."""
+    """Return the problem for people: ``bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs``."""
     words = [str(problem.direction), str(problem.dtypes), problem.layout.upper(), *_sizes_in_words(problem)]
     words += tail_in_words(problem)
     if problem.direction is Pass.BWD_DATA:
@@ -129,7 +129,7 @@ def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]],
 
 @lru_cache(maxsize=4096)
 def _numbers(word: str) -> tuple[str, tuple[int, ...]]:
-    """``s2x1`` -> s, (2, 1): a letter and its numbers; nothing for another word."""
+    """Return a letter and its numbers, ``s2x1`` -> s, (2, 1); nothing for another word."""
     found = _NUMBERS.fullmatch(word)
     return (found["key"], tuple(int(v) for v in found["values"].split("x"))) if found else ("", ())
 

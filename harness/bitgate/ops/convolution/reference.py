@@ -76,7 +76,10 @@ class _Chunk:
 
 
 def _chunks(groups: int, images: int, rows: int, bytes_each: int, threads: int) -> list[_Chunk]:
-    """Parts whose columns (``bytes_each`` for a group of an image) fit, and enough of them for the threads."""
+    """Return parts whose columns fit, and enough of them for the threads.
+
+    ``bytes_each`` are the columns' bytes for a group of an image.
+    """
     fit = max(1, CHUNK_BYTES // bytes_each)
     by_group = min(groups, fit)
     by_image = max(1, min(fit // by_group, -(-images // threads)))
@@ -194,7 +197,7 @@ class _Computation:
                 done.result()
 
     def _weights(self) -> NDArray[Any]:
-        """[g][k][taps * c]: weights read as images of the filter's size, k counting them."""
+        """Return [g][k][taps * c]: weights read as images of the filter's size, k counting them."""
         p, host = self.problem, self.inputs["wei"]
         matrix = as_matrix(host, self.dtype)
         if matrix is None:
@@ -204,7 +207,7 @@ class _Computation:
         return _fold(matrix, p.k)
 
     def _image_rows(self, name: str, chunk: _Chunk, rows: slice, buffer: _Buffer) -> NDArray[Any]:
-        """[g][cells][channels] of rows of a chunk's images, in place if they lie in memory like that."""
+        """Return [g][cells][channels] of rows of a chunk's images, in place if they are in memory like that."""
         host = self.inputs[name]
         size = host.tensor.lengths[3:]
         cut = self._cut(size, rows)
@@ -220,7 +223,7 @@ class _Computation:
         return packed
 
     def _window_rows(self, chunk: _Chunk, buffer: _Buffer) -> NDArray[Any]:
-        """[g][positions][taps * c] of x under the filter."""
+        """Return [g][positions][taps * c] of x under the filter."""
         p = self.problem
         if p.output == p.input and self.taps == 1 and not any(p.left_pad) and not p.strided:
             return self._image_rows("in", chunk, chunk.rows, buffer)
@@ -245,8 +248,10 @@ class _Computation:
         )
 
     def _positions_that_reach(self, rows: slice) -> slice:
-        """Output positions, along the row axis, whose window touches these rows of the image; at least one, and for a
-        whole image all, so that several whole images lie side by side."""
+        """Return output positions, along the row axis, whose window touches these rows of the image; at least one.
+
+        For a whole image these are all, so that several whole images form one matrix.
+        """
         p, a = self.problem, self.row_axis
         if rows.stop - rows.start == p.input[a]:
             return slice(0, p.output[a])
@@ -258,7 +263,7 @@ class _Computation:
         return slice(start, max(start + 1, min(last + 1, end)))
 
     def _cut(self, size: tuple[int, ...], rows: slice) -> tuple[int, ...]:
-        """``size`` with only these rows."""
+        """Return ``size`` with only these rows."""
         return (*size[: self.row_axis], rows.stop - rows.start, *size[self.row_axis + 1 :])
 
     @property
@@ -268,12 +273,12 @@ class _Computation:
 
 
 def _fold(matrix: NDArray[Any], k: int) -> NDArray[Any]:
-    """[g][k * taps][c] -> [g][k][taps * c]; a copy only if rows have a gap between them."""
+    """Reshape [g][k * taps][c] to [g][k][taps * c]; a copy only if rows have a gap between them."""
     return matrix.reshape(matrix.shape[0], k, -1)
 
 
 def ordered_sums(problem: ConvProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int) -> Array:
-    """The sums of ``native/ordered.cpp`` of operands in logical order; so is the result."""
+    """Return the sums of ``native/ordered.cpp``; operands and result are in logical order."""
     packed = {name: _channels_last(arrays[name], accumulator.numpy) for name in problem.operands}
     g, n, k, c = problem.g, problem.n, problem.k, problem.c
     taps = problem.filter

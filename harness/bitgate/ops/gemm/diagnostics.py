@@ -37,7 +37,7 @@ LAWS: tuple[Law, ...] = (LINEAR, *map(turned, AXES), *map(cut, AXES))
 
 
 def terms(problem: GemmProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
-    """The products of a cell of C in f64, in the order of k."""
+    """Return the products of a cell of C in f64, in the order of k."""
     batch, m, n = cell
     a, b = inputs["in"][batch, m], inputs["wei"][batch, n]
     return np.asarray(a.astype(np.float64) * b.astype(np.float64))
@@ -48,7 +48,7 @@ def aliased_d(scene: Scene[GemmProblem]) -> Finding | None:
 
 
 def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:
-    """Only some batch items are wrong, or they hold each other's results."""
+    """Find that only some batch items are wrong, or that they hold each other's results."""
     if scene.problem.batch < 2:
         return None
     return slice_finding(scene, axis=0, kind="wrong_group", noun="batch item")
@@ -69,17 +69,17 @@ def tile_tail(scene: Scene[GemmProblem]) -> Finding | None:
 
 
 RULES: tuple[Rule, ...] = (aliased_d, wrong_batch, k_tail, column_tail, tile_tail)
-"""In the order in which equally certain findings are reported."""
+"""The order in which equally certain findings are reported."""
 
 
 NAMES: Mapping[str, str] = {"in": "A", "wei": "B", "out": "C"}
 
 _TRACED = {"in": "n_c", "wei": "k_c", "out": "n_k"}
-"""Axes of A, B and C behind the batch, in the letters of a convolution without space, as traces have them."""
+"""Axes of A, B and C after the batch, in the letters of a convolution without space, as traces have them."""
 
 
 class GemmDiagnostics(Diagnostics):
-    """What is said of results of a GEMM."""
+    """The explanations of a GEMM's results."""
 
     rules = RULES
     laws = LAWS
@@ -91,15 +91,15 @@ class GemmDiagnostics(Diagnostics):
         return {"in": "bmk", "wei": "bnk"}.get(role, problem.result_letters)
 
     def neighbours(self, problem: GemmProblem) -> Sequence[int]:
-        """The columns of C; the batch has a rule of its own."""
+        """Return the columns of C; the batch has a separate rule."""
         return (2,)
 
     def adds_to_result(self, problem: GemmProblem) -> bool:
-        """Slices of a split reduction meet in the result."""
+        """Return whether slices of a split reduction meet in the result."""
         return problem.split_k > 1
 
     def tensor_lines(self, problem: GemmProblem) -> list[str]:
-        """``in_g_n_c: dim 3, ..``: each tensor in logical order, without the batch where it is 1."""
+        """Return each tensor in logical order, without the batch where it is 1: ``in_g_n_c: dim 3, ..``."""
         lines = []
         for name, tensor in problem.tensors.items():
             axes = _TRACED[name if name in _TRACED else problem.result]

@@ -34,7 +34,7 @@ _FORM = GemmForm()
 
 
 class GemmNumerics(ContractionNumerics):
-    """What the form says, faster: nothing but the sums of a row is other than the default."""
+    """The judging of a GEMM by its form, but faster; only the bound of a row's sums differs from the default."""
 
     def form(self, problem: GemmProblem) -> GemmForm:
         return _FORM
@@ -43,7 +43,7 @@ class GemmNumerics(ContractionNumerics):
         return problem.k
 
     def largest_sum(self, problem: GemmProblem, measuring: Measuring) -> float:
-        """max|A| times the largest sum|B| of a column."""
+        """Return max|A| times the largest sum|B| of a column."""
         found = {"in": measuring("in", ()), "wei": measuring("wei", (0, 1))}
         sums = found["in"].largest * float(found["wei"].sums.max())
         return min(sums, few_terms(problem, measuring, found))
@@ -59,12 +59,12 @@ class GemmNumerics(ContractionNumerics):
 
 
 def _checksum_cost(problem: GemmProblem) -> int:
-    """Cells of A and B."""
+    """Return the number of cells of A and B."""
     return problem.batch * problem.k * (problem.m + problem.n)
 
 
 def _checksum_parts(problem: GemmProblem, weights: Weights, values: Values) -> Iterator[int]:
-    """Parts of the sum, modulo 2^64, of C under the weights, some rows of A at a time."""
+    """Yield parts of the sum, modulo 2^64, of C under the weights, some rows of A at a time."""
     m, n, k = problem.sizes
     step = max(1, CHUNK // k)
     for batch in range(problem.batch):
@@ -79,5 +79,5 @@ def _checksum_parts(problem: GemmProblem, weights: Weights, values: Values) -> I
 
 
 def _indices(first_row: int, rows: int, k: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
-    """Flat logical indices [rows][k] of a tensor whose rows have k cells."""
+    """Return flat logical indices [rows][k] of a tensor whose rows have k cells."""
     return ((first_row + np.arange(rows))[:, None] * k + np.arange(k)).astype(np.uint64)

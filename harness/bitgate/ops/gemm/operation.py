@@ -16,14 +16,14 @@ _SIZES = re.compile(r"(?:b(?P<batch>\d+))?m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)")
 
 
 def spell(problem: GemmProblem) -> str:
-    """The canonical id."""
+    """Return the canonical id."""
     m, n, k = problem.sizes
     sizes = f"b{problem.batch}m{m}n{n}k{k}"
     return "_".join(["gemm", str(problem.dtypes), problem.layout, sizes, *tail_words(problem)])
 
 
 def parse(text: str, words: list[str]) -> GemmProblem:
-    """The problem of an id; a batch of 1 may be left out. ProblemError says which part of the id is wrong."""
+    """Return the problem of an id; a batch of 1 may be left out. ProblemError names the part that is wrong."""
     dtypes = take_dtypes(text, words)
     layout = words.pop(0) if words else ""
     if layout not in GEMM_LAYOUTS:
@@ -42,7 +42,7 @@ def parse(text: str, words: list[str]) -> GemmProblem:
 
 
 def human(problem: GemmProblem) -> str:
-    """``gemm f16 RCR batch=2 64x64x32``."""
+    """Return the problem for people: ``gemm f16 RCR batch=2 64x64x32``."""
     sizes = [f"batch={problem.batch}", "x".join(map(str, problem.sizes))]
     return " ".join(["gemm", str(problem.dtypes), problem.layout.upper(), *sizes, *tail_in_words(problem)])
 

@@ -78,7 +78,7 @@ def _reduced(way: Way) -> int:
 
 
 def _ragged(place: int, operand: int) -> Threshold:
-    """N or K against what a load takes at once."""
+    """Return the threshold of N or K against what a load takes at once."""
     name = _SIZES[place]
     return Threshold(
         f"{name}_vector",

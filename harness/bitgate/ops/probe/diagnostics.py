@@ -1,4 +1,4 @@
-"""What is said of a probe: its findings."""
+"""Diagnostics of a probe: its findings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bitgate.runtime.probe import PROBES, ProbeMeasurement, Workbench
 
 
 class ProbeDiagnostics(Diagnostics):
-    """What is said of a probe."""
+    """The explanations of a probe: its measurement."""
 
     def measurement(
         self, problem: ProbeProblem, instance: str, device: Device, runner: LibraryRunner

@@ -13,7 +13,7 @@ _F32 = DtypeSet.parse("f32")
 
 
 class Subject(str, Enum):
-    """What is measured; a subject and its name are one key."""
+    """The subject that is measured; a subject and its name are one key."""
 
     PLATFORM = "platform"
 
@@ -83,7 +83,7 @@ class Probing(Operation):
         return f"probe_{problem.subject}"
 
     def human(self, problem: ProbeProblem) -> str:
-        """``probe of the platform``."""
+        """Return ``probe of the platform``."""
         return f"probe of the {problem.subject}"
 
 

@@ -1,7 +1,7 @@
 """Diagnostics of a reduction: the rule of a lost end of a row, and laws.
 
-Its rows stand in any order, and the cells of a row too, as long as no place is asked for. A sum is linear as well. Axes
-are named after the letters of case ids: o outer, l the length, i inner.
+Its rows may be in any order, and the cells of a row too, as long as no place is asked for. A sum is linear as well.
+Axes are named after the letters of case ids: o outer, l the length, i inner.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LAWS: tuple[Law, ...] = (LINEAR, *map(turned, (*ROWS, LENGTH)), *map(cut, ROWS))
 
 
 def row_tail(scene: Scene[ReductionProblem]) -> Finding | None:
-    """The end of the row is missing from the sums."""
+    """Find that the end of the row is missing from the sums."""
     if scene.problem.kind is not Kind.SUM:
         return None
 
@@ -38,7 +38,7 @@ def row_tail(scene: Scene[ReductionProblem]) -> Finding | None:
 
 
 class ReductionDiagnostics(Diagnostics):
-    """What is said of results of a reduction."""
+    """The explanations of a reduction's results."""
 
     rules: tuple[Rule, ...] = (row_tail,)
     laws = LAWS

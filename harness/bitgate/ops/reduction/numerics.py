@@ -22,36 +22,36 @@ from bitgate.ops.reduction.problem import Kind, ReductionProblem
 from bitgate.ops.reduction.reference import ordered_maxima, ordered_sums
 
 REACH = 5
-"""Integers of -REACH to REACH, which every type holds."""
+"""The largest integer of ties, whose types hold -REACH to REACH."""
 TOPS = 7
-"""Largest numbers of rows, so that a row's result is seldom its neighbour's."""
+"""The number of different largest numbers, so that a row's result is seldom its neighbour's."""
 
 BLOCK = 256
-"""Threads of our kernels' blocks: maxima stand on both sides of where a tile ends."""
+"""The threads of our kernels' blocks: maxima are on both sides of where a tile ends."""
 
 Cells = Mapping[str, NDArray[np.float64]]
 
 
 def _words(problem: ReductionProblem, seed: int) -> NDArray[np.uint64]:
-    """One for each cell of x."""
+    """Return one random word for each cell of x."""
     index = np.arange(problem.flops, dtype=np.uint64).reshape(problem.outer, problem.length, problem.inner)
     return counter.words(counter.stream(seed, "x"), index)
 
 
 def _rows(problem: ReductionProblem, seed: int) -> NDArray[np.int64]:
-    """The number of each row, shape (outer, 1, inner)."""
+    """Return the number of each row, shape (outer, 1, inner)."""
     return (np.arange(problem.outer * problem.inner, dtype=np.int64) + seed).reshape(problem.outer, 1, problem.inner)
 
 
 def ties(problem: ReductionProblem, seed: int) -> Cells:
-    """What is above a row's largest number is cut off to it: most rows hold it often."""
+    """Return small integers, cut off to a row's largest number: most rows hold it often."""
     cells = counter.integers(_words(problem, seed), REACH, counter.FULL_DENSITY)
     tops = REACH - 1 - _rows(problem, seed) % TOPS
     return {"x": np.minimum(cells, tops).astype(np.float64)}
 
 
 def negative(problem: ReductionProblem, seed: int) -> Cells:
-    """-15 to -10 with many ties, and one of -8 to -1 a row: its place is another one from row to row."""
+    """Return -15 to -10 with many ties, and one of -8 to -1 in each row, at a place that changes from row to row."""
     cells = counter.integers(_words(problem, seed), 2, counter.FULL_DENSITY).astype(np.float64) - 13
     places, rows = np.array(_places(problem.length), np.int64), _rows(problem, seed)
     np.put_along_axis(cells, places[rows % len(places)], -1.0 - rows % 8, axis=1)
@@ -59,14 +59,17 @@ def negative(problem: ReductionProblem, seed: int) -> Cells:
 
 
 def _places(length: int) -> tuple[int, ...]:
-    """The last cell, the first, the last tile's first, and both sides of the ends of waves and blocks."""
+    """Return the last cell, the first, the last tile's first, and both sides of the ends of waves and blocks."""
     last_tile = (length - 1) // BLOCK * BLOCK
     every = (length - 1, 0, last_tile, last_tile - 1, 31, 32, 63, 64, length // 2)
     return tuple(dict.fromkeys(place for place in every if 0 <= place < length))
 
 
 def edges(problem: ReductionProblem, seed: int) -> Cells:
-    """Rows in turn: zeros of both signs; the type's edges without NaN; the lowest numbers and -inf; NaN among them."""
+    """Return rows of four kinds, interleaved: edges of the type.
+
+    They are zeros of both signs; the type's edges without NaN; the lowest numbers and -inf; NaN among them.
+    """
     words = _words(problem, seed) >> np.uint64(32)
     dtype = problem.dtypes.inp
     bits = np.array([special.bits for special in specials(dtype, dtype)], dtype.bits)
@@ -81,7 +84,7 @@ def edges(problem: ReductionProblem, seed: int) -> Cells:
 
 
 def wrapping(problem: ReductionProblem, seed: int) -> Cells:
-    """Both ends of i32, and what is next to them, with one sign a row, so that sums of a few cells wrap already."""
+    """Return numbers near both ends of i32, with one sign in each row: sums of a few cells already wrap."""
     words = _words(problem, seed) >> np.uint64(32)
     near = (words % np.uint64(97)).astype(np.float64)
     signs = 1.0 - 2.0 * (_rows(problem, seed) % 2)
@@ -89,7 +92,7 @@ def wrapping(problem: ReductionProblem, seed: int) -> Cells:
 
 
 WRAP = Fill("wrap", "i32 is summed modulo 2^32, which is the same in any order", wrapping, exact=True)
-"""For sums of i32."""
+"""The fill for sums of i32."""
 
 MAXIMA = (
     Fill(
@@ -97,9 +100,9 @@ MAXIMA = (
     ),
     Fill("negative", "a maximum below zero, once in a row, at a place where tiles begin or end", negative, True),
 )
-"""For elements of any type."""
+"""The fills for elements of any type."""
 EDGES = Fill("edges", "a maximum is one of the numbers at the type's edges, by the order that is stated", edges, True)
-"""For floats."""
+"""The fill for floats."""
 
 
 class SumForm(Form):

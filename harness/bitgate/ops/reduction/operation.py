@@ -21,7 +21,7 @@ _KINDS = {kind.value: kind for kind in Kind}
 
 
 def spell(problem: ReductionProblem) -> str:
-    """The canonical id."""
+    """Return the canonical id."""
     words = ["reduction", types(problem), f"o{problem.outer}l{problem.length}i{problem.inner}", problem.kind.value]
     words += [*["gap"] * problem.gap, *map(str, problem.gaps)]
     if problem.split_k != 1:
@@ -30,14 +30,16 @@ def spell(problem: ReductionProblem) -> str:
 
 
 def types(problem: ReductionProblem) -> str:
-    """Of x and of the values: ``f16``, ``i8_i32``."""
+    """Return the types of x and of the values: ``f16``, ``i8_i32``."""
     element, values = problem.dtypes.inp, problem.dtypes.out
     return element.name if element == values else f"{element}_{values}"
 
 
 def parse(text: str, words: list[str]) -> ReductionProblem:
-    """The problem of an id; o and i may be left out where they are 1, words behind the sizes stand in any order.
-    ProblemError says which part of the id is wrong."""
+    """Return the problem of an id; o and i may be left out where they are 1, words after the sizes are in any order.
+
+    Raises ProblemError, which says which part of the id is wrong.
+    """
     dtypes: list[Dtype] = []
     while words and words[0] in DTYPES:
         dtypes.append(DTYPES[words.pop(0)])
@@ -50,7 +52,7 @@ def parse(text: str, words: list[str]) -> ReductionProblem:
         raise ProblemError(f"case '{text}': expected o..l..i.. after the types, found '{words[0] if words else ''}'")
     kinds, gap, split_k = [_KINDS[word] for word in words if word in _KINDS], False, 1
     if len(kinds) != 1:
-        raise ProblemError(f"case '{text}': give one of {', '.join(_KINDS)} behind the sizes")
+        raise ProblemError(f"case '{text}': give one of {', '.join(_KINDS)} after the sizes")
     gaps: list[Gap] = []
     for word in words[1:]:
         if word == "gap" and not gap:
@@ -71,7 +73,7 @@ def parse(text: str, words: list[str]) -> ReductionProblem:
 
 
 def human(problem: ReductionProblem) -> str:
-    """``max f16 4x1000x3 along 1000, strided, in 4 slices``."""
+    """Return the problem for people: ``max f16 4x1000x3 along 1000, strided, in 4 slices``."""
     words = [f"{problem.kind} {types(problem)} {problem.outer}x{problem.length}x{problem.inner} along {problem.length}"]
     words += [*["strided"] * problem.gap, *(gap.in_words for gap in problem.gaps)]
     if problem.split_k != 1:

@@ -1,4 +1,4 @@
-"""What a convolution's wrong cells have in common: what only a convolution has, and what any sum of products has."""
+"""The rules of a convolution's wrong cells: those that only a convolution has, and those of any sum of products."""
 
 from bitgate.model.finding import Rule
 from bitgate.ops.convolution.rules.places import border, channel_tail, tile_tail, wrong_group, wrong_image
@@ -20,4 +20,4 @@ RULES: tuple[Rule, ...] = (
     sub_gemm_place,
     tile_tail,
 )
-"""In the order in which equally certain findings are reported."""
+"""The order in which equally certain findings are reported."""

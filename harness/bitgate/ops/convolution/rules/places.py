@@ -33,7 +33,7 @@ def channel_tail(scene: Scene[ConvProblem]) -> Finding | None:
 
 
 def tile_tail(scene: Scene[ConvProblem]) -> Finding | None:
-    """Only the last, partial tile of GEMM M is wrong (fwd and bwd_data, one sub-GEMM)."""
+    """Find a tail: only the last, partial tile of GEMM M is wrong (fwd and bwd_data, one sub-GEMM)."""
     problem = scene.problem
     if problem.direction is Pass.BWD_WEIGHT:
         return None
@@ -45,7 +45,7 @@ def tile_tail(scene: Scene[ConvProblem]) -> Finding | None:
 
 
 MOST = 0.9
-"""If more cells than this are border cells anyway, that the wrong ones are says nothing."""
+"""The largest share of border cells at which it means something that all wrong cells are among them."""
 
 
 def border(scene: Scene[ConvProblem]) -> Finding | None:
@@ -68,7 +68,7 @@ def border(scene: Scene[ConvProblem]) -> Finding | None:
 
 
 def edges(problem: ConvProblem) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]]:
-    """For each axis of the result's spatial part: does a tap fall below the first cell, above the last one?"""
+    """Return for each spatial axis of the result where a tap falls below the first cell, and above the last one."""
     both = [_EDGES[problem.direction](problem, axis) for axis in range(problem.ndim)]
     return [low for low, _ in both], [high for _, high in both]
 
@@ -101,7 +101,7 @@ def _names(scene: Scene[ConvProblem]) -> str:
 
 
 def _any(flags: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """Cells of the grid for which any axis is flagged."""
+    """Return the cells of the grid for which any axis is flagged."""
     grid = np.zeros([f.size for f in flags], bool)
     for axis, mine in enumerate(flags):
         grid = grid | along(mine, axis, grid.ndim)
@@ -111,7 +111,7 @@ def _any(flags: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
 def _sides(
     wrong: NDArray[np.bool_], low: list[NDArray[np.bool_]], high: list[NDArray[np.bool_]], names: str
 ) -> list[str]:
-    """The fewest sides that cover every wrong cell: one if one does, else all that have wrong cells."""
+    """Return the fewest sides that cover every wrong cell: one if one does, else all that have wrong cells."""
     sides: list[str] = []
     for axis, name in enumerate(names):
         for word, flags in (("low", low[axis]), ("high", high[axis])):

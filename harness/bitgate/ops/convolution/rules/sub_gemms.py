@@ -18,13 +18,13 @@ from bitgate.verify.diagnose.words import join, spell
 
 
 def wrong_positions(scene: Scene[ConvProblem]) -> NDArray[np.int64]:
-    """Wrong cells of each spatial position, over all groups, images and channels."""
+    """Count wrong cells of each spatial position, over all groups, images and channels."""
     return np.asarray(np.count_nonzero(scene.wrong, axis=(0, 1, 2)))
 
 
 @dataclass(frozen=True, eq=False)
 class CellOwners:
-    """``owner`` has the spatial shape of dx and holds the index of the sub-GEMM that writes a cell, -1 if none."""
+    """The owners of the cells of dx: ``owner`` has its spatial shape and holds the index of a sub-GEMM, -1 if none."""
 
     gemms: tuple[SubGemm, ...]
     owner: NDArray[np.int64]
@@ -47,7 +47,7 @@ def owners(problem: ConvProblem) -> CellOwners:
 
 
 def owners_of_several(problem: ConvProblem) -> CellOwners | None:
-    """None where there is one sub-GEMM, or none."""
+    """Return the owners; None where there is one sub-GEMM, or none."""
     if problem.direction is not Pass.BWD_DATA:
         return None
     cells = owners(problem)
@@ -55,7 +55,7 @@ def owners_of_several(problem: ConvProblem) -> CellOwners | None:
 
 
 def _tilde_of_cells(problem: ConvProblem, axis: int) -> NDArray[np.int64]:
-    """For each dx coordinate of the axis the class that writes it, -1 if none does."""
+    """Return for each dx coordinate of the axis the class that writes it, -1 if none does."""
     tilde = np.full(problem.input[axis], -1, np.int64)
     stride, dilation, pad = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
     for cls in axis_classes(problem, axis):
@@ -106,11 +106,11 @@ def missing_sub_gemm(scene: Scene[ConvProblem]) -> Finding | None:
 
 
 def _census(scene: Scene[ConvProblem], cells: CellOwners) -> _Census | None:
-    """None unless the wrong cells are exactly those of sub-GEMMs of which not one cell was computed."""
+    """Return None unless the wrong cells are exactly those of sub-GEMMs that computed not one cell."""
     wrong = wrong_positions(scene)
     if wrong[cells.owner < 0].any():
         return None
-    # Look only at the groups and images in which anything is wrong: the others are told by their own rules.
+    # Look only at the groups and images in which anything is wrong: the others have separate rules.
     result = scene.result[scene.wrong_along(0)][:, scene.wrong_along(1)]
     for content, not_computed in (
         ("zero", is_zero(result)),
@@ -149,9 +149,9 @@ def _sentence(scene: Scene[ConvProblem], cells: CellOwners, census: _Census) -> 
 
 
 def _residues(scene: Scene[ConvProblem], gemms: Sequence[SubGemm], missing: Sequence[int], right: Sequence[int]) -> str:
-    """``, (x + pad) mod 3 not (0, 0),``, whichever of the two lists is short; nothing if neither is."""
-    everybody_owned = bool((owners(scene.problem).owner >= 0).all())  # else "not these" would name cells of nobody too
-    if everybody_owned and len(right) <= len(missing) and 0 < len(right) <= MOST_RESIDUES:
+    """Return ``, (x + pad) mod 3 not (0, 0),``, from the shorter of the two lists; nothing if neither is short."""
+    all_owned = bool((owners(scene.problem).owner >= 0).all())  # else "not these" would name unowned cells too
+    if all_owned and len(right) <= len(missing) and 0 < len(right) <= MOST_RESIDUES:
         word, listed = "not ", right
     elif len(missing) <= MOST_RESIDUES:
         word, listed = "= ", missing
@@ -192,7 +192,7 @@ def _all_unreached(scene: Scene[ConvProblem]) -> bool:
 
 
 def sub_gemm_place(scene: Scene[ConvProblem]) -> Finding | None:
-    """Only some sub-GEMMs are wrong, though computed."""
+    """Find that only some sub-GEMMs are wrong, though computed."""
     cells = owners_of_several(scene.problem)
     if cells is None:
         return None

@@ -20,13 +20,15 @@ from bitgate.verify.diagnose.sums import Floats, Index, cells_at_most, finish
 
 
 def terms(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
-    """Products of a cell in f64: (reduction channel, taps...) for fwd and bwd_data, (image, output cells...) for
-    bwd_weight; 0 where a tap falls outside."""
+    """Return the products of a cell in f64; 0 where a tap falls outside.
+
+    The shape is (reduction channel, taps...) for fwd and bwd_data, (image, output cells...) for bwd_weight.
+    """
     return _TERMS[problem.direction](problem, inputs, cell)
 
 
 def gemm_terms(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
-    """The products as the GEMM's K runs over them: the taps of the cell's sub-GEMM, and the channels of each."""
+    """Return the products as the GEMM's K runs over them: the taps of the cell's sub-GEMM, and the channels of each."""
     if problem.direction is Pass.BWD_DATA:
         products = _class_only(problem, products, cell)
     if problem.direction is Pass.BWD_WEIGHT:
@@ -35,7 +37,7 @@ def gemm_terms(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
 
 
 def _class_only(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
-    """The products of the filter taps of the cell's sub-GEMM, whose GEMM K is shorter than the whole filter."""
+    """Return the products of the filter taps of the cell's sub-GEMM, whose GEMM K is shorter than the whole filter."""
     for axis, x in enumerate(cell[3:]):
         f = np.arange(problem.filter[axis])
         mine = (x + problem.left_pad[axis] - f * problem.dilation[axis]) % problem.stride[axis] == 0
@@ -124,7 +126,10 @@ def _by_channel(scene: Scene[ConvProblem]) -> Callable[[Index], Floats]:
 
 
 def split_slice(scene: Scene[ConvProblem]) -> Finding | None:
-    """For kernels that cut taps times K, in steps of Tile K within a tap, into slices of equally many steps."""
+    """Find a missing slice, a block that did not run or whose addition was lost.
+
+    This is for kernels that cut taps times K, in steps of Tile K within a tap, into slices of equal numbers of steps.
+    """
     problem = scene.problem
     if problem.split_k < 2 or scene.tile is None or not scene.inputs or problem.direction is not Pass.BWD_DATA:
         return None
@@ -141,7 +146,7 @@ def split_slice(scene: Scene[ConvProblem]) -> Finding | None:
 
 
 def _missing_slices(scene: Scene[ConvProblem], cell: tuple[int, ...], tile_k: int) -> set[int]:
-    """The slices without any one of which the sum is what the cell holds, counted from 0."""
+    """Return the slices, counted from 0, without any one of which the sum is what the cell holds."""
     problem, true = scene.problem, scene.true_cell(cell)
     sums = _slice_sums(
         gemm_terms(problem, terms(problem, scene.inputs, true), true), problem.k, tile_k, problem.split_k
@@ -152,7 +157,10 @@ def _missing_slices(scene: Scene[ConvProblem], cell: tuple[int, ...], tile_k: in
 
 
 def _slice_sums(products: Floats, k: int, tile_k: int, slices: int) -> Floats:
-    """The sum of each slice: ``products`` are those of each tap's K channels, tap after tap; a cell may have none."""
+    """Return the sum of each slice; a cell may have none.
+
+    ``products`` are those of each tap's K channels, tap after tap.
+    """
     steps = [chunk.sum() for tap in products.reshape(-1, k) for chunk in np.split(tap, range(tile_k, k, tile_k))]
     length = -(-len(steps) // slices)
     return np.array([sum(steps[length * number : length * (number + 1)], 0.0) for number in range(slices)])
@@ -188,7 +196,7 @@ def pad_side(scene: Scene[ConvProblem]) -> Finding | None:
     if not scene.inputs:
         return None
     for left, text in _mistakes(p):
-        # Only the left pad stands in the index relation: the output keeps its size, and every index moves.
+        # Only the left pad is in the index relation: the output keeps its size, and every index moves.
         right = tuple(one + other - used for one, other, used in zip(p.left_pad, p.right_pad, left, strict=True))
         try:
             mistaken = replace(p, left_pad=left, right_pad=right)
@@ -201,7 +209,7 @@ def pad_side(scene: Scene[ConvProblem]) -> Finding | None:
 
 
 def _mistakes(p: ConvProblem) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Left pads that a kernel may take instead, and how to say it."""
+    """Yield left pads that a kernel may take instead, and the words for them."""
     if p.right_pad != p.left_pad:
         yield p.right_pad, f"the right pad {p.right_pad} is used where the left one {p.left_pad} belongs"
     for pads in sorted(set(permutations(p.left_pad)) - {p.left_pad, p.right_pad}):
@@ -209,7 +217,7 @@ def _mistakes(p: ConvProblem) -> Iterator[tuple[tuple[int, ...], str]]:
 
 
 def _explains(scene: Scene[ConvProblem], other: ConvProblem) -> bool:
-    """Every sampled cell, wrong or right, is the one of the other problem."""
+    """Return whether every sampled cell, wrong or right, is the one of the other problem."""
     limit = cells_at_most(other.reduction)
     for cell in (*scene.sample(limit), *scene.sample(limit // 3, wrong=False)):
         true = scene.true_cell(cell)

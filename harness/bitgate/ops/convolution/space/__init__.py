@@ -22,7 +22,7 @@ from bitgate.ops.convolution.space.batch import Batch
 
 
 class ConvolutionSpace(ProblemSpace):
-    """Of one pass. What tables say stands in ``rows``; all else is loaded when it is asked for."""
+    """The problem space of one pass; ``rows`` holds what tables state, all else is loaded when it is asked for."""
 
     axes = rows.AXES
     shape = rows.SHAPE

@@ -31,12 +31,12 @@ SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
 
 
 def axes_of(row: Batch) -> range:
-    """The axes in use."""
+    """Return the axes in use."""
     return range(AXES - int(row.ndim[0]), AXES)
 
 
 def spatial_values(row: Batch) -> dict[tuple[str, int], int]:
-    """Every spatial quantity of every axis in use."""
+    """Return every spatial quantity of every axis in use."""
     return {(name, axis): int(getattr(row, name)[0, axis]) for name in SPATIAL for axis in axes_of(row)}
 
 
@@ -45,12 +45,12 @@ _SCALARS = ("g", "n", "k", "c")
 
 
 def single_lengths(row: Batch) -> list[Step]:
-    """G, N, K, C."""
+    """Return steps of G, N, K, C."""
     return [{(name, -1): new} for name in _SCALARS for new in smaller_values(int(getattr(row, name)[0]), 1)]
 
 
 def single_axes(row: Batch) -> list[Step]:
-    """A spatial quantity of one axis."""
+    """Return steps of a spatial quantity of one axis."""
     return [{at: new} for at, value in spatial_values(row).items() for new in smaller_values(value, LEAST[at[0]])]
 
 
@@ -67,7 +67,7 @@ def spans(row: Batch) -> list[Step]:
 
 
 def _spared(row: Batch, name: str, axis: int) -> int:
-    """Image cells that one less of the quantity saves at the same output."""
+    """Return the image cells that one less of the quantity saves at the same output."""
     counts = {"filter": row.dilation, "stride": row.output - 1, "dilation": row.filter - 1}
     return int(counts[name][0, axis])
 
@@ -84,7 +84,10 @@ _TOGETHER = (
 
 
 def tied_quantities(row: Batch) -> list[Step]:
-    """The same amount less of each of a group, on one axis and on all."""
+    """Return steps that take the same amount from each of a group, which a property may tie to each other.
+
+    They are on one axis and on all.
+    """
     axes, at = axes_of(row), spatial_values(row)
     steps: list[Step] = []
     for group in _TOGETHER:
@@ -96,7 +99,7 @@ def tied_quantities(row: Batch) -> list[Step]:
 
 
 def all_axes_at_once(row: Batch) -> list[Step]:
-    """Isotropic properties need that."""
+    """Return steps of a quantity on all axes, which isotropic properties need."""
     axes, at = axes_of(row), spatial_values(row)
     return [
         {(name, axis): min(smaller, at[name, axis]) for axis in axes}
@@ -121,7 +124,7 @@ KINDS: tuple[Callable[[Batch], list[Step]], ...] = (
 
 
 def one_step_smaller(row: Batch) -> Batch:
-    """All problems one step smaller than the only row of ``row``."""
+    """Return all problems one step smaller than the only row of ``row``."""
     steps = [step for kind in KINDS for step in kind(row)]
     steps = [s for s in steps if all(v >= LEAST.get(name, PLAIN_VALUES.get(name, 1)) for (name, _), v in s.items())]
     columns = {name: np.repeat(column, len(steps), axis=0) for name, column in row.columns().items()}
@@ -147,19 +150,19 @@ def without_axis(problem: ConvProblem, axis: int) -> ConvProblem:
 
 
 def _others(letters: Callable[[int], str], ndim: int, axis: int) -> dict[str, str]:
-    """What the axes are called without one of the spatial ones."""
+    """Return the new names of the axes without one of the spatial ones."""
     kept = letters(ndim)[: 3 + axis] + letters(ndim)[4 + axis :]
     return dict(zip(kept, letters(ndim - 1), strict=True))
 
 
 def with_axis(problem: ConvProblem) -> ConvProblem:
-    """One more of length 1 in front."""
+    """Return the problem with one more axis, of length 1, in front."""
     row = Batch.from_problems([problem])
     return like(problem, row.with_columns(ndim=row.ndim + 1).problem(0))
 
 
 def like(problem: ConvProblem, shape: ConvProblem) -> ConvProblem:
-    """The shape with what a row of a batch does not hold: types, the operations of the operands, and which gaps."""
+    """Return the shape with what a row of a batch does not hold: types, the operands' operations, and separate gaps."""
     held = replace(shape, dtypes=problem.dtypes, in_op=problem.in_op, wei_op=problem.wei_op)
     if not problem.gaps or not shape.gap:
         return held
@@ -171,7 +174,7 @@ _SCALARS = ("g", "n", "k", "c")
 
 
 def smaller(problem: ConvProblem) -> Iterator[ConvProblem]:
-    """One operation or gap less, one of the steps of a batch, one dimension less."""
+    """Yield one operation or gap less, one of the steps of a batch, one dimension less."""
     plain = ELEMENTWISE["pass"]
     for name in _ELEMENTWISE:
         if getattr(problem, name) != plain:
@@ -187,7 +190,7 @@ def smaller(problem: ConvProblem) -> Iterator[ConvProblem]:
 
 
 def oddness(problem: ConvProblem) -> tuple[int, int]:
-    """How much of it is not plain; the sum of its numbers."""
+    """Return how much of the problem is not plain, and the sum of its numbers."""
     special = (
         *(getattr(problem, name).name != "pass" for name in _ELEMENTWISE),
         problem.gap,
@@ -201,7 +204,7 @@ def oddness(problem: ConvProblem) -> tuple[int, int]:
 
 
 def nearby(problem: ConvProblem) -> Iterator[Nearby]:
-    """Quantity by quantity."""
+    """Yield problems that differ in one quantity, quantity by quantity."""
     yield from _lengths(problem)
     yield from _choices(problem)
     if problem.ndim > 1:

@@ -24,7 +24,7 @@ def shape_problem(
     layout: str = "",
     wei_layout: str = "",
 ) -> ConvProblem:
-    """A plain problem from (G, N, K, C) and (filter, input, stride, dilation, left pads, right pads)."""
+    """Return a plain problem from (G, N, K, C) and (filter, input, stride, dilation, left pads, right pads)."""
     ndim = len(spatial[1])
     g, n, k, c = numbers
     filter_, input_, stride, dilation, left_pad, right_pad = spatial
@@ -54,8 +54,10 @@ _SPELLINGS = {
 
 
 def pass_of(asked: str, path: Path, text: str = "") -> Pass:
-    """The pass that is asked for, else the one that the file's name tells, else the one that its text names most
-    often, else bwd_data."""
+    """Return the pass that is asked for, else that of the file's name, else the one that its text names most often.
+
+    Without any of these it is bwd_data.
+    """
     if asked:
         return Pass(asked)
     for content in (path.name.lower(), text.lower()):
@@ -75,7 +77,7 @@ def _wei_layout(problem: ConvProblem, text: str) -> ConvProblem:
 
 
 def _same_kind(what: str, text: str, layouts: Mapping[int, tuple[str, ...]], ndim: int) -> str:
-    """The layout of ``ndim`` dimensions that is the same kind as ``text`` (nhwgc -> ndhwgc in 3D)."""
+    """Return the layout of ``ndim`` dimensions that is the same kind as ``text`` (nhwgc -> ndhwgc in 3D)."""
     for names in layouts.values():
         if text in names:
             return layouts[ndim][names.index(text)]
@@ -95,8 +97,11 @@ _DEFAULT = shape_problem(Pass.BWD_DATA, (1, 1, 8, 8), ((1, 1), (4, 4), (1, 1), (
 def domains(
     direction: Pass, counted: frozenset[str], assumed: Mapping[str, tuple[str, ...]], rows: Sequence[ConvProblem]
 ) -> Domains:
-    """Values of each column (Batch codes) that the question is about: assumed ones; for a counted column those that
-    exist, but of types only the ones that the table uses; else the default."""
+    """Return the values of each column (Batch codes) that the question is about.
+
+    They are the assumed ones; for a counted column those that exist, but of types only the ones that the table uses;
+    else the default.
+    """
     found: dict[str, tuple[int, ...]] = {}
     default = replace(_DEFAULT, direction=direction)
     for name, values in {**COLUMN_VALUES, **PASS_VALUES.get(direction, {})}.items():
