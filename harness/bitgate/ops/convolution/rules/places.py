@@ -1,4 +1,4 @@
-"""Only cells whose window reaches over the border of the image are wrong: a padding or bounds check."""
+"""Rules that ask where the wrong cells are: groups, images, channels, tiles, or the border of the image."""
 
 from __future__ import annotations
 
@@ -7,12 +7,45 @@ from numpy.typing import NDArray
 
 from bitgate.model.finding import Finding, Role
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.ops.convolution.rules.positions import wrong_positions
+from bitgate.ops.convolution.rules.sub_gemms import wrong_positions
+from bitgate.verify.diagnose.channel_tail import tail_along
 from bitgate.verify.diagnose.scene import Scene, along
+from bitgate.verify.diagnose.slices import slice_finding
+from bitgate.verify.diagnose.tile_tail import tail_of_rows
 from bitgate.verify.diagnose.words import join
 
+
+def wrong_group(scene: Scene[ConvProblem]) -> Finding | None:
+    if scene.problem.g < 2:
+        return None
+    return slice_finding(scene, axis=0, kind="wrong_group", noun="group", along="g")
+
+
+def wrong_image(scene: Scene[ConvProblem]) -> Finding | None:
+    if scene.problem.n < 2 or scene.problem.direction is Pass.BWD_WEIGHT:
+        return None
+    return slice_finding(scene, axis=1, kind="wrong_image", noun="image", along="n")
+
+
+def channel_tail(scene: Scene[ConvProblem]) -> Finding | None:
+    axes = (2, 1) if scene.problem.direction is Pass.BWD_WEIGHT else (2,)
+    return next((finding for axis in axes if (finding := tail_along(scene, axis, along="kc"))), None)
+
+
+def tile_tail(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find a tail: only the last, partial tile of GEMM M is wrong (fwd and bwd_data, one sub-GEMM)."""
+    problem = scene.problem
+    if problem.direction is Pass.BWD_WEIGHT:
+        return None
+    # The slice of the only sub-GEMM may reach beyond the image; without pads it is the image.
+    if problem.direction is Pass.BWD_DATA and (problem.strided or any(problem.left_pad) or any(problem.right_pad)):
+        return None
+    rows = scene.wrong.any(axis=(0, 2))  # (n, spatial...): for fwd exactly the GEMM's rows
+    return tail_of_rows(scene, rows.reshape(-1))
+
+
 MOST = 0.9
-"""If more cells than this are border cells anyway, that the wrong ones are says nothing."""
+"""The largest share of border cells at which it means something that all wrong cells are among them."""
 
 
 def border(scene: Scene[ConvProblem]) -> Finding | None:
@@ -35,7 +68,7 @@ def border(scene: Scene[ConvProblem]) -> Finding | None:
 
 
 def edges(problem: ConvProblem) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]]:
-    """For each axis of the result's spatial part: does a tap fall below the first cell, above the last one?"""
+    """Return for each spatial axis of the result where a tap falls below the first cell, and above the last one."""
     both = [_EDGES[problem.direction](problem, axis) for axis in range(problem.ndim)]
     return [low for low, _ in both], [high for _, high in both]
 
@@ -68,7 +101,7 @@ def _names(scene: Scene[ConvProblem]) -> str:
 
 
 def _any(flags: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """Cells of the grid for which any axis is flagged."""
+    """Return the cells of the grid for which any axis is flagged."""
     grid = np.zeros([f.size for f in flags], bool)
     for axis, mine in enumerate(flags):
         grid = grid | along(mine, axis, grid.ndim)
@@ -78,7 +111,7 @@ def _any(flags: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
 def _sides(
     wrong: NDArray[np.bool_], low: list[NDArray[np.bool_]], high: list[NDArray[np.bool_]], names: str
 ) -> list[str]:
-    """The fewest sides that cover every wrong cell: one if one does, else all that have wrong cells."""
+    """Return the fewest sides that cover every wrong cell: one if one does, else all that have wrong cells."""
     sides: list[str] = []
     for axis, name in enumerate(names):
         for word, flags in (("low", low[axis]), ("high", high[axis])):

@@ -1,4 +1,4 @@
-"""Witnesses: many real problems, small ones and boundary ones, drawn reproducibly.
+"""Convolutions at random: witnesses, small ones and boundary ones, and candidates for a round of fuzzing.
 
 A combination of factor classes is possible if a witness has it. Constraints between factors thus need no list: they
 follow from the maths that every witness obeys. The solver (``solve.py``) hunts for pairs that the draw missed.
@@ -7,17 +7,19 @@ follow from the maths that every witness obeys. The solver (``solve.py``) hunts 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from bitgate.model import OPERAND_ELEMENTWISE
-from bitgate.model.space import Domains
+from bitgate.model.space import Bend, Domains
 from bitgate.model.space.candidates import Ints
 from bitgate.model.space.column import FIELD
-from bitgate.model.space.quantity import DTYPE_SETS
-from bitgate.ops.convolution.problem import Pass
+from bitgate.model.space.factor import Codes
+from bitgate.model.space.quantity import DTYPE_SETS, few_or_vectors
+from bitgate.ops.convolution.layout import INPUT_LAYOUTS, default_layout, default_weight_layout
+from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.space.batch import AXES, OPERATION_NAMES, Batch
 
 SIZE = 80_000
@@ -28,9 +30,11 @@ OPERATIONS = ("pass", "pass", "nd1", "bilinear", "relu")
 
 @dataclass(frozen=True)
 class Distribution:
-    """Which values a draw prefers: each is taken as often as it stands there. ``room``: image cells beyond what one
-    output needs, in strides. ``large``: the share of problems with a tensor of about 2 GiB; ``free_pads``: of those
-    whose pads are drawn for each side and axis apart."""
+    """The values that a draw prefers: each is taken as often as it is listed.
+
+    ``room`` counts image cells beyond what one output needs, in strides. ``large`` is the share of problems with a
+    tensor of about 2 GiB; ``free_pads`` that of problems whose pads are drawn for each side and axis separately.
+    """
 
     groups: tuple[int, ...] = (1, 1, 1, 1, 2, 2, 3, 4, 8, 16, 33)
     images: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 4, 16, 32, 33, 64, 128)
@@ -62,7 +66,7 @@ COLUMN_VALUES: Mapping[str, tuple[int, ...]] = {
 _OPERAND = tuple(OPERATION_NAMES.index(name) for name in ("pass", "pass", *OPERAND_ELEMENTWISE))
 
 PASS_VALUES: Mapping[Pass, Mapping[str, tuple[int, ...]]] = {Pass.FWD: {"in_op": _OPERAND, "wei_op": _OPERAND}}
-"""Further columns of one pass."""
+"""The further columns of one pass."""
 
 
 def draw(
@@ -72,7 +76,7 @@ def draw(
     columns: Mapping[str, tuple[int, ...]],
     mix: Distribution = WIDE,
 ) -> Batch:
-    """``size`` problems, half of them 2D. ``columns`` gives the values to draw from; some rows are not ``possible``."""
+    """Draw ``size`` problems, half of them 2D, from the values of ``columns``; some rows are not ``possible``."""
     rng = np.random.default_rng([*([seed] if isinstance(seed, int) else seed), direction.code])
 
     def pick(values: Sequence[int], *shape: int) -> Ints:
@@ -82,7 +86,7 @@ def draw(
         return np.asarray(rng.random(shape or (size,)) < probability)
 
     def per_axis(values: Sequence[int]) -> Ints:
-        """The same value on all axes for half of the problems."""
+        """Draw the same value on all axes for half of the problems."""
         free, same = pick(values, size, AXES), pick(values, size, 1)
         return np.where(chance(0.5, size, 1), same, free)
 
@@ -100,8 +104,10 @@ def draw(
     window = (filters - 1) * dilations + 1
 
     def pads(axes: int) -> Ints:
-        """None, one cell, half the window, all but a cell of it, or more; of the same kind on all axes if ``axes`` is
-        1."""
+        """Draw pads: none, one cell, half the window, all but a cell of it, or more.
+
+        They are of the same kind on all axes if ``axes`` is 1.
+        """
         kind = pick((0, 0, 1, 1, 2, 3, 4), size, axes)
         values = [0 * window, np.minimum(1, window - 1), window // 2, np.maximum(0, window - 1)]
         return np.where(
@@ -151,8 +157,11 @@ def draw(
 
 
 def _factored(rng: np.random.Generator, count: Ints, ndim: Ints) -> tuple[Ints, Ints, Ints]:
-    """Filters, strides and dilations with prod min(F, stride / gcd) = count: each axis gets a divisor of what is
-    left, which is then its F or its stride / gcd, the other one being as large or larger."""
+    """Draw filters, strides and dilations with prod min(F, stride / gcd) = count.
+
+    Each axis gets a divisor of what is left, which is then its F or its stride / gcd, the other one being as large or
+    larger.
+    """
     size = len(count)
     share = np.ones((size, AXES), dtype=np.int64)
     left = count.copy()
@@ -174,8 +183,11 @@ def _factored(rng: np.random.Generator, count: Ints, ndim: Ints) -> tuple[Ints, 
 
 
 def _with_large(batch: Batch, rng: np.random.Generator, share: float) -> Batch:
-    """A share of the problems gets a tensor of about 2 GiB: through the number of images, one of the two channel
-    counts, or a long last axis with an equally giant stride, which keeps the output (and the arithmetic) small."""
+    """Give a share of the problems a tensor of about 2 GiB.
+
+    It is due to the number of images, one of the two channel counts, or a long last axis. An equally giant stride then
+    keeps the output (and the arithmetic) small.
+    """
     size = len(batch)
     chosen = rng.random(size) < share
     goal = rng.choice(np.array([2**31 - 2**20, 2**31, 2**31, 2**31 + 2**20, 2**32]), size)
@@ -206,7 +218,88 @@ def _with_large(batch: Batch, rng: np.random.Generator, share: float) -> Batch:
 
 @lru_cache(maxsize=8)
 def witnesses(direction: Pass, columns: Domains, size: int = SIZE, seed: int = 1) -> Batch:
-    """The pool, cheapest problem first, so that the first witness of a combination is a small one."""
+    """Return the pool, cheapest problem first, so that the first witness of a combination is a small one."""
     batch = draw(direction, seed, size, dict(columns))
     batch = batch.take(batch.possible)
     return batch.take(np.argsort(batch.cost, kind="stable"))
+
+
+DISTRIBUTIONS = {
+    "tiny": Distribution(
+        groups=(1, 1, 1, 2, 2, 3, 4),
+        images=(1, 1, 2, 2, 3, 4, 5),
+        channels=(1, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 15, 16, 16, 17, 24, 31, 32, 33, 40),
+        filters=(1, 1, 2, 2, 3, 3, 4, 5),
+        strides=(1, 1, 1, 2, 2, 3, 4, 5),
+        dilations=(1, 1, 1, 2, 2, 3, 4),
+        long_filters=(12, 16, 33),
+        room=(0, 0, 1, 1, 2, 3),
+        large=0,
+        free_pads=0.4,
+    ),
+    "wide": Distribution(large=0, free_pads=0.4),
+    "usual": Distribution(large=0),
+}
+
+
+def candidates(direction: Pass, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> Batch:
+    """Draw ``size`` problems; ``layouts`` are those that kernels take."""
+    names = INPUT_LAYOUTS.values()
+    kinds = tuple(sorted({every.index(layout) for layout in layouts for every in names if layout in every}))
+    columns = _usual(kinds) if distribution == "usual" else _fuzzed(kinds)
+    return draw(direction, seed, size, columns, DISTRIBUTIONS[distribution])
+
+
+def _usual(kinds: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    return {"layout": kinds, "gap": (0, 0, 1), "numd": (0, 0, 3), "split_k": (1, 1, 1, 2, 4)}
+
+
+def _fuzzed(kinds: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """Return values that are mostly what instances take."""
+    plain = OPERATION_NAMES.index("pass")
+    return {
+        "layout": (*(kinds * 8), 0, 1, 2),
+        "wei_layout": (0,) * 11 + (1,),
+        "gap": (0, 0, 0, 1),
+        "numd": (plain,) * 6 + tuple(range(len(OPERATION_NAMES))),
+        "split_k": (1,) * 8 + (2, 3, 4, -1),
+    }
+
+
+def axis_classes(batch: Batch) -> Codes:
+    """Return classes of single lengths, axis by axis, which the factors of coverage see only together: (n, columns)."""
+    columns: list[Ints] = [np.minimum(batch.n, 4) - 1, few_or_vectors(batch.k), few_or_vectors(batch.c)]
+    for axis in (1, 2):
+        columns += [np.minimum(getattr(batch, name)[:, axis], 3) - 1 for name in ("stride", "dilation")]
+        columns += [np.minimum(getattr(batch, name)[:, axis], 2) for name in ("left_pad", "right_pad")]
+        columns += [np.minimum(batch.filter[:, axis], 4) - 1]
+        columns += [_length(getattr(batch, name)[:, axis]) for name in ("input", "output")]
+    return np.stack(columns, axis=1).astype(np.uint8)
+
+
+def _length(values: Ints) -> Ints:
+    """Return classes of 1, 2, 3, more and even, more and odd."""
+    return np.where(values <= 3, values - 1, 3 + values % 2)
+
+
+def _plain(p: ConvProblem) -> ConvProblem:
+    return replace(p, split_k=1, gap=False, gaps=())
+
+
+def _whole_vectors(p: ConvProblem) -> ConvProblem:
+    return replace(p, k=-(-p.k // 8) * 8, c=-(-p.c // 8) * 8)
+
+
+def _pointwise(p: ConvProblem) -> ConvProblem:
+    return replace(p, filter=(1,) * p.ndim, left_pad=(0,) * p.ndim, right_pad=(0,) * p.ndim)
+
+
+def _dense(p: ConvProblem) -> ConvProblem:
+    return replace(p, stride=(1,) * p.ndim)
+
+
+def _channels_last(p: ConvProblem) -> ConvProblem:
+    return replace(p, layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim))
+
+
+BENDS: tuple[Bend, ...] = (_plain, _whole_vectors, _pointwise, _dense, _channels_last)
