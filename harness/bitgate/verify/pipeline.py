@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import Refusal
@@ -15,8 +16,8 @@ from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.runner import Capability, Runner
 from bitgate.model import parse_case_id
+from bitgate.model.diagnostics import Measurement
 from bitgate.model.host_tensor import HostTensor
-from bitgate.model.measurement import Measurement
 from bitgate.numerics.checksum import why_not
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.runtime.errors import HipError
@@ -34,9 +35,6 @@ from bitgate.verify.repeat import is_repeated, repeat
 from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, after_launch, before_launch, run_once
 from bitgate.verify.session import Session
 from bitgate.verify.watch import Watch, format_changes, undisturbed
-
-REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
-"""With ``none`` the case runs, guards and dispatch are checked, and its bits are compared with nothing."""
 
 Observer = Callable[[str, HostTensor], None]
 """Receives ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``; for several outputs

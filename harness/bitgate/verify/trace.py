@@ -73,11 +73,14 @@ def format_summary(record: DispatchRecord) -> str:
     )
 
 
-def format_perf(problem: Problem, milliseconds: float) -> str:
-    """Return ``Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s``: the dense count of operations, each tensor once."""
+def format_perf(problem: Problem, milliseconds: float, width: int = 0) -> str:
+    """Return ``Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s``, the time in at least ``width`` places.
+
+    Operations are the dense count, and each tensor is moved once.
+    """
     tflops = problem.flops / 1e9 / milliseconds
     gigabytes = problem.bytes / 1e6 / milliseconds
-    return f"Perf: {milliseconds:g} ms, {tflops:g} TFlops, {gigabytes:g} GB/s"
+    return f"Perf: {milliseconds:>{width}g} ms, {tflops:g} TFlops, {gigabytes:g} GB/s"
 
 
 def _format_event(event: LaunchEvent, lds_bytes: int) -> str:
