@@ -101,6 +101,8 @@ def test_a_plugin_whose_options_are_asked_for_stays(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PYTEST_ADDOPTS", "-q --log-cli-level INFO")
     assert "-pno:logging" not in spared([])
     assert "-pno:benchmark" in spared([])
+
+
 FORMER = """
 from bitgate.plugin import cases
 
