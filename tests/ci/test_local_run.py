@@ -13,7 +13,7 @@ import pytest
 from bitgate.core import paths
 
 CHECKOUT = paths.root()
-RUN = CHECKOUT / "ci" / "local" / "run.py"
+RUN = CHECKOUT / ".ci" / "local" / "run.py"
 groovy = pytest.mark.needs("groovy")
 GITHUB, GITLAB, JENKINS = "github", "gitlab", pytest.param("jenkins", marks=groovy)
 

@@ -148,7 +148,10 @@ def test_bitgates_tests_hold_a_loaded_kernel_to_bits_alone(owners: Any, run_here
 def test_a_way_that_is_not_stated_or_is_another_fails(
     suites: Any, run_here: RunHere, stated: str, message: str
 ) -> None:
-    plain, held = "check):\n    check(planned)", f"check, expect_dispatch):\n    expect_dispatch(check(planned), {stated})"
+    plain, held = (
+        "check):\n    check(planned)",
+        f"check, expect_dispatch):\n    expect_dispatch(check(planned), {stated})",
+    )
     suites.write(module=(plain, held))
     code, output = run_here("-k", "first", "-x")
     assert code == 1
@@ -173,7 +176,9 @@ def test_a_bound_that_admits_zero_fails_its_test_unless_the_row_states_it(
     """Not a skipped test: it is nobody's plan."""
     (owners.folder / "suites" / "mine" / "cases.toml").write_text(ROW.format(case=LOOSE) + DECIMALS + stated)
     module = owners.folder / "suites" / "mine" / "test_mine.py"
-    module.write_text(module.read_text().replace("expect_dispatch(check(planned), path=", "dict(verdict=check(planned), path="))
+    module.write_text(
+        module.read_text().replace("expect_dispatch(check(planned), path=", "dict(verdict=check(planned), path=")
+    )
     ended, output = run_here("suites/mine", "-k", "mine")
     assert (ended, owners.outcomes) == (code, [outcome]), output
     assert (" 1 failed" in output) == (outcome == "NOT_RUN")

@@ -196,7 +196,9 @@ def builds_broken(said: str) -> bool:
 
 
 def test_a_run_that_ends_at_its_first_red_case_builds_a_family_when_its_first_case_comes(suites: Any) -> None:
-    suites.write(('name = "second"', 'name = "second"\nkernels = "broken*"'), ("check(planned)", "check(planned), 1 / 0"))
+    suites.write(
+        ('name = "second"', 'name = "second"\nkernels = "broken*"'), ("check(planned)", "check(planned), 1 / 0")
+    )
     (suites.folder / "declaration.py").write_text(BROKEN)
     (suites.folder / "broken.hip.cpp").write_text("#error not a kernel\n")
     of_both = ("--load=declaration.py", "--kernel=*", "--tier=smoke")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.target_id import target_id
@@ -16,7 +17,6 @@ from bitgate.results.plan import Plan, repeated
 from bitgate.runtime import targets
 from bitgate.suite import durations
 from bitgate.suite.planning import Setting, check_setting, for_table, line_of, plan_rows, row_of
-from bitgate.suite.row import SMOKE
 from bitgate.suite.table import load_set, set_names
 from bitgate.verify.planned import PlannedCase
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bitgate.core.project import TIERS
+from bitgate.core.choices import TIERS
 from bitgate.core.target_id import in_place_of
 from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.record import FINGERPRINT, UNKNOWN, DeviceOfRecord, Key, Outcome, Verdict, verdict_on

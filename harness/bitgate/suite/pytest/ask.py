@@ -12,11 +12,12 @@ import pytest
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
+from bitgate.core.table_fields import FieldError
 from bitgate.model import Problem
 from bitgate.results.record import Verdict
 from bitgate.suite import vocabulary
 from bitgate.suite.expand import expand
-from bitgate.suite.row import CaseRow, RowError, near
+from bitgate.suite.row import CaseRow, near
 from bitgate.suite.table import DEFAULT_SET, TABLE
 from bitgate.verify.planned import PlannedCase
 
@@ -102,7 +103,9 @@ class Ask:
         for row in rows:
             if self.needs and not getattr(row, self.needs):
                 field_name = {"refused": "expect"}.get(self.needs, self.needs)
-                raise RowError(row.origin, field_name, "is missing, and the set's test holds each row to it; state it")
+                raise FieldError(
+                    row.origin, field_name, "is missing, and the set's test holds each row to it; state it"
+                )
         if not self.factors:
             return
         problems = [candidate.problem for row in rows for candidate in expand(row)]
