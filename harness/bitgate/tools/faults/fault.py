@@ -18,7 +18,7 @@ from bitgate.results.record import KINDS
 
 @dataclass(frozen=True)
 class Fault:
-    """``file`` is relative to the root of its project; ``find`` stands in it exactly once.
+    """One edit: ``file`` is relative to the root of its project and holds ``find`` exactly once.
 
     ``diagnosis``: the kind that the report of the killing case should name, empty if any will do.
     """
@@ -30,16 +30,16 @@ class Fault:
     replace: str
     diagnosis: str = ""
     source: str = ""
-    """The fault file that it stands in."""
+    """The fault file that states it."""
 
     @property
     def family(self) -> str:
-        """bitgate's own family whose folder ``file`` lies in, empty if it is a source of several."""
+        """Return bitgate's own family whose folder holds ``file``, empty if it is a source of several."""
         match = re.match(r"kernels/(?!include/|platforms/|device_tools/)(\w+)/", self.file)
         return match[1] if match else ""
 
     def seeded(self, root: Path) -> str:
-        """The text of ``file`` with the fault in it. UsageError if ``find`` does not stand there exactly once."""
+        """Return the text of ``file`` with the fault in it. Raises UsageError unless ``find`` occurs exactly once."""
         path = root / self.file
         if not path.is_file():
             raise UsageError(f"{self.source}: fault {self.name}: {self.file} does not exist below {root}")
@@ -60,7 +60,8 @@ class Fault:
 
 
 def read_faults(paths: Sequence[Path]) -> tuple[Fault, ...]:
-    """The faults of some files, in order. UsageError names file, fault and key; names are unique over all files."""
+    """Return the faults of some files, in order. Names are unique over all files. Raises UsageError naming file, fault
+    and key."""
     faults = [fault for path in paths for fault in _read(path)]
     names: dict[str, str] = {}
     for fault in faults:
@@ -71,7 +72,7 @@ def read_faults(paths: Sequence[Path]) -> tuple[Fault, ...]:
 
 
 def choose(faults: Sequence[Fault], glob: str) -> tuple[Fault, ...]:
-    """The faults whose name matches; UsageError with the nearest name if none does."""
+    """Return the faults whose name matches. Raises UsageError with the nearest name if none does."""
     chosen = tuple(fault for fault in faults if fnmatchcase(fault.name, glob))
     if not chosen:
         names = [fault.name for fault in faults]
