@@ -154,7 +154,7 @@ def _zip(value: Any) -> tuple[dict[str, Any], ...]:
 
 
 def _smoke(value: Any) -> dict[str, tuple[Any, ...]]:
-    stated = table("{ layouts = 'nhwgc', instances = 'one' }, of what smoke keeps")(value)
+    stated = table("{ layouts = 'nhwgc', instances = 'one' }, of what smoke keeps", least=0)(value)
     for name in stated:
         if name not in (*AXES, "instances"):
             raise ValueError(f"{name!r} is neither an axis nor instances; {near(name, AXES)}")
