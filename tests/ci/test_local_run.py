@@ -74,12 +74,12 @@ bitgate(tier: 'smoke', shards: '2')
 }
 FILE = dict(zip(("github", "gitlab", "jenkins"), PIPELINES, strict=True))
 MODULE = """
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 
 @cases("mine")
-def test_bits(planned, gate, took):
-    took(gate(planned), path="pointwise")
+def test_bits(planned, check, expect_dispatch):
+    expect_dispatch(check(planned), path="pointwise")
 """
 TABLE = """
 [[case]]
