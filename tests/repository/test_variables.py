@@ -15,7 +15,7 @@ from bitgate.cli.main import run
 from bitgate.core import paths, settings
 from bitgate.core.errors import UsageError
 
-HARNESS = Path(settings.__file__).parent
+HARNESS = Path(settings.__file__).parents[1]
 NUMBERS = ["text", "-1", "nan", "inf", "0", "1e999", "9" * 400, "1_0", " 5", "0x1", "٣"]
 NAMES = ["a\nb", "x" * 5000, "tab\there"]
 SPECIAL = {

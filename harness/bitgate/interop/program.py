@@ -1,4 +1,4 @@
-"""What an operation knows of another harness: how its command lines ask for problems."""
+"""Programs of another harness, as an operation reads their command lines."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ Values = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Variant:
-    """What the name of an example says of the instances that it runs: waves of so many ``lanes`` (0: any), a ``kind``
-    of kernel (empty: the usual one); ``ignored`` are words that choose nothing here."""
+    """Instances that the name of an example asks for.
+
+    They have waves of ``lanes`` lanes (0: any) and a ``kind`` of kernel (empty: the usual one). ``ignored`` are words
+    that choose nothing here.
+    """
 
     name: str
     lanes: int = 0
@@ -27,8 +30,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Program:
-    """``parse`` gives the problems of a line's words, from the program's name on; where lines say so, ``controls`` how
-    they are to be run, ``variant`` on which instances, ``perf`` how they are to be timed. All raise ProblemError.
+    """Readers of a program's lines, each of the words from the program's name on.
+
+    ``parse`` gives the problems; where lines say so, ``controls`` how they are to be run, ``variant`` on which
+    instances, and ``perf`` how they are to be timed. All raise ProblemError.
 
     ``commands``: the words after the program's name that are the operation's, where others of its commands may be
     another operation's.

@@ -1,4 +1,4 @@
-"""What an entry of a ledger of known bugs may hold, checked field by field."""
+"""Fields of an entry of a ledger of known bugs, and their checks."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ SECTION = "known_bug"
 FAILURES = tuple(outcome for outcome in Outcome if outcome.is_kernels)
 """Verdicts that a bug of a kernel may have. A lost case or device is none."""
 DIAGNOSED = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC)
-"""Those that say nothing without a diagnosis."""
+"""Verdicts that say nothing without a diagnosis."""
 QUARANTINE_DAYS = 30
 """For a case that fails now and then. A bug that must fail each time hides nothing else, and may take longer."""
 
 
 @dataclass(frozen=True)
 class PropertyMatch:
-    """A property of a problem, and the values that an entry is about. A problem that has no such property is not
-    meant."""
+    """A property of a problem, and the values that an entry is about. No problem without the property matches."""
 
     name: str
     values: tuple[Any, ...] = ()
@@ -66,7 +65,7 @@ PASS = "pass"
 
 
 def where() -> Mapping[str, Property]:
-    """What an entry may name, by name."""
+    """Return the properties that an entry may name, by name."""
     return {**properties(), PASS: Property(lambda problem: None, PropertyKind.NAME, tuple(operations()))}
 
 

@@ -1,4 +1,4 @@
-"""What all operations say of their problems, put together: axes, shapes, layouts and properties that tables name."""
+"""Axes, shapes, layouts and properties that tables name, collected from all operations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Said = TypeVar("Said")
 
 
 def distinct(what: Callable[[ProblemSpace], Said | None]) -> tuple[Said, ...]:
-    """What the operations' spaces say, once each; those that say nothing left out."""
+    """Return the answers of the operations' spaces, once each, without those that have none."""
     return tuple(dict.fromkeys(said for one in operations().values() if (said := what(one.space)) is not None))
 
 
 def properties() -> Mapping[str, Property]:
-    """By name; the values of a name are those of all operations that have it, an owner's among them."""
+    """Return the properties by name; the values of one are those of all operations that have it, a user's too."""
     return _properties(tuple(operations()))
 
 
@@ -42,7 +42,7 @@ STATED = tuple(name for name, said in properties().items() if said.stated)
 """Numbers that a row may state of its problems."""
 
 LENGTHS: tuple[Lengths, ...] = distinct(lambda space: space.lengths)
-"""Ways to give sizes as fields of their own."""
+"""Ways to give sizes as separate fields."""
 
 LAYOUTS: Mapping[str, int] = {name: ndim for one in operations().values() for name, ndim in one.space.layouts.items()}
 """Layout -> spatial dimensions of the shapes that it is for."""
@@ -79,7 +79,7 @@ SHARED: tuple[AxisField, ...] = (
     AxisField("gap", each(_gap), _gap_words),
     AxisField("split_k", each(_split_k), lambda value: {1: "", -1: "skauto"}.get(value, f"sk{value}")),
 )
-"""Words behind the sizes that several operations have."""
+"""Words after the sizes that several operations have."""
 
 LAYOUT_AXES = (
     AxisField("layouts", texts(r"[a-z]+", "nhwgc"), is_layout=True),
@@ -89,12 +89,12 @@ TAIL_AXES = (*SHARED, *(axis for axis in OWN if not axis.is_layout))
 
 
 def shape_check() -> Check:
-    """Of the sizes of a case id, of any operation."""
+    """Return the check of the sizes of a case id, of any operation."""
     shapes = distinct(lambda space: space.shape)
     return texts("|".join(shape.pattern for shape in shapes), " or ".join(shape.example for shape in shapes))
 
 
 def value_of(problem: Problem, name: str) -> Any:
-    """A property of the problem; None if its operation has no such property."""
+    """Return a property of the problem; None if its operation has no such property."""
     said = problem.operation.space.properties.get(name)
     return None if said is None else said.of(problem)
