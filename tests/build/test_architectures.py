@@ -87,7 +87,7 @@ def test_llvm_agrees(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", [row.name for row in AMD if row.matrix is not None])
 def test_fragments_and_atomics_compile_for_it_without_a_warning(target: str) -> None:
-    compiler, kernels = find_device_compiler(), paths.room("kernels")
+    compiler, kernels = find_device_compiler(), paths.data_folder("kernels")
     folders = (kernels / "platforms/amd/include", kernels / "platforms/host/include", kernels / "include")
     command = [compiler.command[0], "clang", *device_code(target_id(target)), *compiler.headers, "-Werror"]
     command += [*(f"-I{folder}" for folder in folders), "-fsyntax-only", "-x", "hip", "-"]

@@ -12,7 +12,7 @@ import yaml
 
 from bitgate.core import paths
 
-WORKFLOWS = sorted((paths.room("ci") / "workflows").glob("*.yml"))
+WORKFLOWS = sorted((paths.data_folder("ci") / "workflows").glob("*.yml"))
 # The shell around the two: to install them, and to hand their output on.
 ALLOWED = {"tox", "bitgate", "cat", "echo", "mkdir"}
 CHECKOUT = paths.root()

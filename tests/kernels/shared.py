@@ -11,4 +11,4 @@ from bitgate.kernel.module import shared_name
 
 def shared(module: str) -> ModuleType:
     """``kernels/<module>.py``"""
-    return import_module(shared_name(paths.room("kernels"), module))
+    return import_module(shared_name(paths.data_folder("kernels"), module))

@@ -158,7 +158,7 @@ def _list(store: Artefacts, target: str, project: Project, manifest: Path | None
         f"{store.url}: {len(libraries)} libraries, {sum(one.size for one in libraries) / 2**20:.1f} MiB"
     )
     if manifest:
-        BuildManifest(target, checkout.commit(project.suites[0]), libraries).write(manifest)
+        BuildManifest(target, git.commit_of(project.suites[0]), libraries).write(manifest)
         report.notes.append(f"{manifest}: what they are")
 
 

@@ -100,7 +100,7 @@ def mutate(
     path = record or paths.out_dir() / target / "mutants.jsonl"
     if record is None:
         path.unlink(missing_ok=True)
-    kept = MutantRecord(path, tier, target, checkout.commit(project.root))
+    kept = MutantRecord(path, tier, target, git.commit_of(project.root))
     known = kept.known(drawn)
     if known:
         _say(f"{len({mutant for mutant, _ in known})} of {len(drawn)} mutants were tried before: {path}")

@@ -70,7 +70,7 @@ def make_run_plan(
     if selected is not None:
         plans = _selected(plans, selected)
     counts = {plan.target: sizes.count(plan) for plan in plans}
-    commit = checkout.commit(project.suites[0])
+    commit = git.commit_of(project.suites[0])
     return make(tier, plans, counts, commit, lambda target, cases: known[target].length(cases))
 
 

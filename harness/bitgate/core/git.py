@@ -20,7 +20,7 @@ def environment() -> dict[str, str]:
     return kept | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
 
 
-def ask(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def ask(folder: Path, *arguments: str, seconds: float = PATIENCE_SECONDS) -> subprocess.CompletedProcess[str]:
     """UsageError if git is not there, or does not answer in time."""
     try:
         return subprocess.run(
@@ -28,14 +28,14 @@ def ask(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=PATIENCE_SECONDS,
+            timeout=seconds,
             env=environment(),
             check=False,
         )
     except FileNotFoundError:
         raise UsageError("git is not installed: bisecting drives it") from None
     except subprocess.TimeoutExpired:
-        raise UsageError(f"{folder}: git {arguments[0]} gave no answer within {PATIENCE_SECONDS} s") from None
+        raise UsageError(f"{folder}: git {arguments[0]} gave no answer within {seconds:g} s") from None
 
 
 def lines(folder: Path, *arguments: str) -> list[str]:

@@ -43,7 +43,7 @@ def is_root(folder: Path) -> bool:
     return (folder / "kernels" / "include" / "bitgate" / "abi.h").is_file()
 
 
-def room(name: str) -> Path:
+def data_folder(name: str) -> Path:
     return root() / name
 
 

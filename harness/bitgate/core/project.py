@@ -138,7 +138,7 @@ def ours() -> Project:
 
 def own_kernels() -> Path:
     """The folder of bitgate's own kernels, with the headers and the runtimes that every kernel is built with."""
-    return paths.room("kernels")
+    return paths.data_folder("kernels")
 
 
 def harness_kernels() -> Path:
@@ -152,7 +152,7 @@ def own_declarations() -> tuple[Path, ...]:
 
 def templates() -> Path:
     """The folder of the templates of reports."""
-    return paths.room("reports") / "templates"
+    return paths.data_folder("reports") / "templates"
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.architecture import ARCHITECTURES
-from bitgate.core.checkout import relative
+from bitgate.core.git import path_in_checkout
 from bitgate.core.errors import UsageError
 from bitgate.core.target_id import target_id
 from bitgate.model import Problem, ProblemError, case_id, operations, parse_case_id
@@ -94,7 +94,7 @@ def _entry(row: Mapping[str, Any], path: Path, line: int) -> dict[str, Any]:
         raise UsageError(
             f"{origin}: where: is missing; say which problems fail: where = {{ pass = 'bwd_data', g = 1 }}"
         )
-    fields: dict[str, Any] = {"origin": f"{relative(path)}:{line}", "kind": ""}
+    fields: dict[str, Any] = {"origin": f"{path_in_checkout(path)}:{line}", "kind": ""}
     for name, value in row.items():
         try:
             fields[_PLURALS.get(name, name)] = _CHECKS[name](value)

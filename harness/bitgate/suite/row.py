@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.checkout import relative
+from bitgate.core.git import path_in_checkout
 from bitgate.core.errors import UsageError
 from bitgate.core.errors import near as near
 from bitgate.core.project import TIERS
@@ -45,7 +45,7 @@ class Origin:
     @property
     def place(self) -> str:
         """``file:line``, the file as its repository names it: dashboards place a failure by it."""
-        return f"{relative(self.path)}:{self.line}"
+        return f"{path_in_checkout(self.path)}:{self.line}"
 
 
 class RowError(UsageError):

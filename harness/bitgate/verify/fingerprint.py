@@ -113,7 +113,7 @@ def _commit(places: tuple[Path, ...]) -> str:
     """The owner's: that of the kernel, else of the suites, if they lie elsewhere than bitgate's own."""
     own = ours().root
     owners = sorted(places, key=lambda place: place.resolve().is_relative_to(own))
-    return next((commit for place in owners if (commit := checkout.commit(place)) != UNKNOWN), UNKNOWN)
+    return next((commit for place in owners if (commit := git.commit_of(place)) != UNKNOWN), UNKNOWN)
 
 
 def _text(path: Path) -> str:

@@ -21,7 +21,8 @@ import msgspec
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import InvalidInput
 from bitgate.kernel.build.artefact import Artefact, ArtefactRequest
-from bitgate.kernel.cache import Cache, seal
+from bitgate.kernel.cache import Cache
+from bitgate.kernel.cache.folder import seal_of
 from bitgate.kernel.cache.content import Contents
 from bitgate.kernel.cache.store import ArtefactStore, StoreError
 
@@ -195,5 +196,5 @@ def _path(cache: Cache, artefact: Artefact) -> Path:
 
 def _sealed(path: Path) -> str:
     with suppress(OSError):
-        return seal.sealed(path).read_text().strip()
+        return seal_of(path).read_text().strip()
     return ""

@@ -12,7 +12,8 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import harness_kernels, ours, own_kernels
 from bitgate.core.target_id import target_id
 from bitgate.kernel.build import artefacts as stores
-from bitgate.kernel.build import flags, prelude
+from bitgate.kernel.build import flags
+from bitgate.kernel.build.prelude import prelude_of_host_code, prelude_of_kernels
 from bitgate.kernel.build.artefact import beside, folders_of
 from bitgate.kernel.build.artefacts import Artefacts
 from bitgate.kernel.build.device_code import code_object
@@ -100,7 +101,7 @@ class Builder:
         includes = (*self._platform_includes, folder, own_kernels() / "include")
         begin = None
         if self.platform == "host":
-            begin = prelude.of_host_code(self.compiler.kind, own_kernels())
+            begin = prelude_of_host_code(self.compiler.kind, own_kernels())
             compile_flags = flags.host_library(self.compiler.kind)
             link_flags = (
                 *flags.host_link(self.compiler.kind),
@@ -145,7 +146,7 @@ class Builder:
     def _native_recipe(self) -> Recipe:
         includes, sources = _native_sources()
         compiler = find_host_compiler(self.cache)
-        begin = prelude.of_host_code(compiler.kind, harness_kernels())
+        begin = prelude_of_host_code(compiler.kind, harness_kernels())
         units = units_of("native", sources, includes, flags.host_library(compiler.kind), compiler, prelude=begin)
         return Recipe("native", NATIVE, units, flags.host_link(compiler.kind), compiler, includes)
 
@@ -267,7 +268,7 @@ class Builder:
         begin = None
         if self.platform == "host":
             kind = self.compiler.kind
-            begin = prelude.of_kernels(kind, folder, self._platform_includes)
+            begin = prelude_of_kernels(kind, folder, self._platform_includes)
             compile_flags, link_flags = flags.host_kernel(kind, quick_build(), race), flags.host_link(kind)
         elif self.platform == "nvidia":
             compile_flags, link_flags = flags.cuda_kernel(self.target), flags.cuda_link()

@@ -12,9 +12,9 @@ from pathlib import Path
 from bitgate.core.project import own_kernels
 from bitgate.kernel.build.toolchain import ToolchainKind
 
-KINDS: tuple[ToolchainKind, ...] = ("gnu",)
+PRELUDE_KINDS: tuple[ToolchainKind, ...] = ("gnu",)
 
-FEW = 4
+FEW_UNITS = 4
 """Units that take less time than the header before them."""
 
 
@@ -26,7 +26,7 @@ class Prelude:
     includes: tuple[Path, ...]
 
 
-def of_kernels(kind: ToolchainKind, folder: Path, platform_includes: tuple[Path, ...]) -> Prelude | None:
+def prelude_of_kernels(kind: ToolchainKind, folder: Path, platform_includes: tuple[Path, ...]) -> Prelude | None:
     """Of bitgate's own kernels: another's may define what a header's meaning hangs on."""
     kernels = own_kernels()
     if not folder.is_relative_to(kernels):
@@ -34,7 +34,7 @@ def of_kernels(kind: ToolchainKind, folder: Path, platform_includes: tuple[Path,
     return _prelude(kind, kernels / "platforms" / "host" / "include" / "hip" / "prelude.hpp", platform_includes)
 
 
-def of_host_code(kind: ToolchainKind, kernels: Path) -> Prelude | None:
+def prelude_of_host_code(kind: ToolchainKind, kernels: Path) -> Prelude | None:
     """Of the host's HIP runtime and the native helpers, in that room."""
     include = kernels / "include"
     return _prelude(kind, include / "bitgate" / "standard.hpp", (include,))
@@ -42,4 +42,4 @@ def of_host_code(kind: ToolchainKind, kernels: Path) -> Prelude | None:
 
 def _prelude(kind: ToolchainKind, header: Path, includes: tuple[Path, ...]) -> Prelude | None:
     """None where nobody takes one, and for kernels of a commit that had none yet."""
-    return Prelude(header, includes) if kind in KINDS and header.is_file() else None
+    return Prelude(header, includes) if kind in PRELUDE_KINDS and header.is_file() else None

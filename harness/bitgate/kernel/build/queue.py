@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bitgate.core import paths
-from bitgate.kernel.build import prelude
+from bitgate.kernel.build.prelude import FEW_UNITS
 from bitgate.kernel.build.overlay import quick_build
 from bitgate.kernel.build.parallel import compile_all
 from bitgate.kernel.build.paths import SourceTree
@@ -63,7 +63,7 @@ def _headers(
     folders = tuple(dict.fromkeys(folder for library in libraries for folder in library.recipe.folders))
     plain = UnitStore(cache, Contents(cache), SourceTree(cache, folders, {}))
     users = Counter(unit.header for unit in todo if unit.header is not None)
-    least = 1 if quick_build() else prelude.FEW  # many builds of few units follow each other
+    least = 1 if quick_build() else FEW_UNITS  # many builds of few units follow each other
     return {
         header: plain
         for header, count in users.most_common()

@@ -18,7 +18,6 @@ from filelock import FileLock
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
-from bitgate.kernel.cache import seal
 
 KEEP_DAYS = 30
 """Artefacts that nobody used for this long are removed when new ones are built."""
@@ -77,10 +76,10 @@ class Cache:
 
     def publish_artefact(self, temporary: Path, path: Path) -> None:
         """``publish``, with the hash beside it: first, so that there is no artefact without one."""
-        draft = self.temporary(seal.SUFFIX)
+        draft = self.temporary(SEAL_SUFFIX)
         with self.guarded():
-            draft.write_text(seal.hash_of(temporary))
-        self.publish(draft, seal.sealed(path))
+            draft.write_text(file_hash(temporary))
+        self.publish(draft, seal_of(path))
         self.publish(temporary, path)
 
     def read_json(self, path: Path) -> dict[str, Any]:
@@ -101,13 +100,13 @@ class Cache:
         """Whether the artefact is there, as it was published; notes the use once a day, so that ``prune`` keeps it. A
         damaged one is told, and removed."""
         try:
-            whole = seal.is_whole(path)
+            whole = is_whole(path)
             if not whole:
                 print(f"{path}: damaged in the cache (its hash is another): built again", file=sys.stderr, flush=True)
                 path.unlink()
             elif time.time() - path.stat().st_mtime > 86400:
                 os.utime(path)
-                os.utime(seal.sealed(path))
+                os.utime(seal_of(path))
         except OSError as error:
             if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) and path.is_file():
                 if not whole:

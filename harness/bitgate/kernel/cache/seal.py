@@ -7,19 +7,19 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-SUFFIX = ".sha256"
+SEAL_SUFFIX = ".sha256"
 
 _Stat = tuple[int, int, int, int]
 _looked_at: dict[Path, tuple[_Stat, bool]] = {}
 """Of this process: a file is read once, and again when it has changed."""
 
 
-def sealed(path: Path) -> Path:
+def seal_of(path: Path) -> Path:
     """Where the hash of an artefact stands."""
-    return path.with_name(path.name + SUFFIX)
+    return path.with_name(path.name + SEAL_SUFFIX)
 
 
-def hash_of(path: Path) -> str:
+def file_hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -35,7 +35,7 @@ def is_whole(path: Path) -> bool:
 
 
 def _compare(path: Path) -> bool:
-    seal, found = sealed(path), hash_of(path)
+    seal, found = seal_of(path), file_hash(path)
     try:
         return seal.read_text().strip() == found
     except FileNotFoundError:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bitgate.results.record import Verdict
 
-SHOWN = 10
+CELLS_SHOWN = 10
 
 
 def cell_lines(verdict: Verdict) -> list[str]:
@@ -15,10 +15,10 @@ def cell_lines(verdict: Verdict) -> list[str]:
     evidence = verdict.diagnosis.evidence if verdict.diagnosis else {}
     rows = evidence.get("first_wrong_cells") if isinstance(evidence, Mapping) else None
     axes = verdict.view.get("axes", ()) if isinstance(verdict.view, Mapping) else ()
-    return [_line(row, axes) for row in (rows if isinstance(rows, list) else [])[:SHOWN] if isinstance(row, Mapping)]
+    return [_format_cell(row, axes) for row in (rows if isinstance(rows, list) else [])[:CELLS_SHOWN] if isinstance(row, Mapping)]
 
 
-def _line(row: Mapping[str, Any], axes: Any) -> str:
+def _format_cell(row: Mapping[str, Any], axes: Any) -> str:
     at = row.get("at")
     places = list(at) if isinstance(at, (list, tuple)) else [at]
     letters = list(axes) if isinstance(axes, (list, tuple)) and len(axes) == len(places) else [""] * len(places)

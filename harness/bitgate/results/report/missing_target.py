@@ -14,6 +14,6 @@ class MissingTarget:
     reason: str
 
 
-def absent_words(absent: Sequence[MissingTarget]) -> str:
+def format_absent(absent: Sequence[MissingTarget]) -> str:
     """For a headline."""
     return "not run: " + ", ".join(f"{one.target} ({one.reason})" for one in absent) if absent else ""

@@ -33,7 +33,7 @@ def result_of(verdict: Verdict) -> JUnitResult | None:
     if not verdict.green:
         facts = verdict.outcome.facts
         return JUnitResult(
-            facts.element, _telling_type(verdict) or facts.type, sentence_of(verdict), tuple(_lines(verdict))
+            facts.element, _telling_type(verdict) or facts.type, sentence_of(verdict), tuple(_format_lines(verdict))
         )
     kind = verdict.outcome.facts.skipped
     return JUnitResult("skipped", kind, sentence_of(verdict)) if kind else None
@@ -55,7 +55,7 @@ def _telling_type(verdict: Verdict) -> str:
     return ""
 
 
-def _lines(verdict: Verdict) -> list[str]:
+def _format_lines(verdict: Verdict) -> list[str]:
     sentences = [f"{verdict.outcome}: {verdict.outcome.meaning}", verdict.reason]
     if verdict.diagnosis:
         sentences.append(f"{', '.join(map(str, verdict.diagnosis.kinds))}: {verdict.diagnosis.sentence}")

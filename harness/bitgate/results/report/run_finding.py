@@ -45,6 +45,6 @@ def distinct(values: Iterable[str]) -> list[str]:
     return sorted({value for value in values if value not in ("", "unknown")})
 
 
-def first_words(findings: Sequence[RunFinding]) -> str:
+def format_findings(findings: Sequence[RunFinding]) -> str:
     """For a headline."""
     return f"{len(findings)} findings about the run itself: {findings[0].sentence}" if findings else ""

@@ -10,9 +10,9 @@ from typing import Any
 from bitgate.results.record import Outcome, Verdict
 from bitgate.results.report.cells import cell_lines
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.missing_target import MissingTarget, absent_words
+from bitgate.results.report.missing_target import MissingTarget, format_absent
 from bitgate.results.report.result import sentence_of
-from bitgate.results.report.run_finding import RunFinding, first_words
+from bitgate.results.report.run_finding import RunFinding, format_findings
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Summary:
         silent = [row.target for row in self.targets if not row.compared]
         if silent and self.exit_code != 3:
             said += f"; nothing was compared on {', '.join(silent)}"
-        return "; ".join(filter(None, (said, absent_words(self.absent), first_words(self.findings))))
+        return "; ".join(filter(None, (said, format_absent(self.absent), format_findings(self.findings))))
 
     def as_json(self) -> dict[str, Any]:
         """The document of ``--json``, under its key ``summary``."""
