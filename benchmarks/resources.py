@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core import paths
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import target_id
 from bitgate.kernel.build import Builder, device_report
 from bitgate.kernel.build.toolchain import find_device_compiler
 from bitgate.kernel.declaration import KernelFamily, wave_sizes

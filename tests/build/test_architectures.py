@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from bitgate.core import paths
-from bitgate.core.architecture import ARCHITECTURES, Architecture
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import ARCHITECTURES, Architecture, target_id
 from bitgate.kernel.build.flags import device_code, facts
 from bitgate.kernel.build.toolchain import find_device_compiler
 from bitgate.kernel.registry import families, select

@@ -22,7 +22,8 @@ from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.kernel.build import Builder
 from bitgate.kernel.build.artefacts import Artefacts
-from bitgate.kernel.cache import Cache, seal
+from bitgate.kernel.cache import Cache
+from bitgate.kernel.cache.folder import file_hash
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.examine import examine

@@ -10,11 +10,10 @@ import pytest
 
 from bitgate.core.project import own_kernels
 from bitgate.kernel.build import flags
-from bitgate.kernel.build.parallel import compile_all
-from bitgate.kernel.build.paths import SourceTree
-from bitgate.kernel.build.prelude import Prelude, of_kernels
+from bitgate.kernel.build.queue import compile_all
+from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.build.toolchain import find_host_compiler
-from bitgate.kernel.build.unit import TranslationUnit, UnitStore
+from bitgate.kernel.build.unit import Prelude, TranslationUnit, UnitStore, of_kernels
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents
 

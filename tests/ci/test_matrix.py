@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bitgate.cli.main import run
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import canonical, target_id
+from bitgate.core.targets import canonical, target_id
 from bitgate.lab.ci.matrix import BACKENDS, Cell, SkipReason, cells, jobs
 from bitgate.results.targets_file import GATES, CiTarget, CiTargets, Pool, read_targets
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from bitgate.core import paths
 from bitgate.kernel import abi
 from bitgate.kernel.build import find_host_compiler
-from bitgate.kernel.problem import Access
+from bitgate.kernel.c_problem import Access
 
 STRUCTURES = {
     "bitgate_value": abi.CValue,

@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 
 from bitgate.core import paths
-from bitgate.kernel.module import shared_name
+from bitgate.kernel.python_files import shared_name
 
 
 def shared(module: str) -> ModuleType:

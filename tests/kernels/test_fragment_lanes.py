@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from bitgate.core import paths
-from bitgate.core.target_id import architecture_of, target_id
+from bitgate.core.targets import architecture_of, target_id
 from bitgate.kernel.build.flags import facts
 from bitgate.kernel.build.toolchain import find_device_compiler
 from bitgate.model import DTYPES

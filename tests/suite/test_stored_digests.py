@@ -27,7 +27,8 @@ from bitgate.suite import digesting
 from bitgate.suite.planning import Setting
 from bitgate.verify.stored import FILE, key_of, read, read_reasons
 
-STORED = {key: entry for path in sorted(paths.data_folder("suites").glob(f"*/{FILE}")) for key, entry in read(path).items()}
+FILES = sorted(paths.data_folder("suites").glob(f"*/{FILE}"))
+STORED = {key: entry for path in FILES for key, entry in read(path).items()}
 CHEAP = 20_000_000
 
 TABLE = """

@@ -116,7 +116,7 @@ def _list_sweep(name: str, project: Project, as_json: bool) -> None:
 def make_plan(tier: str, target: str, project: Project, kernel: str = "", *, of_all: bool = False) -> Plan:
     """The plan of all tables of a project's suites: of what it runs on, unless it is to be ``of_all`` families.
     UsageError for an unknown tier, target or kernel, or a bad table."""
-    from bitgate.core.target_id import target_id
+    from bitgate.core.targets import target_id
     from bitgate.kernel import registry
     from bitgate.kernel.loading import loaded_names
     from bitgate.runtime import targets

@@ -121,8 +121,8 @@ def merge(
     from bitgate.results.build_manifest import BuildManifest
     from bitgate.results.plan import PlanError
     from bitgate.results.report.annotations import FORGES, github_lines, write_quality
+    from bitgate.results.report.findings import RunFinding
     from bitgate.results.report.render import merge as merge_results
-    from bitgate.results.report.run_finding import RunFinding
     from bitgate.results.run_plan import RunPlan
 
     if annotate and annotate not in FORGES:

@@ -51,7 +51,7 @@ def run(
     Ends with 0 if every fault was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or
     compile.
     """
-    from bitgate.core import checkout
+    from bitgate.core import git
     from bitgate.tools.faults.trial import TrialSetup, exit_code, score, try_faults
     from bitgate.tools.faults.trial_record import TrialRecord
 

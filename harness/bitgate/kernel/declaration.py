@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bitgate.core.architecture import FLUSHED
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import FLUSHED, architecture_of
 from bitgate.model import Accumulation, Problem
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.target_id import runs_on
+from bitgate.core.targets import runs_on
 from bitgate.kernel import abi
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, remembered, sha256

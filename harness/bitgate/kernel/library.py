@@ -28,13 +28,12 @@ from bitgate.kernel.arguments import (
     check_options,
     find_instance,
 )
-from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT, CProblemMemory, lent_problem
+from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT, AbiProblem, CProblemMemory, lent_problem
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord, from_c
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.examine import examine
-from bitgate.kernel.problem import AbiProblem
 from bitgate.kernel.runner import LibraryState
 from bitgate.worker.mapped import mapped_runtimes
 

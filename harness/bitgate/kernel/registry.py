@@ -19,7 +19,7 @@ from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import Project, own_declarations, own_kernels
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
-from bitgate.kernel.module import load_module
+from bitgate.kernel.python_files import load_module
 from bitgate.kernel.user_declaration import UserFamily
 from bitgate.model import operations
 from bitgate.model.tensor_types import spelled

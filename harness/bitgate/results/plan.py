@@ -18,9 +18,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from bitgate.core.untrusted import InvalidInput, Name, NameOrNone, Seconds, Short, Text, parse_json, read_bytes, shaped
-from bitgate.results.record.key import FIELDS, Key, stated
-from bitgate.results.shard import ShardText
-from bitgate.results.time_limits import ShardTime
+from bitgate.results.record.identity import FIELDS, Key, stated
+from bitgate.results.shard import ShardText, ShardTime
 
 SCHEMA = 1
 

@@ -17,8 +17,7 @@ from msgspec import NODEFAULT, Struct, structs
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import InvalidInput, Name, Seconds, Short, parse_json, read_bytes, shaped
 from bitgate.results.plan import Plan, PlanError, PlannedItem, items_of
-from bitgate.results.shard import Shard, ShardText, split
-from bitgate.results.time_limits import ShardTime
+from bitgate.results.shard import Shard, ShardText, ShardTime, split
 
 SCHEMA = 1
 KIND = "bitgate run plan"

@@ -11,12 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from bitgate.core.architecture import PLATFORMS, Architecture, Platform
 from bitgate.core.errors import UsageError, near
 from bitgate.core.project import TIERS, Project
-from bitgate.core.safe_name import RULE, is_safe
-from bitgate.core.target_id import architecture_of, canonical, target_id
-from bitgate.core.untrusted import InvalidInput, read_bytes, shaped
+from bitgate.core.targets import PLATFORMS, Architecture, Platform, architecture_of, canonical, target_id
+from bitgate.core.untrusted import RULE, InvalidInput, is_safe, read_bytes, shaped
 from bitgate.results.allowed_skips import AllowedSkip
 
 if sys.version_info >= (3, 11):

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.kernel.build.rocm import find_rocm_runtime
+from bitgate.kernel.build.toolchain import find_rocm_runtime
 
 
 def import_hip() -> Any:

@@ -10,10 +10,9 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.architecture import ARCHITECTURES
-from bitgate.core.git import path_in_checkout
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import target_id
+from bitgate.core.git import path_in_checkout
+from bitgate.core.targets import ARCHITECTURES, target_id
 from bitgate.model import Problem, ProblemError, case_id, operations, parse_case_id
 from bitgate.model.space.problem_property import Property, PropertyKind
 from bitgate.model.tensor_types import spelled

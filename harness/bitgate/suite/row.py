@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.git import path_in_checkout
 from bitgate.core.errors import UsageError
 from bitgate.core.errors import near as near
+from bitgate.core.git import path_in_checkout
 from bitgate.core.project import TIERS
 from bitgate.model import operations
 from bitgate.model.space.field_check import Check, as_list, numbers, texts

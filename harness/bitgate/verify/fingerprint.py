@@ -9,10 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bitgate.core import checkout
+from bitgate.core import git
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
-from bitgate.kernel.build.rocm import find_rocm_runtime
+from bitgate.kernel.build.toolchain import find_rocm_runtime
 from bitgate.results.record import FINGERPRINT, UNKNOWN
 from bitgate.runtime.device import Device
 from bitgate.runtime.targets import Target

@@ -22,8 +22,8 @@ from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import InvalidInput
 from bitgate.kernel.build.artefact import Artefact, ArtefactRequest
 from bitgate.kernel.cache import Cache
-from bitgate.kernel.cache.folder import seal_of
 from bitgate.kernel.cache.content import Contents
+from bitgate.kernel.cache.folder import seal_of
 from bitgate.kernel.cache.store import ArtefactStore, StoreError
 
 VARIABLE = "BITGATE_ARTEFACTS"

@@ -10,28 +10,27 @@ from pathlib import Path
 import bitgate
 from bitgate.core.errors import UsageError
 from bitgate.core.project import harness_kernels, ours, own_kernels
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import target_id
 from bitgate.kernel.build import artefacts as stores
 from bitgate.kernel.build import flags
-from bitgate.kernel.build.prelude import prelude_of_host_code, prelude_of_kernels
 from bitgate.kernel.build.artefact import beside, folders_of
 from bitgate.kernel.build.artefacts import Artefacts
 from bitgate.kernel.build.device_code import code_object
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.build.overlay import from_environment, quick_build
-from bitgate.kernel.build.paths import SourceTree
 from bitgate.kernel.build.processes import Processes
 from bitgate.kernel.build.queue import compile_lacking, lacking
 from bitgate.kernel.build.recipe import BuildRequest, Recipe, generated, stem, units_of
-from bitgate.kernel.build.rocm import find_rocm_runtime
+from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.build.toolchain import (
     Compiler,
     find_cuda_compiler,
     find_device_compiler,
     find_hip_compiler,
     find_host_compiler,
+    find_rocm_runtime,
 )
-from bitgate.kernel.build.unit import TranslationUnit, UnitStore
+from bitgate.kernel.build.unit import TranslationUnit, UnitStore, prelude_of_host_code, prelude_of_kernels
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents
 from bitgate.kernel.declaration import KernelFamily

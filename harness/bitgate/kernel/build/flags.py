@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitgate.core.target_id import TargetId
+from bitgate.core.targets import TargetId
 from bitgate.kernel.build.toolchain import ToolchainKind
 
 ARCHITECTURE = "x86-64-v3"

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from bitgate.core.architecture import Matrix
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import Matrix, architecture_of
 from bitgate.kernel.declaration import Instance
 from bitgate.model import Dtype, DtypeSet, operations
 

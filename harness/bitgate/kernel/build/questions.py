@@ -11,8 +11,8 @@ from pathlib import Path
 from bitgate.core import paths
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.errors import BuildError
-from bitgate.kernel.build.paths import SourceTree
 from bitgate.kernel.build.processes import Processes, ProcessResult
+from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.build.unit import TranslationUnit, UnitStore
 from bitgate.kernel.cache.content import Contents
 from bitgate.kernel.declaration import KernelFamily

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build.artefact import ArtefactRequest, state_of
-from bitgate.kernel.build.prelude import Prelude
 from bitgate.kernel.build.toolchain import Compiler
-from bitgate.kernel.build.unit import TranslationUnit
+from bitgate.kernel.build.unit import Prelude, TranslationUnit
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, sha256
 from bitgate.kernel.declaration import KernelFamily

@@ -15,15 +15,48 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.core.safe_name import is_safe
+from bitgate.core.project import own_kernels
+from bitgate.core.untrusted import is_safe
 from bitgate.kernel.build.errors import BuildError, first_error
 from bitgate.kernel.build.hip_source_check import unsupported_on_host
-from bitgate.kernel.build.paths import SourceTree, local, portable
-from bitgate.kernel.build.prelude import Prelude
 from bitgate.kernel.build.processes import Processes, ProcessResult
+from bitgate.kernel.build.source_tree import SourceTree, local, portable
 from bitgate.kernel.build.toolchain import OLDEST, Compiler, ToolchainKind
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, sha256
+
+PRELUDE_KINDS: tuple[ToolchainKind, ...] = ("gnu",)
+
+FEW_UNITS = 4
+"""Units that take less time than the header before them."""
+
+
+@dataclass(frozen=True)
+class Prelude:
+    """``includes``: where the header finds others, which is less than where its units do."""
+
+    source: Path
+    includes: tuple[Path, ...]
+
+
+def prelude_of_kernels(kind: ToolchainKind, folder: Path, platform_includes: tuple[Path, ...]) -> Prelude | None:
+    """Of bitgate's own kernels: another's may define what a header's meaning hangs on."""
+    kernels = own_kernels()
+    if not folder.is_relative_to(kernels):
+        return None
+    return _prelude(kind, kernels / "platforms" / "host" / "include" / "hip" / "prelude.hpp", platform_includes)
+
+
+def prelude_of_host_code(kind: ToolchainKind, kernels: Path) -> Prelude | None:
+    """Of the host's HIP runtime and the native helpers, in that room."""
+    include = kernels / "include"
+    return _prelude(kind, include / "bitgate" / "standard.hpp", (include,))
+
+
+def _prelude(kind: ToolchainKind, header: Path, includes: tuple[Path, ...]) -> Prelude | None:
+    """None where nobody takes one, and for kernels of a commit that had none yet."""
+    return Prelude(header, includes) if kind in PRELUDE_KINDS and header.is_file() else None
+
 
 _MANIFEST_ENTRIES = 24
 _HEADERS_KEPT = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -10,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,47 @@ from filelock import FileLock
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+
+SEAL_SUFFIX = ".sha256"
+
+_Stat = tuple[int, int, int, int]
+_looked_at: dict[Path, tuple[_Stat, bool]] = {}
+"""Of this process: a file is read once, and again when it has changed."""
+
+
+def seal_of(path: Path) -> Path:
+    """Where the hash of an artefact stands."""
+    return path.with_name(path.name + SEAL_SUFFIX)
+
+
+def file_hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def is_whole(path: Path) -> bool:
+    """Does the artefact have the hash that stands beside it? One of before there were hashes gets one now. OSError if
+    it is not there."""
+    stat = path.stat()
+    state = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+    known = _looked_at.get(path)
+    if known is None or known[0] != state:
+        known = _looked_at[path] = (state, _compare(path))
+    return known[1]
+
+
+def _compare(path: Path) -> bool:
+    seal, found = seal_of(path), file_hash(path)
+    try:
+        return seal.read_text().strip() == found
+    except FileNotFoundError:
+        with suppress(OSError):  # a cache that cannot be written
+            draft = seal.with_name(f".{seal.name}.{os.getpid()}")
+            draft.write_text(found)
+            draft.replace(seal)
+        return True
+    except (OSError, UnicodeDecodeError):
+        return False
+
 
 KEEP_DAYS = 30
 """Artefacts that nobody used for this long are removed when new ones are built."""

@@ -10,12 +10,94 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.untrusted import LONGEST_LINE, InvalidInput, parse_json, read_bytes
-from bitgate.results.record.key import Key
-from bitgate.results.record.line import RecordLine, check_types
+from msgspec import Struct
+
+from bitgate.core.untrusted import (
+    LONGEST_LINE,
+    Count,
+    InvalidInput,
+    Name,
+    NameOrNone,
+    Seconds,
+    Short,
+    Text,
+    parse_json,
+    read_bytes,
+    shaped,
+)
+from bitgate.results.record.identity import Key, Stamp
 from bitgate.results.record.outcome import Outcome
-from bitgate.results.record.stamp import Stamp
 from bitgate.results.record.verdict import Certificate, Diagnosis, Verdict
+
+
+class DeviceLine(Struct):
+    kind: Short
+    name: Short
+
+
+class CertificateLine(Struct):
+    bound: int
+    exact_range: int
+    density: float
+    sensitivity: float | None
+    holds: bool
+    note: Text = ""
+
+
+class DiagnosisLine(Struct):
+    kinds: list[Name]
+    sentence: Text
+    evidence: dict[str, Any]
+
+
+class StampLine(Struct):
+    id: Short
+    attempt: Count
+    time: Short
+    job: Short = ""
+    shard: Short = ""
+
+
+class RecordLine(Struct):
+    """Beside the fields of ``Key``. What is not listed is left alone: a newer bitgate may say more under the same
+    schema."""
+
+    schema: int
+    plan: Short
+    suite: NameOrNone
+    test: Text
+    human: Text
+    platform: Short
+    device: DeviceLine
+    tier: Short
+    verdict: Outcome
+    expected: bool
+    reason: Text
+    digest: Short
+    reference: Short
+    certificate: CertificateLine | None
+    dispatch: dict[str, Any]
+    seconds: dict[Short, Seconds]
+    diagnosis: DiagnosisLine | None
+    repro: Text
+    foreign: Text
+    fingerprint: dict[Short, Text]
+    error: dict[Short, float] = {}
+    run: StampLine | None = None
+    """Records from before runs were stamped have none."""
+    row: Text = ""
+    view: dict[str, Any] = {}
+    known_bug: dict[Short, Text] = {}
+    compared: bool = True
+
+
+def check_types(event: Any) -> None:
+    """OddInput with the place where an event differs from what a results line is."""
+    line = shaped(RecordLine, event)
+    certificate = line.certificate
+    if certificate and max(abs(certificate.bound), abs(certificate.exact_range)) >> 1100:
+        raise InvalidInput("certificate: a bound of more than 1100 bits")
+
 
 SCHEMA = 1
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT

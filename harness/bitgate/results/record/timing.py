@@ -23,7 +23,7 @@ from bitgate.core.untrusted import (
     shaped,
 )
 from bitgate.results.record.event import BadLine, RecordError, append_line
-from bitgate.results.record.key import Key
+from bitgate.results.record.identity import Key
 
 SCHEMA = 1
 

@@ -10,7 +10,7 @@ from itertools import combinations
 from bitgate.results.build_manifest import BuildManifest, strangers
 from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.results.report.attempts import SettledVerdict
-from bitgate.results.report.run_finding import RunFinding, distinct, some
+from bitgate.results.report.findings import RunFinding, distinct, some
 from bitgate.results.report.source import Source
 from bitgate.results.run_plan import RunPlan
 

@@ -17,12 +17,10 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import Attr, FinalResult, FloatAttr
 
 from bitgate.results.record import UNKNOWN, Verdict
-from bitgate.results.report.cells import cell_lines
+from bitgate.results.report.findings import KINDS, MissingTarget, RunFinding
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.missing_target import MissingTarget
 from bitgate.results.report.names import TestName, test_names
-from bitgate.results.report.result import JUnitResult, result_of
-from bitgate.results.report.run_finding import KINDS, RunFinding
+from bitgate.results.report.result import JUnitResult, cell_lines, result_of
 from bitgate.results.report.text import capped, legal, one_line
 
 ELEMENTS: dict[str, type[FinalResult]] = {"failure": Failure, "error": Error, "skipped": Skipped}

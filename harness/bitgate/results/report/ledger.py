@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bitgate.core.project import TIERS
-from bitgate.core.target_id import in_place_of
+from bitgate.core.targets import in_place_of
 from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.record import FINGERPRINT, UNKNOWN, DeviceOfRecord, Key, Outcome, Verdict, verdict_on
 from bitgate.results.report import completeness
 from bitgate.results.report.attempts import AttemptEntry, JobAttempt, SettledVerdict, jobs_of, settle
-from bitgate.results.report.run_finding import RunFinding, some
+from bitgate.results.report.findings import RunFinding, some
 from bitgate.results.report.source import PLAN, RESULTS, Source, find_sources
 from bitgate.results.run_plan import RunPlan
 

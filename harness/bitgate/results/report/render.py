@@ -15,9 +15,8 @@ from bitgate.core.project import templates
 from bitgate.results.build_manifest import BuildManifest
 from bitgate.results.report import junit
 from bitgate.results.report.completeness import not_built
+from bitgate.results.report.findings import MissingTarget, RunFinding
 from bitgate.results.report.ledger import PLAN, RESULTS, Ledger, MergedNight, read_night
-from bitgate.results.report.missing_target import MissingTarget
-from bitgate.results.report.run_finding import RunFinding
 from bitgate.results.report.summary import Summary, summarise
 from bitgate.results.report.text import code, legal, literal, one_line
 from bitgate.results.run_plan import RunPlan

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bitgate.results.record import Outcome, Verdict
-from bitgate.results.report.cells import cell_lines
+from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.missing_target import MissingTarget, format_absent
-from bitgate.results.report.result import sentence_of
-from bitgate.results.report.run_finding import RunFinding, format_findings
+from bitgate.results.report.result import cell_lines, sentence_of
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bitgate.core.architecture import FLUSHED, KEPT
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import FLUSHED, KEPT, architecture_of
 from bitgate.numerics.rounding import smallest
 from bitgate.runtime.probe.workbench import Deviation, Fragment, Workbench
 

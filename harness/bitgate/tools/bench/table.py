@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bitgate.results.report.columns import columns, counted
-from bitgate.results.report.text import code, literal
+from bitgate.results.report.text import code, columns, counted, literal
 from bitgate.tools.bench.compare import BestInstances, ShapeResult, SweepComparison, mean_ratio
 from bitgate.tools.bench.groups import grouped
 

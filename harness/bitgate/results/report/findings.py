@@ -1,4 +1,7 @@
-"""What is wrong with a run, not with a kernel: something lost, damaged, twice there, or of another run. Always red."""
+"""Findings about a run itself, not about a kernel, always red: something is lost, damaged, duplicated or of another run.
+
+Targets without a machine are listed with them: they are not failures, but always reported.
+"""
 
 from __future__ import annotations
 
@@ -48,3 +51,16 @@ def distinct(values: Iterable[str]) -> list[str]:
 def format_findings(findings: Sequence[RunFinding]) -> str:
     """For a headline."""
     return f"{len(findings)} findings about the run itself: {findings[0].sentence}" if findings else ""
+
+
+@dataclass(frozen=True)
+class MissingTarget:
+    """``reason`` says why, as the matrix of the run gives it."""
+
+    target: str
+    reason: str
+
+
+def format_absent(absent: Sequence[MissingTarget]) -> str:
+    """For a headline."""
+    return "not run: " + ", ".join(f"{one.target} ({one.reason})" for one in absent) if absent else ""
