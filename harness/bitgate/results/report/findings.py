@@ -1,4 +1,4 @@
-"""Findings about a run itself, not about a kernel, always red: something is lost, damaged, duplicated or of another run.
+"""Findings about a run itself, always red: something is lost, damaged, duplicated or of another run.
 
 Targets without a machine are listed with them: they are not failures, but always reported.
 """

@@ -6,7 +6,7 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from math import isfinite
 from pathlib import Path
@@ -20,6 +20,7 @@ from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.results.report.findings import KINDS, MissingTarget, RunFinding
 from bitgate.results.report.ledger import AttemptEntry, Ledger
 from bitgate.results.report.names import TestName, test_names
+from bitgate.results.report.report import Report, ReportedRun, write_text
 from bitgate.results.report.result import JUnitResult, cell_lines, result_of
 from bitgate.results.report.text import capped, legal, one_line
 
@@ -95,6 +96,24 @@ class SizeBudget:
         return self.left >= 0
 
 
+class JUnitReport(Report):
+    """The report of a run in JUnit's XML: a document a target, and one over all targets of a merged run."""
+
+    file = "junit.xml"
+
+    def text(self, run: ReportedRun) -> str:
+        return _as_text(document(run.ledgers[0]))
+
+    def write(self, run: ReportedRun, folder: Path, echo: Callable[[str], None] = print) -> None:
+        """Write ``junit.xml``; of a merged run also ``<target>/junit.xml`` of each target, of which it is made."""
+        if not run.is_merged:
+            return super().write(run, folder, echo)
+        files = [folder / ledger.target / self.file for ledger in run.ledgers]
+        for ledger, file in zip(run.ledgers, files, strict=True):
+            write(document(ledger), file)
+        write(merged(files, run.findings, run.absent), folder / self.file)
+
+
 def document(ledger: Ledger, budget: int = BUDGET) -> JUnitDocument:
     """One testsuite a suite of the ledger. A ledger that compared nothing gets an error of its own: it must be red."""
     names = test_names([entry.verdict for entry in ledger.entries])
@@ -131,12 +150,13 @@ def merged(
 
 
 def write(xml: JUnitDocument, path: Path) -> None:
-    """Write in one move, so that a reader never meets half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write a document in one move, so that no reader meets half of it."""
+    write_text(path, _as_text(xml))
+
+
+def _as_text(xml: JUnitDocument) -> str:
     ElementTree.indent(xml._elem)
-    xml.write(str(part))
-    part.replace(path)
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{ElementTree.tostring(xml._elem, encoding='unicode')}"
 
 
 def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, AttemptEntry]], room: SizeBudget) -> JUnitSuite:
