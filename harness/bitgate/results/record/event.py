@@ -59,8 +59,10 @@ class StampLine(Struct):
 
 
 class RecordLine(Struct):
-    """Beside the fields of ``Key``. What is not listed is left alone: a newer bitgate may say more under the same
-    schema."""
+    """The fields of a results line other than those of ``Key``.
+
+    Fields that are not listed are ignored: a newer bitgate may write more under the same schema.
+    """
 
     schema: int
     plan: Short
@@ -92,7 +94,7 @@ class RecordLine(Struct):
 
 
 def check_types(event: Any) -> None:
-    """OddInput with the place where an event differs from what a results line is."""
+    """Raise InvalidInput with the place where an event differs from a results line."""
     line = shaped(RecordLine, event)
     certificate = line.certificate
     if certificate and max(abs(certificate.bound), abs(certificate.exact_range)) >> 1100:
@@ -104,7 +106,7 @@ _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 AS_THEY_ARE = frozenset(field.name for field in fields(Verdict)) & set(RecordLine.__struct_fields__) - {
     *("certificate", "diagnosis", "known_bug", "run")
 }
-"""Fields of a verdict that stand in its line under the same name, as they are."""
+"""Fields of a verdict that its line holds unchanged, under the same name."""
 
 
 class RecordError(ValueError):
@@ -112,7 +114,7 @@ class RecordError(ValueError):
 
 
 def to_event(verdict: Verdict) -> dict[str, Any]:
-    """The JSON object of a verdict, with the keys that docs/results.md lists."""
+    """Return the JSON object of a verdict, with the keys that docs/results.md lists."""
     key, certificate, diagnosis = verdict.key, verdict.certificate, verdict.diagnosis
     event: dict[str, Any] = {
         "schema": SCHEMA,
@@ -144,13 +146,13 @@ def to_event(verdict: Verdict) -> dict[str, Any]:
         "row": verdict.row,
         "run": None if verdict.run is None else dict(vars(verdict.run)),
     }
-    # Only where there is something to say: most lines of a record have neither.
+    # Left out if empty, as in most lines.
     event |= {name: value for name in ("view", "known_bug") if (value := getattr(verdict, name))}
     return event
 
 
 def from_event(event: dict[str, Any]) -> Verdict:
-    """The verdict of an event. Raises RecordError if a key is missing, of the wrong type, or outside its closed set."""
+    """Return the verdict of an event. RecordError if a key is missing, of the wrong type, or outside its closed set."""
     try:
         if event["schema"] != SCHEMA:
             raise RecordError(f"schema {event['schema']!r:.40} is not {SCHEMA}: written by another version of bitgate")
@@ -180,7 +182,10 @@ def from_event(event: dict[str, Any]) -> Verdict:
 
 
 def _known_bug(event: dict[str, Any]) -> dict[str, str]:
-    """The ledger's entry. A KNOWN_BUG is green, so it must say which bug, how it failed, and until when that holds."""
+    """Return the entry of the ledger of known bugs that the event names.
+
+    A KNOWN_BUG is green, so the entry must state which bug it is, how the case failed, and until when that is excused.
+    """
     entry = {str(name): str(value) for name, value in event.get("known_bug", {}).items()}
     ended = Outcome(entry.get("outcome", Outcome.KNOWN_BUG))  # a ValueError for what is no outcome
     if Outcome(event["verdict"]) is not Outcome.KNOWN_BUG:
@@ -209,7 +214,7 @@ def append(path: Path, verdict: Verdict) -> None:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """The whole line or nothing of it. OSError where that cannot be written."""
+    """Append a line, whole or not at all. OSError if it cannot be written."""
     try:
         descriptor = os.open(path, _APPENDING, 0o644)
     except FileNotFoundError:
@@ -230,7 +235,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def _take_back(descriptor: int, written: int) -> None:
-    """Remove a part of a line from the end of the file, unless somebody has appended behind it already."""
+    """Remove a part of a line from the end of the file, unless another writer has appended after it already."""
     end = os.lseek(descriptor, 0, os.SEEK_CUR)
     if os.fstat(descriptor).st_size == end:
         os.ftruncate(descriptor, end - written)
@@ -238,7 +243,7 @@ def _take_back(descriptor: int, written: int) -> None:
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that is no verdict. ``cut``: the last one, without its end, as a crash or a full disk leaves it."""
+    """A line that is no verdict. ``cut``: it is the last one and has no end, as after a crash or on a full disk."""
 
     number: int
     why: str
@@ -246,7 +251,7 @@ class BadLine:
 
 
 def scan(path: Path) -> Iterator[Verdict | BadLine]:
-    """Every line of a results file. RecordError for a file that cannot be read at all."""
+    """Yield a verdict or a BadLine for every line of a results file. RecordError if the file cannot be read at all."""
     try:
         data = read_bytes(path)
     except InvalidInput as error:
@@ -265,8 +270,11 @@ def scan(path: Path) -> Iterator[Verdict | BadLine]:
 
 
 def read(path: Path) -> Iterator[Verdict]:
-    """The verdicts of a results file of our own. A last line cut by a crash is dropped, and its case counts as not
-    recorded; any other bad line is a RecordError."""
+    """Yield the verdicts of a results file that this machine wrote.
+
+    A last line that a crash cut short is dropped, and its case counts as not recorded. Any other bad line raises
+    RecordError.
+    """
     for found in scan(path):
         if isinstance(found, Verdict):
             yield found

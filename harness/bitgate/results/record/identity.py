@@ -16,7 +16,10 @@ from bitgate.core.untrusted import Count, InvalidInput, Name, Short, shaped
 
 @dataclass(frozen=True)
 class Key:
-    """Two records with the same key are attempts at the same thing. ``options`` are sorted by name."""
+    """The identity of a planned case: records with the same key are attempts at the same case.
+
+    ``options`` are sorted by name.
+    """
 
     case: Name
     kernel: Name
@@ -29,33 +32,33 @@ class Key:
     target: Name
 
     def fields(self) -> dict[str, Any]:
-        """As files have them, flat among others."""
+        """Return the fields as files hold them, flat among others."""
         return dict(zip(FIELDS, self.values, strict=True)) | {"options": dict(self.options)}
 
     @classmethod
     def of(cls, flat: Mapping[str, Any]) -> Key:
-        """From a mapping that holds its fields among others. OddInput if one is missing or of another type."""
+        """Read a key from a mapping that holds its fields among others. InvalidInput if one is missing or wrong."""
         return shaped(cls, stated(flat))
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """In the order of the fields, wherever the key was read."""
+        """The values in the order of the fields."""
         return tuple(getattr(self, name) for name in FIELDS)
 
     @property
     def name(self) -> str:
-        """``family.instance``, the name that globs select on."""
+        """The name that globs select on: ``family.instance``."""
         return f"{self.kernel}.{self.instance}"
 
 
 MOST_SEED = 10**18 - 1
-"""That one may ask for: a case that is repeated has seeds above its own."""
+"""The largest seed that can be requested: the repetitions of a case use the seeds above it."""
 
 FIELDS = tuple(field.name for field in fields(Key))
 
 
 def stated(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """What a flat mapping says of a key, with the options as a key has them; it may have none. OddInput."""
+    """Return the fields of a key that a flat mapping has, options sorted. InvalidInput if options is no object."""
     found = {name: flat[name] for name in FIELDS if name in flat}
     options = found.get("options", {})
     if not isinstance(options, Mapping):
@@ -63,29 +66,32 @@ def stated(flat: Mapping[str, Any]) -> dict[str, Any]:
     return found | {"options": sorted(options.items())}
 
 
-# Who says so: the user, then GitHub, GitLab and Jenkins.
+# In order of precedence: the user's own, then those of GitHub, GitLab and Jenkins.
 RUN_VARIABLES = ("BITGATE_RUN_ID", "GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_TAG")
 ATTEMPT_VARIABLES = ("BITGATE_RUN_ATTEMPT", "GITHUB_RUN_ATTEMPT")
 
 _HANDED_DOWN = "BITGATE_STAMP"
-"""From the process that answers for a run to its workers."""
+"""The variable by which the process in charge of a run passes its stamp to its workers."""
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """``id`` is the CI system's, shared by all jobs of a run; ``attempt`` counts from 1. ``job`` is one start of
-    bitgate, ``shard`` the ``2/6`` that it ran, if it ran one; both are empty in records of others."""
+    """The run, attempt and time of a verdict, which distinguish attempts at one case and put them in order.
+
+    ``id`` is the CI system's, shared by all jobs of a run; ``attempt`` counts from 1. ``job`` is one start of bitgate,
+    ``shard`` the shard that it ran (``2/6``), if any; both are empty in records that do not state them.
+    """
 
     id: str
     attempt: int
     time: str
-    """UTC, ISO 8601, of the verdict."""
+    """When the verdict was made: UTC, ISO 8601."""
     job: str = ""
     shard: str = ""
 
     @property
     def instant(self) -> datetime:
-        """``time``. ValueError if it is none, or has no zone."""
+        """The value of ``time``. ValueError if it is no time, or has no zone."""
         # Python 3.10 knows no Z.
         found = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", self.time))
         if found.tzinfo is None:
@@ -98,7 +104,7 @@ class Stamp:
 
 
 def begin(shard: str = "", environment: Mapping[str, str] = os.environ) -> Stamp:
-    """The stamp of a run that starts now. Without a CI system that names it, the run gets an id of its own."""
+    """Return the stamp of a run that starts now. A run that no CI system names gets a new local id."""
     job = secrets.token_hex(8)
     run = next((value for name in RUN_VARIABLES if (value := environment.get(name))), f"local-{job}")
     stated = next((value for name in ATTEMPT_VARIABLES if (value := environment.get(name))), "1")
@@ -108,7 +114,7 @@ def begin(shard: str = "", environment: Mapping[str, str] = os.environ) -> Stamp
 
 
 def hand_down(stamp: Stamp) -> None:
-    """Leave the stamp for workers, which inherit the environment."""
+    """Store the stamp in the environment, which workers inherit."""
     os.environ[_HANDED_DOWN] = "\n".join([stamp.id, str(stamp.attempt), stamp.job, stamp.shard])
 
 

@@ -1,4 +1,4 @@
-"""The protocol of reports: a format is a subclass of Report in a module of its own, and a row of ``render.REPORTS``."""
+"""The protocol of reports: a format is a subclass of Report in a separate module, and a row of ``render.REPORTS``."""
 
 from __future__ import annotations
 

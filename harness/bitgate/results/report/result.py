@@ -1,4 +1,4 @@
-"""What a verdict becomes in a report: the element, type and message of JUnit."""
+"""The result of a verdict as reports show it: JUnit's element, type and message, and the first wrong cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bitgate.results.record import Outcome, Verdict
 
 @dataclass(frozen=True)
 class JUnitResult:
-    """``element`` is failure, error or skipped; ``lines`` tell more than ``message`` does."""
+    """The JUnit element of a verdict: failure, error or skipped, its type and message, and longer ``lines``."""
 
     element: str
     type: str
@@ -20,7 +20,7 @@ class JUnitResult:
     lines: tuple[str, ...] = ()
 
 
-# The more telling type, where the reason names it.
+# The more specific type, where the reason names it.
 REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
     (Outcome.CRASHED, r"\b(SIG[A-Z]{3,})\b", r"WorkerCrash.\1"),
     (Outcome.INFRA, r"(?i)\bout of memory\b", "HostOom"),
@@ -31,7 +31,7 @@ REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
 
 
 def result_of(verdict: Verdict) -> JUnitResult | None:
-    """None for what passed."""
+    """Return the JUnit element of a verdict, None if it passed."""
     if not verdict.green:
         facts = verdict.outcome.facts
         return JUnitResult(
@@ -42,7 +42,7 @@ def result_of(verdict: Verdict) -> JUnitResult | None:
 
 
 def sentence_of(verdict: Verdict) -> str:
-    """What is wrong, in one sentence. Where a ledger of known bugs has to do with it, the reason tells more."""
+    """Return what is wrong in one sentence. With a known bug the reason says more than the diagnosis."""
     diagnosed = verdict.diagnosis.sentence if verdict.diagnosis else ""
     said = (verdict.reason, diagnosed) if verdict.known_bug else (diagnosed, verdict.reason)
     return next((text for text in said if text.strip()), verdict.outcome.meaning)
@@ -68,7 +68,7 @@ CELLS_SHOWN = 10
 
 
 def cell_lines(verdict: Verdict) -> list[str]:
-    """``g 0, n 0, c 17, h 3, w 1: 0 instead of 12``, at most ten; empty where none is known."""
+    """Format at most ten wrong cells: ``g 0, n 0, c 17, h 3, w 1: 0 instead of 12``; none if none is known."""
     evidence = verdict.diagnosis.evidence if verdict.diagnosis else {}
     rows = evidence.get("first_wrong_cells") if isinstance(evidence, Mapping) else None
     axes = verdict.view.get("axes", ()) if isinstance(verdict.view, Mapping) else ()
