@@ -34,7 +34,7 @@ class Matrix:
     ``generation``: the ISA that fixed which lane holds what. ``without``: dtypes whose fragments are sums by fma.
     ``i8``: how a mnemonic writes factors of that type, and ``i8_k`` how many k one instruction sums. ``float8``: the
     flavour that has instructions; other 8-bit floats are multiplied as bf16, where each is a normal number.
-    ``subnormals``: what becomes of those of f16 and bf16 operands; empty where nobody knows. ``exact_range``: by the
+    ``subnormals``: the treatment of subnormal f16 and bf16 operands; empty where it is unknown. ``exact_range``: by the
     sums' dtype, the largest m such that every integer in [-m, m] survives.
     """
 
@@ -50,11 +50,13 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Architecture:
-    """``waves``: lanes of the waves that kernels are built for, the usual one first. ``lds_bytes``: what a block may
-    have without asking for more. ``largest_block``: threads. ``matrix``: None where no Fragment is written for it.
+    """One architecture: a row of the table of targets.
 
-    ``pair_adds``: dtypes of which one atomic operation adds two neighbours. ``features``: what code may be built with,
-    without, or for either way (``gfx942:xnack-``). ``members``: whose code a generic target's is.
+    ``waves``: lanes of the waves that kernels are built for, the usual number first. ``lds_bytes``: LDS that a block
+    has without a request for more. ``largest_block``: threads. ``matrix``: None if no Fragment is written for it.
+
+    ``pair_adds``: dtypes of which one atomic operation adds two neighbours. ``features``: those that code may be built
+    with, without, or for both (``gfx942:xnack-``). ``members``: the architectures that run a generic target's code.
     """
 
     name: str
@@ -71,7 +73,7 @@ class Architecture:
 HOST = Architecture("host", "host", (32, 64), Matrix("host", subnormals=KEPT))
 
 _MFMA_GFX90A = Matrix("MFMA", 9, subnormals=FLUSHED)
-"""CK#603, #673 and #678 tell of the subnormals."""
+"""CK#603, #673 and #678 report the subnormals."""
 _MFMA_GFX942 = Matrix("MFMA", 9, i8_k=32, float8="fnuz", subnormals=KEPT)
 _MFMA_GFX950 = Matrix("MFMA", 9, i8_k=32, float8="ocp", subnormals=KEPT)
 _MFMA_COMMON = Matrix("MFMA", 9, i8_k=32, subnormals=KEPT)
@@ -109,7 +111,7 @@ _ROWS = (
     _gfx("gfx1153", 32, _WMMA_GFX11),
     _gfx("gfx1200", 32, _WMMA_GFX12, pair_adds=_HALVES),
     _gfx("gfx1201", 32, _WMMA_GFX12, pair_adds=_HALVES),
-    # LLVM's generic targets: code for all of a family, with what all of it has.
+    # LLVM's generic targets: code for a whole family, with the features that all its members have.
     _gfx("gfx9-4-generic", 64, _MFMA_COMMON, _SX, _HALVES, members="gfx942 gfx950"),
     _gfx(
         "gfx11-generic",
@@ -145,12 +147,12 @@ _ROWS = (
 )
 
 ARCHITECTURES: Mapping[str, Architecture] = {row.name: row for row in _ROWS}
-"""All but NVIDIA's, which differ in what follows from their number."""
+"""Architectures by name; those of NVIDIA are left out, since their rows follow from their numbers."""
 
 
 @lru_cache(maxsize=64)
 def architecture(name: str) -> Architecture:
-    """The row of a name without target features; UsageError with the nearest name that there is."""
+    """Return the row of a name without target features. UsageError with the nearest name if there is none."""
     if re.fullmatch(r"sm_\d{2,3}", name):
         return _nvidia(int(name.removeprefix("sm_")))
     if name in ARCHITECTURES:
@@ -170,23 +172,25 @@ STAND_IN = "host_for_"
 
 @dataclass(frozen=True)
 class TargetId:
-    """``features`` are those that the name states, sorted: code for a target that does not state one is for both
-    settings of it."""
+    """A target: an architecture with the features that its name states, sorted.
+
+    Code for a target that does not state a feature is for both settings of it.
+    """
 
     architecture: Architecture
     features: tuple[tuple[str, bool], ...] = ()
     in_place_of: str = ""
-    """The name of the target whose place the host takes, if it takes one."""
+    """The name of the target whose place the host takes, if any."""
 
     @property
     def name(self) -> str:
-        """What it is called in results, and on disk."""
+        """The name in results and on disk."""
         own = "_".join((self.architecture.name, *self._settings))
         return f"{STAND_IN}{self.in_place_of}" if self.in_place_of else own
 
     @property
     def spelled(self) -> str:
-        """What compilers and HIP call it."""
+        """The name that compilers and HIP use."""
         return ":".join((self.architecture.name, *self._settings))
 
     @property
@@ -198,9 +202,9 @@ class TargetId:
         return [f"{feature}{'+' if on else '-'}" for feature, on in self.features]
 
     def runs_on(self, device: TargetId) -> bool:
-        """Does code that is built for this target run on a device, or wherever code for another target does?
+        """Return whether code for this target runs on a device, or wherever code for another target does.
 
-        It does on its own architecture and on a generic's members, unless both state a feature and differ in it.
+        It runs on its architecture and on the members of a generic one, unless both state a feature and differ in it.
         """
         of_device = device.architecture.name
         fits = of_device == self.architecture.name or of_device in self.architecture.members
@@ -210,7 +214,7 @@ class TargetId:
 
 @lru_cache(maxsize=256)
 def target_id(text: str) -> TargetId:
-    """The target of a name in either spelling; UsageError says what is unknown, and what would be right."""
+    """Return the target of a name in either spelling. UsageError says what is unknown, and what to write."""
     if text.startswith(STAND_IN):
         other = target_id(text.removeprefix(STAND_IN))
         if other.platform == "host":
@@ -231,7 +235,7 @@ def target_id(text: str) -> TargetId:
 
 
 def canonical(text: str) -> str:
-    """A target's name in results, whichever way it is spelled; a name that is no target's as it stands."""
+    """Return a target's name in results, however it is spelled; a name of no target is returned unchanged."""
     try:
         return target_id(text).name
     except UsageError:
@@ -239,12 +243,12 @@ def canonical(text: str) -> str:
 
 
 def architecture_of(target: str) -> Architecture:
-    """The row of the table for a target in either spelling. UsageError as ``target_id``."""
+    """Return the architecture of a target in either spelling. UsageError as ``target_id``."""
     return target_id(target).architecture
 
 
 def runs_on(built: str, device: str) -> bool:
-    """As ``TargetId.runs_on``, of names; a name that is no target's runs nowhere."""
+    """Return ``TargetId.runs_on`` of two names; false if either is no target's."""
     try:
         return target_id(built).runs_on(target_id(device))
     except UsageError:
@@ -252,7 +256,7 @@ def runs_on(built: str, device: str) -> bool:
 
 
 def in_place_of(target: str) -> str:
-    """The target whose place the host takes under this name; empty for any other."""
+    """Return the target whose place the host takes under this name; empty for any other name."""
     try:
         return target_id(target).in_place_of
     except UsageError:

@@ -196,9 +196,9 @@ def _declared(family: KernelFamily, instance: Instance) -> dict[str, Any]:
 def _check_options(path: Path, family: KernelFamily, listed: list[dict[str, Any]]) -> None:
     for entry in listed:
         for name, text in entry.items():
-            if isinstance(text, str) and len(text.encode()) > (room := abi.room_for(abi.COptionInfo, name)):
+            if isinstance(text, str) and len(text.encode()) > (longest := abi.longest_text(abi.COptionInfo, name)):
                 what = f"option {entry['name']:.40}: {name} is cut at '{text[-20:]}'"
-                raise LibraryError(f"{path}: {what}: abi.h has room for {room} bytes: shorten it")
+                raise LibraryError(f"{path}: {what}: abi.h has room for {longest} bytes: shorten it")
     theirs = {entry["name"]: entry for entry in listed}
     _check_names(path, "option", set(theirs), {option.name for option in family.options})
     for option in family.options:

@@ -176,8 +176,8 @@ def _what_the_abi_cuts(family: KernelFamily) -> Iterator[str]:
         stated |= {"production": option.production, "help": option.help}
         texts += [(f"option '{option.name:.40}': {name}", abi.COptionInfo, name, text) for name, text in stated.items()]
     for what, structure, name, text in texts:
-        if (size := len(text.encode())) > (room := abi.room_for(structure, name)):
-            yield f"{what} has {size} bytes, abi.h has room for {room}: shorten it here and in the library"
+        if (size := len(text.encode())) > (longest := abi.longest_text(structure, name)):
+            yield f"{what} has {size} bytes, abi.h has room for {longest}: shorten it here and in the library"
     if family.sources and len(family.options) > MOST_OPTIONS:
         yield f"has {len(family.options)} options, options.hpp takes {MOST_OPTIONS}: leave some out"
 

@@ -106,7 +106,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, document: Any) -> Plan:
-        """Read a plan. PlanError if a key is missing, unknown or of the wrong type, or the id does not fit the cases."""
+        """Read a plan. PlanError if a key is missing, unknown or of the wrong type, or the id is not of the cases."""
         schema = document.get("schema") if isinstance(document, dict) else None
         if schema != SCHEMA:
             raise PlanError(f"schema {schema!r:.40} is not {SCHEMA}: no plan, or written by another version of bitgate")

@@ -98,7 +98,7 @@ def make(
     commit: str = "",
     length: Callable[[str, Iterable[PlannedItem]], ShardTime] | None = None,
 ) -> RunPlan:
-    """Split the plans of whole targets into their numbers of shards; ``length`` estimates the time of a target's cases."""
+    """Split the plans of whole targets into their shards; ``length`` estimates the time of a target's cases."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     shards = tuple(
         Plan(

@@ -1,4 +1,4 @@
-"""Builds the shared libraries of one platform: its HIP runtime, kernel families, and the native helpers."""
+"""The builder of one platform's shared libraries: its HIP runtime, kernel families, and the native helpers."""
 
 from __future__ import annotations
 
@@ -42,18 +42,27 @@ _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
 }
 
 RUNTIME_SONAME = "libamdhip64.so"
-"""hip-python opens this name; a library with it that is loaded already is the one it gets."""
+"""The name that hip-python opens; it gets a library of this name that is loaded already."""
 
 NATIVE = "libbitgate_native.so"
 
 
 class Builder:
-    """``platform`` is ``host``, ``amd`` or ``nvidia``; ``arch`` the GPU target (``gfx942``, ``sm_90``), in either
-    spelling.
+    """The builder of the libraries of one platform and target. Its methods raise UsageError without a compiler or cache.
 
-    ``progress`` is called with one line for each step that takes time; by default the lines go to stderr. Nothing is
-    printed when everything comes from the cache. ``artefacts``: where else libraries come from (default:
-    ``$BITGATE_ARTEFACTS``). UsageError if a compiler is missing or the cache cannot be written.
+    Parameters
+    ----------
+    platform
+        ``host``, ``amd`` or ``nvidia``.
+    progress
+        Called with one line for each step that takes time; by default the lines go to stderr. Nothing is printed when
+        everything comes from the cache.
+    arch
+        The GPU target (``gfx942``, ``sm_90``), in either spelling.
+    cache
+        The build cache; by default the user's.
+    artefacts
+        The store of libraries that were built elsewhere; by default that of ``$BITGATE_ARTEFACTS``.
     """
 
     def __init__(
@@ -76,18 +85,18 @@ class Builder:
         self._progress = progress or _to_stderr
         self.artefacts = artefacts or stores.from_environment(self._progress)
         self._compilers: dict[Path, str] = {}
-        """Of libraries that were built elsewhere."""
+        """The compilers of libraries that were built elsewhere."""
 
     @cached_property
     def compiler(self) -> Compiler:
         return _COMPILERS[self.platform](self.cache)
 
     def runtime(self) -> Path:
-        """The platform's ``libamdhip64.so``: ours for host and nvidia, ROCm's own for amd."""
+        """Return the platform's ``libamdhip64.so``: bitgate's for host and nvidia, ROCm's for amd."""
         if self.platform == "amd":
             return find_rocm_runtime()
         folder, sources = self._runtime_sources
-        asked = self._asked(f"{self.platform} runtime", RUNTIME_SONAME, sources, folder)
+        asked = self._request(f"{self.platform} runtime", RUNTIME_SONAME, sources, folder)
         return self._library(asked, self._runtime_recipe)
 
     @property
@@ -116,7 +125,7 @@ class Builder:
 
     @property
     def _platform_includes(self) -> tuple[Path, ...]:
-        """Headers of the platform's HIP. Ours share one declaration of the runtime API; ROCm's compiler has its own."""
+        """Folders of the headers of the platform's HIP; ROCm's compiler brings its own."""
         platforms = own_kernels() / "platforms"
         return {
             "host": (platforms / "host" / "include",),
@@ -125,13 +134,13 @@ class Builder:
         }[self.platform]
 
     def native(self) -> Path:
-        """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
+        """Return ``libbitgate_native.so``: the C++ of CPU references and fills, without HIP, equal on all platforms."""
         folders, sources = _native_sources()
         asked = BuildRequest("native", NATIVE, "host", "", tuple(sources), {}, folders, folders[0])
         return self._library(asked, self._native_recipe)
 
     def program_watch(self) -> Path:
-        """``libbitgate_exec.so``: loaded before a program, it sets the host runtime and tells what that has seen."""
+        """Return ``libbitgate_exec.so``: loaded before a program, it sets the host runtime and reports its findings."""
         folder = own_kernels() / "platforms" / "host" / "exec"
         sources, name = [folder / "exec.cpp"], "libbitgate_exec.so"
 
@@ -140,7 +149,7 @@ class Builder:
             units = units_of("exec", sources, includes, flags.host_library(kind), self.compiler)
             return Recipe("exec", name, units, flags.host_link(kind), self.compiler, includes, needs_runtime=True)
 
-        return self._library(self._asked("exec", name, sources, folder), recipe)
+        return self._library(self._request("exec", name, sources, folder), recipe)
 
     def _native_recipe(self) -> Recipe:
         includes, sources = _native_sources()
@@ -150,8 +159,11 @@ class Builder:
         return Recipe("native", NATIVE, units, flags.host_link(compiler.kind), compiler, includes)
 
     def ahead(self, declarations: Iterable[KernelFamily]) -> None:
-        """Compile in one queue what the runtime, the helpers and these families lack. What does not compile is told
-        when its library is asked for. Nothing is done where libraries come from a store, or sources are replaced."""
+        """Compile in one queue what the runtime, the helpers and these families lack.
+
+        Sources that do not compile are reported when their library is requested. Nothing is done if libraries come from
+        a store, or sources are replaced.
+        """
         if self.artefacts is not None or from_environment():
             return
         recipes = [self._native_recipe(), *(self.recipe(one) for one in declarations if one.library is None)]
@@ -167,11 +179,10 @@ class Builder:
     def family(
         self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None, *, race: bool = False
     ) -> Path:
-        """The family's shared library for this platform; with ``race`` the host's flavour that tells of each access.
+        """Return the family's shared library for this platform; with ``race`` the host's flavour that logs each access.
 
-        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them,
-        beside those of ``$BITGATE_OVERLAY``.
-        Only the units that reach a replaced file are compiled again, and the result is another file.
+        ``overlay`` maps source paths, relative to the data root, to files that replace them, in addition to those of
+        ``$BITGATE_OVERLAY``. Only the units that include a replaced file are compiled again, into another library.
         """
         if declaration.library is not None:
             if race:
@@ -179,7 +190,7 @@ class Builder:
             return _prebuilt(declaration)
         shadowing = {**from_environment(), **(overlay or {})}
         overlaid = _real_overlay(shadowing, declaration.folder)
-        return self._library(self._asked_of(declaration, race), lambda: self.recipe(declaration, race), overlaid)
+        return self._library(self._family_request(declaration, race), lambda: self.recipe(declaration, race), overlaid)
 
     def code_objects(
         self,
@@ -187,9 +198,9 @@ class Builder:
         groups: Collection[str] | None = None,
         overlay: Mapping[str, Path] | None = None,
     ) -> dict[str, Path]:
-        """Device code alone, with ziglang instead of ROCm: a code object a translation unit, by the unit's name.
+        """Build device code alone, with ziglang instead of ROCm: a code object for each translation unit, by its name.
 
-        Beside each ``<unit>.co`` lies its assembly, ``<unit>.s``. Units of instances for other wave sizes are left out,
+        Next to each ``<unit>.co`` is its assembly, ``<unit>.s``. Units of instances for other wave sizes are left out,
         and so are those of instances that are not in ``groups``; units of no instance hold what all share. ``overlay``
         is as for ``family``. UsageError without ziglang.
         """
@@ -231,14 +242,16 @@ class Builder:
         return units_of(declaration.name, fitting, folders, device_flags, compiler, generated(declaration))
 
     def find(self, declaration: KernelFamily) -> Path | None:
-        """The family's library if it is built and up to date; builds nothing."""
+        """Return the family's library if it is built and up to date; build nothing."""
         if declaration.library is not None:
             return _prebuilt(declaration)
         return self._looked_up(self.recipe(declaration))
 
     def is_built(self, *declarations: KernelFamily) -> bool:
-        """Are the runtime, the helpers and these families built here and up to date? Builds nothing. False, too, where
-        libraries come from a store, or sources are replaced. UsageError without a compiler."""
+        """Return whether the runtime, the helpers and these families are built here and up to date; build nothing.
+
+        False, too, if libraries come from a store, or sources are replaced. UsageError without a compiler.
+        """
         if self.artefacts is not None or from_environment() or quick_build():
             return False
         if any(one.library is not None and not (one.folder / one.library).is_file() for one in declarations):
@@ -246,18 +259,17 @@ class Builder:
         recipes = [self._native_recipe(), *(self.recipe(one) for one in declarations if one.library is None)]
         if self.platform != "amd":
             recipes.insert(0, self._runtime_recipe())
-        contents = Contents(self.cache)  # one look at each header
+        contents = Contents(self.cache)  # each header is read once
         return all(self._looked_up(recipe, contents) for recipe in recipes)
 
     def compiler_line(self, declaration: KernelFamily, library: Path, race: bool = False) -> str:
-        """By what the family's ``library`` was compiled, and how: ``g++ 12.2.0 -std=c++20 ...``; nobody knows of a
-        prebuilt one."""
+        """Return compiler and flags of the family's ``library``: ``g++ 12.2.0 -std=c++20 ...``; unknown if prebuilt."""
         if declaration.library is not None:
             return "unknown"
         return self._compilers.get(library) or self.recipe(declaration, race).compiler_line
 
     def recipe(self, declaration: KernelFamily, race: bool = False) -> Recipe:
-        """What the family's library is made of. UsageError if it is not for this platform, or a source is missing."""
+        """Return the recipe of the family's library. UsageError if it is not for this platform, or lacks a source."""
         name, folder = declaration.name, declaration.folder
         if self.platform not in declaration.platforms:
             declared = ", ".join(declaration.platforms)
@@ -279,13 +291,13 @@ class Builder:
         label = f"{name} (race)" if race else name
         return Recipe(label, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
 
-    def _asked_of(self, declaration: KernelFamily, race: bool) -> BuildRequest:
+    def _family_request(self, declaration: KernelFamily, race: bool) -> BuildRequest:
         flavour = "race" if race else "quick" if self.platform == "host" and quick_build() else ""
         sources = [declaration.folder / source for source in declaration.sources]
         texts = generated(declaration)
-        return self._asked(declaration.name, f"lib{declaration.name}.so", sources, declaration.folder, flavour, texts)
+        return self._request(declaration.name, f"lib{declaration.name}.so", sources, declaration.folder, flavour, texts)
 
-    def _asked(
+    def _request(
         self,
         label: str,
         file: str,
@@ -300,7 +312,7 @@ class Builder:
     def _library(
         self, asked: BuildRequest, recipe: Callable[[], Recipe], overlay: Mapping[Path, Path] | None = None
     ) -> Path:
-        """From this machine's cache, else from the store of artefacts if there is one, else built."""
+        """Return a library from this machine's cache, else from the store of artefacts if there is one, else build it."""
         if self.artefacts is None or overlay:
             return self._build(recipe(), overlay)
         contents = Contents(self.cache)
@@ -323,7 +335,7 @@ class Builder:
         return library
 
     def _built(self, recipe: Callable[[], Recipe]) -> Path | None:
-        """What this machine built of today's sources; None without a compiler, too."""
+        """Return what this machine built of the present sources; None without a compiler, too."""
         try:
             return self._looked_up(recipe())
         except UsageError:
@@ -335,7 +347,7 @@ class Builder:
         return library if library is not None and self.cache.used(library) else None
 
     def _reached(self, recipe: Recipe) -> list[str]:
-        """The files that its units were compiled from."""
+        """Return the files that the recipe's units were compiled from."""
         store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
         return [path for unit in recipe.units for path in store.reached(unit)]
 
@@ -384,7 +396,7 @@ class Builder:
 
 
 def _native_sources() -> tuple[tuple[Path, ...], list[Path]]:
-    """The folders that the helpers include from, their own first, and their files."""
+    """Return the folders from which the native helpers include, their own first, and their files."""
     folder = Path(bitgate.__file__).resolve().parent / "numerics" / "native"
     return (folder, harness_kernels() / "include"), sorted(folder.glob("*.cpp"))
 

@@ -1,4 +1,4 @@
-"""From assembly to a code object: the last two steps of a build of device code with ziglang alone."""
+"""Assembly to code objects: the last two steps of a build of device code with ziglang alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LINK = ("-shared", "--no-undefined")
 
 
 def code_object(name: str, assembly: Path, arch: str, compiler: Compiler, cache: Cache) -> Path:
-    """``<name>.co``, the code object of one unit, with its assembly beside it as ``<name>.s``.
+    """Build ``<name>.co``, the code object of one unit, with its assembly next to it as ``<name>.s``.
 
-    One a unit, not one a family: a loader reads one metadata note of a code object, and a linker keeps one of each
-    unit. BuildError holds what the assembler or the linker said.
+    Each unit gets a code object, not each family: a loader reads one metadata note of a code object, and a linker keeps
+    one for each unit. BuildError holds the output of the assembler or the linker.
     """
     key = sha256(compiler.kind, compiler.version, name, arch, assembly.stem, *_LINK)[:32]
     linked = cache.folder / "libraries" / key / f"{name}.co"
