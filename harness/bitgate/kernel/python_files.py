@@ -15,10 +15,10 @@ from bitgate.model.sized import Sized
 
 
 def load_module(path: Path) -> ModuleType:
-    """Run a Python file that lies in a family's folder. Raises what it raises; UsageError if it is no Python file.
+    """Run a Python file in a family's folder. Raises what it raises; UsageError if it is no Python file.
 
-    Beside its folder may lie what families share: ``from ..shared import name`` finds ``shared.py`` there, and
-    ``from .tables import ROWS`` a file of the family's own.
+    ``from ..shared import name`` finds ``shared.py``, which families share, next to the family's folder;
+    ``from .tables import ROWS`` finds a file in that folder.
     """
     family = path.parent
     name = f"{_package(family.parent)}.{family.name}"
@@ -27,27 +27,28 @@ def load_module(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where a dataclass looks for what its annotations mean
+    sys.modules[spec.name] = module  # a dataclass resolves its annotations there
     spec.loader.exec_module(module)
     return module
 
 
-def shared_name(room: Path, module: str) -> str:
-    """What ``importlib.import_module`` knows a module by that the declarations of a room share."""
-    return f"{_package(room)}.{module}"
+def shared_name(folder: Path, module: str) -> str:
+    """Return the name for ``importlib.import_module`` of a module that the declarations in a folder share."""
+    return f"{_package(folder)}.{module}"
 
 
-def _package(room: Path) -> str:
-    """The package of a room of families, by a name that nobody else has: as plain ``kernels`` ours would shadow a
-    user's package, or be shadowed by it; and each owner may have one."""
-    name = f"bitgate_declarations_{sha256(str(room).encode()).hexdigest()[:12]}"
-    _add(name, room)
+def _package(folder: Path) -> str:
+    """Return the package of a folder of families, under a unique name.
+
+    As plain ``kernels`` bitgate's would shadow a user's package, or be shadowed by it; each user may have one.
+    """
+    name = f"bitgate_declarations_{sha256(str(folder).encode()).hexdigest()[:12]}"
+    _add(name, folder)
     return name
 
 
 def _add(name: str, folder: Path) -> None:
-    """A package of that folder's modules. Its ``__init__.py`` is not run: a declaration may lie in a project whose
-    package does other things when it is imported."""
+    """Add a package of a folder's modules without its ``__init__.py``, which in a user's project may do other things."""
     if name not in sys.modules:
         package = ModuleType(name)
         package.__path__ = [str(folder)]
@@ -58,8 +59,8 @@ SYMBOL = "OPERATIONS"
 
 
 def load_operations(file: Path) -> Iterator[Sized]:
-    """Those of the file's ``OPERATIONS``. UsageError names the file, and what is wrong with it."""
-    # In sys.modules: a dataclass looks there for what its annotations mean.
+    """Yield the ``OPERATIONS`` of a file. UsageError names the file, and what is wrong with it."""
+    # Added to sys.modules, where a dataclass resolves its annotations.
     name = f"bitgate_operation_{sha256(str(file).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -81,7 +82,7 @@ def load_operations(file: Path) -> Iterator[Sized]:
 
 
 def _check(operation: Sized) -> None:
-    """ValueError says what the operation states wrongly, before a case is read by it."""
+    """Raise ValueError for what the operation states wrongly, before a case is read by it."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", getattr(operation, "name", "")):
         raise ValueError(f"{type(operation).__name__}: name: a-z, 0-9 and _ between, such as 'row_sums'")
     _ = operation.schema

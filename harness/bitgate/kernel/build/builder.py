@@ -48,7 +48,7 @@ NATIVE = "libbitgate_native.so"
 
 
 class Builder:
-    """The builder of the libraries of one platform and target. Its methods raise UsageError without a compiler or cache.
+    """The builder of the libraries of one platform and target; UsageError without a compiler, or a usable cache.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ class Builder:
     def _library(
         self, asked: BuildRequest, recipe: Callable[[], Recipe], overlay: Mapping[Path, Path] | None = None
     ) -> Path:
-        """Return a library from this machine's cache, else from the store of artefacts if there is one, else build it."""
+        """Return a library from this machine's cache, else from the store of artefacts, if any, else build it."""
         if self.artefacts is None or overlay:
             return self._build(recipe(), overlay)
         contents = Contents(self.cache)

@@ -1,7 +1,7 @@
-"""What an AMDGPU code object says of its kernels: the metadata note of the ELF file, read without ROCm's tools.
+"""AMDGPU code objects and other ELF files, read without ROCm's tools: kernels, symbols and notes.
 
-The note is msgpack: a map whose ``amdhsa.kernels`` lists one map a kernel (LLVM's AMDGPU usage guide, code object v3
-and later).
+The kernels of a code object are in the metadata note of its ELF file. The note is msgpack: a map whose
+``amdhsa.kernels`` lists one map for each kernel (LLVM's AMDGPU usage guide, code object v3 and later).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KINDS = ("STT_FUNC", "STT_OBJECT")
 
 @dataclass(frozen=True)
 class Symbol:
-    """A function or object that the file defines; ``value`` is its address relative to where the file is loaded."""
+    """A function or object that an ELF file defines; ``value`` is its address relative to where the file is loaded."""
 
     name: str
     value: int
@@ -35,9 +35,9 @@ class Symbol:
 
 
 def symbols(data: bytes) -> tuple[Symbol, ...]:
-    """Functions and objects of the full symbol table, or, in a stripped file, of the one for the dynamic linker.
+    """List functions and objects of the full symbol table, or, in a stripped file, of the dynamic linker's.
 
-    Raises ValueError for a file that is none of these.
+    ValueError if the data is no ELF file.
     """
     try:
         file = _opened(data)
@@ -50,11 +50,11 @@ def symbols(data: bytes) -> tuple[Symbol, ...]:
 
 
 def notes(data: bytes, owner: str, kind: int) -> Iterator[bytes]:
-    """The contents of the notes of one owner and kind. ValueError for a file that is none, or is cut."""
+    """Yield the contents of the notes of one owner and kind. ValueError if the data is no ELF file, or is cut."""
     try:
         for segment in _opened(data).iter_segments("PT_NOTE"):
             if segment["p_offset"] + segment["p_filesz"] > len(data):
-                raise ValueError("its metadata note ends behind the file")
+                raise ValueError("its metadata note ends after the file")
             for note in segment.iter_notes():
                 if (note["n_name"], note["n_type"]) == (owner, kind):
                     yield note["n_descdata"]
@@ -79,7 +79,7 @@ def _symbol(symbol: Any) -> Symbol:
 _NOTE_OWNER = "AMDGPU"
 _NOTE_METADATA = 32
 _ABI_VERSION = 8
-"""Where the ELF header says which ABI the file is for; code object v3 to v6 count from 1."""
+"""Offset of the ABI version in the ELF header; code object v3 to v6 count from 1."""
 _VERSIONS = {1: 3, 2: 4, 3: 5, 4: 6}
 _BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 
@@ -106,12 +106,12 @@ class Argument:
 
 @dataclass(frozen=True)
 class KernelCode:
-    """Figures of one kernel. Sizes are bytes: ``lds`` a block, ``scratch`` a lane.
+    """The resources and arguments of one kernel. Sizes are bytes: ``lds`` for a block, ``scratch`` for a lane.
 
     Spills count registers: ``vgpr_spills`` went to scratch, ``sgpr_spills`` to lanes of vector registers first.
 
-    ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9). ``descriptor`` is the symbol of
-    what a dispatch packet points to.
+    ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9). ``descriptor`` is the symbol to
+    which a dispatch packet points.
     """
 
     symbol: str
@@ -151,9 +151,10 @@ class KernelCode:
 
 @dataclass(frozen=True)
 class CodeObject:
-    """``target`` is the gfx target (``gfx942``), without its features; ``target_id`` the note's triple and target.
+    """The kernels of a code object for a gfx target (``gfx942``, without features).
 
-    ``version`` is the code object version that decides where hidden arguments lie, 0 if unknown.
+    ``target_id`` is the note's triple and target; ``version`` the code object version, which decides where hidden
+    arguments are, 0 if unknown.
     """
 
     target: str
@@ -166,12 +167,12 @@ class CodeObject:
 
 
 def read(path: Path) -> CodeObject:
-    """The code object in a file; UsageError if it is none."""
+    """Read the code object in a file. UsageError if it is none."""
     return parse(path.read_bytes(), str(path))
 
 
 def bundled(data: bytes, target: str) -> list[bytes]:
-    """The code objects for a target in a library that a HIP compiler linked: one a translation unit.
+    """Return the code objects for a target in a library that a HIP compiler linked, one for each translation unit.
 
     Empty if the library holds none, or compressed ones (``--offload-compress``).
     """
@@ -193,7 +194,7 @@ def bundled(data: bytes, target: str) -> list[bytes]:
 
 
 def parse(data: bytes, name: str = "code object") -> CodeObject:
-    """The code object in ``data``; ``name`` stands in the UsageError that says why it is none."""
+    """Parse a code object. UsageError with ``name`` says why it is none."""
     try:
         found = [decode(content) for content in notes(data, _NOTE_OWNER, _NOTE_METADATA)]
         if not found:

@@ -1,5 +1,7 @@
-"""``$BITGATE_OVERLAY``: a folder whose files shadow those of the same relative path when kernels are built. That is
-how a seeded defect meets a whole test run, workers and all, while the sources stay as they are."""
+"""The overlay of sources: files of ``$BITGATE_OVERLAY`` replace those of the same relative path when kernels are built.
+
+By it a seeded defect reaches a whole test run, workers included, while the sources stay unchanged.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ from bitgate.core.errors import UsageError
 VARIABLE = "BITGATE_OVERLAY"
 
 ROOT = "BITGATE_OVERLAY_ROOT"
-"""The folder that those paths are relative to; without it, the one that holds bitgate's own rooms."""
+"""The variable of the folder to which those paths are relative; by default the data root."""
 
 QUICK = "BITGATE_QUICK_BUILD"
-"""Set for runs that use each library once, as those of seeded defects: the host's kernels are compiled at -O1."""
+"""Set for runs that use each library once, such as those of seeded defects: host kernels are compiled at -O1."""
 
 
 def from_environment() -> dict[str, Path]:
-    """Source paths, relative to the folder that holds the rooms or absolute, and the files that stand in for them."""
+    """Return source paths, relative to the data root or absolute, and the files that replace them."""
     stated = os.environ.get(VARIABLE)
     if not stated:
         return {}
@@ -33,4 +35,5 @@ def from_environment() -> dict[str, Path]:
 
 
 def quick_build() -> bool:
+    """Return whether host kernels are compiled at -O1."""
     return bool(os.environ.get(QUICK))

@@ -1,5 +1,7 @@
-"""What libraries lack, compiled in one queue: what takes longest first, and no core waits for the last unit of a
-library while another has some left."""
+"""The queue of units that libraries lack, compiled in parallel, next to other processes that build the same ones.
+
+Units that take longest come first, and no core waits for the last unit of a library while another has some left.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,18 @@ class Lacking:
 
 
 def lacking(recipe: Recipe, store: UnitStore, keys: Mapping[TranslationUnit, str | None]) -> Lacking:
+    """Return the units of a recipe that have no object."""
     return Lacking(recipe, store, tuple(unit for unit in recipe.units if not store.has(unit, keys[unit])))
 
 
 def compile_lacking(
     libraries: Sequence[Lacking], cache: Cache, progress: Callable[[str], None], goes_on: bool = False
 ) -> dict[TranslationUnit, str]:
-    """The keys of their objects. BuildError if one does not compile; with ``goes_on`` the other libraries' units are
-    compiled all the same, and no error is raised."""
+    """Compile the missing units of libraries and return the keys of their objects.
+
+    BuildError if one does not compile; with ``goes_on`` the other libraries' units are compiled all the same, and no
+    error is raised.
+    """
     libraries = [library for library in libraries if library.units]
     if not libraries:
         return {}
@@ -64,11 +70,11 @@ def compile_lacking(
 def _headers(
     todo: Sequence[TranslationUnit], libraries: Sequence[Lacking], cache: Cache
 ) -> dict[TranslationUnit, UnitStore]:
-    """The preludes to be compiled first, as they are without what an overlay replaces."""
+    """Return the preludes to be compiled first, without the files that an overlay replaces."""
     folders = tuple(dict.fromkeys(folder for library in libraries for folder in library.recipe.folders))
     plain = UnitStore(cache, Contents(cache), SourceTree(cache, folders, {}))
     users = Counter(unit.header for unit in todo if unit.header is not None)
-    least = 1 if quick_build() else FEW_UNITS  # many builds of few units follow each other
+    least = 1 if quick_build() else FEW_UNITS  # many builds of a few units follow each other
     return {
         header: plain
         for header, count in users.most_common()
@@ -77,8 +83,10 @@ def _headers(
 
 
 def _work(unit: TranslationUnit) -> tuple[bool, int]:
-    """What takes longest comes first, so that the last units end together: units that register instances take longer
-    than written ones, and the more they register, the longer is their text."""
+    """Return the sort key of a unit by its expected time, so that the longest start first and the last end together.
+
+    Units that register instances take longer than written ones, and the more they register, the longer is their text.
+    """
     return unit.text is not None, unit.source.stat().st_size if unit.text is None else len(unit.text)
 
 
@@ -91,13 +99,14 @@ def compile_all(
     done: Callable[[TranslationUnit, float], None],
     goes_on: bool = False,
 ) -> dict[TranslationUnit, str]:
-    """The object key of every unit, each compiled into its store if that lacks it, in this order.
+    """Compile every unit into its store if that lacks it, in this order, and return the object keys.
 
-    A unit whose lock another process holds is put back and looked at again later, so that parallel test workers
-    divide the work instead of queueing behind one another. ``done(unit, seconds)`` is called for each, one at a time.
-    Preludes come first; while one is compiled, units that begin with another are, and nobody waits for it.
-    The first BuildError ends the build, or with ``goes_on`` that of the units of the same store, and their keys are
-    missing. So does Ctrl-C, and no compiler process is left.
+    A unit whose lock another process holds is put back and tried again later, so that parallel test workers divide the
+    work instead of waiting for one another. ``done(unit, seconds)`` is called for each, one at a time. Preludes come
+    first; while one is compiled, units that begin with another are compiled, so that no thread waits for it.
+
+    The first BuildError ends the build. With ``goes_on`` it ends only that of the units of the same store, whose keys
+    are then missing. Ctrl-C ends the build, too; no compiler process is left.
     """
     headers = [unit for unit in stores if unit.is_header]
     waiting = deque((*headers, *(unit for unit in stores if not unit.is_header)))
@@ -113,7 +122,7 @@ def compile_all(
 
     def build(unit: TranslationUnit) -> None:
         begun, into = time.monotonic(), stores[unit]
-        into.contents.forget()  # whoever held the lock before may have built it
+        into.contents.forget()  # a process that held the lock before may have built it
         key = into.lookup(unit)
         if not into.has(unit, key):
             key = into.compile(unit, processes)

@@ -1,4 +1,4 @@
-"""What a library is made of: its sources as any machine knows them, and with a compiler its units and the link."""
+"""Recipes of libraries: their sources as any machine knows them, and, with a compiler, their units and the link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bitgate.kernel.declaration import KernelFamily
 
 @dataclass(frozen=True)
 class Recipe:
-    """A library before it is built: units, how they are linked, and the folders that a shadow tree must show."""
+    """A library before it is built: units, link flags, and the folders that a shadow tree must show."""
 
     label: str
     file: str
@@ -33,7 +33,7 @@ class Recipe:
         return " ".join((unit.compiler.name, *unit.flags))
 
     def library(self, cache: Cache, keys: Mapping[TranslationUnit, str | None]) -> Path | None:
-        """Where the library of these objects lies; None if an object is unknown."""
+        """Return the path of the library of these objects; None if an object is unknown."""
         objects = [keys[unit] for unit in self.units]
         if None in objects:
             return None
@@ -43,7 +43,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """A library by what is known of it without a compiler. ``folders`` hold headers of ours."""
+    """A library as far as it is known without a compiler. ``folders`` hold headers of bitgate's."""
 
     label: str
     file: str
@@ -68,7 +68,7 @@ def units_of(
     generated: Mapping[Path, str] | None = None,
     prelude: Prelude | None = None,
 ) -> tuple[TranslationUnit, ...]:
-    """One unit a source; UsageError if there is none, or one that is not ``generated`` is missing."""
+    """Return one unit for each source. UsageError if there is none, or one that is not ``generated`` is missing."""
     texts = generated or {}
     if not sources:
         raise UsageError(f"{label}: {includes[0].parent} holds no sources: reinstall bitgate, or run from a checkout")
@@ -90,10 +90,10 @@ def units_of(
 
 
 def generated(declaration: KernelFamily) -> dict[Path, str]:
-    """Text by the place where the source would lie."""
+    """Return the texts of generated sources by the paths that the sources would have."""
     return {declaration.folder / name: text for name, text in declaration.generated.items()}
 
 
 def stem(source: Path) -> str:
-    """``naive_conv_f16`` of ``naive_conv_f16.hip.cpp``."""
+    """Return ``naive_conv_f16`` of ``naive_conv_f16.hip.cpp``."""
     return source.name.partition(".")[0]
