@@ -48,7 +48,7 @@ def _package(folder: Path) -> str:
 
 
 def _add(name: str, folder: Path) -> None:
-    """Add a package of a folder's modules without its ``__init__.py``, which in a user's project may do other things."""
+    """Add a package of a folder's modules, without its ``__init__.py``, which may do other things in a user project."""
     if name not in sys.modules:
         package = ModuleType(name)
         package.__path__ = [str(folder)]
