@@ -7,20 +7,26 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-import bitgate
 from bitgate.core.errors import UsageError
-from bitgate.core.project import harness_kernels, ours, own_kernels
+from bitgate.core.project import harness_kernels, own_kernels
 from bitgate.core.targets import target_id
 from bitgate.kernel.build import artefacts as stores
 from bitgate.kernel.build import flags
 from bitgate.kernel.build.artefact import beside, folders_of
 from bitgate.kernel.build.artefacts import Artefacts
-from bitgate.kernel.build.device_code import code_object
 from bitgate.kernel.build.errors import BuildError
-from bitgate.kernel.build.overlay import from_environment, quick_build
-from bitgate.kernel.build.processes import Processes
+from bitgate.kernel.build.link import link_code_object, link_library
+from bitgate.kernel.build.overlay import from_environment, quick_build, real_paths
 from bitgate.kernel.build.queue import compile_lacking, lacking
-from bitgate.kernel.build.recipe import BuildRequest, Recipe, generated, stem, units_of
+from bitgate.kernel.build.recipe import (
+    BuildRequest,
+    Recipe,
+    generated,
+    native_sources,
+    prebuilt_library,
+    stem,
+    units_of,
+)
 from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.build.toolchain import (
     Compiler,
@@ -135,7 +141,7 @@ class Builder:
 
     def native(self) -> Path:
         """Return ``libbitgate_native.so``: the C++ of CPU references and fills, without HIP, equal on all platforms."""
-        folders, sources = _native_sources()
+        folders, sources = native_sources()
         asked = BuildRequest("native", NATIVE, "host", "", tuple(sources), {}, folders, folders[0])
         return self._library(asked, self._native_recipe)
 
@@ -152,7 +158,7 @@ class Builder:
         return self._library(self._request("exec", name, sources, folder), recipe)
 
     def _native_recipe(self) -> Recipe:
-        includes, sources = _native_sources()
+        includes, sources = native_sources()
         compiler = find_host_compiler(self.cache)
         begin = prelude_of_host_code(compiler.kind, harness_kernels())
         units = units_of("native", sources, includes, flags.host_library(compiler.kind), compiler, prelude=begin)
@@ -187,9 +193,9 @@ class Builder:
         if declaration.library is not None:
             if race:
                 raise BuildError(declaration.name, f"{declaration.library} is prebuilt: --race builds from sources")
-            return _prebuilt(declaration)
+            return prebuilt_library(declaration)
         shadowing = {**from_environment(), **(overlay or {})}
-        overlaid = _real_overlay(shadowing, declaration.folder)
+        overlaid = real_paths(shadowing, declaration.folder)
         return self._library(self._family_request(declaration, race), lambda: self.recipe(declaration, race), overlaid)
 
     def code_objects(
@@ -211,7 +217,7 @@ class Builder:
         compiler = find_device_compiler(self.cache)
         unwanted = {instance.group for instance in declaration.instances} - set(groups) if groups is not None else set()
         units = [unit for unit in self._deviceunits_of(declaration, compiler) if stem(unit.source) not in unwanted]
-        shadowing = _real_overlay({**from_environment(), **(overlay or {})}, declaration.folder)
+        shadowing = real_paths({**from_environment(), **(overlay or {})}, declaration.folder)
         contents = Contents(self.cache, {str(real): str(other) for real, other in shadowing.items()})
         tree = SourceTree(self.cache, (own_kernels(), declaration.folder), shadowing)
         store = UnitStore(self.cache, contents, tree)
@@ -223,7 +229,7 @@ class Builder:
         finally:
             tree.close()
         return {
-            stem(unit.source): code_object(
+            stem(unit.source): link_code_object(
                 stem(unit.source), store.object_path(str(keys[unit])), self.target.spelled, compiler, self.cache
             )
             for unit in units
@@ -244,7 +250,7 @@ class Builder:
     def find(self, declaration: KernelFamily) -> Path | None:
         """Return the family's library if it is built and up to date; build nothing."""
         if declaration.library is not None:
-            return _prebuilt(declaration)
+            return prebuilt_library(declaration)
         return self._looked_up(self.recipe(declaration))
 
     def is_built(self, *declarations: KernelFamily) -> bool:
@@ -364,61 +370,13 @@ class Builder:
                 library = recipe.library(self.cache, keys)
                 if library is None:
                     raise KeyboardInterrupt  # the build was stopped before every unit had its object
-                self._link(library, recipe, [store.object_path(str(keys[unit])) for unit in recipe.units])
+                objects = [store.object_path(str(keys[unit])) for unit in recipe.units]
+                runtime = self.runtime() if recipe.needs_runtime else None
+                link_library(library, recipe, objects, runtime, self.cache, self._progress)
             contents.save()
             return library
         finally:
             tree.close()
-
-    def _link(self, library: Path, recipe: Recipe, objects: Sequence[Path]) -> None:
-        needs: list[str] = []
-        if recipe.needs_runtime:
-            runtime = self.runtime()
-            needs = [f"-L{runtime.parent}", f"-l:{runtime.name}"]
-        with self.cache.guarded(), self.cache.lock(library.parent.name):
-            if self.cache.used(library):
-                return
-            if recipe.compiler.kind == "zig":
-                self._progress(f"linking {recipe.label}: zig's first link builds its C++ library, about a minute")
-            output = self.cache.temporary(".so")
-            command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
-            try:
-                finished = Processes().run(command, {"LC_ALL": "C", "HIP_PLATFORM": "amd"})
-                text = finished.output if finished else ""
-                if "No space left on device" in text:
-                    raise self.cache.unusable("No space left on device")
-                if finished is None or finished.code != 0:
-                    raise BuildError(recipe.label, text)
-                self.cache.publish_artefact(output, library)
-            finally:
-                output.unlink(missing_ok=True)
-            self.cache.prune()
-
-
-def _native_sources() -> tuple[tuple[Path, ...], list[Path]]:
-    """Return the folders from which the native helpers include, their own first, and their files."""
-    folder = Path(bitgate.__file__).resolve().parent / "numerics" / "native"
-    return (folder, harness_kernels() / "include"), sorted(folder.glob("*.cpp"))
-
-
-def _prebuilt(declaration: KernelFamily) -> Path:
-    path = declaration.folder / (declaration.library or "")
-    if not path.is_file():
-        raise UsageError(f"kernel family {declaration.name}: library {path} does not exist")
-    return path
-
-
-def _real_overlay(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:
-    real: dict[Path, Path] = {}
-    for name, replacement in overlay.items():
-        places = (ours().root / name, folder / name)
-        source = next((place for place in places if place.is_file()), None)
-        if source is None:
-            raise UsageError(f"cannot replace {name}: no such file in {ours().root}")
-        if not Path(replacement).is_file():
-            raise UsageError(f"cannot replace {name}: {replacement} does not exist")
-        real[source] = Path(replacement).resolve()
-    return real
 
 
 def _to_stderr(line: str) -> None:

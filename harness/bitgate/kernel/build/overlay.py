@@ -6,9 +6,11 @@ By it a seeded defect reaches a whole test run, workers included, while the sour
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
 
 VARIABLE = "BITGATE_OVERLAY"
 
@@ -32,6 +34,20 @@ def from_environment() -> dict[str, Path]:
         raise UsageError(f"{ROOT}={root}: no such folder; unset it to shadow bitgate's own sources")
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {(root / path.relative_to(folder)).as_posix(): path for path in files}
+
+
+def real_paths(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:
+    """Resolve the names of an overlay from the data root or a family's folder. UsageError if a file is missing."""
+    real: dict[Path, Path] = {}
+    for name, replacement in overlay.items():
+        places = (ours().root / name, folder / name)
+        source = next((place for place in places if place.is_file()), None)
+        if source is None:
+            raise UsageError(f"cannot replace {name}: no such file in {ours().root}")
+        if not Path(replacement).is_file():
+            raise UsageError(f"cannot replace {name}: {replacement} does not exist")
+        real[source] = Path(replacement).resolve()
+    return real
 
 
 def quick_build() -> bool:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import bitgate
 from bitgate.core.errors import UsageError
+from bitgate.core.project import harness_kernels
 from bitgate.kernel.build.artefact import ArtefactRequest, state_of
 from bitgate.kernel.build.toolchain import Compiler
 from bitgate.kernel.build.unit import Prelude, TranslationUnit
@@ -97,3 +99,17 @@ def generated(declaration: KernelFamily) -> dict[Path, str]:
 def stem(source: Path) -> str:
     """Return ``naive_conv_f16`` of ``naive_conv_f16.hip.cpp``."""
     return source.name.partition(".")[0]
+
+
+def native_sources() -> tuple[tuple[Path, ...], list[Path]]:
+    """Return the folders from which the native helpers include, their own first, and their files."""
+    folder = Path(bitgate.__file__).resolve().parent / "numerics" / "native"
+    return (folder, harness_kernels() / "include"), sorted(folder.glob("*.cpp"))
+
+
+def prebuilt_library(declaration: KernelFamily) -> Path:
+    """Return the prebuilt library of a family. UsageError if it does not exist."""
+    path = declaration.folder / (declaration.library or "")
+    if not path.is_file():
+        raise UsageError(f"kernel family {declaration.name}: library {path} does not exist")
+    return path

@@ -224,7 +224,7 @@ class UnitStore:
         return [
             *self._reading(unit, prelude),
             *_dependencies(unit.compiler.kind, depfile),
-            # zig's clang lacks the tools to make a code object in one go: its "object" is assembly (device_code).
+            # zig's clang lacks the tools to make a code object in one go: its "object" is assembly (link.py).
             "-S" if unit.compiler.kind == "zig-hip" else "-c",
             source,
             "-o",

@@ -1,13 +1,14 @@
-"""Assembly to code objects: the last two steps of a build of device code with ziglang alone."""
+"""Linking: objects to shared libraries, and assembly to code objects, the last steps of a build of device code."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.build.processes import Processes
+from bitgate.kernel.build.recipe import Recipe
 from bitgate.kernel.build.toolchain import Compiler
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import sha256
@@ -16,7 +17,40 @@ _LINK = ("-shared", "--no-undefined")
 """A function that no header defines is an error here, not when a GPU loads the code."""
 
 
-def code_object(name: str, assembly: Path, arch: str, compiler: Compiler, cache: Cache) -> Path:
+def link_library(
+    library: Path,
+    recipe: Recipe,
+    objects: Sequence[Path],
+    runtime: Path | None,
+    cache: Cache,
+    progress: Callable[[str], None],
+) -> None:
+    """Link a library into the cache unless another process has done so; ``runtime`` is the HIP runtime that it needs.
+
+    BuildError holds the output of the linker.
+    """
+    needs = [f"-L{runtime.parent}", f"-l:{runtime.name}"] if runtime else []
+    with cache.guarded(), cache.lock(library.parent.name):
+        if cache.used(library):
+            return
+        if recipe.compiler.kind == "zig":
+            progress(f"linking {recipe.label}: zig's first link builds its C++ library, about a minute")
+        output = cache.temporary(".so")
+        command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
+        try:
+            finished = Processes().run(command, {"LC_ALL": "C", "HIP_PLATFORM": "amd"})
+            text = finished.output if finished else ""
+            if "No space left on device" in text:
+                raise cache.unusable("No space left on device")
+            if finished is None or finished.code != 0:
+                raise BuildError(recipe.label, text)
+            cache.publish_artefact(output, library)
+        finally:
+            output.unlink(missing_ok=True)
+        cache.prune()
+
+
+def link_code_object(name: str, assembly: Path, arch: str, compiler: Compiler, cache: Cache) -> Path:
     """Build ``<name>.co``, the code object of one unit, with its assembly next to it as ``<name>.s``.
 
     Each unit gets a code object, not each family: a loader reads one metadata note of a code object, and a linker keeps
