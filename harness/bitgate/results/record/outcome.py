@@ -11,7 +11,7 @@ class OutcomeFacts(NamedTuple):
 
     meaning: str
     blames: str = ""
-    """The culprit of a red verdict: ``kernel``, or ``nobody`` if no answer was obtained; empty if it is no failure."""
+    """The culprit of a red verdict: ``kernel``, or ``nothing`` if no answer was obtained; empty if it is no failure."""
     green: str = "never"
     """``always``, ``expected`` (if the plan foretold it), or ``never``."""
     colour: str = "31"
@@ -52,7 +52,7 @@ class Outcome(str, Enum):
     @property
     def is_unanswered(self) -> bool:
         """True if nothing was learned about the kernel: no finding, no vote between attempts, no known bug."""
-        return self.facts.blames == "nobody"
+        return self.facts.blames == "nothing"
 
     @property
     def is_kernels(self) -> bool:
@@ -105,7 +105,7 @@ FACTS: dict[Outcome, OutcomeFacts] = {
     # ---- not compared: no defect of the kernel, or a known one
     Outcome.NOT_RUN: OutcomeFacts(
         "the case was not run, for the reason given",
-        blames="nobody", green="expected", type="NotRun", skipped="unsupported", colour="33",
+        blames="nothing", green="expected", type="NotRun", skipped="unsupported", colour="33",
     ),
     Outcome.KNOWN_BUG: OutcomeFacts(
         "the case failed exactly as its known bug records",
@@ -113,11 +113,11 @@ FACTS: dict[Outcome, OutcomeFacts] = {
     ),
     Outcome.LOST: OutcomeFacts(
         "the case was planned but no result of it was found",
-        blames="nobody", type="Lost",
+        blames="nothing", type="Lost",
     ),
     Outcome.INFRA: OutcomeFacts(
         "the device was lost, the host ran out of memory or disk, or a stored digest is not its reference's",
-        blames="nobody", type="DeviceLost",
+        blames="nothing", type="DeviceLost",
     ),
 }
 # fmt: on
