@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core import paths
+from bitgate.core.choices import TIERS
 from bitgate.core.errors import UsageError, near
-
-TIERS = ("smoke", "regression")
-"""Names of the tiers; each contains those before it."""
 
 TABLE = "cases.toml"
 OPERATION = "operation.py"

@@ -22,6 +22,7 @@ from filelock import FileLock
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 
 SEAL_SUFFIX = ".sha256"
 
@@ -59,9 +60,7 @@ def _compare(path: Path) -> bool:
         return seal.read_text().strip() == found
     except FileNotFoundError:
         with suppress(OSError):  # a cache that cannot be written
-            draft = seal.with_name(f".{seal.name}.{os.getpid()}")
-            draft.write_text(found)
-            draft.replace(seal)
+            write_whole(seal, found)
         return True
     except (OSError, UnicodeDecodeError):
         return False

@@ -7,17 +7,12 @@ where they cannot be told.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
+from bitgate.core.toml import parse_toml
 from bitgate.lab.ci.select_changes import FileChange
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class Whole(Enum):
@@ -121,8 +116,8 @@ def _entries(data: bytes | None) -> list[dict[str, Any]] | Whole:
 def _toml(data: bytes | None) -> dict[str, Any] | None:
     """None for what is not there, or is no case table or ledger."""
     try:
-        document = tomllib.loads(data.decode()) if data is not None else None
-    except (ValueError, RecursionError):
+        document = parse_toml(data.decode()) if data is not None else None
+    except ValueError:
         return None
     if document is None:
         return None

@@ -16,11 +16,12 @@ from xml.etree import ElementTree
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import Attr, FinalResult, FloatAttr
 
+from bitgate.core.files import write_whole
 from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.results.report.findings import KINDS, MissingTarget, RunFinding
 from bitgate.results.report.ledger import AttemptEntry, Ledger
 from bitgate.results.report.names import TestName, test_names
-from bitgate.results.report.report import Report, ReportedRun, write_text
+from bitgate.results.report.report import Report, ReportedRun
 from bitgate.results.report.result import JUnitResult, cell_lines, result_of
 from bitgate.results.report.text import capped, legal, one_line
 
@@ -158,7 +159,7 @@ def merged(
 
 def write(xml: JUnitDocument, path: Path) -> None:
     """Write a document in one move, so that no reader meets half of it."""
-    write_text(path, _as_text(xml))
+    write_whole(path, _as_text(xml))
 
 
 def _as_text(xml: JUnitDocument) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from bitgate.core.files import write_whole
 from bitgate.results.report.findings import MissingTarget, RunFinding
 from bitgate.results.report.ledger import Ledger
 from bitgate.results.report.summary import Summary
@@ -45,15 +45,7 @@ class Report(ABC):
         """Write the report's file into ``folder``, or print its lines with ``echo`` if it has none."""
         text = self.text(run)
         if self.file:
-            write_text(folder / self.file, text)
+            write_whole(folder / self.file, text)
         elif text:
             for line in text.split("\n"):
                 echo(line)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file in one move, so that no reader meets half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
