@@ -50,8 +50,10 @@ IMAGE = r"[a-z0-9][A-Za-z0-9_.:/@-]{0,240}"
 
 
 class CiTarget(Struct, frozen=True):
-    """``[target.NAME]``: minutes a job of a tier may take, and the gate that says when it runs. ``name`` is a
-    TargetId's; ``features`` are those of its architecture that its kernels rest on."""
+    """One ``[target.NAME]`` table: the minutes that a job of each tier may take, and the gate that says when it runs.
+
+    ``name`` is a TargetId's; ``features`` are those of its architecture that its kernels need.
+    """
 
     name: str
     platform: str
@@ -62,8 +64,11 @@ class CiTarget(Struct, frozen=True):
 
 
 class Pool(Struct, frozen=True):
-    """``[[pool]]``: machines, each with a device of any of these targets. ``labels`` is what a forge asks of a runner,
-    ``constraint`` what an engine does; a job gets ``gpus`` of them, in a container of ``image`` if there is one."""
+    """One ``[[pool]]`` table: machines, each with a device of any of these targets.
+
+    A forge asks a runner for ``labels``, an engine for ``constraint``. A job gets ``gpus`` of them, in a container of
+    ``image`` if one is named.
+    """
 
     name: str
     targets: tuple[str, ...]
@@ -80,7 +85,7 @@ class Pool(Struct, frozen=True):
         return self.state == "up"
 
     def serves(self, target: str) -> bool:
-        """Does code that is built for a target run on one of these devices? What takes one place takes no other."""
+        """Return whether code for a target runs on one of these devices; one in the place of a target takes no other."""
         wanted, devices = target_id(target), map(target_id, self.targets)
         return any(wanted.runs_on(one) and one.in_place_of in ("", wanted.in_place_of) for one in devices)
 
@@ -103,7 +108,7 @@ class CiTargets(Struct, frozen=True):
 
 
 def features_of(architecture: Architecture) -> tuple[str, ...]:
-    """What an architecture has that not every one has, in words of ``features``."""
+    """Return the features of an architecture that not every one has, in words of ``features``."""
     matrix = architecture.matrix
     words = [f"wave{wave}" for wave in architecture.waves]
     if matrix and architecture.platform != "host":
@@ -128,7 +133,7 @@ def read_targets(path: Path, tiers: Sequence[str] = TIERS) -> CiTargets:
 
 
 def tolerated_by(project: Project, target: str) -> tuple[AllowedSkip, ...]:
-    """The gaps that a project's file allows a target; none where there is no file. UsageError for a bad one."""
+    """Return the skips that a project's file of targets allows a target, if any. UsageError for a bad file."""
     promise = read_targets(project.targets, project.tiers).target(target) if project.targets else None
     return promise.tolerated if promise else ()
 
