@@ -85,7 +85,7 @@ class Pool(Struct, frozen=True):
         return self.state == "up"
 
     def serves(self, target: str) -> bool:
-        """Return whether code for a target runs on one of these devices; one in the place of a target takes no other."""
+        """Return whether one of these devices runs code for a target; one in a target's place takes no other."""
         wanted, devices = target_id(target), map(target_id, self.targets)
         return any(wanted.runs_on(one) and one.in_place_of in ("", wanted.in_place_of) for one in devices)
 
