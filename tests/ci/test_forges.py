@@ -17,7 +17,7 @@ from bitgate.core import paths
 from bitgate.lab.ci.forges import DEVICE_FLAGS, github, gitlab, jenkins
 from bitgate.lab.ci.matrix import Job
 
-CI = paths.room("ci")
+CI = paths.data_folder("ci")
 WORKFLOWS = paths.root() / ".github" / "workflows"
 NAMES = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,20}", fullmatch=True)
 

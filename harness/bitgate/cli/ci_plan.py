@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bitgate.core.errors import UsageError
-from bitgate.results.time_limits import SETUP_SECONDS
+from bitgate.results.shard import SETUP_SECONDS
 
 if TYPE_CHECKING:
     from bitgate.core.project import Project
@@ -59,7 +59,7 @@ def plan(
     from bitgate.cli.notice import tell_whose
     from bitgate.cli.planning import Sizes, make_run_plan
     from bitgate.core.project_file import find
-    from bitgate.core.target_id import target_id
+    from bitgate.core.targets import target_id
     from bitgate.kernel.loading import to_load, with_operations
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
@@ -132,7 +132,7 @@ def _line(made: RunPlan, target: str) -> str:
 
 
 def _document(made: RunPlan, out: Path) -> dict[str, Any]:
-    from bitgate.results.time_limits import limit_minutes
+    from bitgate.results.shard import limit_minutes
 
     parts = [
         {

@@ -69,7 +69,7 @@ def mutate(
     below --least, 2 for usage or environment, 3 if no mutant could be tried, 130 interrupted (what was tried is kept).
     """
     from bitgate.cli.asked_cases import asked_cases
-    from bitgate.core import checkout
+    from bitgate.core import git
     from bitgate.kernel.build.builder import Builder
     from bitgate.tools.faults.mutation import campaign
     from bitgate.tools.faults.mutation.record import MutantRecord
@@ -100,7 +100,7 @@ def mutate(
     path = record or paths.out_dir() / target / "mutants.jsonl"
     if record is None:
         path.unlink(missing_ok=True)
-    kept = MutantRecord(path, tier, target, checkout.commit(project.root))
+    kept = MutantRecord(path, tier, target, git.commit_of(project.root))
     known = kept.known(drawn)
     if known:
         _say(f"{len({mutant for mutant, _ in known})} of {len(drawn)} mutants were tried before: {path}")

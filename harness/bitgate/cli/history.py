@@ -13,7 +13,7 @@ import typer
 
 from bitgate.cli import history_format as words
 from bitgate.core.errors import UsageError
-from bitgate.results.report.columns import counted
+from bitgate.results.report.text import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

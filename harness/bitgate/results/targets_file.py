@@ -9,11 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from bitgate.core.architecture import PLATFORMS, Architecture, Platform
 from bitgate.core.choices import ENGINES, FORGES, REGRESSION, SMOKE, TIERS
 from bitgate.core.errors import UsageError, near
 from bitgate.core.project import Project
-from bitgate.core.safe_name import RULE, is_safe
 from bitgate.core.table_fields import (
     FieldError,
     TableFields,
@@ -30,8 +28,9 @@ from bitgate.core.table_fields import (
     tables,
     text,
 )
-from bitgate.core.target_id import architecture_of, canonical, target_id
+from bitgate.core.targets import PLATFORMS, Architecture, Platform, architecture_of, canonical, target_id
 from bitgate.core.toml import read_toml
+from bitgate.core.untrusted import RULE, is_safe
 from bitgate.results.allowed_skips import AllowedSkip
 
 SCHEMA = 2
@@ -86,7 +85,7 @@ class Pool(Struct, frozen=True):
         return self.state == "up"
 
     def serves(self, target: str) -> bool:
-        """Return whether code that is built for a target runs on one of these devices."""
+        """Return whether one of these devices runs code for a target; one in a target's place takes no other."""
         wanted, devices = target_id(target), map(target_id, self.targets)
         return any(wanted.runs_on(one) and one.in_place_of in ("", wanted.in_place_of) for one in devices)
 

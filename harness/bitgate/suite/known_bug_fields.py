@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.architecture import ARCHITECTURES
-from bitgate.core.checkout import relative
 from bitgate.core.errors import UsageError
+from bitgate.core.git import path_in_checkout
 from bitgate.core.table_fields import (
     Check,
     FieldError,
@@ -23,7 +22,7 @@ from bitgate.core.table_fields import (
     table,
     text,
 )
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import ARCHITECTURES, target_id
 from bitgate.core.toml import read_toml, row_lines
 from bitgate.model import Problem, ProblemError, case_id, operations, parse_case_id
 from bitgate.model.dtype import spelled
@@ -87,7 +86,7 @@ def _entry(row: Mapping[str, Any], path: Path, line: int) -> dict[str, Any]:
     checked = _FIELDS.read(origin, row)
     if "where" not in row and "case" not in row:
         raise FieldError(origin, "where", "is missing; say which problems fail: where = { pass = 'bwd_data', g = 1 }")
-    fields: dict[str, Any] = {"origin": f"{relative(path)}:{line}", "kind": ""}
+    fields: dict[str, Any] = {"origin": f"{path_in_checkout(path)}:{line}", "kind": ""}
     fields |= {_PLURALS.get(name, name): value for name, value in checked.items()}
     if fields["verdict"] in DIAGNOSED and not fields["kind"]:
         known = ", ".join(KINDS)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.project import Project
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import architecture_of
 from bitgate.results.record import Outcome, Verdict
 from bitgate.suite.known_bug_fields import PropertyMatch, read_entries
 from bitgate.verify.planned import PlannedCase

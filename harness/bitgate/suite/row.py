@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.checkout import relative
 from bitgate.core.choices import REGRESSION, TIERS
 from bitgate.core.errors import near as near
+from bitgate.core.git import path_in_checkout
 from bitgate.core.table_fields import (
     Check,
     FieldError,
@@ -55,8 +55,8 @@ class Origin:
 
     @property
     def place(self) -> str:
-        """Return ``file:line``, the file as its repository names it, by which dashboards place a failure."""
-        return f"{relative(self.path)}:{self.line}"
+        """``file:line``, the file as its repository names it: dashboards place a failure by it."""
+        return f"{path_in_checkout(self.path)}:{self.line}"
 
 
 @dataclass(frozen=True)
