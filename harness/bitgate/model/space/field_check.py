@@ -20,6 +20,8 @@ def as_list(value: Any) -> list[Any]:
 
 
 def texts(pattern: str, example: str) -> Callable[[Any], tuple[str, ...]]:
+    """Return a check of texts of a pattern."""
+
     def check(value: Any) -> tuple[str, ...]:
         for item in as_list(value):
             if not isinstance(item, str) or not re.fullmatch(pattern, item):
@@ -30,6 +32,8 @@ def texts(pattern: str, example: str) -> Callable[[Any], tuple[str, ...]]:
 
 
 def numbers(least: int) -> Callable[[Any], tuple[int, ...]]:
+    """Return a check of numbers from ``least`` up."""
+
     def check(value: Any) -> tuple[int, ...]:
         for item in as_list(value):
             if not isinstance(item, int) or isinstance(item, bool) or item < least:
