@@ -19,10 +19,10 @@ from bitgate.model.host_tensor import GAP_PATTERN
 from bitgate.numerics import checksum
 from bitgate.numerics.certificate import certify, measure_bound, silent_indices
 from bitgate.numerics.checksum import WeightPlan
-from bitgate.numerics.factors import factors
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.ordered import accumulator_of, ordered_reference
 from bitgate.numerics.reference import exact_reference
+from bitgate.numerics.rounding import factors
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.gemm import GemmProblem
 

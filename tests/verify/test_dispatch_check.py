@@ -12,7 +12,7 @@ from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.model import parse_case_id
 from bitgate.ops.convolution import sub_gemms
 from bitgate.ops.convolution.launches import SubGemmRecord
-from bitgate.verify.dispatch_check import dispatch_disagreement
+from bitgate.verify.decide import dispatch_disagreement
 
 PROBLEM = parse_case_id("bwd_data_f16_nhwgc_g1n2k16c8_y5x13_h15x39_s5x13_p2x3")  # 65 sub-GEMMs in three buckets
 BLOCKS = 4

@@ -64,7 +64,7 @@ def test_noise_in_a_large_tensor_is_bounded() -> None:
     kinds = np.random.default_rng(0).integers(0, 5, (1, 4, 256, 96, 96))
     stated = view(kinds)
     assert size(stated) <= LIMIT == 65536
-    assert stated["thinned"].startswith("the mask tells of b 0")
+    assert stated["thinned"].startswith("the mask covers b 0")
 
 
 def test_missing_sub_gemms_are_reported_cell_by_cell() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.model import Accumulation, Problem
 from bitgate.numerics.certificate import ZERO_RESULT, blind, certify
@@ -18,7 +19,6 @@ from bitgate.numerics.fill import FillPlan, is_stored, make_inputs, plan_fill
 from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.reference import defined_results, exact_results
 from bitgate.suite.planning import Setting
-from bitgate.suite.row import SMOKE
 from bitgate.suite.suites import planned_tests
 from bitgate.verify.bounds import nan_class
 from bitgate.verify.planned import PlannedCase
@@ -213,7 +213,7 @@ def _wish(planned: PlannedCase) -> Wish | None:
     """None for a case without an exact reference: other fills, refusals, what nobody runs, what is too large."""
     problem = planned.problem
     too_large = sum(tensor.bytes for tensor in problem.tensors.values()) > LARGEST
-    if planned.nobody or planned.refused or too_large or not is_stored(problem, planned.fill):
+    if planned.no_kernel or planned.refused or too_large or not is_stored(problem, planned.fill):
         return None
     accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)

@@ -1,4 +1,4 @@
-"""What a result's cells hold before a launch, so that a cell that nobody wrote can be told from every computed one."""
+"""Poison: the bits of a result's cells before a launch, by which a cell that was never written is recognised."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bitgate.model import Dtype, Tensor
 from bitgate.model.host_tensor import HostTensor
 
 SCRATCH_BYTES = (0xFF, 0x7F)
-"""Fill workspace, LDS and new memory before a first and a second launch: NaN and -1, then numbers near the largest,
-which pass where a kernel drops NaN (``fmax(x, 0)``) or takes -1 for nothing."""
+"""Bytes that fill workspace, LDS and new memory before a first and a second launch. The first give NaN and -1; the
+second give numbers near the largest, for kernels that drop NaN (``fmax(x, 0)``) or ignore -1."""
 
 
 def poison_bits(dtype: Dtype, turn: int = 0) -> int:
@@ -34,7 +34,7 @@ def unwritten(bits: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
 
 
 def poisoned(tensor: Tensor, turn: int = 0) -> HostTensor:
-    """A tensor of poison, its gaps as gaps are."""
+    """Return a tensor of poison; its padding has the usual pattern."""
     host = HostTensor.empty(tensor)
     host.bits[...] = tensor.dtype.bits.type(poison_bits(tensor.dtype, turn))
     return host

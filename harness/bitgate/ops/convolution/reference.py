@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from bitgate.model import Dtype
 from bitgate.model.form import Array
 from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics import blas, native
-from bitgate.numerics.matrix import as_matrix
+from bitgate.numerics import native
+from bitgate.numerics.matrix import as_matrix, blas_threads
 from bitgate.numerics.native import PartView, TensorView, WindowView
 from bitgate.numerics.reference import unrounded
 from bitgate.ops.convolution.form import window_of
@@ -132,7 +132,7 @@ class _Computation:
             Pass.BWD_DATA: self._bwd_data,
             Pass.BWD_WEIGHT: self._bwd_weight,
         }
-        with blas.threads(self.inner):
+        with blas_threads(self.inner):
             passes[self.problem.direction]()
 
     def _fwd(self) -> None:

@@ -15,13 +15,10 @@ from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import LINEAR, Axis, Law, cut, resized, turned
 from bitgate.numerics.bits import Array
 from bitgate.ops.gemm.problem import GemmProblem
-from bitgate.verify.diagnose import aliased_d as aliased
-from bitgate.verify.diagnose.channel_tail import tail_along
-from bitgate.verify.diagnose.k_tail import SumOrder, lost_end
+from bitgate.verify.diagnose import sums as aliased
+from bitgate.verify.diagnose.places import slice_finding, tail_along, tail_of_rows
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.slices import slice_finding
-from bitgate.verify.diagnose.sums import Floats, Index
-from bitgate.verify.diagnose.tile_tail import tail_of_rows
+from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
 
 AXES = tuple(
     Axis(letter, noun, places, resized(name), apart=letter == "g")

@@ -11,8 +11,8 @@ import numpy as np
 from bitgate.model import Dtype
 from bitgate.model.form import Array
 from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics import blas, native
-from bitgate.numerics.matrix import ONE_PLACE, matrices
+from bitgate.numerics import native
+from bitgate.numerics.matrix import ONE_PLACE, blas_threads, matrices
 from bitgate.numerics.native import PartView, TensorView
 from bitgate.numerics.reference import unrounded
 from bitgate.ops.gemm.problem import GemmProblem
@@ -63,7 +63,7 @@ def _products(a: Array, b: Array, threads: int) -> Array:
     def multiply(part: tuple[slice, slice]) -> None:
         np.matmul(a[part], b[part[0]], out=sums[part])
 
-    with blas.threads(1):
+    with blas_threads(1):
         if len(parts) == 1:
             multiply(parts[0])
         else:

@@ -12,9 +12,8 @@ from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import LINEAR, Axis, Law, cut, resized, turned
 from bitgate.ops.reduction.problem import Kind, ReductionProblem
-from bitgate.verify.diagnose.k_tail import SumOrder, lost_end
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.sums import Floats, Index
+from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
 
 ROWS = tuple(
     Axis(letter, noun, {"x": place, "y": at, "index": at}, resized(noun), indices=("index",))

@@ -8,11 +8,8 @@ from numpy.typing import NDArray
 from bitgate.model.finding import Finding, Role
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.rules.sub_gemms import wrong_positions
-from bitgate.verify.diagnose.channel_tail import tail_along
+from bitgate.verify.diagnose.places import format_list, slice_finding, tail_along, tail_of_rows
 from bitgate.verify.diagnose.scene import Scene, along
-from bitgate.verify.diagnose.slices import slice_finding
-from bitgate.verify.diagnose.tile_tail import tail_of_rows
-from bitgate.verify.diagnose.words import join
 
 
 def wrong_group(scene: Scene[ConvProblem]) -> Finding | None:
@@ -68,7 +65,9 @@ def border(scene: Scene[ConvProblem]) -> Finding | None:
     if len(sides) == 1 and len(sides) < 2 * len(axes):
         text = f"only where the window reaches over the {sides[0]} border"
         return Finding("pad_side", Role.PLACE, 0.85, text, evidence, frozenset({"border"}))
-    return Finding("border", Role.PLACE, 0.8, f"only where the window reaches over the border ({join(axes)})", evidence)
+    return Finding(
+        "border", Role.PLACE, 0.8, f"only where the window reaches over the border ({format_list(axes)})", evidence
+    )
 
 
 def edges(problem: ConvProblem) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]]:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from bitgate.model.finding import Finding, Role
 from bitgate.ops.convolution.decomposition import SubGemm, axis_classes, sub_gemms
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.verify.diagnose.never_written import untouched
+from bitgate.verify.diagnose.places import format_indices, format_list
+from bitgate.verify.diagnose.rules import untouched
 from bitgate.verify.diagnose.scene import Scene, holds_bits, is_zero
-from bitgate.verify.diagnose.words import join, spell
 
 
 def wrong_positions(scene: Scene[ConvProblem]) -> NDArray[np.int64]:
@@ -90,12 +90,12 @@ def missing_sub_gemm(scene: Scene[ConvProblem]) -> Finding | None:
         return None
     evidence = {
         "sub_gemms": len(cells.gemms),
-        "missing": spell(census.missing),
-        "right": spell(census.right),
+        "missing": format_indices(census.missing),
+        "right": format_indices(census.right),
         "content": census.content,
     }
     if census.unseen:
-        evidence["without_cells"] = spell(census.unseen)
+        evidence["without_cells"] = format_indices(census.unseen)
     return Finding(
         kind="missing_sub_gemm",
         role=Role.CAUSE,
@@ -145,8 +145,8 @@ def _sentence(scene: Scene[ConvProblem], cells: CellOwners, census: _Census) -> 
     content = "zero" if census.content == "zero" else "still poison"
     rest = "no other has cells in the image"
     if right:
-        rest = f"sub-GEMM {right[0]} is right" if len(right) == 1 else f"sub-GEMMs {spell(right)} are right"
-    named = f"{noun} {spell(missing)} of {len(cells.gemms)}"
+        rest = f"sub-GEMM {right[0]} is right" if len(right) == 1 else f"sub-GEMMs {format_indices(right)} are right"
+    named = f"{noun} {format_indices(missing)} of {len(cells.gemms)}"
     return f"{named} {verb} missing: {their} cells of dx{where} are {content}; {rest}"
 
 
@@ -164,7 +164,7 @@ def _residues(scene: Scene[ConvProblem], gemms: Sequence[SubGemm], missing: Sequ
         _tuple([t * d % s for t, d, s in zip(gemms[index].tilde, dilation, stride, strict=True)]) for index in listed
     ]
     modulus = str(stride[0]) if len(set(stride)) == 1 else _tuple(stride)
-    return f", (x + pad) mod {modulus} {word}{join(residues, 'or')},"
+    return f", (x + pad) mod {modulus} {word}{format_list(residues, 'or')},"
 
 
 def _tuple(values: Sequence[int]) -> str:
@@ -208,5 +208,5 @@ def sub_gemm_place(scene: Scene[ConvProblem]) -> Finding | None:
     if bad == seen or scene.by_chance(share):
         return None
     noun = "sub-GEMM" if len(bad) == 1 else "sub-GEMMs"
-    text = f"only in {noun} {spell(sorted(bad))} of {len(cells.gemms)}"
-    return Finding("other", Role.PLACE, 0.75, text, {"sub_gemms": spell(sorted(bad))})
+    text = f"only in {noun} {format_indices(sorted(bad))} of {len(cells.gemms)}"
+    return Finding("other", Role.PLACE, 0.75, text, {"sub_gemms": format_indices(sorted(bad))})

@@ -13,10 +13,9 @@ from bitgate.model import ProblemError
 from bitgate.model.finding import Finding, Role
 from bitgate.numerics.bits import Array, bits_of
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.verify.diagnose import aliased_d as shared
-from bitgate.verify.diagnose.k_tail import SumOrder, lost_end
+from bitgate.verify.diagnose import sums as shared
 from bitgate.verify.diagnose.scene import Scene, along
-from bitgate.verify.diagnose.sums import Floats, Index, cells_at_most, finish
+from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, cells_at_most, finish, lost_end
 
 
 def terms(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
