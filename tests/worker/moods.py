@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from bitgate.worker.channel import Channel
 
@@ -79,13 +80,12 @@ MOODS: dict[str, Callable[[], object]] = {
 
 
 def serve(channel: Channel) -> None:
-    while (question := channel.next()) is not None:
-        try:
-            channel.note("on its way")
-            if "more" in question:
-                channel.note("it takes longer", question["more"])
-                time.sleep(question["sleeps"])
-            MOODS[question["mood"]]()
-            channel.answer({"well": True})
-        except ZeroDivisionError as error:
-            channel.error(str(error))
+    def handle(question: dict[str, Any]) -> dict[str, bool]:
+        channel.note("on its way")
+        if "more" in question:
+            channel.note("it takes longer", question["more"])
+            time.sleep(question["sleeps"])
+        MOODS[question["mood"]]()
+        return {"well": True}
+
+    channel.serve(handle)

@@ -1,6 +1,6 @@
-"""What a process of kernels can do before anybody knows what it will be asked: its parent still collects the tests.
+"""What a process of kernels can do before it is known what it will be asked: its parent still collects the tests.
 
-Nothing is built here and nothing is told: what does not work out is met again, and told, when it is needed.
+Nothing is built. Failures here are ignored; they recur, and are reported, on first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bitgate.runtime.tools_abi import family as tools_family
 from bitgate.verify.session import Session
 
 
-def come_up(session: Session, families: Iterable[str]) -> None:
+def prewarm(session: Session, families: Iterable[str]) -> None:
     """Open the device, and load what nearly every run needs and the libraries of these families, as far as all that is
     built."""
     try:

@@ -19,8 +19,8 @@ from bitgate.lab.bringup.finding import RedCase
 from bitgate.lab.bringup.installation import builder_of
 from bitgate.lab.bringup.server import StepAnswer
 from bitgate.runtime.targets import platform_of
-from bitgate.tools.capsule.server import ENTRY
-from bitgate.worker.child import Worker, WorkerDied
+from bitgate.tools.capsule.server import ENTRY, WriteCapsule
+from bitgate.worker.worker import Worker, WorkerDied
 
 LOG_LINES = 200
 _LOG = re.compile(r"(?i)amdgpu|kfd|nvidia|nvrm")
@@ -124,17 +124,17 @@ def seed_of(red: RedCase) -> int:
 def write_capsule(red: RedCase, target: str, project: Project, out: Path) -> str:
     """Why there is none; empty once it lies in ``out``. One file for hipcc or nvcc where no gfx code object goes."""
     event: Mapping[str, Any] = red.event
-    question = {
-        "ask": "write" if platform_of(target) == "amd" else "standalone",
-        "case": event["case"],
-        "target": target,
-        "kernel": red.kernel,
-        "options": sorted(dict(event.get("options") or {}).items()),
-        "fill": event["fill"],
-        "seed": seed_of(red),
-        "project": project.as_json(),
-        "out": str(out),
-    }
+    question = WriteCapsule(
+        case=event["case"],
+        target=target,
+        kernel=red.kernel,
+        options=tuple(sorted(dict(event.get("options") or {}).items())),
+        fill=event["fill"],
+        seed=seed_of(red),
+        project=project.as_json(),
+        out=str(out),
+        standalone=platform_of(target) != "amd",
+    )
     try:
         with Worker(ENTRY, lambda data: None) as child:
             answer = child.ask(question, CAPSULE_SECONDS)

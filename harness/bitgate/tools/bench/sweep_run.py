@@ -34,7 +34,7 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.repro import repro_line
 from bitgate.verify.selection import candidates, select_for
-from bitgate.worker.child import WorkerDied
+from bitgate.worker.worker import WorkerDied
 
 CLOSE_SECONDS = 60.0
 

@@ -18,7 +18,7 @@ from bitgate.verify.deadline import Deadline
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import OPEN_SECONDS, TIME_LIMIT, CaseProcess
 from bitgate.verify.server import to_json
-from bitgate.worker.child import WorkerDied
+from bitgate.worker.worker import WorkerDied
 
 LONGER = 4.0
 """A sample takes at most so many times as long as it should, of kernels far slower than the fastest."""

@@ -3,34 +3,34 @@ mutants each case reaches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 
 from bitgate.core.errors import UsageError
 from bitgate.results.record import Verdict
-from bitgate.tools.faults.mutation.lanes import Lane, MutantCase, drive, open_lanes
 from bitgate.tools.faults.mutation.schema import WATCHING
+from bitgate.tools.faults.mutation.switching import Pool, Steps, SwitchedProcess, drive, open_pool
 from bitgate.tools.faults.mutation.trial import Sound
-from bitgate.verify.process import Opening
+from bitgate.verify.process import CaseRequest, Opening
 
 Say = Callable[[str], None]
 
 TELL_SECONDS = 10.0
 
 
-def plain_verdicts(questions: Sequence[MutantCase], opening: Opening, jobs: int, say: Say) -> list[Sound]:
+def plain_verdicts(questions: Sequence[CaseRequest], opening: Opening, jobs: int, say: Say) -> list[Sound]:
     """The cases that are green as the sources are, in their order."""
-    with open_lanes(opening, jobs, {}, say) as lanes:
-        parts = _told(drive(lanes, _parts(questions, _plain)), len(questions), say)
+    with open_pool(opening, jobs, {}, say) as pool:
+        parts = _told(drive(pool, _parts(questions, _plain)), len(questions), say)
         found = {id(sound.question): sound for part in parts for sound in part}
     return [sound for question in questions if (sound := found[id(question)]).verdict.green]
 
 
-def watched(lanes: Sequence[Lane], plain: Sequence[Sound], family: str, say: Say) -> list[Sound]:
+def watched(pool: Pool, plain: Sequence[Sound], family: str, say: Say) -> list[Sound]:
     """The same cases by the library of mutants, none of them on. UsageError if one differs from the plain library's."""
     questions = {id(sound.question): sound for sound in plain}
     found = []
-    for part in _told(drive(lanes, _parts([sound.question for sound in plain], _watched)), len(plain), say):
+    for part in _told(drive(pool, _parts([sound.question for sound in plain], _watched)), len(plain), say):
         for sound in part:
             check_same(questions[id(sound.question)].verdict, sound.verdict, family)
             found.append(sound)
@@ -59,25 +59,25 @@ def check_same(plain: Verdict, mutants: Verdict, family: str) -> None:
         )
 
 
-Job = Callable[[Lane], Generator[MutantCase, Verdict, list[Sound]]]
+Job = Callable[[SwitchedProcess], Steps[list[Sound]]]
 
 
 def _parts(
-    questions: Sequence[MutantCase],
-    way: Callable[[Lane, Sequence[MutantCase]], Generator[MutantCase, Verdict, list[Sound]]],
+    questions: Sequence[CaseRequest],
+    way: Callable[[SwitchedProcess, Sequence[CaseRequest]], Steps[list[Sound]]],
 ) -> list[Job]:
     """A job a problem: its inputs and reference are made once."""
-    problems: dict[str, list[MutantCase]] = {}
+    problems: dict[str, list[CaseRequest]] = {}
     for question in questions:
         problems.setdefault(question.planned.case, []).append(question)
 
-    def job(part: Sequence[MutantCase]) -> Job:
-        return lambda lane: way(lane, part)
+    def job(part: Sequence[CaseRequest]) -> Job:
+        return lambda process: way(process, part)
 
     return [job(part) for part in problems.values()]
 
 
-def _plain(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[Sound]]:
+def _plain(process: SwitchedProcess, questions: Sequence[CaseRequest]) -> Steps[list[Sound]]:
     found = []
     for question in questions:
         begun = monotonic()
@@ -86,11 +86,11 @@ def _plain(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase,
     return found
 
 
-def _watched(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[Sound]]:
+def _watched(process: SwitchedProcess, questions: Sequence[CaseRequest]) -> Steps[list[Sound]]:
     found = []
     for question in questions:
-        lane.turn(question.planned, WATCHING)
+        process.turn(question.planned, WATCHING)
         begun = monotonic()
         verdict = yield question
-        found.append(Sound(question, verdict, monotonic() - begun, frozenset(lane.reached(question.planned))))
+        found.append(Sound(question, verdict, monotonic() - begun, frozenset(process.reached(question.planned))))
     return found
