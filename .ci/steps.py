@@ -7,28 +7,30 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.needs import NEEDS  # noqa: E402
+
 OUT = ROOT / "out"
 TOOLS = ROOT / ".tox" / "tools"
-SLURM = ("munge", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins")
-POSTGRES = ("postgresql-15",)
-"""Tests start one of each on this machine, of their own."""
 
 
 @dataclass(frozen=True)
 class Step:
     """``command`` must end with 0 within three times its ``budget`` in seconds. ``junit`` (a glob below out/) is
-    what it leaves behind if it runs tests: a step that ran none is red."""
+    what it leaves behind if it runs tests: a step that ran none is red. ``environment``: by default this process's."""
 
     name: str
     budget: int
     command: Sequence[str] | Callable[[], None]
     junit: str = ""
+    environment: Mapping[str, str] | None = None
 
 
 @dataclass
@@ -42,6 +44,12 @@ class Result:
 
 def tox(*arguments: str) -> list[str]:
     return [str(TOOLS / "bin" / "tox"), "run", *arguments]
+
+
+def needed(*names: str) -> list[str]:
+    """The Debian packages that bring these needs of tests; of all that the nightly promises, if none is named."""
+    promised = [name for name, need in NEEDS.items() if need.nightly]
+    return [package for name in names or promised for package in NEEDS[name].packages]
 
 
 def install(*packages: str) -> Callable[[], None]:
@@ -77,7 +85,7 @@ def _run(step: Step) -> Result:
         if callable(step.command):
             step.command()
         else:
-            _call(step.command, 3 * step.budget)
+            _call(step.command, 3 * step.budget, step.environment)
     except subprocess.CalledProcessError as error:
         problem = f"{Path(error.cmd[0]).name} ended with {error.returncode}"
     except (subprocess.TimeoutExpired, OSError) as error:
@@ -94,9 +102,9 @@ def _run(step: Step) -> Result:
     return result
 
 
-def _call(command: Sequence[str], limit: float | None = None) -> None:
+def _call(command: Sequence[str], limit: float | None = None, environment: Mapping[str, str] | None = None) -> None:
     # Without a terminal behind stdin a question becomes an error instead of a wait.
-    subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=True, timeout=limit)
+    subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=True, timeout=limit, env=environment)
 
 
 def _installed(package: str) -> bool:

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "harness"), str(ROOT / "tests" / "bench")]
+sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 
-from timings import Device  # noqa: E402
+from tests.bench.timings import Device  # noqa: E402
 
 from bitgate.tools.bench.compare import compare  # noqa: E402
 from bitgate.tools.bench.settings import Significance  # noqa: E402

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from bitgate.core import paths
 
-sys.path.insert(0, str(paths.root() / "tests" / "ci"))
+sys.path.insert(0, str(paths.root()))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from dask_bed import DaskBed, dask_bed
 from slurm_night import TARGETS, Night, report, with_verdicts, write_project
+from tests.ci.dask_bed import DaskBed, dask_bed
 
 WORKERS = {f"w{2 * number + half}": name for number, name in enumerate(TARGETS) for half in (1, 2)}
 

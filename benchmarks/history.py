@@ -22,10 +22,10 @@ from typing import Any
 from uuid import uuid4
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "history"))
+sys.path.insert(0, str(ROOT))
 
-from nights import NODES, TARGETS, Lab, Planted, key_of, write  # noqa: E402
-from servers import postgres_server  # noqa: E402
+from tests.history.nights import NODES, TARGETS, Lab, Planted, key_of, write  # noqa: E402
+from tests.history.servers import postgres_server  # noqa: E402
 
 CASES = 100
 FLAKES = (0.5, 0.5, 0.3, 0.3, 0.2, 0.2, RARE := 0.1, RARE)

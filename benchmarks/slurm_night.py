@@ -32,9 +32,10 @@ from bitgate.lab.ci.journal import Journal, Place
 from bitgate.lab.executors import dask_worker
 from bitgate.results.run_plan import RunPlan
 
-sys.path.insert(0, str(paths.root() / "tests" / "ci"))
+sys.path.insert(0, str(paths.root()))
 
-from slurm_bed import SlurmBed, lacking, slurm_bed
+from tests.ci.slurm_bed import SlurmBed, slurm_bed
+from tests.needs import lacking
 
 TARGETS = ("gfx942", "gfx90a", "gfx1201")
 NODES = {f"n{2 * number + half}": name for number, name in enumerate(TARGETS) for half in (1, 2)}
@@ -50,8 +51,8 @@ def main() -> int:
     parser.add_argument("--shards", type=int, default=6, help="of each target")
     parser.add_argument("--suite", action="append", help=f"of bitgate's; default: {', '.join(SUITES)}")
     arguments = parser.parse_args()
-    if lacking():
-        sys.exit(f"benchmarks/slurm_night.py: {lacking()}")
+    if why := lacking("slurm"):
+        sys.exit(f"benchmarks/slurm_night.py: {why}")
     folder = (arguments.out or Path(tempfile.mkdtemp(prefix="bitgate-slurm-"))).absolute()
     try:
         write_project(folder, suites=arguments.suite or SUITES)

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "harness"), str(ROOT / "tests" / "history")]
+sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 
-from timed_nights import History  # noqa: E402
+from tests.history.timed_nights import History  # noqa: E402
 
 HISTORIES = 100
 NIGHTS_OFF = 5

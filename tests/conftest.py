@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,14 +12,11 @@ from hypothesis import settings
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-sys.path.insert(0, str(Path(__file__).parent))  # oracle.py, for tests of all folders
+from tests.needs import NEEDS, NIGHTLY, lacking
 
 # The machine is shared: what an example takes says nothing.
-settings.register_profile("bitgate", deadline=None)
+settings.register_profile("bitgate", deadline=None, print_blob=True)
 settings.load_profile("bitgate")
-
-NIGHTLY = bool(os.environ.get("BITGATE_NIGHTLY"))
-"""Every target, every seed; else enough of them that a change is met within minutes."""
 
 
 def pytest_collection_finish() -> None:
@@ -33,7 +27,29 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "nightly: runs where BITGATE_NIGHTLY is set, as .ci/nightly does")
+    for name in NEEDS:
+        config.addinivalue_line("markers", f"needs_{name}: which needs({name!r}) gives a test, to select it by")
+
+
+def _needs(item: pytest.Item) -> list[str]:
+    return [name for mark in item.iter_markers("needs") for name in mark.args]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give a test that ``needs("slurm")`` the mark ``needs_slurm`` too, by which ``-m`` selects it."""
+    for name in _needs(item):
+        if name not in NEEDS:
+            raise pytest.UsageError(f"{item.nodeid}: needs({name!r}): tests/needs.py has {', '.join(NEEDS)}")
+        item.add_marker(f"needs_{name}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test where its needs are lacking; fail it if ``-m`` names them, or if the nightly promises them."""
+    for name in _needs(item):
+        if why := lacking(name):
+            asked = f"needs_{name}" in item.config.getoption("markexpr")
+            (pytest.fail if asked or (NIGHTLY and NEEDS[name].nightly) else pytest.skip)(why)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,8 +7,6 @@ import pytest
 
 from bitgate.cli.main import run
 from bitgate.results.record.timing import Timing, timings
-
-sys.path.insert(0, str(Path(__file__).parent))  # timings.py
 
 CHANGING = str(Path(__file__).parent / "changing" / "declaration.py")
 

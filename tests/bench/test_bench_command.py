@@ -19,7 +19,8 @@ import pytest
 from bitgate.cli.bench_gate import sides
 from bitgate.cli.main import run
 from bitgate.core.project_file import read
-from bitgate.results.record.timing import Timing, TimingStatus, timings, write
+from bitgate.results.record.timing import Timing, timings, write
+from bitgate.results.record.timing import TimingStatus as Status
 
 CHANGING = str(Path(__file__).parent / "changing" / "declaration.py")
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y3x3_h8x8_s1x1_d1x1_p1x1_q1x1"
@@ -35,7 +36,7 @@ def by_instance(rows: list[Timing]) -> dict[str, Timing]:
 
 def test_what_is_verified_is_timed(bench: Bench) -> None:
     code, said, rows = bench(CASE)
-    assert (code, [row.status for row in rows]) == (0, [TimingStatus.TIMED] * 2), said
+    assert (code, [row.status for row in rows]) == (0, [Status.TIMED] * 2), said
     assert "fwd f32 NHWGC G=1 N=1 K=8 C=8 3x3 8x8 p1" in said
     assert "best: changing." in said
     assert " TFlops, " in said
@@ -135,33 +136,31 @@ def test_a_comparison_is_a_table(bench: Bench, tmp_path: Path) -> None:
 
 def test_sides_of_which_nothing_can_be_said_are_not_green(bench: Bench) -> None:
     code, said, rows = bench(CASE, "--kernel", "*.first", "--compare", "*.second", "--samples", "5")
-    assert (code, {row.status for row in rows}) == (3, {TimingStatus.TIMED}), said
+    assert (code, {row.status for row in rows}) == (3, {Status.TIMED}), said
     assert "too little data: 5 rounds of both" in said
 
 
 def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
     code, said, rows = bench(CASE, "--option", "harm=wrong")
     wrong, right = by_instance(rows)["second"], by_instance(rows)["first"]
-    assert (code, right.status) == (1, TimingStatus.TIMED), said
-    assert (wrong.status, wrong.verdict, wrong.seconds) == (TimingStatus.NOT_VERIFIED, "MISMATCH", ())
+    assert (code, right.status) == (1, Status.TIMED), said
+    assert (wrong.status, wrong.verdict, wrong.seconds) == (Status.NOT_VERIFIED, "MISMATCH", ())
     assert "again: bitgate verify" in said
 
 
 @pytest.mark.parametrize(
     ("harm", "begin", "end", "status", "words"),
     [
+        pytest.param("wrong", 7, 7, Status.NOT_VERIFIED, "the result's digest is bg1:", id="its_seventh_launch_alone"),
         pytest.param(
-            "wrong", 7, 7, TimingStatus.NOT_VERIFIED, "the result's digest is bg1:", id="its_seventh_launch_alone"
+            "wrong", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="from_the_thirtieth_on"
         ),
-        pytest.param(
-            "wrong", 30, 10**9, TimingStatus.NOT_VERIFIED, "the result's digest is bg1:", id="from_the_thirtieth_on"
-        ),
-        pytest.param("stops", 30, 10**9, TimingStatus.NOT_VERIFIED, "the result's digest is bg1:", id="writes_no_more"),
+        pytest.param("stops", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="writes_no_more"),
         pytest.param(
             "rests",
             30,
             10**9,
-            TimingStatus.NOT_VERIFIED,
+            Status.NOT_VERIFIED,
             "the result's digest is bg1:",
             id="leaves_every_second_launch_out",
         ),
@@ -169,18 +168,16 @@ def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
             "skips",
             30,
             10**9,
-            TimingStatus.NOT_VERIFIED,
+            Status.NOT_VERIFIED,
             "the result's digest is bg1:",
             id="sees_its_result_there_already",
         ),
-        pytest.param(
-            "peeks", 30, 10**9, TimingStatus.NOT_VERIFIED, "the result's digest is bg1:", id="looks_at_its_ends"
-        ),
+        pytest.param("peeks", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="looks_at_its_ends"),
         pytest.param(
             "late",
             30,
             10**9,
-            TimingStatus.NOT_VERIFIED,
+            Status.NOT_VERIFIED,
             "work was left in flight on a stream",
             id="works_where_no_clock_looks",
         ),
@@ -188,21 +185,21 @@ def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
             "kept",
             30,
             10**9,
-            TimingStatus.NOT_VERIFIED,
+            Status.NOT_VERIFIED,
             "it remembers data or results by their",
             id="remembers_by_address",
         ),
-        pytest.param("input", 30, 10**9, TimingStatus.NOT_VERIFIED, "input in was changed", id="writes_its_input"),
-        pytest.param("past", 30, 10**9, TimingStatus.FAILED, "past the end of buffer out", id="out_of_bounds"),
+        pytest.param("input", 30, 10**9, Status.NOT_VERIFIED, "input in was changed", id="writes_its_input"),
+        pytest.param("past", 30, 10**9, Status.FAILED, "past the end of buffer out", id="out_of_bounds"),
     ],
 )
 def test_what_goes_wrong_while_it_is_timed_has_no_time(
-    bench: Bench, harm: str, begin: int, end: int, status: TimingStatus, words: str
+    bench: Bench, harm: str, begin: int, end: int, status: Status, words: str
 ) -> None:
     stated = [f"--option={name}={value}" for name, value in {"harm": harm, "from": begin, "until": end}.items()]
     code, said, rows = bench(CASE, *stated)
     wrong, right = by_instance(rows)["second"], by_instance(rows)["first"]
-    assert (code, right.status) == (1, TimingStatus.TIMED), said
+    assert (code, right.status) == (1, Status.TIMED), said
     assert (wrong.status, wrong.verdict, wrong.seconds, wrong.rounds) == (status, "PASS", (), ())
     assert words in wrong.reason
     assert wrong.repro.startswith("bitgate bench ")
@@ -215,14 +212,14 @@ def test_a_crash_costs_nobody_else_anything(bench: Bench) -> None:
     assert found == {
         (case, instance): outcome
         for case in (CASE, OTHER)
-        for instance, outcome in (("first", (TimingStatus.TIMED, True)), ("second", (TimingStatus.FAILED, False)))
+        for instance, outcome in (("first", (Status.TIMED, True)), ("second", (Status.FAILED, False)))
     }
     assert "its process died of SIGABRT" in said
 
 
 def test_who_does_not_take_it_says_why(bench: Bench) -> None:
     code, said, rows = bench("fwd_f32_nhwgc_g1n1k8c8_y3x3_h8x8_p1_sk2")
-    assert (code, {row.status for row in rows}) == (3, {TimingStatus.REFUSED}), said
+    assert (code, {row.status for row in rows}) == (3, {Status.REFUSED}), said
     assert "split_k" in rows[0].reason
 
 
@@ -233,7 +230,7 @@ def test_what_no_kernel_computes_is_not_left_out(bench: Bench) -> None:
     code, said, rows = bench(backward)
     assert (code, [(row.case, row.status, row.reason) for row in rows]) == (
         3,
-        [(backward, TimingStatus.REFUSED, refusal)],
+        [(backward, Status.REFUSED, refusal)],
     )
     code, said, _ = bench(CASE, backward, "--kernel", "*.first", "--compare", "*.second")
     assert code == 0, said
@@ -242,7 +239,7 @@ def test_what_no_kernel_computes_is_not_left_out(bench: Bench) -> None:
 
 def test_buffers_that_memory_does_not_hold(bench: Bench) -> None:
     code, said, (row,) = bench(CASE, "--kernel", "*.first", "--rotate", "100000000")
-    assert (code, row.status, row.seconds) == (3, TimingStatus.REFUSED, ()), said
+    assert (code, row.status, row.seconds) == (3, Status.REFUSED, ()), said
     assert "100000000 sets of buffers need" in row.reason
 
 
@@ -351,7 +348,7 @@ def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:
     assert process.returncode == 130, said
     assert f"1 rows are kept in {record}: --resume goes on" in said
     (kept,) = timings(record)
-    assert (kept.case, kept.status) == (CASE, TimingStatus.TIMED)
+    assert (kept.case, kept.status) == (CASE, Status.TIMED)
 
     again = bitgate(tmp_path, *words, "--resume")
     assert again.returncode == 0, again.stderr

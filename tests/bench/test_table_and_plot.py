@@ -102,14 +102,12 @@ def test_nothing_at_all_is_a_table_without_rows() -> None:
 def test_a_plot_is_of_the_kind_that_its_suffix_says(
     sweep: SweepComparison, tmp_path: Path, suffix: str, first: bytes
 ) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     file = tmp_path / "plots" / f"sweep{suffix}"
     plot.draw(sweep, file)
     assert file.read_bytes().startswith(first)
 
 
 def test_the_same_comparison_is_the_same_picture(sweep: SweepComparison, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     files = [tmp_path / name for name in ("a.svg", "b.svg")]
     for file in files:
         plot.draw(sweep, file)
@@ -119,7 +117,6 @@ def test_the_same_comparison_is_the_same_picture(sweep: SweepComparison, tmp_pat
 def test_what_cannot_be_drawn_is_told_in_a_line(sweep: SweepComparison, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"a plot is one of \.svg, \.png, \.pdf"):
         plot.draw(sweep, tmp_path / "sweep.gif")
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     with pytest.raises(UsageError, match="nothing was compared"):
         plot.draw(compare([], Significance()), tmp_path / "sweep.svg")
     (tmp_path / "file").touch()

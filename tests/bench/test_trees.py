@@ -63,7 +63,7 @@ def test_our_own_kernels_come_from_another_checkout(tmp_path: Path) -> None:
     tree = tree_of(ours(), tmp_path)
     assert tree.project.root == tmp_path
     assert tree.environment is not None
-    assert tree.environment["BITGATE_ROOMS"] == str(tmp_path)
+    assert tree.environment["BITGATE_DATA_ROOT"] == str(tmp_path)
     assert tree.declarations == (tmp_path / "kernels" / "naive_conv" / "declaration.py",)
     assert list(families(own=())) == []
 
@@ -79,7 +79,7 @@ def test_what_is_no_such_tree(project: Project, tmp_path: Path) -> None:
         commit_of(project, "nosuch", "--base")
 
 
-def test_rooms_elsewhere_are_told_if_they_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BITGATE_ROOMS", str(tmp_path))
-    with pytest.raises(UsageError, match=r"BITGATE_ROOMS=.*holds no kernels/include/bitgate/abi\.h; unset it"):
+def test_a_data_root_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITGATE_DATA_ROOT", str(tmp_path))
+    with pytest.raises(UsageError, match=r"BITGATE_DATA_ROOT=.*holds no kernels/include/bitgate/abi\.h; unset it"):
         paths.root.__wrapped__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -74,7 +73,7 @@ def test_why_there_is_no_capsule_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(shutil.which("hipcc") is None, reason="ROCm's compiler makes the library")
+@pytest.mark.needs("hipcc")
 def test_device_code_of_a_library_is_disassembled() -> None:
     made = evidence.disassembly(
         lambda line: None, target="gfx90a", project=ours().as_json(), kernel="naive_reduction.i8"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,6 @@ from bitgate.core.target_id import target_id
 from bitgate.kernel.build.flags import device_code, facts
 from bitgate.kernel.build.toolchain import find_device_compiler
 from bitgate.kernel.registry import families, select
-
-pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
 AMD = [row for row in ARCHITECTURES.values() if row.platform == "amd"]
 KERNELS = """

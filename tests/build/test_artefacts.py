@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -212,7 +211,6 @@ def test_builders_at_once_leave_one_library_that_all_nodes_take(lab: Lab, family
     [("nosuch://lab/artefacts", "nosuch"), ("s3://lab/artefacts", "s3fs")],
 )
 def test_a_url_that_needs_a_package_says_which(url: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("fsspec")
     assert run(["compile", "--target", "host", "--artefacts", url]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert url in line
@@ -243,7 +241,7 @@ def test_a_run_without_a_compiler_is_green_with_what_was_built_elsewhere(tmp_pat
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(not shutil.which("hipcc"), reason="no hipcc")
+@pytest.mark.needs("hipcc")
 def test_a_gpus_libraries_are_built_where_no_gpu_is_and_taken_where_no_compiler_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -93,7 +92,6 @@ def device_code(mine: list[str], tmp_path: Path) -> list[str]:
     return [*mine, "--target", "gfx942", "--json"]
 
 
-@pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 @pytest.mark.parametrize(("source", "exit_code"), [(MATRIX, 0), (NO_MATRIX, 1)])
 def test_a_matrix_kernel_without_its_instruction_is_a_defect(
     device_code: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, exit_code: int

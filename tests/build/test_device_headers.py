@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,6 @@ from tests.plain_family import plain_family
 from bitgate.kernel.build import Builder, BuildError
 from bitgate.kernel.build.code_object import read
 from bitgate.kernel.cache import Cache
-
-pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
 EVERYTHING = """
 #include <hip/hip_runtime.h>

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 
@@ -13,10 +12,8 @@ from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build import Builder
 
-needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 
-
-@needs_nvcc
+@pytest.mark.needs("nvcc")
 def test_the_runtime_exports_exactly_the_listed_functions() -> None:
     library = Builder("nvidia", arch="sm_90").runtime()
     table = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
@@ -49,7 +46,7 @@ for number in range(3):
 """
 
 
-@needs_nvcc
+@pytest.mark.needs("nvcc")
 def test_a_failed_free_and_a_failed_launch_stay_on_record_a_question_and_an_allocation_do_not() -> None:
     library = Builder("nvidia", arch="sm_90").runtime()
     environment = {"CUDA_VISIBLE_DEVICES": ""}  # whatever is asked for fails

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tests.places import lasting_place
 from bitgate.cli.main import run
 
 CASE = "bwd_data_f16_nhwgc_g2n1k8c8_y3x3_h6x6_s2x2_p1_bilinear"
-collect_ignore = [] if find_spec("ziglang") else ["test_capsule_write.py", "test_capsule_replay.py"]
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ def built_and_run(folder: Path, hip_host: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(["./case"], cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.needs("make")
 def test_a_right_kernel_ends_with_0(tmp_path, hip_host):
     write(tmp_path, CASE, KERNEL)
     done = built_and_run(tmp_path, hip_host)
@@ -52,6 +53,7 @@ def test_a_right_kernel_ends_with_0(tmp_path, hip_host):
     assert str(CHECKOUT) not in "".join([source, *others])
 
 
+@pytest.mark.needs("make")
 @pytest.mark.parametrize("name", ["out.bin", "expected_in.bin"])
 def test_data_that_were_cut_are_not_read(tmp_path, hip_host, name):
     write(tmp_path, CASE, KERNEL)
@@ -74,6 +76,7 @@ DEFECTS = {
 OF_THE_NIGHT = pytest.param("bwd_group_stride_of_the_other_layout", marks=pytest.mark.nightly)
 
 
+@pytest.mark.needs("make")
 @pytest.mark.parametrize("defect", ["flat_path_drops_sub_gemms", OF_THE_NIGHT])
 def test_a_defect_shows_the_wrong_cells_of_the_verdict(capsys, tmp_path, hip_host, monkeypatch, defect):
     case = DEFECTS[defect]
@@ -99,6 +102,7 @@ def verified(capsys: Any, case: str, kernel: str) -> Any:
     return json.loads(capsys.readouterr().out)["verdicts"][0]
 
 
+@pytest.mark.needs("make")
 def test_real_numbers_have_their_bounds(tmp_path, hip_host):
     write(tmp_path, CASE, KERNEL, "--fill", "decimal")
     assert built_and_run(tmp_path, hip_host).returncode == 0
@@ -110,6 +114,7 @@ def test_real_numbers_have_their_bounds(tmp_path, hip_host):
     assert again.stdout.startswith("in[0,0,0,0,0] = ")
 
 
+@pytest.mark.needs("make")
 def test_an_owners_kernel_is_taken_from_its_own_source(tmp_path, hip_host, monkeypatch):
     monkeypatch.setattr(registry, "_added", {})
     load = ("--load", str(CHECKOUT / "examples" / "pointwise" / "declaration.py"))
@@ -117,6 +122,7 @@ def test_an_owners_kernel_is_taken_from_its_own_source(tmp_path, hip_host, monke
     assert built_and_run(tmp_path, hip_host).returncode == 0
 
 
+@pytest.mark.needs("make")
 def test_gaps_and_an_input_in_the_results_place(tmp_path, hip_host):
     write(tmp_path, f"{CASE}_bilinear_gap_gapinw8_gapd0h16", "grouped_bwd_data.f16_32x32x32_a1b1c1_w32")
     done = built_and_run(tmp_path, hip_host)

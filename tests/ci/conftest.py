@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # tasks.py
-
 from tests.ci.tasks import until
 from tests.places import lasting_place
 

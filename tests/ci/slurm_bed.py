@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,8 +13,6 @@ from contextlib import contextmanager, suppress
 from getpass import getuser
 from pathlib import Path
 
-PROGRAMS = ("munged", "mungekey", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
-PACKAGES = "munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
 PATIENCE_SECONDS = 120.0
 
 _MARK, _NODE = "BITGATE_TEST_SLURM", "BITGATE_TEST_SLURM_NODE"
@@ -52,12 +49,6 @@ PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=2
 """
-
-
-def lacking() -> str:
-    """What has to be installed, in words; empty where a Slurm can be started."""
-    missing = [program for program in PROGRAMS if not shutil.which(program, path=_PATH)]
-    return f"no {', '.join(missing)}: apt-get install --no-install-recommends {PACKAGES}" if missing else ""
 
 
 class SlurmBed:

@@ -12,11 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("distributed", reason="pip install 'bitgate[dask]'")
-
 import distributed
+import pytest
 from junitparser import JUnitXml
 from tests.ci.dask_bed import DaskBed, dask_bed
 from tests.ci.tasks import task_of, until, wait

@@ -14,7 +14,7 @@ from bitgate.core import paths
 
 CHECKOUT = paths.root()
 RUN = CHECKOUT / "ci" / "local" / "run.py"
-groovy = pytest.mark.skipif(not shutil.which("groovy"), reason="needs groovy")
+groovy = pytest.mark.needs("groovy")
 GITHUB, GITLAB, JENKINS = "github", "gitlab", pytest.param("jenkins", marks=groovy)
 
 TARGET = """

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.ci.slurm_bed import SlurmBed, lacking, slurm_bed
+from tests.ci.slurm_bed import SlurmBed, slurm_bed
 from tests.ci.tasks import task_of, until, wait
 
 from bitgate.core.errors import UsageError
@@ -21,7 +21,7 @@ from bitgate.lab.executors import executor
 from bitgate.lab.executors.executor import Task, TaskState, TaskStatus
 from bitgate.lab.executors.slurm import Handle, Slurm
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
+pytestmark = pytest.mark.needs("slurm")
 
 NODES = {"n1": "gfx942,cdna3", "n2": "gfx942,cdna3", "n3": "gfx1201,rdna4"}
 WHERE = 'echo "$SLURMD_NODENAME $SLURM_ARRAY_JOB_ID $WORD"'

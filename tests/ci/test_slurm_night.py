@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ci.slurm_bed import lacking, slurm_bed
+from tests.ci.slurm_bed import slurm_bed
 from tests.ci.tasks import until
 
 from bitgate.core import paths
 from bitgate.lab.ci import task as tasks
 from bitgate.lab.executors.executor import TaskState
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
+pytestmark = pytest.mark.needs("slurm")
 
 TARGETS = ("host_for_gfx942", "host_for_gfx1201")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -128,7 +127,7 @@ def test_without_slurm_one_line_says_what_to_install(tmp_path: Path, monkeypatch
         Slurm(tmp_path).submit([task_of(tmp_path / "t", "true")])
 
 
-@pytest.mark.skipif(not shutil.which("scontrol"), reason="no scontrol: apt-get install slurm-client")
+@pytest.mark.needs("slurm")
 def test_a_slurm_that_is_not_configured_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slurm.conf").touch()
     monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # nights.py, servers.py
-
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of a real PostgreSQL server's first database."""
-    from tests.history.servers import postgres_server, programs
+    from tests.history.servers import postgres_server
 
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    if programs() is None:
-        pytest.skip("PostgreSQL's server is not installed")
     with postgres_server() as url:
         yield url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgres"))])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Of an empty history, once in each kind of database."""
     if request.param == "sqlite":

@@ -221,8 +221,6 @@ NO_HISTORY = {
 
 @pytest.mark.parametrize("url", NO_HISTORY)
 def test_what_is_no_history_is_told_in_one_line(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if url.startswith("postgresql"):
-        pytest.importorskip("psycopg")
     (tmp_path / "text.sqlite").write_text("This is a letter, and no database at all.\n" * 100)
     assert run(["history", "runs", "--history", url.format(tmp=tmp_path)]) == 2
     said = capsys.readouterr().err

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.core.errors import UsageError
+from bitgate.kernel.build import Builder
 from bitgate.kernel.build.hipcc_args import read_words
 
 PROGRAM = """
@@ -74,6 +75,14 @@ def write(folder: Path, barrier: str = "__syncthreads();") -> None:
     (folder / "include").mkdir()
     (folder / "include" / "kernels.h").write_text(KERNELS.replace("BARRIER", barrier))
     (folder / "program.hip").write_text(PROGRAM)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ready() -> None:
+    """Build what the two commands link and load, once: where the cache is empty, they would tell of it on stderr."""
+    builder = Builder("host")
+    builder.runtime()
+    builder.program_watch()
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,9 +24,6 @@ from bitgate.ops.convolution.launched import SubGemmRecord, sub_gemm_records
 from bitgate.runtime.device import Device
 from bitgate.runtime.runtime import open_device
 from bitgate.runtime.targets import named
-
-sys.path.insert(0, str(Path(__file__).parent))  # the helper module beside the tests
-collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]
 
 POISON = 0xA5
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from importlib.util import find_spec
 
 import pytest
 from msgspec import structs
@@ -61,7 +60,6 @@ NEVER_LAUNCHED = re.compile(r"11kernel_flatI.*6StagedI.*MainLoopE2|16kernel_tran
 Copies of tensors stand in the library's unit, for elements of 1, 2 and 4 bytes; the unit looked at has 2."""
 NO_COPY_OF_DW = {"bwd_weight_explicit"}
 """With one tap, weights of any layout have their channels last: this family never copies its result out."""
-pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
 
 @pytest.fixture(scope="module")

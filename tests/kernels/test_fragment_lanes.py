@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Callable
 from ctypes import CDLL, c_bool, c_int64, c_void_p, create_string_buffer
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import product as pairs
 from pathlib import Path
 
@@ -22,8 +21,6 @@ from bitgate.core.target_id import architecture_of, target_id
 from bitgate.kernel.build.flags import facts
 from bitgate.kernel.build.toolchain import find_device_compiler
 from bitgate.model import DTYPES
-
-pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="needs ziglang's clang (pip install ziglang)")
 
 FOLDER = Path(__file__).parent / "fragment_lanes"
 TARGETS = {

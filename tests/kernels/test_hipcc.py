@@ -1,4 +1,4 @@
-"""The kernel sources compile unchanged for gfx90a with ROCm's compiler. Collected where hipcc is installed."""
+"""The kernel sources compile unchanged for gfx90a with ROCm's compiler."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 from bitgate.kernel.build import Builder
 from bitgate.kernel.registry import families
+
+pytestmark = pytest.mark.needs("hipcc")
 
 # One unit of each kind; the others differ in the element type alone.
 UNITS = {

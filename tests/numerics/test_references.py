@@ -90,6 +90,7 @@ def test_decimal_data_are_refused_by_the_exact_reference() -> None:
         exact_reference(problem, inputs_of(problem, "decimal"))
 
 
+@pytest.mark.needs("torch")
 @given(convolutions(UNIFORM))
 @settings(max_examples=40, deadline=None)
 def test_ordered_reference_is_near_the_true_sum_on_decimals(problem: ConvProblem) -> None:
@@ -106,6 +107,7 @@ def test_ordered_reference_is_near_the_true_sum_on_decimals(problem: ConvProblem
     assert np.all(np.abs(result - truth) <= tolerance)
 
 
+@pytest.mark.needs("torch")
 @given(convolutions(("f32",)))
 @settings(max_examples=40, deadline=None)
 def test_exact_reference_equals_pytorch(problem: ConvProblem) -> None:
@@ -115,10 +117,12 @@ def test_exact_reference_equals_pytorch(problem: ConvProblem) -> None:
     assert np.array_equal(exact_reference(problem, inputs).logical.astype(np.float64), truth)
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize("compute", ["bf16", "f8ocp", "bf8fnuz"])
 @pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_operands_of_a_compute_type_are_those_that_pytorch_rounds(direction: Pass, compute: str) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     narrow = {"bf16": torch.bfloat16, "f8ocp": torch.float8_e4m3fn, "bf8fnuz": torch.float8_e5m2fnuz}[compute]
     problem = parse_case_id(f"{direction}_f32_ct{compute}_nhwgc_g2n2k6c5_y3x2_h7x9_s2x1_p1")
     inputs = inputs_of(problem, "decimal")
@@ -135,7 +139,8 @@ def test_operands_of_a_compute_type_are_those_that_pytorch_rounds(direction: Pas
 
 def torch_convolution(problem: ConvProblem, data: dict[str, np.ndarray]) -> np.ndarray:
     """The convolution by PyTorch in f64, in our logical shapes; the operation applied by numpy."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     data = {n: through_operation(problem, n, v) if n in problem.operands else v for n, v in data.items()}
     torch.set_num_threads(1)
     convolve = {1: torch.nn.functional.conv1d, 2: torch.nn.functional.conv2d, 3: torch.nn.functional.conv3d}

@@ -68,9 +68,11 @@ def test_the_edges_of_a_type_are_its_own_numbers(name: str) -> None:
 TORCH = {"f8ocp": "float8_e4m3fn", "bf8ocp": "float8_e5m2", "f8fnuz": "float8_e4m3fnuz", "bf8fnuz": "float8_e5m2fnuz"}
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize("name", FLOAT8)
 def test_pytorch_reads_every_code_and_rounds_what_is_in_range_alike(name: str) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     theirs, dtype = getattr(torch, TORCH[name]), DTYPES[name]
     codes = torch.arange(256, dtype=torch.uint8).view(theirs).to(torch.float32).numpy()
     ours = np.arange(256, dtype=np.uint8).view(dtype.numpy).astype(np.float32)

@@ -4,7 +4,6 @@ driver."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -14,6 +13,7 @@ import pytest
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.kernel.build.toolchain import find_host_compiler
 from bitgate.runtime.targets import Target
 from bitgate.suite.pytest import leases
 from bitgate.suite.pytest.leases import Devices, Leases, devices
@@ -170,7 +170,7 @@ def pretended(tmp_path: Path) -> Path:
         (suite / f"test_{name}.py").write_text(TEST.format(name=name))
     (tmp_path / "pretended.py").write_text(PLUGIN)
     (tmp_path / "driver.c").write_text(DRIVER)
-    command = ["cc", "-shared", "-fPIC", "-o", "libcuda.so.1", "driver.c"]
+    command = [*find_host_compiler().command, "-x", "c", "-shared", "-fPIC", "-o", "libcuda.so.1", "driver.c"]
     subprocess.run(command, cwd=tmp_path, check=True)
     return tmp_path
 
@@ -194,10 +194,6 @@ def lines(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()]
 
 
-needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-
-
-@needs_cc
 def test_each_worker_sees_its_own_device_and_a_new_one_takes_over_that_of_the_dead(pretended: Path) -> None:
     done = start(pretended, "-n", "2", CUDA_VISIBLE_DEVICES="7,4")
     assert "5 passed" in done.stdout, done.stdout + done.stderr
@@ -211,7 +207,6 @@ def test_each_worker_sees_its_own_device_and_a_new_one_takes_over_that_of_the_de
     assert Counter(opened.values()) == Counter(["7,4", "7", "4", fatal])
 
 
-@needs_cc
 @pytest.mark.parametrize(("outer", "tokens"), [("5,GPU-1a,3", ["5", "GPU-1a", "3"]), ("6", ["6"])])
 def test_auto_starts_as_many_workers_as_there_are_devices(pretended: Path, outer: str, tokens: list[str]) -> None:
     (pretended / "suites" / "toy" / "test_dies.py").unlink()
@@ -220,7 +215,6 @@ def test_auto_starts_as_many_workers_as_there_are_devices(pretended: Path, outer
     assert counts == Counter([outer, *tokens])
 
 
-@needs_cc
 @pytest.mark.parametrize("workers", ["0", "2", "auto"])
 def test_an_empty_list_ends_with_2_and_says_so(pretended: Path, workers: str) -> None:
     done = start(pretended, "-n", workers, CUDA_VISIBLE_DEVICES="")

@@ -15,7 +15,7 @@ from junitparser import JUnitXml
 from bitgate.core import paths
 from bitgate.results.record import UNKNOWN, Diagnosis, Outcome, Verdict
 from bitgate.results.report.junit import BUDGET, document, write
-from bitgate.results.report.ledger import Entry, Ledger
+from bitgate.results.report.ledger import AttemptEntry, Ledger
 from bitgate.results.report.render import render
 from bitgate.results.report.text import LIMIT, capped, legal
 
@@ -40,7 +40,7 @@ def schema() -> Schemas:
 
 
 def _ledger(*verdicts: Verdict) -> Ledger:
-    return Ledger("host", "smoke", tuple(Entry(verdict) for verdict in verdicts), started=STARTED)
+    return Ledger("host", "smoke", tuple(AttemptEntry(verdict) for verdict in verdicts), started=STARTED)
 
 
 # outcome, expected by the plan, reason -> element and type; no element: passed.

@@ -15,7 +15,7 @@ from junitparser import JUnitXml
 
 from bitgate.cli.main import run
 from bitgate.results.record import Outcome, Verdict, append
-from bitgate.results.report.ledger import Entry, Ledger
+from bitgate.results.report.ledger import AttemptEntry, Ledger
 from bitgate.results.report.render import markdown, merge, render
 from bitgate.results.report.summary import summarise
 
@@ -52,7 +52,7 @@ def test_a_target_that_never_reported_is_red(verdict: Make, run_folder: Folder, 
 @given(st.lists(st.tuples(st.sampled_from(list(Outcome)), st.booleans()), max_size=5))
 def test_exit_codes_follow_from_the_verdicts(verdict: Make, outcomes: list[tuple[Outcome, bool]]) -> None:
     verdicts = [verdict(outcome, case=str(n), expected=expected) for n, (outcome, expected) in enumerate(outcomes)]
-    code = summarise([Ledger("host", "smoke", tuple(map(Entry, verdicts)))]).exit_code
+    code = summarise([Ledger("host", "smoke", tuple(map(AttemptEntry, verdicts)))]).exit_code
     red = [one for one in verdicts if not one.green]
     if any(not one.outcome.is_unanswered for one in red):
         assert code == 1
@@ -101,7 +101,7 @@ def test_an_interrupted_run_tells_what_it_found_and_not_what_it_never_came_to(
 
 
 def test_a_thousand_reds_do_not_bury_the_first(verdict: Make) -> None:
-    entries = tuple(Entry(verdict(Outcome.MISMATCH, kernel=f"family{n}")) for n in range(1000))
+    entries = tuple(AttemptEntry(verdict(Outcome.MISMATCH, kernel=f"family{n}")) for n in range(1000))
     text = markdown(summarise([Ledger("host", "smoke", entries)]))
     assert text.count("**MISMATCH**") == 50
     assert "950 more" in text
@@ -138,7 +138,7 @@ def test_a_file_that_holds_nothing_readable_is_red_and_reported(
 def test_reds_of_one_cause_are_reported_once_with_their_count(verdict: Make, dropped: Verdict) -> None:
     reds = [replace(dropped, key=replace(dropped.key, seed=seed)) for seed in range(300)]
     other = verdict(Outcome.CRASHED, case="b", reason="out of bounds by 1 element", dispatch={"path": "flat"})
-    text = markdown(summarise([Ledger("host", "smoke", tuple(map(Entry, [other, *reds])))]))
+    text = markdown(summarise([Ledger("host", "smoke", tuple(map(AttemptEntry, [other, *reds])))]))
     assert text.count("**MISMATCH**") == text.count("**CRASHED**") == 1
     told = "**MISMATCH** (missing\\_sub\\_gemm) on host, `grouped_bwd_data`, path `grouped`: 300 cases"
     assert text.index(told) < text.index("**CRASHED**")
@@ -164,7 +164,7 @@ def test_no_section_makes_the_summary_too_long(verdict: Make) -> None:
         for n in range(1500)
     ]
     known = [verdict(Outcome.KNOWN_BUG, case=f"{n}", known_bug={"ticket": f"{n}{long}"}) for n in range(1500)]
-    entries = [Entry(one, (Outcome.PASS, Outcome.CRASHED)) for one in [*reds, *known]]
+    entries = [AttemptEntry(one, (Outcome.PASS, Outcome.CRASHED)) for one in [*reds, *known]]
     ledgers = [Ledger(f"t{n}", "smoke", tuple(entries), notes=(long,) * 3000) for n in range(3)]
     text = markdown(summarise(ledgers))
     assert len(text.encode()) <= 900 * 1024
@@ -186,7 +186,7 @@ def test_a_record_cannot_write_markup_into_the_summary(verdict: Make) -> None:
         options=((odd, odd),),
         fingerprint={odd: odd},
     )
-    text = markdown(summarise([Ledger("host", "smoke", (Entry(red, (Outcome.PASS,)),), notes=(odd,))]))
+    text = markdown(summarise([Ledger("host", "smoke", (AttemptEntry(red, (Outcome.PASS,)),), notes=(odd,))]))
     rendered = "\n".join(line for line in text.splitlines() if not line.startswith("    "))  # all but literal blocks
     assert "<img" not in rendered
     assert "\x1b" not in text

@@ -82,7 +82,7 @@ def every_option() -> frozenset[str]:
     found = {option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)}
     asked = [sys.executable, "-m", "pytest", "suites", "--help"]
     described = subprocess.run(asked, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    bench = "".join(path.read_text() for path in (CHECKOUT / "bench").glob("*.py"))
+    bench = "".join(path.read_text() for path in (CHECKOUT / "benchmarks").glob("*.py"))
     read = {f"--{name}" for driver in benchdnn.drivers().values() for name in driver.defaults}
     read |= {f"--{name}" for name in (*benchdnn.drivers(), *benchdnn.RUNNING, "batch", "reset", "cfg")}
     return frozenset(found | read | set(_OPTION.findall(described)) | set(_OPTION.findall(bench)))

@@ -97,7 +97,7 @@ def test_the_index_lists_every_document() -> None:
     assert {name for name in documents - {"index.md"} if f"({name})" not in index} == set()
 
 
-@pytest.mark.parametrize("script", sorted((CHECKOUT / "bench").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", sorted((CHECKOUT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
 def test_what_a_bench_imports_of_bitgate_is_there(script: Path) -> None:
     """Benches run in the night only, and no type checker reads them."""
     for node in ast.walk(ast.parse(script.read_text())):

@@ -27,6 +27,7 @@ SPECIAL = {
     "BITGATE_HOST_PRETEND_CPU": ["x86-64-v5", *NUMBERS],
     "BITGATE_OVERLAY": NUMBERS,
     "BITGATE_OVERLAY_ROOT": NUMBERS,
+    "BITGATE_DATA_ROOT": NUMBERS,
     "BITGATE_ROOMS": NUMBERS,
     "BITGATE_RUN_ATTEMPT": NUMBERS,
     "BITGATE_SPIN_SECONDS": ["0.0", "1000001", "1.2.3", *NUMBERS],
@@ -38,7 +39,7 @@ SPECIAL = {
 
 def read_in_sources() -> set[str]:
     """Names that stand alone as a text in Python, and those that C++ asks the environment for."""
-    trees = [ast.parse(path.read_text()) for path in HARNESS.rglob("*.py") if path.name != "variables.py"]
+    trees = [ast.parse(path.read_text()) for path in HARNESS.rglob("*.py") if path.name != "settings.py"]
     texts = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     found = {text for text in texts if isinstance(text, str) and re.fullmatch("BITGATE_[A-Z_]+[A-Z]", text)}
     kernels = paths.room("kernels")
@@ -161,11 +162,12 @@ def test_what_a_variable_names_is_asked_for_where_it_is_used(
     assert said in line
 
 
-def test_rooms_that_hold_no_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BITGATE_ROOMS", str(tmp_path))
+@pytest.mark.parametrize("name", ["BITGATE_DATA_ROOT", "BITGATE_ROOMS"])
+def test_a_data_root_without_kernels(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, str(tmp_path))
     paths.root.cache_clear()
     try:
-        with pytest.raises(UsageError, match="unset it"):
+        with pytest.raises(UsageError, match=f"{name}=.*unset it"):
             paths.root()
     finally:
         paths.root.cache_clear()

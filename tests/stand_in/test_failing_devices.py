@@ -1,7 +1,7 @@
 """A device that fails under a run: no memory, and memory that is defective, with libraries by ROCm's own compiler.
 
 The stand-in computes nothing, so that a case which comes to its end is a MISMATCH, and the small case that goes first
-where a device was not sound (the canary) never passes. Collected where hipcc is installed.
+where a device was not sound (the canary) never passes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from tests.stand_in.stand_in import Node, StandIn, build, lists
+
+pytestmark = pytest.mark.needs("hipcc")
 
 SMALL, OTHER, LARGE = (f"reduction_f32_{sizes}_sum" for sizes in ("o5l33i1", "o5l32i1", "o300l3000i1"))
 MI210 = "device gfx90a:sramecc+:xnack- cu=104"

@@ -1,7 +1,7 @@
 """Whole libraries by ROCm's compiler, on a runtime that records: what they launch for gfx90a is what the host launches.
 
 Registration of their fat binaries, the look-up of each kernel in a code object, and the way of every argument through
-hipLaunchKernel are the compiler's own. Collected where hipcc is installed.
+hipLaunchKernel are the compiler's own.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from tests.stand_in.stand_in import HERE, StandIn, build
 
 from bitgate.kernel.build import Builder
 from bitgate.kernel.registry import families
+
+pytestmark = pytest.mark.needs("hipcc")
 
 TARGET = "gfx90a"
 FAMILIES = sorted(

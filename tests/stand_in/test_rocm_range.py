@@ -138,6 +138,7 @@ def problem(rocm: StandIn, what: str = "gfx942", **environment: str) -> dict[str
     return {"why": found["why"], "fix": found["fix"]}
 
 
+@pytest.mark.needs("hipcc")
 def test_a_device_that_opens_is_told_as_hip_tells_of_it(rocm: StandIn) -> None:
     said = bitgate(rocm, "doctor", "--json")
     (row,) = (row for row in json.loads(said.out)["targets"] if row["name"] == "gfx942")
@@ -230,6 +231,7 @@ def test_a_runtime_that_sees_no_device_says_what_hides_them(rocm: StandIn) -> No
     )
 
 
+@pytest.mark.needs("hipcc")
 def test_a_runtime_that_ends_the_process_is_told_as_that(rocm: StandIn) -> None:
     rocm.says(MI300X, "abort hipGetDeviceCount")
     said = bitgate(rocm, "verify", "--target", "gfx942", CASE)
@@ -276,6 +278,7 @@ def test_an_architecture_that_nobody_knows_is_no_reason_to_fail(rocm: StandIn) -
     assert "gfx942 is not present on this machine (found: gfx1300, host)" in verified(rocm)
 
 
+@pytest.mark.needs("hipcc")
 def test_of_two_kinds_the_right_one_is_opened(rocm: StandIn) -> None:
     shutil.rmtree(rocm.machine)
     lists(rocm.machine, Node(90010, 104, 65536), Node())
@@ -295,6 +298,7 @@ def test_a_device_that_is_hidden_from_hip_is_told_with_what_hides_it(rocm: Stand
     )
 
 
+@pytest.mark.needs("hipcc")
 def test_a_partitioned_gpu_is_eight_small_ones(rocm: StandIn) -> None:
     shutil.rmtree(rocm.machine)
     lists(rocm.machine, *[Node(compute_units=38, mib=24576)] * 8, partition=("CPX", "NPS4"))
@@ -304,6 +308,7 @@ def test_a_partitioned_gpu_is_eight_small_ones(rocm: StandIn) -> None:
     assert "ok gfx942: AMD gfx942; HIP 6.4 opens it as device 0: 38 CUs" in said.out
 
 
+@pytest.mark.needs("hipcc")
 def test_a_device_without_free_memory_opens_with_a_warning(rocm: StandIn) -> None:
     rocm.says(f"{MI300X} free=0 total={192 << 30}")
     assert "0.0 GiB of its memory are free: see who holds the rest with amd-smi" in bitgate(rocm, "doctor").out
@@ -369,6 +374,7 @@ def test_a_hip_python_for_another_python_is_told_as_such(rocm: StandIn, tmp_path
     assert re.match(r"hip-python \S+ is installed and cannot be imported \(.*\): it is for another Python than", line)
 
 
+@pytest.mark.needs("hipcc")
 def test_a_hip_python_of_another_major_release_is_a_warning(rocm: StandIn) -> None:
     said = bitgate(rocm, "doctor").out
     installed = importlib.metadata.version("hip-python")

@@ -1,8 +1,3 @@
 """Tests of the spine share a helper module."""
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))

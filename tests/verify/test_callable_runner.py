@@ -3,12 +3,13 @@ is no library."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.verify.softmax.callable_runner import CallableRunner
+from tests.verify.softmax.softmax_rows import SOFTMAX, SoftmaxExactness, SoftmaxProblem, peaked
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
@@ -19,11 +20,6 @@ from bitgate.results.record import Outcome, Verdict
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-
-sys.path.insert(0, str(Path(__file__).parent / "softmax"))
-
-from tests.verify.softmax.callable_runner import CallableRunner
-from tests.verify.softmax.softmax_rows import SOFTMAX, SoftmaxExactness, SoftmaxProblem, peaked
 
 PEAKED_ALONE = (Fill("peaked", "one winner a row", peaked, exact=True),)
 CASE = SoftmaxProblem(7, 50)

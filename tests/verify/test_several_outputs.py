@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.verify.row_maximum.row_maximum import FAMILY, ROW_MAXIMUM, RowMaximumProblem
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.resolved import Kernel
@@ -23,10 +22,6 @@ from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.stored import FILE, StoredDigest, key_of, write
-
-sys.path.insert(0, str(Path(__file__).parent / "row_maximum"))
-
-from tests.verify.row_maximum.row_maximum import FAMILY, ROW_MAXIMUM, RowMaximumProblem
 
 CASE = RowMaximumProblem(5, 40)
 

@@ -253,5 +253,5 @@ class _FactsBuilder:
         yield from (shelf.resolve() / sweep.FOLDER for shelf in self.project.shelves)
         root = ours().root.resolve()
         if self.project.root.resolve() == root or not self.project.root.resolve().is_relative_to(root):
-            yield from (root / name for name in ("docs", "tests", "bench", "examples", "reports"))
+            yield from (root / name for name in ("docs", "tests", "benchmarks", "examples", "reports"))
             yield root / "suites" / "faults"

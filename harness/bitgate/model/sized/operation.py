@@ -35,7 +35,7 @@ class Sized(Operation):
     """The result is the product of all that is read, summed over the axes that it has not itself."""
     groups: Mapping[str, str] = {
         "space": "bitgate.model.sized.space:SizedSpace",
-        "diagnostics": "bitgate.model.sized.diagnostics:SizedInsight",
+        "diagnostics": "bitgate.model.sized.diagnostics:SizedDiagnostics",
     }
     fills: tuple[Fill, ...] = ()
     """Named data of the owner's, each with the reason why bits say something of it."""

@@ -18,9 +18,9 @@ class Convolution(Operation):
 
     layouts = frozenset(layout for names in INPUT_LAYOUTS.values() for layout in names)
     groups: Mapping[str, str] = {
-        "numerics": "bitgate.ops.convolution.numerics:ConvolutionExactness",
+        "numerics": "bitgate.ops.convolution.numerics:ConvolutionNumerics",
         "space": "bitgate.ops.convolution.space:ConvolutionSpace",
-        "diagnostics": "bitgate.ops.convolution.diagnostics:ConvolutionInsight",
+        "diagnostics": "bitgate.ops.convolution.diagnostics:ConvolutionDiagnostics",
     }
 
     def __init__(self, direction: Pass) -> None:

@@ -15,9 +15,9 @@ class Gemm(Operation):
     matrices = (0, 1, 2)
     problem_type = GemmProblem
     groups: Mapping[str, str] = {
-        "numerics": "bitgate.ops.gemm.numerics:GemmExactness",
+        "numerics": "bitgate.ops.gemm.numerics:GemmNumerics",
         "space": "bitgate.ops.gemm.space:GemmSpace",
-        "diagnostics": "bitgate.ops.gemm.diagnostics:GemmInsight",
+        "diagnostics": "bitgate.ops.gemm.diagnostics:GemmDiagnostics",
     }
 
     def parse(self, text: str, words: list[str]) -> GemmProblem:

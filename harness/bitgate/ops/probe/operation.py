@@ -12,7 +12,7 @@ class Probing(Operation):
     name = "probe"
     problem_type = ProbeProblem
     groups: Mapping[str, str] = {
-        "diagnostics": "bitgate.ops.probe.diagnostics:ProbeInsight",
+        "diagnostics": "bitgate.ops.probe.diagnostics:ProbeDiagnostics",
     }
 
     def parse(self, text: str, words: list[str]) -> ProbeProblem:

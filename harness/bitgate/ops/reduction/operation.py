@@ -16,9 +16,9 @@ class Reduction(Operation):
     name = "reduction"
     problem_type = ReductionProblem
     groups: Mapping[str, str] = {
-        "numerics": "bitgate.ops.reduction.numerics:ReductionExactness",
+        "numerics": "bitgate.ops.reduction.numerics:ReductionNumerics",
         "space": "bitgate.ops.reduction.space:ReductionSpace",
-        "diagnostics": "bitgate.ops.reduction.diagnostics:ReductionInsight",
+        "diagnostics": "bitgate.ops.reduction.diagnostics:ReductionDiagnostics",
     }
 
     def parse(self, text: str, words: list[str]) -> ReductionProblem:
