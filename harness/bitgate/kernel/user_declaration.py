@@ -40,7 +40,7 @@ class LoadFamily(Message):
 
 
 class AskPredicate(Message):
-    """What ``supports`` or ``dispatch`` says of a case."""
+    """A question for what ``supports`` or ``dispatch`` says of a case."""
 
     what: Literal["supports", "dispatch"]
     case: str
@@ -99,7 +99,7 @@ def serve(channel: Channel) -> None:
     """Answer for one declaration file."""
     served: list[KernelFamily] = []
 
-    def load(question: LoadFamily) -> dict[str, Any]:
+    def load(question: LoadFamily) -> Any:
         from bitgate.kernel.registry import load_here
 
         add_here(map(Path, question.operations))
@@ -142,7 +142,7 @@ def _checked(said: Any) -> Any:
 
 
 def _place(error: BaseException, family: KernelFamily) -> str:
-    """The error with the last line of the owner's own code that it came through."""
+    """Return the error with the last line of the user's own code that it came through."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(family.folder)]
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
     return f"{where}{type(error).__name__}: {error}"

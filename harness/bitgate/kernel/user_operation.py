@@ -1,9 +1,9 @@
 """A user's operation: its code runs in a child, and what it states as data is read once.
 
-A process that plans, or writes results, reads case ids itself, by the sizes, which are data; what only code tells
+A process that plans, or writes results, reads case ids itself, by the sizes, which are data; what only code knows
 (``check``, ``tensors``, a reference, a form, fills) it asks of a child, as ``supports`` of a kernel is asked, and what
 is of the sizes alone it keeps. Reading ids in the child, too, would be a question for every case, thousands of them;
-sizes as data make it one for each shape. Nobody can tell the stand-in: it is a ``Sized`` like the owner's own. Where
+sizes as data make it one for each shape. The stand-in is a ``Sized`` like the user's own. Where
 kernels run the file itself is loaded (``add_here``): there is nothing left to protect.
 """
 

@@ -1,4 +1,4 @@
-"""How long a caller waits for a verdict, whatever the case may take, and what the case was at when he had waited."""
+"""The time that a caller waits for a verdict, whatever the case may take, and the stage of the case at its end."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ LAUNCH = "running"
 LOOK = "compared"
 BUFFERS = "given its buffers"
 WARM_UP = "warmed up"
-"""What a kernel is, or was, at some time."""
+"""Stages of a case, in words."""
 
 
 @dataclass(eq=False)
 class Deadline:
-    """``seconds`` of a caller. One launch that takes ``launch`` seconds hangs; one that is under way when the time is
-    up is waited for until it has taken ``more`` seconds."""
+    """A caller's ``seconds``. One launch that takes ``launch`` seconds hangs; one that is under way when the time is up
+    is waited for until it has taken ``more`` seconds."""
 
     seconds: float
     launch: float = 0.0
     more: float = 0.0
     stage: str = ""
-    """What the case is at."""
+    """The stage of the case."""
     is_over: bool = False
     """The case was ended because the time was up."""
     _since: float = field(default_factory=monotonic)
@@ -33,11 +33,11 @@ class Deadline:
     _due: float = 0.0
 
     def begins(self, asked: Request) -> None:
-        """The case has begun."""
+        """Start with the case."""
         self._asked, self._due, self._since = asked, asked.deadline, monotonic()
 
     def hears(self, stage: str) -> None:
-        """The case is at something else."""
+        """Note the next stage of the case."""
         self.stage, self._since = stage, monotonic()
         if self._asked is not None:
             until = self._since + self.more if stage == LAUNCH else 0.0
@@ -45,7 +45,7 @@ class Deadline:
 
     @property
     def for_seconds(self) -> float:
-        """That the case has been at it."""
+        """Seconds that the case has been in its stage."""
         return monotonic() - self._since
 
     @property

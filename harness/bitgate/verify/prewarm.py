@@ -1,4 +1,4 @@
-"""What a process of kernels can do before it is known what it will be asked: its parent still collects the tests.
+"""Work that a process of kernels can do before its questions are known, while its parent still collects the tests.
 
 Nothing is built. Failures here are ignored; they recur, and are reported, on first use.
 """

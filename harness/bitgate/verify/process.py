@@ -125,6 +125,10 @@ class CaseProcess(Endable):
         self._broken: dict[str, str] = {}
         """Why a family's library cannot be loaded: it ended the process."""
         self._line: deque[_Begun] = deque()
+        """Cases that began ahead, and have no verdict yet."""
+        self._settled: list[_Begun] = []
+        """Cases whose verdict came before it was fetched, since another question came first. They are not launched
+        again: a flaky one might pass then."""
         self._early: Request | None = None
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
@@ -137,9 +141,9 @@ class CaseProcess(Endable):
         self._forget()
 
     def _forget(self) -> None:
-        """What an earlier process was given, or had loaded, is lost; verdicts that came are kept."""
+        """Forget what an earlier process was given, or had loaded; verdicts that came are kept."""
         self._loaded.clear()
-        self._line = deque(begun for begun in self._line if begun.verdict is not None)
+        self._line.clear()
 
     def spawn(self) -> None:
         """Let a process start that knows nothing yet: ``opening`` may still be changed but for its environment."""
@@ -170,7 +174,7 @@ class CaseProcess(Endable):
 
     @property
     def number(self) -> int:
-        """Which process it is by now: what was left in an earlier one is gone."""
+        """The number of processes so far: what was left in an earlier one is gone."""
         return self._worker.number + (not self.is_running)
 
     # ---- cases
@@ -193,7 +197,7 @@ class CaseProcess(Endable):
         case, started = CaseRequest(planned, seconds, by), monotonic()
         self._see_to_it()
         if not dump and trace is None and patience is None:
-            begun = next((one for one in self._line if one.case.is_same(case)), None)
+            begun = next((one for one in (*self._settled, *self._line) if one.case.is_same(case)), None)
             if begun is not None and (verdict := self._fetched(begun)) is not None:
                 return verdict
         self._settle()
@@ -214,7 +218,9 @@ class CaseProcess(Endable):
         self._output.next_case()
         if patience is not None:
             patience.begins(begun.asked)
-        return self._answered(begun, patience)
+        verdict = self._answered(begun, patience)
+        assert verdict is not None  # nothing was before it
+        return verdict
 
     def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
         """Let the child begin with a case while the caller is busy with the verdicts on those before; ``verify``
@@ -236,12 +242,12 @@ class CaseProcess(Endable):
     @property
     def _has_died_in_line(self) -> bool:
         """Has the process ended over what it was given? Its verdict is fetched before another process starts."""
-        return any(begun.verdict is None for begun in self._line) and not self._worker.is_alive
+        return bool(self._line) and not self._worker.is_alive
 
     @property
     def in_line(self) -> int:
-        """How many cases have begun ahead, or will."""
-        return len(self._line)
+        """The number of cases that have begun ahead, or will."""
+        return len(self._settled) + len(self._line)
 
     @property
     def bell(self) -> int:
@@ -250,7 +256,7 @@ class CaseProcess(Endable):
 
     def is_ready(self, *, silent: bool = False) -> bool:
         """Would ``verify`` of the first in line return at once? ``silent``: nothing was heard for a while."""
-        if not self._line or self._line[0].verdict is not None:
+        if self._settled or not self._line:
             return True
         return self._worker.hears(self._line[0].asked, silent=silent)
 
@@ -292,62 +298,57 @@ class CaseProcess(Endable):
     def _fetched(self, wanted: _Begun) -> Verdict | None:
         """Return the verdict on a case in line; None if its process ended before the case began. What was wrong with
         it is raised."""
-        while wanted in self._line and wanted.verdict is None:
-            self._take(next(begun for begun in self._line if begun.verdict is None))
-        if wanted in self._line:
-            self._line.remove(wanted)
+        while wanted in self._line:
+            self._take()
+        if wanted in self._settled:
+            self._settled.remove(wanted)
         if isinstance(wanted.verdict, Exception):
             raise wanted.verdict
         return wanted.verdict
 
     def _settle(self) -> None:
         """Wait for what began ahead, for those who ask for it later: another question comes first."""
-        while (begun := next((one for one in self._line if one.verdict is None), None)) is not None:
-            self._take(begun)
+        while self._line:
+            self._take()
 
-    def _take(self, begun: _Begun) -> None:
-        """Wait for the verdict on the first case in line that has none. It leaves the line if its process ended before
-        the case began."""
-        ended = None
+    def _take(self) -> None:
+        """Wait for the verdict on the first case in line. There is none if its process ended before the case began."""
+        begun = self._line.popleft()
         self._output.next_case()
         try:
-            self._worker.answer(begun.asked)
-        except WorkerDied as error:
-            ended = error
+            begun.verdict = self._answered(begun)
         except (UsageError, RuntimeError) as error:  # the judge's, or that the target cannot be opened
             begun.verdict = error
-            self._see_to_it()
-            return
-        except BaseException:
-            self._see_to_it()
-            raise
-        if ended is None or ended.at is begun.asked:
-            begun.verdict = self._answered(begun)
-            return
-        if ended.at_opening:
-            begun.verdict = self._does_not_start(ended)
-        elif begun.loading is not None and ended.at is begun.loading:
-            self._breaks(begun.case.planned, ended)
-        self._forget()
+        if begun.verdict is not None:
+            self._settled.append(begun)
 
     def _see_to_it(self) -> None:
-        """A process that was ended has left what it was given."""
+        """Forget what was given to a process that was ended."""
         if not self._worker.is_open:
             self._forget()
 
-    def _answered(self, begun: _Begun, patience: Deadline | None = None) -> Verdict:
-        planned, started = begun.case.planned, begun.asked.begun
+    def _answered(self, begun: _Begun, patience: Deadline | None = None) -> Verdict | None:
+        """Return the verdict; None if the process ended before the case began. UsageError if it cannot be opened."""
+        planned, asked = begun.case.planned, begun.asked
         try:
-            answer = convert(self._worker.answer(begun.asked), CaseAnswer)
+            answer = convert(self._worker.answer(asked), CaseAnswer)
             verdict = from_event(answer.verdict)
         except WorkerDied as ended:
             if patience is not None:
                 patience.is_over = ended.late
-            self._replace()
-            return self._died(planned, ended, started, begun.foreseen)
+            if ended.at is asked:
+                self._replace()
+                return self._died(planned, ended, asked.begun, begun.foreseen)
+            self._forget()
+            if ended.at_opening:
+                raise self._does_not_start(ended) from None
+            if ended.at is begun.loading:
+                self._breaks(planned, ended)
+            return None
         except (RecordError, KeyError, TypeError, ValidationError) as error:
             self._replace()
-            return self._ended(planned, Outcome.CRASHED, f"its process answered with no verdict: {error}", started)
+            reason = f"its process answered with no verdict: {error}"
+            return self._ended(planned, Outcome.CRASHED, reason, asked.begun)
         except BaseException:
             self._see_to_it()
             raise
@@ -403,8 +404,8 @@ class CaseProcess(Endable):
         return UsageError(f"the process for kernels of {target} does not start: {ended.reason}: see bitgate doctor")
 
     def _load(self, planned: PlannedCase) -> None:
-        """Have a case's library loaded, so that the case is not charged for it. WorkerDied if that ends the process,
-        which it always will."""
+        """Wait for a case's library to be loaded, so that the case is not charged for it. WorkerDied if that ends the
+        process, which it always will."""
         self._open()
         if (loading := self._put_loading(planned)) is None:
             return

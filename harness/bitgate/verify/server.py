@@ -235,8 +235,8 @@ class CaseServer:
         self._channel.note({STAGE: stage})
 
     def _is_spent(self, verdict: Verdict) -> bool:
-        """Is the process no place for another case? After a fault a GPU's context gives errors for ever; those of the
-        host's runtime do not last."""
+        """Return whether the process is no place for another case. After a fault a GPU's context gives errors for
+        ever; those of the host's runtime do not last."""
         if verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence:
             return True
         on_gpu = self.session.target.platform != "host"

@@ -118,7 +118,7 @@ class Child(Endable):
         return signal.Signals(state.si_status).name if state is not None else ""
 
     def print_stacks(self) -> None:
-        """Have the child print where its threads are."""
+        """Make the child print where its threads are."""
         with suppress(ProcessLookupError):
             os.kill(self._process.pid, STACKS)
         end = time.monotonic() + STACKS_SECONDS
@@ -160,7 +160,7 @@ class Child(Endable):
                     return
             else:
                 return
-            # Nobody holds the other end any more: nothing will come, and it must not wake us again.
+            # The other end is closed everywhere: nothing will come, and the selector must not report it again.
             with suppress(KeyError):
                 self._selector.unregister(self._printed)
 
@@ -170,7 +170,7 @@ class Child(Endable):
 
 
 def _descriptor_of(process: int) -> int:
-    """Readable once the process has ended; -1 where a sandbox forbids that, and the end is looked for now and then."""
+    """Return a descriptor that can be read once the process has ended; -1 where a sandbox forbids that."""
     try:
         return os.pidfd_open(process)
     except OSError:
@@ -211,7 +211,7 @@ def signal_name(number: int) -> str:
 
 @lru_cache(maxsize=1)
 def _lasting_thread() -> ThreadPoolExecutor:
-    """A child dies with its parent, which for the system is the thread that started it: this one stays to the end."""
+    """Return a thread that stays to the end: a child dies with the thread that started it."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(1, "bitgate-children")

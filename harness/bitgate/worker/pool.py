@@ -14,7 +14,7 @@ from bitgate.worker.worker import LOOK_SECONDS
 
 
 class Progress(Enum):
-    """``AGAIN``: a job has given its worker something more to do, and has no result yet."""
+    """The state of a job that has no result yet: ``AGAIN``, it has given its worker something more to do."""
 
     AGAIN = "again"
 
@@ -32,21 +32,22 @@ class PoolMember(Protocol):
 
 
 Member = TypeVar("Member", bound=PoolMember)
+MemberIn = TypeVar("MemberIn", contravariant=True)
 
 
-class PoolJob(Protocol[Member]):
+class PoolJob(Protocol[MemberIn]):
     """A job: how it is given to a worker, and its result."""
 
-    def give(self, member: Member) -> bool:
+    def give(self, member: MemberIn) -> bool:
         """Let the worker begin; once more if it ``is_lost``. False if nothing needs a worker: the job is done."""
 
-    def is_lost(self, member: Member) -> bool:
-        """Has the process that was given the job been replaced?"""
+    def is_lost(self, member: MemberIn) -> bool:
+        """Return whether the process that was given the job has been replaced."""
 
-    def hears(self, member: Member, silent: bool) -> bool:
-        """Would ``take`` return at once? ``silent``: nothing was heard of any worker for a while."""
+    def hears(self, member: MemberIn, silent: bool) -> bool:
+        """Return whether ``take`` would return at once; ``silent``: nothing was heard of any worker for a while."""
 
-    def take(self, member: Member) -> Any:
+    def take(self, member: MemberIn) -> Any:
         """Return the result, or AGAIN. The job was the first in line: a death of the process is put down to it."""
 
 
@@ -83,10 +84,6 @@ class WorkerPool(Endable, Generic[Member, Job]):
         self._without_worker: deque[tuple[Job, Member]] = deque()
 
     @property
-    def members(self) -> list[Member]:
-        return [slot.member for slot in self._slots]
-
-    @property
     def under_way(self) -> list[Job]:
         """The first job of each worker."""
         return [slot.given[0] for slot in self._slots if slot.given]
@@ -102,7 +99,7 @@ class WorkerPool(Endable, Generic[Member, Job]):
         return min(self._slots, key=lambda slot: len(slot.given)).member
 
     def submit(self, job: Job, key: object = None) -> None:
-        """Add a job to the queue, behind those of its key; without a key it is for any worker."""
+        """Add a job to the queue, after those of its key; without a key it is for any worker."""
         self._groups.setdefault(job if key is None else key, deque()).append(job)
 
     def next(self, seconds: float | None = None) -> tuple[Job, Any] | None:
@@ -126,13 +123,14 @@ class WorkerPool(Endable, Generic[Member, Job]):
     def fill(self) -> None:
         """Give each worker what it is to do next."""
         for slot in self._slots:
-            for job in [*slot.given] if slot.given and slot.given[0].is_lost(slot.member) else ():
-                job.give(slot.member)
-            while not self._is_full(slot.given) and (job := self._coming(slot)) is not None:
-                if not job.give(slot.member):
-                    self._without_worker.append((job, slot.member))
+            if slot.given and slot.given[0].is_lost(slot.member):
+                for job in slot.given:
+                    job.give(slot.member)
+            while not self._is_full(slot.given) and (coming := self._coming(slot)) is not None:
+                if not coming.give(slot.member):
+                    self._without_worker.append((coming, slot.member))
                     continue
-                slot.given.append(job)
+                slot.given.append(coming)
                 if len(slot.given) == 1:
                     self._moved()
 

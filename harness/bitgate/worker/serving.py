@@ -12,7 +12,7 @@ from msgspec import Struct, convert, to_builtins
 from bitgate.worker.channel import Channel
 
 
-class Message(Struct, tag_field="ask", tag=True, frozen=True):
+class Message(Struct, tag_field="ask", tag=True):
     """A question to a child; its class says what is asked."""
 
 

@@ -72,7 +72,7 @@ class Worker(Endable):
     """A child process that answers requests in their order, and is started again for the next one once it has ended.
 
     ``entry`` and ``bare`` as of ``Child``. ``opening`` is the question that each new process is asked first, with
-    ``opening_seconds`` for its answer; what it raises is raised for the requests behind it. Not for several threads.
+    ``opening_seconds`` for its answer; what it raises is raised for the requests after it. Not for several threads.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class Worker(Endable):
         return asked
 
     def _lose(self, ended: WorkerDied) -> None:
-        """Nothing more comes of the requests under way: the first is what the child was at."""
+        """End the child, and its requests under way: the first is what it was at."""
         child, self._child = self._child, None
         if self._under_way:
             ended.at = self._under_way[0]
@@ -290,7 +290,7 @@ class Worker(Endable):
     def _reply(self, first: Request, said: dict[str, Any]) -> None:
         self._under_way.popleft()
         first.reply = said
-        if first is self._opened and "answer" not in said:  # all behind it need an open process
+        if first is self._opened and "answer" not in said:  # all after it need an open process
             for asked in self._under_way:
                 asked.reply = said
             self._under_way.clear()

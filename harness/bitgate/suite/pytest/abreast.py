@@ -28,15 +28,7 @@ DESCRIPTORS, OTHER_DESCRIPTORS = 8, 128
 """Open files of each process, those that it starts with included; and of all else."""
 
 
-@dataclass(frozen=True)
-class ExpectedCase:
-    """The question that the test behind ``item`` is expected to ask."""
-
-    item: pytest.Item
-    case: CaseRequest
-
-
-Expect = Callable[[pytest.Item], "ExpectedCase | None"]
+Expect = Callable[[pytest.Item], "CaseRequest | None"]
 """Returns what a test will ask; None if it asks for no verdict, or that is not known."""
 
 
@@ -50,8 +42,7 @@ class ItemJob:
     case: CaseRequest | None = None
 
     def give(self, process: CaseProcess) -> bool:
-        if self.case is None and (expected := self.expect(self.item)) is not None:
-            self.case = expected.case
+        self.case = self.case or self.expect(self.item)
         if self.case is not None:
             process.ahead(self.case.planned, self.case.seconds, by=self.case.by)
         return self.case is not None
@@ -63,8 +54,10 @@ class ItemJob:
         return process.is_ready(silent=silent)
 
     def take(self, process: CaseProcess) -> Verdict | Exception | None:
+        if self.case is None:
+            return None
         try:
-            return self.case and process.verify(self.case.planned, self.case.seconds, by=self.case.by)
+            return process.verify(self.case.planned, self.case.seconds, by=self.case.by)
         except (UsageError, RuntimeError) as error:
             return error
 
@@ -142,19 +135,19 @@ class CasePool(Endable):
             last = job.item.nodeid
             yield job.item
 
-    def _expected(self, item: pytest.Item) -> ExpectedCase | None:
+    def _expected(self, item: pytest.Item) -> CaseRequest | None:
         return None if _function(item.nodeid) in self._unforeseen else self._expect(item)
 
     def _forget_but(self, name: str) -> None:
-        """Tests run one behind their verdicts. What an earlier one has not asked for it does not want: it was skipped,
-        and no kernel is to run for its like."""
+        """Drop verdicts that earlier tests have not asked for: tests run one after their verdicts. Such a test was
+        skipped, and no kernel is to run for the others of its function."""
         for test in [test for test in self._verdicts if test != name]:
             self._unforeseen.add(_function(test))
             del self._verdicts[test]
 
 
 def _make_room(descriptors: int) -> None:
-    """Let this process open so many files more than it usually may, as far as its user allows."""
+    """Let this process open that number of files more than it usually may, as far as its user allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = len(os.listdir("/proc/self/fd")) + descriptors + OTHER_DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < wanted:

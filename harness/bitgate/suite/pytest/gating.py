@@ -34,7 +34,8 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.worker.endable import Endable, Leaving
 
 if TYPE_CHECKING:  # the first verdict brings it in, not each collection
-    from bitgate.suite.pytest.abreast import CasePool, ExpectedCase
+    from bitgate.suite.pytest.abreast import CasePool
+    from bitgate.verify.process import CaseRequest
 
 HUNG_STATUS = 86
 """A worker that ends itself because a case hung."""
@@ -184,16 +185,14 @@ class Gating:
             if self.pool is not None:
                 self.pool.keep_busy()
                 return verdict
-            following = None if self.next is None else self._expected(self.next)
-            if following and self.run.kernels.ahead(
-                following.case.planned, following.case.seconds, by=following.case.by
-            ):
-                self._note_under_way(self.item, following.item)
+            following = self.next
+            case = None if following is None else self._expected(following)
+            if following and case and self.run.kernels.ahead(case.planned, case.seconds, by=case.by):
+                self._note_under_way(self.item, following)
             return verdict
 
-    def _expected(self, item: pytest.Item) -> ExpectedCase | None:
-        """What a test that comes will ask, as far as that is known."""
-        from bitgate.suite.pytest.abreast import ExpectedCase
+    def _expected(self, item: pytest.Item) -> CaseRequest | None:
+        """Return what a test that comes will ask; None if that is not known."""
         from bitgate.verify.process import BITS, CaseRequest
 
         test = planned_test(item)
@@ -202,7 +201,7 @@ class Gating:
         if any(mark.name in MAY_NOT_RUN for mark in item.iter_markers()):
             return None
         planned = self._of_test(test, item.nodeid)
-        return ExpectedCase(item, CaseRequest(planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS))
+        return CaseRequest(planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
 
     def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
         if node_id not in self._asked:

@@ -41,8 +41,8 @@ Report = Callable[[str], None]
 
 @dataclass(eq=False)
 class FuzzJob:
-    """A round or a shrink as a job of the pool; ``hear`` is told of a round's parts, ``next_case`` is the first that
-    they do not tell of."""
+    """A round or a shrink as a job of the pool; ``hear`` receives a round's parts, ``next_case`` is the first that
+    they do not report."""
 
     question: RunRound | ShrinkCase
     hear: Callable[[FuzzJob, RoundPart], None]
@@ -63,12 +63,12 @@ class FuzzJob:
 
     def take(self, worker: Worker) -> RoundDone | ShrunkCase:
         assert self.asked is not None
-        kind = RoundDone if isinstance(self.question, RunRound) else ShrunkCase
-        return convert(worker.answer(self.asked), kind)
+        said = worker.answer(self.asked)
+        return convert(said, RoundDone) if isinstance(self.question, RunRound) else convert(said, ShrunkCase)
 
 
 class Campaign:
-    """``run`` fills ``state``; ``failed`` hears of each shrunk failure, ``progress`` gets a line now and then."""
+    """A fuzzing campaign: ``run`` fills ``state``, ``failed`` gets each shrunk failure, ``progress`` a line at times."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Campaign:
         except WorkerDied as ended:
             raise UsageError(f"a worker ended: {ended.reason}; what is known is in {self.folder}") from None
         finally:
-            for job in self._pool.under_way:  # a round goes on at the first case that is not told of
+            for job in self._pool.under_way:  # a round goes on at the first case that was not reported
                 self._put_back(job, job.next_case)
             self._pool.end()
             self._save(now=True)
@@ -208,5 +208,5 @@ class Campaign:
 
 
 def default_workers(target: str) -> int:
-    """On the host one a core; elsewhere one for the device."""
+    """Return the number of workers: on the host one a core, elsewhere one for the device."""
     return paths.threads() if named(target).platform == "host" else 1

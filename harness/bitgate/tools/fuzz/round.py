@@ -63,7 +63,7 @@ class FuzzSubject:
 
     @cached_property
     def layouts(self) -> tuple[str, ...]:
-        """What instances say they take."""
+        """Layouts that instances say they take."""
         return tuple(dict.fromkeys(layout for instance in self.instances for layout in instance.layouts))
 
     def cases(self, seed: int, visit: int, target: str) -> Iterator[PlannedCase]:
@@ -115,7 +115,7 @@ class FuzzSubject:
             yield self.space.varied(problem, sets, rng)
 
     def _fitted(self, problem: Problem, instance: Instance, options: tuple[tuple[str, str], ...]) -> Problem:
-        """The problem, bent until the instance takes it, or as far as that goes."""
+        """Return the problem, bent until the instance takes it, or as far as that goes."""
         bent: Problem = self.space.typed(problem, self.space.types(instance.dtypes[0]))
         for bend in self.space.bends(instance.layouts):
             if Kernel(self.family, instance, options).refusal(bent) is None:
@@ -145,8 +145,8 @@ class FuzzSubject:
         refusing: Sequence[Choice],
         choice: float,
     ) -> Iterator[Choice]:
-        """The instance with the fewest cases so far of those that take the problem, now and then all of them; and one
-        that refuses it."""
+        """Yield the instance with the fewest cases of those that take the problem, sometimes all of them; and one that
+        refuses it."""
         yield from supporting if choice < 0.1 else supporting[:1]
         if refusing:
             yield refusing[int(choice * 1e6) % len(refusing)]
@@ -180,12 +180,12 @@ def subject_of(turn: Sequence[FuzzSubject], number: int) -> tuple[FuzzSubject, i
 
 
 def _fills(problem: Problem) -> tuple[str, ...]:
-    """``codes`` is for types whose every code is drawn within a small tensor."""
+    """Return the fills; ``codes`` is for types whose every code is drawn within a small tensor."""
     narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operation.space.operands(problem))
     names = (fill.name for fill in problem.operation.numerics.fills(problem))
     return tuple(fill for fill in names if fill != "codes" or narrow)
 
 
 def _other(values: Sequence[str], choice: float, share: float) -> str:
-    """The first value, but for a share of the choices one of the others."""
+    """Return the first value, but for a share of the choices one of the others."""
     return values[1 + int(choice / share * (len(values) - 1))] if choice < share and len(values) > 1 else values[0]

@@ -154,7 +154,10 @@ class ShrunkCase(Struct):
         return cls(to_json(one.planned), to_event(one.verdict), near, one.minimal, one.tried, one.seconds)
 
     def failure(self, found: FuzzFailure, families: Families) -> ShrunkFailure:
-        near = tuple(Neighbour(*known, from_json(other, families)) for *known, other in self.neighbours)
+        near = tuple(
+            Neighbour(quantity, fails, passes, distance, from_json(other, families))
+            for quantity, fails, passes, distance, other in self.neighbours
+        )
         planned, verdict = from_json(self.planned, families), from_event(self.verdict)
         return ShrunkFailure(found, planned, verdict, near, self.minimal, self.tried, self.seconds)
 
@@ -187,9 +190,11 @@ class Fuzzer:
                 raise UsageError(f"{planned.case} on {planned.kernel.name}, fill {planned.fill}: {error}") from None
             tally.add(verdict, planned.problem is not last)
             last = planned.problem
-            found = FuzzFailure(planned, verdict, monotonic(), subject.name, visit) if is_failure(verdict) else None
+            found = None
+            if is_failure(verdict):
+                found = RedVerdict.of(FuzzFailure(planned, verdict, monotonic(), subject.name, visit))
             if found is not None or monotonic() - reported > TELL_SECONDS:
-                self._channel.note(to_builtins(RoundPart(index + 1, tally, found and RedVerdict.of(found))))
+                self._channel.note(to_builtins(RoundPart(index + 1, tally, found)))
                 tally, reported = FuzzTally(), monotonic()
         return RoundDone(None, tally)
 

@@ -1,4 +1,4 @@
-"""Processes whose libraries hold mutants behind a switch, and jobs in them that ask for one verdict after the other."""
+"""Processes whose libraries hold switched mutants, and jobs in them that ask for one verdict after the other."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SwitchedProcess(CaseProcess):
 
     @property
     def is_shared(self) -> bool:
-        """Has the process run other mutants, which may have left something behind?"""
+        """Has the process run other mutants, which may have left something there?"""
         return len(self._mutants) > 1
 
     def _ask(self, do: str, **arguments: object) -> list[int]:
@@ -112,7 +112,7 @@ Pool = WorkerPool[SwitchedProcess, SwitchJob[Any]]
 
 @contextmanager
 def open_pool(opening: Opening, count: int, overlay: Mapping[str, Path], say: Callable[[str], None]) -> Iterator[Pool]:
-    """Open so many processes. With an ``overlay`` they build as for seeded defects, so that they find what was built
+    """Open ``count`` processes. With an ``overlay`` they build as for seeded defects, so that they find what was built
     before."""
     environment = {**os.environ, "BITGATE_THREADS": str(max(1, paths.threads() // count))}
     if overlay:
