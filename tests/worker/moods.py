@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from bitgate.core.errors import UsageError
 from bitgate.worker.channel import Channel
 
 DESCRIPTORS = range(3, 1024)
@@ -57,6 +58,10 @@ def _print_for_ever() -> None:
         os.write(1, b"x" * 4096)
 
 
+def _refuse() -> None:
+    raise UsageError("not this one")
+
+
 MOODS: dict[str, Callable[[], object]] = {
     "well": lambda: None,
     "exit": lambda: ctypes.CDLL(None).exit(0),
@@ -76,6 +81,7 @@ MOODS: dict[str, Callable[[], object]] = {
     "flood": _print_for_ever,
     "print": lambda: print("hello from the child", flush=True),
     "defect": lambda: 1 / 0,
+    "refuse": _refuse,
 }
 
 

@@ -342,7 +342,7 @@ class CaseProcess(Endable):
             self._forget()
             if ended.at_opening:
                 raise self._does_not_start(ended) from None
-            if ended.at is begun.loading:
+            if begun.loading is not None and ended.at is begun.loading:
                 self._breaks(planned, ended)
             return None
         except (RecordError, KeyError, TypeError, ValidationError) as error:

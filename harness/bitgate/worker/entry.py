@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main() -> None:
-    """Call the function, and never return: a library's exit handlers and destructors do not decide how the child ends."""
+    """Call the function and never return: a library's exit handlers and destructors do not decide how it ends."""
     name, questions, answers = sys.argv[1:]
     channel = Channel(int(questions), int(answers))
     libc = ctypes.CDLL(None)

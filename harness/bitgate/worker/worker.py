@@ -136,11 +136,6 @@ class Worker(Endable):
         return self._opened is not None
 
     @property
-    def is_busy(self) -> bool:
-        """Are requests under way?"""
-        return bool(self._under_way)
-
-    @property
     def bell(self) -> int:
         """A descriptor that can be read when there is something for ``hears``; -1 without a process."""
         return -1 if self._child is None else self._child.bell

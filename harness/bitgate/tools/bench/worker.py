@@ -74,8 +74,8 @@ class CandidateRun:
         return self.patience.stage
 
     def _waits(self, seconds: float) -> Deadline:
-        """Return the deadline within the budget. A kernel far slower than any useful one cannot be distinguished from one that
-        hangs in that time."""
+        """Return the deadline within the budget. In that time a kernel far slower than any useful one cannot be
+        distinguished from one that hangs."""
         flops = SLOWEST_FLOPS.get(named(self.planned.target).platform, SLOWEST_FLOPS_ON_GPU)
         launch = LAUNCH_SECONDS + self.planned.problem.flops / flops
         self.patience = Deadline(seconds, launch, min(launch, MOST_LAUNCH_SECONDS))

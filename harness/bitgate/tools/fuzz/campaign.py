@@ -68,7 +68,7 @@ class FuzzJob:
 
 
 class Campaign:
-    """A fuzzing campaign: ``run`` fills ``state``, ``failed`` gets each shrunk failure, ``progress`` a line at times."""
+    """A campaign: ``run`` fills ``state``, ``failed`` gets each shrunk failure, ``progress`` a line at times."""
 
     def __init__(
         self,
