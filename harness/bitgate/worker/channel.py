@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import traceback
 from collections.abc import Callable
 from typing import Any
-
-from bitgate.core.errors import UsageError
 
 LOST = 87
 """Exit status of a child that cannot answer any more: its descriptor was closed, replaced, or is another process's."""
@@ -50,10 +47,8 @@ class Channel:
         while (question := self.next()) is not None:
             try:
                 self._send({"answer": handle(question)})
-            except UsageError as error:
-                self._send({"usage": str(error)})
-            except Exception:
-                self._send({"error": traceback.format_exc()})
+            except Exception as error:
+                self._send(_failure(error))
 
     def _send(self, value: dict[str, Any]) -> None:
         # A kernel may have forked: the copy must not answer in place of this process.
@@ -73,3 +68,11 @@ def _identity(descriptor: int) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _failure(error: Exception) -> dict[str, str]:
+    from traceback import format_exception  # a bare child is to start in a few dozen milliseconds
+
+    from bitgate.core.errors import UsageError
+
+    return {"usage": str(error)} if isinstance(error, UsageError) else {"error": "".join(format_exception(error))}
