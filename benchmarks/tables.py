@@ -8,7 +8,7 @@ Four tables of bwd_data problems, all in f32 so that one translation unit is bui
 - the same shapes in all that a table of shapes can be multiplied by: with and without gaps and a D tensor as well;
 - a generated one with every pair of classes (smoke), and one with 95 % of all triples (regression).
 
-First, for many bugs planted by a seed (conjunctions of four conditions, ``bitgate.tools.fuzz.planting``): how many
+First, for many bugs planted by a seed (conjunctions of four conditions, ``planting.py``): how many
 have a row on which all four hold, without which no run can notice them. Then ``--run`` of those bugs and the written
 faults of the named files of suites/faults are really tried: each table's rows, on one instance each, until the first
 red verdict. Rows that are not green without any fault prove nothing and are left out, and so are large ones.
@@ -28,6 +28,8 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from planting import Planted, plant
+
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build import overlay as overlays
@@ -40,13 +42,11 @@ from bitgate.model.space.table import NamedProblem, TableRequest
 from bitgate.ops.convolution import ConvProblem, Pass
 from bitgate.ops.convolution.space.batch import Batch
 from bitgate.results.record import Outcome
-from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.assume import Assumptions, all_columns, spread
 from bitgate.tools.coverage.generate import close
 from bitgate.tools.coverage.readers import read
 from bitgate.tools.coverage.survey import Scope, Survey
-from bitgate.tools.coverage.table import everything, spread
 from bitgate.tools.faults.fault import Fault, read_faults
-from bitgate.tools.fuzz.planting import Planted, plant
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
@@ -99,7 +99,7 @@ def ck_shapes(*columns: str) -> list[ConvProblem]:
 
 
 def tables() -> dict[str, list[ConvProblem]]:
-    scope = Scope(operation_called(Pass.BWD_DATA.value), everything(), Assumptions.parse(COMMON, ()))
+    scope = Scope(operation_called(Pass.BWD_DATA.value), all_columns(), Assumptions.parse(COMMON, ()))
     smoke, regression = (close(Survey(scope, [], t), until, seed=1) for t, until in ((2, 1.0), (3, 0.95)))
     for name, closing in ((SMOKE, smoke), (REGRESSION, regression)):
         share = 100 * closing.covered / closing.total

@@ -31,7 +31,8 @@ from bitgate.suite import durations
 from bitgate.suite.expand import expand
 from bitgate.suite.pytest.start import _selection
 from bitgate.suite.table import load_set, set_names
-from bitgate.tools.capsule.folder import named, npy, open_capsule
+from bitgate.tools.capsule.expectation import expectation_of
+from bitgate.tools.capsule.folder import file_entry, npy, open_capsule
 from bitgate.tools.capsule.folder import write as write_capsule
 from bitgate.tools.capsule.manifest import (
     SCHEMA,
@@ -50,7 +51,6 @@ from bitgate.tools.capsule.manifest import (
     Resources,
     TensorSpec,
 )
-from bitgate.tools.capsule.question import question_of
 from bitgate.tools.coverage.readers import read as read_shapes
 from bitgate.tools.faults.fault import read_faults
 
@@ -107,7 +107,9 @@ def test_foreign_lines(try_all: Any, part: int) -> None:
     assert try_all(f"line {part}", 2000, make_one, ANSWERS) > 800
 
 
-TABLE = (Path(__file__).parents[1] / "pytest_plugin" / "conftest.py").read_text().split('TABLE = """')[1].split('"""')[0]
+TABLE = (
+    (Path(__file__).parents[1] / "pytest_plugin" / "conftest.py").read_text().split('TABLE = """')[1].split('"""')[0]
+)
 
 
 def test_case_tables(try_all: Any) -> None:
@@ -317,7 +319,7 @@ def _capsule(folder: Path) -> None:
     """A capsule of a convolution of one cell; its code object is no ELF file, which only a launch would find."""
     arrays = {name: np.ones(1, np.float32) for name in ("in", "wei", "out")}
     files = {f"{name}.npy": npy(array) for name, array in arrays.items()} | {"unit.co": b"code"}
-    entry = {name: named(name, data) for name, data in files.items()}
+    entry = {name: file_entry(name, data) for name, data in files.items()}
     view = TensorSpec("f32", "nhwgc", "gnchw", (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
     buffers = (
         BufferSpec("in", "input", 4, 256, entry["in.npy"], "", view),
@@ -355,7 +357,7 @@ def _capsule(folder: Path) -> None:
 def test_capsules(try_all: Any, tmp_path: Path) -> None:
     """Opened, and their question asked; what is launched then is tests/capsule's."""
     _capsule(tmp_path / "right")
-    question_of(open_capsule(tmp_path / "right"))
+    expectation_of(open_capsule(tmp_path / "right"))
     right = json.loads((tmp_path / "right" / "manifest.json").read_text())
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
@@ -369,6 +371,6 @@ def test_capsules(try_all: Any, tmp_path: Path) -> None:
             changed = copy.deepcopy(right)
             changed["buffers"][0]["content"]["sha256"] = hashlib.sha256(data).hexdigest()
             (folder / "manifest.json").write_text(json.dumps(changed))
-        return lambda: question_of(open_capsule(folder))
+        return lambda: expectation_of(open_capsule(folder))
 
     assert try_all("capsule", 1000, make_one, ANSWERS) > 600

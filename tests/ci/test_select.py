@@ -71,14 +71,13 @@ CHANGED: dict[str, Callable[[PlannedItem], bool]] = {
     "kernels/platforms/hip_api.txt": everything,
     # declarations, and what they share
     "kernels/grouped_fwd/declaration.py": family("grouped_fwd"),
-    "kernels/grouped_fwd/planting.toml": family("grouped_fwd"),
     "kernels/backward_data.py": family("grouped_bwd_data", "nongrouped_bwd_data"),
     # Python, by who imports it
     "harness/bitgate/verify/pipeline.py": everything,
     "harness/bitgate/numerics/native/convert.hpp": everything,
     "harness/bitgate/ops/reduction/reference.py": operation("reduction"),
     # a GEMM's declaration shares clauses with those of convolutions
-    "harness/bitgate/ops/convolution/window.py": operation("fwd", "bwd_data", "bwd_weight", "gemm"),
+    "harness/bitgate/ops/convolution/form.py": operation("fwd", "bwd_data", "bwd_weight", "gemm"),
     "harness/bitgate/results/report/junit.py": nothing,
     "harness/bitgate/cli/verify.py": nothing,
     "harness/bitgate/tools/fuzz/campaign.py": nothing,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bitgate.ops.convolution import sub_gemms
-from bitgate.ops.convolution.rules.owners import owners
+from bitgate.ops.convolution.rules.sub_gemms import owners
 from bitgate.results.record import KINDS
 from bitgate.verify.diagnose import diagnose
 

@@ -51,10 +51,14 @@ def test_the_text_to_find_stands_there_exactly_once(tmp_path: Path, times: int, 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("diagnosis =", "diagnose =", "unknown key 'diagnose'"),
-        ('"race"', '"witchcraft"', "diagnosis 'witchcraft' is none of"),
-        ('imitates = "CK c366de553: missing block_sync_lds"\n', "", "imitates missing"),
-        ('"a();"', "3", "replace is a text"),
+        ("diagnosis =", "diagnose =", "diagnose: no such field; did you mean 'diagnosis'?"),
+        ('"race"', '"witchcraft"', "diagnosis: 'witchcraft' is not one of"),
+        (
+            'imitates = "CK c366de553: missing block_sync_lds"\n',
+            "",
+            "imitates: is missing; the defect that it imitates",
+        ),
+        ('"a();"', "3", "replace: 3 is not a text"),
         ('"kernels/k.hip.cpp"', '"../k.hip.cpp"', "not a path below"),
         ('"drops_a_barrier"', '"Drops a barrier"', "characters a to z"),
         ("find = '''a();\n__syncthreads();'''", "find = 'a();'", "nothing would change"),
@@ -69,7 +73,7 @@ def test_a_mistake_in_a_fault_file_is_named(tmp_path: Path, old: str, new: str, 
 
 
 def test_names_are_unique_over_all_files(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"stands in .*a\.toml already"):
+    with pytest.raises(UsageError, match=r"is in .*a\.toml already"):
         read_faults([_file(tmp_path, name="a.toml"), _file(tmp_path, name="b.toml")])
 
 
@@ -85,4 +89,4 @@ def test_a_fault_that_does_not_apply_ends_the_command_before_anything_is_built(
 ) -> None:
     text = GOOD.replace("kernels/k.hip.cpp", "kernels/include/bitgate/abi.h")
     assert run(["faults", "run", "--file", str(_file(tmp_path, text))]) == 2
-    assert "stands 0 times" in capsys.readouterr().err
+    assert "occurs 0 times" in capsys.readouterr().err

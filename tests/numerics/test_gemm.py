@@ -129,7 +129,7 @@ def test_a_checksum_some_rows_at_a_time_is_the_same(chunk: int, monkeypatch: pyt
     problem = parse_case_id("gemm_f32_rcr_b2m9n5k7")
     weights, values = WeightPlan.of(problem.tensors["out"]), stored_values(inputs_of(problem))
     at_once = checksum.expected(problem, weights, values)
-    monkeypatch.setattr("bitgate.ops.gemm.checksum.CHUNK", chunk)
+    monkeypatch.setattr("bitgate.ops.gemm.numerics.CHUNK", chunk)
     assert checksum.expected(problem, weights, values) == at_once
 
 

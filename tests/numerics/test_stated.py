@@ -10,8 +10,8 @@ import pytest
 
 from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.model import F32_ACCUMULATION, Fill
+from bitgate.model.dtype import TensorTypes
 from bitgate.model.sized import Sized, SizedProblem, read, written
-from bitgate.model.tensor_types import TensorTypes
 from bitgate.numerics.certificate import certify
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.reference import exact_results

@@ -14,7 +14,7 @@ from bitgate.model import Problem, operation_called, parse_case_id
 from bitgate.model.law import Cells, Data, KernelFunction
 from bitgate.ops.convolution import ConvProblem
 from bitgate.ops.convolution.laws import LAWS, passes
-from bitgate.ops.reduction.laws import LAWS as ALL_OF_REDUCTIONS
+from bitgate.ops.reduction.diagnostics import LAWS as ALL_OF_REDUCTIONS
 from bitgate.results.record import Outcome
 from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.laws.data import small_data

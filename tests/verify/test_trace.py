@@ -15,7 +15,7 @@ from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.registry import families
 from bitgate.model import Problem, parse_case_id
 from bitgate.ops.convolution import ConvProblem, sub_gemms
-from bitgate.ops.convolution.launched import SubGemmRecord
+from bitgate.ops.convolution.launches import SubGemmRecord
 from bitgate.verify.trace import launch_lines, perf_line
 
 (EXAMPLE,) = parse_foreign("example_convnd_bwd_data_xdl 0 1 5")

@@ -11,7 +11,7 @@ import numpy as np
 
 from bitgate.model import Accumulation, Dtype, Problem
 from bitgate.model.host_tensor import HostTensor
-from bitgate.model.measure import Measure, Measuring
+from bitgate.model.numerics import Measure, Measuring
 from bitgate.numerics import sampled
 from bitgate.numerics.factors import factors, gain_of
 from bitgate.numerics.fill import FillPlan, fill_named, make_tensor

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.core.errors import NoBoundError, UsageError
-from bitgate.model import Accumulation, Dtype, Problem, Tensor, operations
+from bitgate.model import Accumulation, Problem, Tensor, operations
 from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import counter, native, one_hot
@@ -25,17 +25,8 @@ FILLS = tuple(fill.name for fill in CORE_FILLS)
 
 DECIMAL = "decimal"
 
-# Largest integer worth feeding, by operand type. f32 goes beyond what bf16 and TF32 hold, and f64 beyond f32, so that a
-# kernel which multiplies or sums in fewer bits is wrong; the 16-bit types stay small, so that sums of small cases are
-# exact in the output and those of large ones are rounded.
-_PREFERRED = {"f64": 2**20, "f32": 2**11, "f16": 16, "bf16": 4, "i8": 127, "i32": 2**11}
-_PREFERRED_F8 = 4
-
 # Fewer distinct values than these are worth a word: permuted data may then look alike.
 _PLENTY = 4
-
-# Outputs should seldom leave their type's range: the root mean square of the sums stays below this.
-_COMFORTABLE = {"f16": 1e4, "i8": 80.0, "f8ocp": 75.0, "f8fnuz": 40.0, "bf8ocp": 9e3, "bf8fnuz": 9e3}
 
 
 @dataclass(frozen=True)
@@ -208,7 +199,7 @@ def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> Fill
     d_fills: tuple[tuple[str, TensorFill], ...] = ()
     if op.num_d:
         beta = max(1, int(op.beta))
-        d = TensorFill("integer", max(1, min(preferred(tensors["d0"].dtype), 16, limit // (8 * beta))))
+        d = TensorFill("integer", max(1, min(tensors["d0"].dtype.preferred, 16, limit // (8 * beta))))
         d_fills = (("d0", d),)
         limit -= beta * d.range
     for name in operands:
@@ -216,7 +207,7 @@ def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> Fill
     reduction = max(1, reduction)
     budget = limit // alpha // reduction
     caps = tuple(_largest(problem, name) for name in operands)
-    comfort = _COMFORTABLE.get(tensors[problem.result].dtype.name, float("inf")) / alpha
+    comfort = tensors[problem.result].dtype.comfortable / alpha
     ranges = _ranges(max(1, budget), caps, comfort, reduction)
     notes: list[str] = []
     if any(range_ < min(cap, _PLENTY) for range_, cap in zip(ranges, caps, strict=True)):
@@ -242,15 +233,10 @@ def _plan_probe(problem: Problem, accumulation: Accumulation, exact: FillPlan) -
     return FillPlan("probe", exact.seed, operands + rest)
 
 
-def preferred(dtype: Dtype) -> int:
-    """Largest integer worth feeding to a tensor of that type."""
-    return _PREFERRED.get(dtype.name, _PREFERRED_F8)
-
-
 def _largest(problem: Problem, operand: str) -> int:
     """Largest integer for an operand which every type holds that it passes through on its way to the multiplication."""
     factor = problem.operation.numerics.multiplicand(problem, operand)
-    own = min(preferred(problem.tensors[operand].dtype), preferred(factor))
+    own = min(problem.tensors[operand].dtype.preferred, factor.preferred)
     return min(own, factor.exact_integer // gain_of(problem, operand))
 
 
@@ -334,7 +320,7 @@ def _special(problem: Problem, tensor: Tensor, role: str, seed: int) -> TensorFi
     few = min(1.0, _FEW_TERMS / most) if role == "endless" else 1.0
     return TensorFill(
         "special",
-        range=_SMALL_FACTORS if role == "other" else min(preferred(tensor.dtype), preferred(factor)),
+        range=_SMALL_FACTORS if role == "other" else min(tensor.dtype.preferred, factor.preferred),
         keep=int(few * counter.FULL_DENSITY),
         spacing=_spacing(min(cells // len(chosen), _D_SPACING if role == "d" else most)),
         specials=tuple(special.bits for special in chosen),

@@ -16,7 +16,7 @@ from bitgate.core import paths
 from bitgate.kernel.build.builder import Builder
 from bitgate.model import DTYPES, Dtype, Elementwise, Tensor
 from bitgate.model.host_tensor import HostTensor
-from bitgate.model.measure import Measure
+from bitgate.model.numerics import Measure
 
 MAX_RANK = 6
 

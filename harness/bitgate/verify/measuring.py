@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bitgate.kernel.errors import KernelFailed
-from bitgate.model.measurement import Measurement
+from bitgate.model.diagnostics import Measurement
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.runtime.errors import HipError
 from bitgate.verify.evidence import Evidence

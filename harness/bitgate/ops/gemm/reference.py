@@ -47,7 +47,10 @@ def write_exact(
 
 
 def _products(a: Array, b: Array, threads: int) -> Array:
-    """A times B for each batch, side by side in parts of one BLAS thread each: matrices, or rows of few large ones."""
+    """Return A times B for each batch, computed in parallel parts of one BLAS thread each.
+
+    A part is a number of matrices, or of rows of few large ones.
+    """
     batch, rows, _ = a.shape
     sums = np.empty((batch, rows, b.shape[2]), a.dtype)
     by_batch, by_row = (-(-batch // threads), rows) if batch >= threads else (batch, -(-rows // threads))
@@ -70,7 +73,7 @@ def _products(a: Array, b: Array, threads: int) -> Array:
 
 
 def ordered_sums(problem: GemmProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int) -> Array:
-    """From +0, acc = fma(A[b,m,k], B[b,n,k], acc) for k = 0, 1, ..."""
+    """Return the sums of acc = fma(A[b,m,k], B[b,n,k], acc) for k = 0, 1, ..., from +0."""
     with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
         a = np.ascontiguousarray(arrays["in"].astype(accumulator.numpy))
         b = np.ascontiguousarray(arrays["wei"].astype(accumulator.numpy).transpose(0, 2, 1))  # [b][k][n]

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from bitgate.core.table_fields import texts
 from bitgate.model import DTYPES, DtypeSet
 from bitgate.model.space import ProblemSpace
-from bitgate.model.space.field_check import texts
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Length, Quantity
 from bitgate.model.space.row import AxisField, ShapePattern
@@ -53,7 +53,7 @@ class ReductionSpace(ProblemSpace):
         return (problem.kind.value,)
 
     def typed(self, problem: ReductionProblem, dtypes: DtypeSet) -> ReductionProblem:
-        """Of the types only that of x is free; one that no reduction has stays as it is."""
+        """Return the problem with another type of x, the only free one; unknown types change nothing."""
         element = dtypes.inp if dtypes.inp.name in ELEMENTS else problem.dtypes.inp
         values = {**self.values_of(problem), "dtypes": types_of(element, problem.kind)}
         typed: ReductionProblem = self.problem_of(values)

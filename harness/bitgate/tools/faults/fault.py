@@ -1,9 +1,8 @@
-"""A fault: one exact edit of one source file, made on a copy, and what it imitates."""
+"""A fault: one exact edit of one source file, made on a copy, and the defect it imitates."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,22 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
+from bitgate.core.table_fields import TableFields, are_tables, like, one_of, string, text
+from bitgate.core.toml import read_toml
 from bitgate.results.record import KINDS
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-REQUIRED = ("name", "imitates", "file", "find", "replace")
-OPTIONAL = ("diagnosis",)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """``file`` is relative to the root of its project; ``find`` stands in it exactly once.
+    """A seeded defect.
 
-    ``diagnosis``: the kind that the report of the killing case should name, empty if any will do.
+    ``file`` is relative to the root of its project; ``find`` occurs in it exactly once. ``diagnosis`` is the kind that
+    the report of the killing case should name, empty if any will do.
     """
 
     name: str
@@ -37,16 +31,17 @@ class Fault:
     replace: str
     diagnosis: str = ""
     source: str = ""
-    """The fault file that it stands in."""
+    """The fault file that defines it."""
 
     @property
     def family(self) -> str:
-        """bitgate's own family whose folder ``file`` lies in, empty if it is a source of several."""
+        """The family of bitgate whose folder contains ``file``, empty if it is a source of several."""
         match = re.match(r"kernels/(?!include/|platforms/|device_tools/)(\w+)/", self.file)
         return match[1] if match else ""
 
     def seeded(self, root: Path) -> str:
-        """The text of ``file`` with the fault in it. UsageError if ``find`` does not stand there exactly once."""
+        """Return the text of ``file`` with the fault in it. Raises UsageError if ``find`` does not occur there exactly
+        once."""
         path = root / self.file
         if not path.is_file():
             raise UsageError(f"{self.source}: fault {self.name}: {self.file} does not exist below {root}")
@@ -54,7 +49,7 @@ class Fault:
         count = text.count(self.find)
         if count != 1:
             raise UsageError(
-                f"{self.source}: fault {self.name}: `find` stands {count} times in {self.file}, not once:"
+                f"{self.source}: fault {self.name}: `find` occurs {count} times in {self.file}, not once:"
                 f" {'quote more of what is around it' if count else 'the source has changed, quote it again'}"
             )
         return text.replace(self.find, self.replace)
@@ -67,18 +62,21 @@ class Fault:
 
 
 def read_faults(paths: Sequence[Path]) -> tuple[Fault, ...]:
-    """The faults of some files, in order. UsageError names file, fault and key; names are unique over all files."""
+    """Read the faults of some files, in order; names are unique over all files.
+
+    Raises UsageError with the file, fault and key at fault.
+    """
     faults = [fault for path in paths for fault in _read(path)]
     names: dict[str, str] = {}
     for fault in faults:
         if fault.name in names:
-            raise UsageError(f"{fault.source}: fault {fault.name} stands in {names[fault.name]} already: rename one")
+            raise UsageError(f"{fault.source}: fault {fault.name} is in {names[fault.name]} already: rename one")
         names[fault.name] = fault.source
     return tuple(faults)
 
 
 def choose(faults: Sequence[Fault], glob: str) -> tuple[Fault, ...]:
-    """The faults whose name matches; UsageError with the nearest name if none does."""
+    """Return the faults whose name matches. Raises UsageError with the nearest name if none does."""
     chosen = tuple(fault for fault in faults if fnmatchcase(fault.name, glob))
     if not chosen:
         names = [fault.name for fault in faults]
@@ -88,33 +86,42 @@ def choose(faults: Sequence[Fault], glob: str) -> tuple[Fault, ...]:
 
 
 def _read(path: Path) -> list[Fault]:
-    try:
-        document = tomllib.loads(path.read_text())
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
-        raise UsageError(f"{path}: {error}") from None
+    document, _ = read_toml(path)
     tables = document.get("fault")
-    if set(document) != {"fault"} or not isinstance(tables, list) or not tables:
+    if set(document) != {"fault"} or not are_tables(tables) or not tables:
         raise UsageError(f"{path}: a fault file holds one or more [[fault]] tables and nothing else")
     return [_fault(path, number, table) for number, table in enumerate(tables, 1)]
 
 
-def _fault(path: Path, number: int, table: dict[str, Any]) -> Fault:
-    where = f"{path}: fault {table.get('name', number)}"
-    for key, value in table.items():
-        if key not in (*REQUIRED, *OPTIONAL):
-            raise UsageError(f"{where}: unknown key '{key}': known are {', '.join((*REQUIRED, *OPTIONAL))}")
-        if not isinstance(value, str):
-            raise UsageError(f"{where}: {key} is a text")
-    missing = [key for key in REQUIRED if key not in table]
-    if missing:
-        raise UsageError(f"{where}: {', '.join(missing)} missing")
-    fault = Fault(**table, source=str(path))
-    if not re.fullmatch(r"[a-z0-9_]+", fault.name):
-        raise UsageError(f"{where}: a name has the characters a to z, 0 to 9 and _ only")
+def _fault(path: Path, number: int, stated: dict[str, Any]) -> Fault:
+    where = f"{path}: fault {stated.get('name', number)}"
+    fault = Fault(**_FIELDS.read(where, stated), source=str(path))
     if not fault.find or fault.find == fault.replace:
         raise UsageError(f"{where}: `find` is empty or equals `replace`: nothing would change")
-    if fault.diagnosis and fault.diagnosis not in KINDS:
-        raise UsageError(f"{where}: diagnosis '{fault.diagnosis}' is none of {', '.join(KINDS)}")
-    if Path(fault.file).is_absolute() or ".." in Path(fault.file).parts:
-        raise UsageError(f"{where}: file {fault.file} is not a path below the root of its project")
     return fault
+
+
+def _file(value: Any) -> str:
+    name = text(value)
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ValueError(f"{name} is not a path below the root of its project")
+    return name
+
+
+_FIELDS = TableFields(
+    {
+        "name": like(r"[a-z0-9_]+", "drops_a_barrier: it has the characters a to z, 0 to 9 and _ only"),
+        "imitates": string,
+        "file": _file,
+        "find": string,
+        "replace": string,
+        "diagnosis": lambda value: value and one_of(*KINDS)(value),
+    },
+    {
+        "name": "what the fault is called",
+        "imitates": "the defect that it imitates, such as a ticket",
+        "file": "the source that is edited, relative to the root of its project",
+        "find": "the text to replace, which the file holds exactly once",
+        "replace": "the text to put in its place",
+    },
+)

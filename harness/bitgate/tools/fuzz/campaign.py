@@ -92,8 +92,10 @@ class Campaign:
         self._begin = self._saved = 0.0
 
     def run(self, seconds: float) -> None:
-        """Fuzz for ``seconds`` after the kernels are built; failures found by then are shrunk in any case. What is
-        known is on disk at any time, and after an interrupt too. UsageError if a kernel does not build."""
+        """Fuzz for ``seconds`` after the kernels are built; failures found by then are shrunk in any case.
+
+        All results are on disk at any time, also after an interrupt. Raises UsageError if a kernel does not build.
+        """
         before = self.state.seconds
         try:
             self._start()
@@ -124,7 +126,7 @@ class Campaign:
     # ---- workers
 
     def _start(self) -> None:
-        """Build what is not built, with all cores; then the workers find it done."""
+        """Build missing kernels with all cores, before the workers start."""
         target = named(self.setting.target)
         builder = Builder(target.platform, self._progress, arch=None if target.platform == "host" else target.name)
         families = [family for family in self._families.values() if family.is_built]

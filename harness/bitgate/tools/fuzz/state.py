@@ -1,9 +1,8 @@
-"""What a fuzzing run leaves behind, so that another one goes on where it stopped."""
+"""The saved state of a fuzzing run, from which a later one goes on."""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from msgspec import MsgspecError, convert, structs
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.tools.fuzz.server import FuzzTally
 
 SCHEMA = 1
@@ -18,7 +18,11 @@ SCHEMA = 1
 
 @dataclass
 class CampaignState:
-    """``unfinished``: rounds that were begun, with the case to go on at. ``failures`` as ``Shrunk.as_json`` writes."""
+    """The state of a campaign.
+
+    ``unfinished``: rounds that were begun, with the case to go on at. ``failures`` are as ``ShrunkFailure.as_json``
+    writes them.
+    """
 
     seed: int
     kernel: str | None
@@ -30,7 +34,7 @@ class CampaignState:
     failures: list[dict[str, Any]] = field(default_factory=list)
 
     def take_round(self) -> tuple[int, int]:
-        """The next round to run and the case to begin at."""
+        """Return the next round to run and the case to begin at."""
         if self.unfinished:
             number = min(self.unfinished)
             return number, self.unfinished.pop(number)
@@ -53,7 +57,6 @@ class CampaignState:
 
     def write(self, path: Path) -> None:
         """Write the whole file or none of it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         document = {
             "schema": SCHEMA,
             "seed": self.seed,
@@ -65,21 +68,20 @@ class CampaignState:
             "tally": structs.asdict(self.tally),
             "failures": self.failures,
         }
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.write_text(json.dumps(document) + "\n")
-        draft.replace(path)
+        write_whole(path, json.dumps(document) + "\n")
 
 
 def read_state(path: Path, seed: int, kernel: str | None, target: str) -> CampaignState:
-    """The state of an earlier run of the same question. UsageError if there is none, or it was another question."""
+    """Read the state of an earlier run with the same arguments. Raises UsageError if there is none, or of other
+    arguments."""
     try:
         document = json.loads(path.read_text())
         if document["schema"] != SCHEMA:
             raise UsageError(f"{path}: written by another version of bitgate; start anew, without --resume")
-        asked = (document["seed"], document["kernel"], document["target"])
-        if asked != (seed, kernel, target):
+        before = (document["seed"], document["kernel"], document["target"])
+        if before != (seed, kernel, target):
             raise UsageError(
-                f"{path}: was left by --seed {asked[0]} --kernel {asked[1] or '*'} on {asked[2]}: ask for the same,"
+                f"{path}: was left by --seed {before[0]} --kernel {before[1] or '*'} on {before[2]}: ask for the same,"
                 " or start anew without --resume"
             )
         return CampaignState(

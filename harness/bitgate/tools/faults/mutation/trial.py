@@ -1,4 +1,4 @@
-"""The trial of a mutant: which of the cases that reach its place turns red, if any does."""
+"""The trial of a mutant: the first of the cases that reach its place which turns red, if any does."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from bitgate.tools.faults.mutation.switching import Steps, SwitchedProcess
 from bitgate.verify.process import CaseRequest
 
 LEAST_SECONDS, TIMES_AS_LONG = 10.0, 30.0
-"""What a case may take with a mutant: machines are shared, and so are their clocks."""
+"""Limits of a case with a mutant: machines are shared, and so are their clocks."""
 
 
 class Fate(str, Enum):
+    """The result of a mutant's trial."""
+
     KILLED = "killed"
     TIMEOUT = "timeout"
     """Killed by a case that did not end."""
@@ -33,13 +35,13 @@ class Fate(str, Enum):
 
     @property
     def counts(self) -> bool:
-        """Is it a part of the score?"""
+        """True for a fate that is a part of the score."""
         return self.is_kill or self is Fate.SURVIVED
 
 
 @dataclass(frozen=True)
 class MutantTrial:
-    """``by``: the test that killed it. ``cases``: how many reached its place."""
+    """A mutant's trial. ``by``: the test that killed it; ``cases``: how many reached its place."""
 
     mutant: Mutant
     family: str
@@ -75,8 +77,8 @@ class MutantTrial:
 
 
 @dataclass(frozen=True)
-class Sound:
-    """A case that is green without a mutant: how long it takes, and the mutants that it reaches."""
+class GreenCase:
+    """A case that is green without a mutant, the time it takes, and the mutants that it reaches."""
 
     question: CaseRequest
     verdict: Verdict
@@ -89,10 +91,12 @@ class Sound:
 
 
 def trial(
-    process: SwitchedProcess, number: int, mutant: Mutant, family: str, reaching: Sequence[Sound], limit: float
+    process: SwitchedProcess, number: int, mutant: Mutant, family: str, reaching: Sequence[GreenCase], limit: float
 ) -> Steps[MutantTrial]:
-    """Cases from the shortest on, until one is red. One that is red where other mutants ran before must be green there
-    without this one, or red in a new process."""
+    """Run the cases from the shortest on, until one is red.
+
+    A case that is red where other mutants ran before must be green there without this one, or red in a new process.
+    """
     begun = monotonic()
     fate, red = (Fate.SURVIVED if reaching else Fate.NOT_REACHED), None
     for case in sorted(reaching, key=lambda sound: sound.seconds):
@@ -122,7 +126,7 @@ def trial(
 
 
 def _is_sound(process: SwitchedProcess, question: CaseRequest, before: int) -> Steps[bool]:
-    """Does the process still run, and give a green verdict with no mutant on?"""
+    """Say whether the process is still running, and gives a green verdict with no mutant on."""
     if process.number != before:
         return False
     process.turn(question.planned, OFF)
@@ -131,7 +135,7 @@ def _is_sound(process: SwitchedProcess, question: CaseRequest, before: int) -> S
 
 
 def _is_red(verdict: Verdict) -> bool:
-    """A machine that breaks says nothing of a mutant."""
+    """Say whether a verdict is red; a machine that breaks shows nothing about a mutant."""
     return not verdict.green and not verdict.outcome.is_unanswered
 
 
