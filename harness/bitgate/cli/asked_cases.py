@@ -13,15 +13,14 @@ from bitgate.core.project import Project
 
 if TYPE_CHECKING:
     from bitgate.kernel.declaration import KernelFamily
-    from bitgate.tools.faults.mutation.lanes import MutantCase
-    from bitgate.verify.process import Opening
+    from bitgate.verify.process import CaseRequest, Opening
 
 
 @dataclass(frozen=True)
 class AskedCases:
     """By family, in the order of the run; and what its process of kernels is opened with."""
 
-    questions: dict[str, list[MutantCase]]
+    questions: dict[str, list[CaseRequest]]
     opening: Opening
 
     def built_families(self) -> dict[str, KernelFamily]:
@@ -46,8 +45,7 @@ def asked_cases(tier: str, target: str, project: Project, kernel: str, select: s
     import pytest
 
     from bitgate.suite.pytest.collecting import planned_test
-    from bitgate.tools.faults.mutation.lanes import MutantCase
-    from bitgate.verify.process import BITS
+    from bitgate.verify.process import BITS, CaseRequest
 
     stated = {"--tier": [tier], "--target": [target], "--kernel": [kernel], "--select": [select]}
     stated["--load"] = list(map(str, project.added))
@@ -60,7 +58,7 @@ def asked_cases(tier: str, target: str, project: Project, kernel: str, select: s
     if code not in (0, 3) or run is None:
         lines = [line for line in said.getvalue().splitlines() if "rror" in line] or said.getvalue().splitlines()
         raise UsageError(f"the suites cannot be collected: {(lines or ['pytest said nothing'])[-1][:500]}")
-    questions: dict[str, list[MutantCase]] = {}
+    questions: dict[str, list[CaseRequest]] = {}
     for item in keeper.items:
         test = planned_test(item)
         if test is None or test.no_kernel or test.raced:
@@ -68,5 +66,5 @@ def asked_cases(tier: str, target: str, project: Project, kernel: str, select: s
         planned = test.for_test(item.nodeid, item.nodeid in run.repeated)
         judge = getattr(item.function, "by", None)
         by = f"{judge.__module__}:{judge.__qualname__}" if judge else BITS
-        questions.setdefault(test.key.kernel, []).append(MutantCase(planned, by, run.patience(test)))
+        questions.setdefault(test.key.kernel, []).append(CaseRequest(planned, run.patience(test), by))
     return AskedCases(questions, run.opening)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import astuple
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project_file import find
@@ -222,6 +223,6 @@ def _target(
         fix = "; ".join(dict.fromkeys(need["fix"] for need in lacking))
     detail = target.device_name
     if not why and target.platform == "amd":
-        told = _asked(target.name, lambda: "; ".join(filter(None, opened(target.name).values())))
+        told = _asked(target.name, lambda: "; ".join(filter(None, astuple(opened(target.name)))))
         detail, why, fix = f"{detail}; {told['detail']}", told["why"], told["fix"]
     return _entry(target.name, detail, why, fix, platform=target.platform, kind=target.kind, runs=not why)
