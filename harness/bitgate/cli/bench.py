@@ -66,76 +66,84 @@ class BenchArguments:
 def bench(
     cases: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="CASE...", help="Case ids, or quoted ckProfiler, CK example, MIOpenDriver, benchdnn lines."
-        ),
+        typer.Argument(metavar="CASE...", help="Name case ids, or quoted CK, MIOpen or benchdnn lines."),
     ] = None,
     sweep: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Shapes under names: a sweep of suites/sweeps, or a file.")
+        str | None, typer.Option(metavar="NAME|FILE", help="Time the shapes of a sweep, of suites/sweeps or a file.")
     ] = None,
     case_list: Annotated[
-        Path | None, typer.Option("--cases", metavar="FILE", help="A list of such lines; those refused are reported.")
+        Path | None,
+        typer.Option("--cases", metavar="FILE", help="Read more of them from a list; report refused lines."),
     ] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="GLOB", help="Of all these, shapes whose name or case id matches.")
+        str | None, typer.Option(metavar="GLOB", help="Time only shapes whose name or case id matches.")
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help="Glob over family.instance; default: what is loaded, or every kernel but references."),
+        typer.Option(help="Choose kernels by family.instance [all but references]."),
     ] = None,
-    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    compare: Annotated[str | None, typer.Option(metavar="GLOB", help="Arm B: these kernels [those of side A].")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option; repeatable.")
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Compare with these kernels [those of side A].")
+    ] = None,
     compare_option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Arm B: with this option, beside A's; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Compare with this option added to A's; repeatable.")
     ] = None,
     compare_commit: Annotated[
-        str | None, typer.Option(metavar="REV", help="Arm B: built of the sources of a commit.")
+        str | None, typer.Option(metavar="REV", help="Compare with a build of this commit.")
     ] = None,
     compare_tree: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Arm B: built of the sources of another checkout.")
+        Path | None, typer.Option(metavar="DIR", help="Compare with a build of another checkout.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="The sweep in these types: bf16, f16_f32_f16.")] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each kernel.")] = USUAL.samples,
+    target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
+    dtype: Annotated[str | None, typer.Option(help="Time the sweep in these types: bf16, f16_f32_f16.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Take this number of samples of each kernel.")] = USUAL.samples,
     budget: Annotated[
-        float, typer.Option(min=0, max=1e9, help="Seconds that a shape may take, all kernels.")
+        float, typer.Option(min=0, max=1e9, help="Spend at most these seconds on a shape, all kernels.")
     ] = USUAL.budget,
     cold: Annotated[bool, typer.Option("--cold", help="Overwrite the caches before each launch.")] = False,
     queued: Annotated[
-        bool, typer.Option("--queued", help="Let a sample begin when all its launches are queued: device time alone.")
+        bool, typer.Option("--queued", help="Begin a sample once its launches are queued: device time.")
     ] = False,
-    rotate: Annotated[int, typer.Option(min=1, help="So many sets of buffers take turns.")] = USUAL.rotate,
-    fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`: exact or decimal.")] = USUAL.fill,
+    rotate: Annotated[int, typer.Option(min=1, help="Rotate through this number of buffer sets.")] = USUAL.rotate,
+    fill: Annotated[str, typer.Option(help="Fill with exact or decimal data, as `bitgate verify` does.")] = USUAL.fill,
     seed: Annotated[
-        int, typer.Option(min=0, max=MOST_SEED, help="Of the data, and of the order in a round.")
+        int, typer.Option(min=0, max=MOST_SEED, help="Draw the data and each round's order from this seed.")
     ] = USUAL.seed,
-    min_effect: Annotated[str, typer.Option(help="The least difference that counts.")] = "3%",
-    level: Annotated[str, typer.Option(help="Share of false winners that a sweep may have.")] = "5%",
+    min_effect: Annotated[str, typer.Option(help="Ignore differences below this share.")] = "3%",
+    level: Annotated[str, typer.Option(help="Allow this share of false winners in a sweep.")] = "5%",
     gate: Annotated[
-        bool, typer.Option("--gate", help="Rule on this tree (side B): red if it is slower than the base (A), twice.")
+        bool, typer.Option("--gate", help="End with 1 if this tree (B) is twice slower than --base (A).")
     ] = False,
     base: Annotated[
         str | None,
-        typer.Option(metavar="REV|DIR", help="The gate's side A; a branch: where this one left it [the main one]."),
+        typer.Option(metavar="REV|DIR", help="Compare with where this branch left REV, or with DIR [main]."),
     ] = None,
     load: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Declaration of your kernels: they alone, unless --kernel says more."),
+        typer.Option(metavar="FILE", help="Load your kernels; run them alone unless --kernel is given."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on: what stands in bench.jsonl with these settings is not timed again.")
+        bool, typer.Option("--resume", help="Go on; keep what bench.jsonl has with these settings.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where <target>/bench.jsonl goes [out].")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write <target>/bench.jsonl in this folder [out].")
+    ] = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comparison as Markdown, too.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the comparison: .svg or .png.")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the comparison as .svg or .png.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Verify kernels, then time them: median and interval of a launch, TFlops, GB/s. Side B makes it a comparison.
+    """Verify kernels, then time them, one side or two.
+
+    A row has median and interval of a launch, TFlops and GB/s; a side B makes it a comparison. A foreign line is one of
+    ckProfiler, a CK example, MIOpenDriver or benchdnn. Kernels that --load names are timed alone.
 
     What is not verified is never timed. Exit codes: 0 something was timed and nothing was wrong (what no kernel takes
-    is told), 1 something was not verified (a defect), 2 usage or environment, 3 nothing was timed, or of two sides
+    is reported), 1 something was not verified (a defect), 2 usage or environment, 3 nothing was timed, or of two sides
     nothing compared, 130 interrupted (what is done is kept: --resume).
     """
     from bitgate.runtime.targets import best, named

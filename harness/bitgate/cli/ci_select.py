@@ -20,38 +20,38 @@ if TYPE_CHECKING:
 
 
 def select(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Files that changed.")] = None,
-    base: Annotated[
-        str, typer.Option(metavar="REV", help="What differs from where HEAD and REV parted, by git; tables by row.")
-    ] = "",
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Name the files that changed.")] = None,
+    base: Annotated[str, typer.Option(metavar="REV", help="Ask git what differs since HEAD and REV parted.")] = "",
     uncommitted: Annotated[
-        bool, typer.Option("--uncommitted", help="With --base: what is not committed counts too.")
+        bool, typer.Option("--uncommitted", help="Count what is not committed, too (with --base).")
     ] = False,
     changed: Annotated[
-        str, typer.Option(metavar="FILE", help="Names of files that changed, one a line; - is stdin.")
+        str, typer.Option(metavar="FILE", help="Read names of changed files, one a line; - is stdin.")
     ] = "",
-    tier: Annotated[str, typer.Option(help="smoke or regression. Default: the project's first.")] = "",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
     target: Annotated[
         list[str] | None,
-        typer.Option(help="A target, present or not; repeatable. Default: those of the tier's matrix."),
+        typer.Option(help="Select for a target; repeatable [the tier's matrix's]."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where the ids go; of several targets a folder, of a <target>.txt each."),
+        typer.Option(metavar="FILE", help="Write the ids, or <target>.txt in a folder for several."),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Of each file: what it selects, and why.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print what each file selects, and why.")] = False,
     explain_case: Annotated[
-        str, typer.Option(metavar="ID", help="Which files of the repository would select this case, and why.")
+        str, typer.Option(metavar="ID", help="Print which files would select this case, and why.")
     ] = "",
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
-    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load a user's kernel declaration.")] = None,
+    suites: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Take the suites of this folder [the project's].")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """From changed files to the cases whose verdict they can change.
+    """Select the cases whose verdict changed files can change.
 
-    Run them with `bitgate run --select FILE`. Kernels go by what they include, Python by who imports it, case tables
-    row by row; documents select nothing, and what nobody thought of selects all.
+    Run them with `bitgate run --select FILE`. Kernels go by what they include, Python by what imports it, case tables
+    row by row; documents select nothing, and what no rule is for selects all.
 
     Ends with 0 whether or not there is anything to run: a file without ids, which `bitgate run --select` ends with 3.
     """

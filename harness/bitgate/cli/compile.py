@@ -27,7 +27,7 @@ from bitgate.results.build_manifest import BuildManifest, BuiltLibrary
 from bitgate.runtime import targets
 from bitgate.runtime.tools_abi import family as tools_family
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _FIGURES = ("vgprs", "sgprs", "lds", "scratch", "spills", "wavefront")
 
@@ -47,19 +47,21 @@ class _Report:
 
 @app.command("compile")
 def compile_(
-    target: Annotated[str, typer.Option(help="host, or a gfx target; the best one present by default.")] = "",
-    kernel: Annotated[str, typer.Option(help="Only families with an instance that this glob matches.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(help="A further declaration.py.")] = None,
-    tier: Annotated[str, typer.Option(help="Only what the cases of this tier run on.")] = "",
+    target: Annotated[str, typer.Option(help="Build for this target: host, gfx942 ... [the best present].")] = "",
+    kernel: Annotated[str, typer.Option(help="Build only families with an instance that matches.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(help="Load one more declaration.py.")] = None,
+    tier: Annotated[str, typer.Option(help="Build only what this tier's cases run on [all kernels].")] = "",
     artefacts: Annotated[
-        str, typer.Option(metavar="URL", help="Store that others take the libraries from: a folder, s3://... (fsspec).")
+        str, typer.Option(metavar="URL", help="Store the libraries in a folder, s3://... (fsspec).")
     ] = "",
     manifest: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what they are, with hashes, for `ci merge --built`.")
+        Path | None, typer.Option(metavar="FILE", help="Write names and hashes for `ci merge --built`.")
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
-    """Build the shared libraries of kernel families, or device code alone for a gfx target without ROCm.
+    """Build the shared libraries of kernel families.
+
+    Without ROCm the device code of a gfx target is built alone.
 
     With --artefacts they go into a store, with all else that a run needs, unless it has them of these sources: then
     `bitgate run --artefacts URL` needs no compiler.

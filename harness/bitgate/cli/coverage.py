@@ -23,33 +23,34 @@ def coverage(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A .toml or .csv table, CK's gtest source, or a list of command lines [a repository's suites].",
+            help="Read a .toml or .csv table, gtest source or list of lines.",
         ),
     ] = None,
     dispatch: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="results.jsonl (what ran) or a plan (what would): paths and thresholds."),
+        typer.Option(metavar="FILE", help="Rank paths and thresholds that results or a plan reach."),
     ] = None,
-    strength: Annotated[int, typer.Option(min=2, max=4, help="How many classes a combination has.")] = 3,
+    strength: Annotated[int, typer.Option(min=2, max=4, help="Combine this number of classes.")] = 3,
     assume: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="What the table does not say; VALUE,VALUE: every row runs with each."),
+        typer.Option(metavar="NAME=VALUE", help="State what the table does not: NAME=VALUE or VALUE,VALUE."),
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option(metavar="[COLUMN=]VALUE", help="Only these rows of the table.")
+        list[str] | None, typer.Option(metavar="[COLUMN=]VALUE", help="Take only these rows of the table.")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Holes to print.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="Print at most this number of holes.")] = 20,
     generate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write rows that close the holes, as a TOML table.")
     ] = None,
-    until: Annotated[float, typer.Option(min=0.01, max=1.0, help="Share to generate for.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Of the generated rows.")] = 1,
+    until: Annotated[float, typer.Option(min=0.01, max=1.0, help="Stop generating rows at this share covered.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Draw the generated rows from this seed.")] = 1,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the pairwise matrix.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
-    """Tell which combinations of factor classes no case has, most important first, and one row that closes each.
+    """Report combinations of factor classes that no case has.
 
-    Rank: fewer classes first, then systematic ones, then closer to a dispatch threshold, then more common.
+    The most important come first, each with one row that closes it. Rank: fewer classes first, then systematic ones, then
+    closer to a dispatch threshold, then more common. Without --cases the suites of the repository are read.
     """
     from bitgate.core.errors import UsageError
     from bitgate.core.project_file import FILE, find

@@ -26,16 +26,19 @@ from bitgate.runtime.hip_python import import_hip, installed
 from bitgate.runtime.targets import Target
 from bitgate.runtime.trial import opened
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _TRIAL = '#include <vector>\nextern "C" int trial() { return static_cast<int>(std::vector<int>(3).size()); }\n'
 
 
 @app.command()
 def doctor(
-    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
-    """Say which targets, toolchains, runtimes and libraries are there. Exit code 2 if no smoke run is possible."""
+    """Report targets, toolchains, runtimes and libraries.
+
+    Exit code 2 if no smoke run is possible.
+    """
     found = report()
     if json_:
         typer.echo(json.dumps(found, indent=2))

@@ -20,36 +20,40 @@ if TYPE_CHECKING:
     from bitgate.tools.faults.fault import Fault
     from bitgate.tools.faults.trial import Trial
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Seeded defects and mutants, and who finds them.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Plant seeded defects and mutants; report which are found."
+)
 app.command()(mutate)
 
-FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Fault files [default: the project's].")]
-NameOption = Annotated[str, typer.Option("--name", help="Only faults whose name matches.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Read these fault files [the project's].")]
+NameOption = Annotated[str, typer.Option("--name", help="Take only faults whose name matches.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
 @app.command()
 def run(
     file: FileOption = None,
     name: NameOption = "*",
-    tier: Annotated[str, typer.Option(help="The tier that is to find them [the project's first].")] = "",
-    target: Annotated[str, typer.Option(help="The target that it runs on.")] = "host",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
+    target: Annotated[str, typer.Option(help="Run on this target.")] = "host",
     suites: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Suites that are to find them [the project's].")
+        Path | None, typer.Option(metavar="DIR", help="Find faults with the suites of DIR [the project's].")
     ] = None,
     whole_tier: Annotated[bool, typer.Option("--all", help="Run on after the first red verdict.")] = False,
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Faults at a time [cores / 2].")] = None,
-    limit: Annotated[float, typer.Option(help="Seconds after which a run that hangs is ended.")] = 900,
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of faults at a time [cores / 2].")
+    ] = None,
+    limit: Annotated[float, typer.Option(help="End a run that hangs after these seconds.")] = 900,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep each trial in FILE at once; what stands there is not tried again."),
+        typer.Option(metavar="FILE", help="Keep each trial in FILE and skip those it has."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Plant each fault in a copy of the sources, rebuild what it changes, run the tier, and say who noticed.
+    """Plant each fault, run the tier, and report who noticed.
 
-    Ends with 0 if every fault was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or
-    compile.
+    Each fault is planted in a copy of the sources, of which only what it changes is rebuilt. Ends with 0 if every fault
+    was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or compile.
     """
     from bitgate.core import checkout
     from bitgate.tools.faults.trial import TrialSetup, exit_code, score, try_faults
@@ -85,7 +89,7 @@ def run(
 
 @app.command("list")
 def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOption = False) -> int:
-    """The faults, what they imitate, and the kind of diagnosis that should name them."""
+    """List the faults, and the diagnosis that should name each."""
     project = with_operations(find())
     faults = _faults(file, name, project)
     for fault in faults:

@@ -28,40 +28,42 @@ SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
 begin."""
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
     context: typer.Context,
-    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it [the project's first].")] = "",
-    target: Annotated[str, typer.Option(help="host, gfx942 ... Default: the best one present.")] = "",
-    select: Annotated[str, typer.Option(metavar="FILE", help="Only the ids in FILE, one a line.")] = "",
-    workers: str = typer.Option("auto", "-n", metavar="N", help="Processes of kernels; auto: one a GPU or core."),
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
+    target: Annotated[str, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = "",
+    select: Annotated[str, typer.Option(metavar="FILE", help="Run only the ids in FILE, one a line.")] = "",
+    workers: str = typer.Option("auto", "-n", metavar="N", help="Run kernels in N processes; auto: one a GPU or core."),
     resume: Annotated[bool, typer.Option("--resume", help="Keep the results and run what is not green yet.")] = False,
     race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host only.")] = False,
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
     option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option, for every case.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option for every case; repeatable.")
     ] = None,
     load: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Your kernel: suites run on it alone, unless --kernel says more."),
+        typer.Option(metavar="FILE", help="Load your kernels; run them alone unless --kernel is given."),
     ] = None,
-    shard: Annotated[str, typer.Option(metavar="I/N", help="Only the I-th of N parts of the tier.")] = "",
-    plan: Annotated[str, typer.Option(metavar="FILE", help="What `bitgate ci plan` wrote: who runs what.")] = "",
+    shard: Annotated[str, typer.Option(metavar="I/N", help="Run only the I-th of N parts of the tier.")] = "",
+    plan: Annotated[str, typer.Option(metavar="FILE", help="Run what a plan by `bitgate ci plan` assigns.")] = "",
     artefacts: Annotated[
         str,
-        typer.Option(metavar="URL", help="Libraries from this store, where `bitgate compile --artefacts` put them."),
+        typer.Option(metavar="URL", help="Take libraries from the store of `compile --artefacts`."),
     ] = "",
     fetch_only: Annotated[
-        bool, typer.Option("--fetch-only", help="TestRun nothing that is not from the store; needs no compiler.")
+        bool, typer.Option("--fetch-only", help="Refuse libraries that are not in the store; build nothing.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document on stdout; pytest talks on stderr.")
+        bool, typer.Option("--json", help="Print one JSON document; pytest's output goes to stderr.")
     ] = False,
 ) -> int:
-    """Run a tier of the suites. What follows goes to pytest: a folder of suites, -k, -x ...
+    """Run a tier of the suites through pytest.
+
+    What follows goes to pytest: a folder of suites, -k, -x ...
 
     Exit codes: 0 green, 1 red, 2 usage, 3 nothing was compared, 130 interrupted.
     """

@@ -59,60 +59,55 @@ class VerifyArguments:
 def verify(
     cases: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="CASE...", help="Case ids, or quoted ckProfiler, CK example, MIOpenDriver, benchdnn lines."
-        ),
+        typer.Argument(metavar="CASE...", help="Name case ids, or quoted CK, MIOpen or benchdnn lines."),
     ] = None,
     case_list: Annotated[
         Path | None,
-        typer.Option(
-            "--cases", metavar="FILE", help="A list of such lines; those refused are reported after the result."
-        ),
+        typer.Option("--cases", metavar="FILE", help="Read more of them from a list; report refused lines last."),
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help="Glob over family.instance; default: what is loaded, or every kernel but references."),
+        typer.Option(help="Choose kernels by family.instance [all but references]."),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
-    fill: Annotated[
-        str | None, typer.Option(help=f"Data: {', '.join(FILLS)}; default: exact, or what a CK command line says.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = 0,
+    target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
+    fill: Annotated[str | None, typer.Option(help=f"Fill with {', '.join(FILLS)} [exact].")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
     schedule: Annotated[
-        str, typer.Option(help="Thread order: forward, reverse, lockstep, random:N; host.")
+        str, typer.Option(help="Order host threads: forward, reverse, lockstep, random:N.")
     ] = "forward",
     race: Annotated[
-        bool, typer.Option("--race", help="Watch each access for races, and name both threads; host.")
+        bool, typer.Option("--race", help="Watch each access for races, name both threads; host only.")
     ] = False,
-    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    reference: Annotated[
-        str | None, typer.Option(help=f"{', '.join(REFERENCES)}; default: auto, or what a CK command line says.")
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option; repeatable.")
     ] = None,
+    reference: Annotated[str | None, typer.Option(help=f"Compare with {', '.join(REFERENCES)}.")] = None,
     load: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Declaration of your kernels: they alone, unless --kernel says more."),
+        typer.Option(metavar="FILE", help="Load your kernels; run them alone unless --kernel is given."),
     ] = None,
     isolate: Annotated[
-        bool, typer.Option("--isolate", help="Each case in a process of its own (always so with --load).")
+        bool, typer.Option("--isolate", help="Run each case in a separate process (always with --load).")
     ] = False,
     in_process: Annotated[
-        bool, typer.Option("--in-process", help="Kernels in this very process, for debuggers; never ends with 0.")
+        bool, typer.Option("--in-process", help="Run kernels in this process, to debug; never ends with 0.")
     ] = False,
-    laws: Annotated[
-        bool, typer.Option("--laws", help="Hold it to the laws of a convolution instead of a reference.")
-    ] = False,
+    laws: Annotated[bool, typer.Option("--laws", help="Check convolution, GEMM and reduction by laws alone.")] = False,
     time_limit: Annotated[
-        float, typer.Option(min=0.1, help="Seconds that a case may take; builds do not count.")
+        float, typer.Option(min=0.1, help="End a case after these seconds; builds do not count.")
     ] = 600.0,
     dump: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy.")
+        Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy files.")
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tensors, descriptors and launches; on stderr beside --json.")
+        bool, typer.Option("--verbose", "-v", help="Print tensors, descriptors, launches (stderr with --json).")
     ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
     """Run cases and compare every bit with a CPU reference.
+
+    A foreign line is one of ckProfiler, a CK example, MIOpenDriver or benchdnn; data and reference default to what it
+    says. Kernels that --load names run alone, each case in a separate process. A law takes no reference.
 
     Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, 3 nothing was
     compared.
