@@ -23,8 +23,8 @@ from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.model import Problem, parse_case_id
 from bitgate.results.targets_file import read_targets
-from bitgate.tools.capsule.errors import CapsuleDefect
 from bitgate.tools.capsule.folder import open_capsule
+from bitgate.tools.capsule.manifest import CapsuleDefect
 from bitgate.tools.capsule.replay import replay
 from bitgate.tools.capsule.writing import CapsuleRequest, write
 

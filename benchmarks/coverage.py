@@ -23,11 +23,10 @@ from bitgate.model.space.table import NamedProblem
 from bitgate.ops.convolution import Pass
 from bitgate.ops.convolution.space.batch import Batch
 from bitgate.ops.convolution.space.pool import draw
-from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.assume import Assumptions, all_columns
 from bitgate.tools.coverage.combine import Combinations
 from bitgate.tools.coverage.generate import close
 from bitgate.tools.coverage.survey import Scope, Survey
-from bitgate.tools.coverage.table import everything
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = "tests/coverage/data/ck_bwd_data_shapes.csv"
@@ -120,7 +119,7 @@ def removed(scope: Scope, rows: Sequence[NamedProblem], strength: int, what: str
 
 def main() -> None:
     fresh_clone()
-    scope = Scope(operation_called(Pass.BWD_DATA.value), everything(), Assumptions())
+    scope = Scope(operation_called(Pass.BWD_DATA.value), all_columns(), Assumptions())
     many = ten_thousand(scope)
     table = generated(scope)
     for strength in (2, 3):

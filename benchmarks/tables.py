@@ -40,11 +40,10 @@ from bitgate.model.space.table import NamedProblem, TableRequest
 from bitgate.ops.convolution import ConvProblem, Pass
 from bitgate.ops.convolution.space.batch import Batch
 from bitgate.results.record import Outcome
-from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.assume import Assumptions, all_columns, spread
 from bitgate.tools.coverage.generate import close
 from bitgate.tools.coverage.readers import read
 from bitgate.tools.coverage.survey import Scope, Survey
-from bitgate.tools.coverage.table import everything, spread
 from bitgate.tools.faults.fault import Fault, read_faults
 from bitgate.tools.fuzz.planting import Planted, plant
 from bitgate.verify.pipeline import verify
@@ -99,7 +98,7 @@ def ck_shapes(*columns: str) -> list[ConvProblem]:
 
 
 def tables() -> dict[str, list[ConvProblem]]:
-    scope = Scope(operation_called(Pass.BWD_DATA.value), everything(), Assumptions.parse(COMMON, ()))
+    scope = Scope(operation_called(Pass.BWD_DATA.value), all_columns(), Assumptions.parse(COMMON, ()))
     smoke, regression = (close(Survey(scope, [], t), until, seed=1) for t, until in ((2, 1.0), (3, 0.95)))
     for name, closing in ((SMOKE, smoke), (REGRESSION, regression)):
         share = 100 * closing.covered / closing.total

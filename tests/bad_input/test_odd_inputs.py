@@ -31,6 +31,7 @@ from bitgate.suite import durations
 from bitgate.suite.expand import expand
 from bitgate.suite.pytest.start import _selection
 from bitgate.suite.table import load_set, set_names
+from bitgate.tools.capsule.expectation import expectation_of
 from bitgate.tools.capsule.folder import named, npy, open_capsule
 from bitgate.tools.capsule.folder import write as write_capsule
 from bitgate.tools.capsule.manifest import (
@@ -50,7 +51,6 @@ from bitgate.tools.capsule.manifest import (
     Resources,
     TensorSpec,
 )
-from bitgate.tools.capsule.question import question_of
 from bitgate.tools.coverage.readers import read as read_shapes
 from bitgate.tools.faults.fault import read_faults
 
@@ -355,7 +355,7 @@ def _capsule(folder: Path) -> None:
 def test_capsules(try_all: Any, tmp_path: Path) -> None:
     """Opened, and their question asked; what is launched then is tests/capsule's."""
     _capsule(tmp_path / "right")
-    question_of(open_capsule(tmp_path / "right"))
+    expectation_of(open_capsule(tmp_path / "right"))
     right = json.loads((tmp_path / "right" / "manifest.json").read_text())
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
@@ -369,6 +369,6 @@ def test_capsules(try_all: Any, tmp_path: Path) -> None:
             changed = copy.deepcopy(right)
             changed["buffers"][0]["content"]["sha256"] = hashlib.sha256(data).hexdigest()
             (folder / "manifest.json").write_text(json.dumps(changed))
-        return lambda: question_of(open_capsule(folder))
+        return lambda: expectation_of(open_capsule(folder))
 
     assert try_all("capsule", 1000, make_one, ANSWERS) > 600

@@ -79,7 +79,7 @@ def test_ours_say_what_else_is_in_the_time(bench: Bench) -> None:
         "bwd_data_f16_nhwgc_g1n1k32c32_y3x3_h8x8_s2_p1", "--kernel", "grouped_bwd_data.f16_64x64x64_a8b8c8", load=""
     )
     assert (code, row.includes) == (0, ("zero_fill",)), said
-    assert "in this time, beside the kernels that compute: zero_fill" in said
+    assert "in this time, next to the kernels that compute: zero_fill" in said
 
 
 def test_cold_caches_and_sets_that_take_turns(bench: Bench) -> None:

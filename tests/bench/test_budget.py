@@ -30,7 +30,7 @@ def test_who_is_being_verified_when_the_budget_is_over_is_stopped(
 ) -> None:
     """A launch that takes long is no hang yet. The others go on, in a new process."""
     monkeypatch.setattr("bitgate.tools.bench.worker.MOST_LAUNCH_SECONDS", 2.0)
-    monkeypatch.setattr("bitgate.tools.bench.progress.FIRST_SECONDS", 0.2)
+    monkeypatch.setattr("bitgate.tools.bench.sweep_run.FIRST_SECONDS", 0.2)
     _, said, rows = bench(CASE, OTHER, *SLEEPS)
     found = {(row.case, row.instance): row for row in rows}
     stopped, timed = found[CASE, "second"], found[OTHER, "first"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.runtime.targets import absent
-from bitgate.tools.bench.clocks import Clocks, amd, host, smi_line
+from bitgate.tools.bench.clocks import Clocks, amd, host, parse_smi
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
@@ -52,14 +52,14 @@ def test_the_cores_of_a_host(tmp_path: Path) -> None:
 
 
 def test_a_line_of_nvidia_smi() -> None:
-    assert smi_line("1980, 3201, 34, 121.53\n") == {
+    assert parse_smi("1980, 3201, 34, 121.53\n") == {
         "sm_mhz": 1980.0,
         "memory_mhz": 3201.0,
         "celsius": 34.0,
         "watts": 121.53,
     }
-    assert smi_line("1980, [N/A], 34, [Not Supported]") == {"sm_mhz": 1980.0, "celsius": 34.0}
-    assert smi_line("") == {}
+    assert parse_smi("1980, [N/A], 34, [Not Supported]") == {"sm_mhz": 1980.0, "celsius": 34.0}
+    assert parse_smi("") == {}
 
 
 @pytest.mark.parametrize("target", ["gfx942", "host"])

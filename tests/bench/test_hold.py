@@ -8,8 +8,7 @@ import pytest
 
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
-from bitgate.tools.bench.launches import Clock
-from bitgate.tools.bench.queue_gate import LEAST_SECONDS, MOST_QUEUED, MOST_SECONDS, SPARE, QueueGate, most_queued
+from bitgate.tools.bench.launches import LEAST_SECONDS, MOST_QUEUED, MOST_SECONDS, SPARE, Clock, QueueGate, most_queued
 from bitgate.verify.session import Session
 
 

@@ -6,8 +6,7 @@ from tests.bench.timings import row
 
 from bitgate.model import parse_case_id
 from bitgate.results.record.timing import TimingStatus
-from bitgate.tools.bench.peaks import PEAKS, peak_of, roofline
-from bitgate.tools.bench.perf import best_line, lines, shown, summary
+from bitgate.tools.bench.perf import PEAKS, format_best, format_row, peak_of, roofline, summarize, summary
 from bitgate.tools.bench.settings import Significance
 from bitgate.verify.trace import perf_line
 
@@ -26,15 +25,15 @@ def test_the_line_of_cks_example_17_to_the_digit() -> None:
 
 def test_a_row_in_words() -> None:
     one = row("", [2e-3, 1e-3, 3e-3], flops=4 * 10**9, bytes=10**6, includes=("zero_fill",))
-    said = list(lines(one, SIGNIFICANCE))
+    said = list(format_row(one, SIGNIFICANCE))
     assert said[0].startswith("grouped_fwd.x1  2 ms [1, 3], 3 samples")
     assert said[1].startswith("  Perf: 2 ms, ")
-    assert said[2] == "  in this time, beside the kernels that compute: zero_fill"
+    assert said[2] == "  in this time, next to the kernels that compute: zero_fill"
 
 
 def test_a_row_that_the_launching_thread_bounds_says_so() -> None:
     one = row("", [1e-5] * 5, host_seconds=1.2e-5, settings={"launch_bound": True})
-    assert list(lines(one, SIGNIFICANCE))[-1] == "  bound by the thread that launches: 12 us a launch"
+    assert list(format_row(one, SIGNIFICANCE))[-1] == "  bound by the thread that launches: 12 us a launch"
 
 
 def test_what_has_no_time_says_why() -> None:
@@ -46,7 +45,7 @@ def test_what_has_no_time_says_why() -> None:
         reason="5 cells are wrong",
         repro="bitgate verify x",
     )
-    assert list(lines(one, SIGNIFICANCE)) == [
+    assert list(format_row(one, SIGNIFICANCE)) == [
         f"not verified (MISMATCH)  {one.case}  grouped_fwd.x1",
         "  5 cells are wrong",
         "  again: bitgate verify x",
@@ -55,8 +54,8 @@ def test_what_has_no_time_says_why() -> None:
 
 def test_the_best_of_several() -> None:
     rows = [row("", [2e-3], instance="slow"), row("", [1e-3], instance="fast"), row("", [], status=TimingStatus.FAILED)]
-    assert best_line(rows, SIGNIFICANCE).startswith("best: grouped_fwd.fast  Perf: 1 ms")
-    assert best_line(rows[:1], SIGNIFICANCE) == ""
+    assert format_best(rows, SIGNIFICANCE).startswith("best: grouped_fwd.fast  Perf: 1 ms")
+    assert format_best(rows[:1], SIGNIFICANCE) == ""
     told = summary(rows, SIGNIFICANCE)
     assert told["statuses"] == {"timed": 2, "failed": 1}
     assert [one["kernel"] for one in told["best"]] == ["grouped_fwd.fast"]
@@ -70,7 +69,8 @@ def test_the_share_of_a_roofline() -> None:
     thin = roofline(parse_case_id("gemm_f16_rcr_b1m4096n16k4096"), "NVIDIA H200")
     assert thin is not None
     assert thin.by == "memory"
-    one = shown(row("", [1e-3], case="gemm_f16_rcr_b1m4096n4096k4096", device={"name": "NVIDIA H200"}), SIGNIFICANCE)
+    timed = row("", [1e-3], case="gemm_f16_rcr_b1m4096n4096k4096", device={"name": "NVIDIA H200"})
+    one = summarize(timed, SIGNIFICANCE)
     assert one.share == limit.seconds / 1e-3
 
 

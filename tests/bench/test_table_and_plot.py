@@ -15,8 +15,8 @@ from bitgate.core.errors import UsageError
 from bitgate.results.record.timing import TimingStatus
 from bitgate.tools.bench import plot, table
 from bitgate.tools.bench.compare import SweepComparison, compare
-from bitgate.tools.bench.groups import grouped
 from bitgate.tools.bench.settings import Significance
+from bitgate.tools.bench.table import grouped
 
 BACKWARD = CASE.replace("fwd", "bwd_data")
 STRIDED = CASE.replace("s1x1", "s2x2")

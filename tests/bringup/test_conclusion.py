@@ -40,11 +40,11 @@ def findings(red: tuple[str, ...] = (), compared: int = 6, interrupted: str = ""
     ("red", "kind", "code", "addressee"),
     [
         ((), "green", 0, "nothing to send"),
-        (("doctor",), "installation", 2, "administers this machine"),
+        (("doctor",), "installation", 2, "administrator of this machine"),
         (("device", "tools", "smoke"), "installation", 2, "step 'device'"),
         (("probes", "tiny"), "platform", 1, "bitgate's authors"),
-        (("tiny", "smoke"), "kernel", 1, "the owner of grouped_fwd"),
-        (("smoke",), "kernel", 1, "the owner of grouped_fwd"),
+        (("tiny", "smoke"), "kernel", 1, "the authors of grouped_fwd"),
+        (("smoke",), "kernel", 1, "the authors of grouped_fwd"),
     ],
 )
 def test_the_first_red_step_decides(red: tuple[str, ...], kind: str, code: int, addressee: str) -> None:
@@ -60,10 +60,10 @@ def test_what_was_not_compared_is_not_green() -> None:
 
 
 def test_a_compiler_that_is_suspected_is_named_to_its_makers() -> None:
-    red = RedCase(RED.event, f"in a process of its own: MISMATCH; {RIGHT_UNOPTIMISED}")
+    red = RedCase(RED.event, f"in a separate process: MISMATCH; {RIGHT_UNOPTIMISED}")
     found = [StepFinding("tiny", StepResult.RED, "1 of 9 cases red", blames=FaultDomain.KERNEL, reds=(red, RED))]
     assert conclude(found).send.startswith(
-        "send the bundle to the owner of grouped_fwd, and its capsules to whoever makes"
+        "send the bundle to the authors of grouped_fwd, and its capsules to the makers of"
     )
 
 

@@ -62,7 +62,7 @@ texts = st.text(max_size=60)
 
 @given(names, around, around, texts)
 def test_no_user_and_no_home_is_left(user: str, before: str, after: str, rest: str) -> None:
-    """A placeholder may spell a name, as ``USER`` does for a user called so: that tells nothing."""
+    """A placeholder may spell a name, as ``USER`` does for a user called so: that reveals nothing."""
     assume(user.lower() not in "~ home user host mail ip mac uuid gpu-uuid serial left".lower())
     scrubber = Scrubber(users=(user,), folders=((f"/nfs/{user}", "~"),))
     said = scrubber.text(f"{rest} {before}{user}{after} /nfs/{user}/x /scratch/{user}/y /home/{user}/z")
@@ -118,12 +118,12 @@ def test_a_name_beyond_ascii_is_found_in_json_too() -> None:
 
 
 def test_bytes_that_tell_a_name_are_found_out() -> None:
-    assert SCRUBBER.tells(b"\x7fELF..ada.l..") == "a user name"
-    assert SCRUBBER.tells(b"..node7..") == "the host's name"
-    assert SCRUBBER.tells(b"../tmp/x.cpp..") == "a path of this machine"
-    assert SCRUBBER.tells(b"nothing") == ""
-    assert Scrubber(users=("ada",)).tells(b"..ada..") == ""  # three bytes may be a number's
-    assert Scrubber(users=("ada",)).tells(b"/scratch/ada/x.cpp") == "a path of this machine"
+    assert SCRUBBER.reveals(b"\x7fELF..ada.l..") == "a user name"
+    assert SCRUBBER.reveals(b"..node7..") == "the host's name"
+    assert SCRUBBER.reveals(b"../tmp/x.cpp..") == "a path of this machine"
+    assert SCRUBBER.reveals(b"nothing") == ""
+    assert Scrubber(users=("ada",)).reveals(b"..ada..") == ""  # three bytes may be a number's
+    assert Scrubber(users=("ada",)).reveals(b"/scratch/ada/x.cpp") == "a path of this machine"
 
 
 def test_this_machine_s_own_home_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bitgate.core.project import ours
 from bitgate.lab.bringup.finding import STEPS, FaultDomain, StepFinding, StepResult
-from bitgate.lab.bringup.functions import listed, missing_words, needed
+from bitgate.lab.bringup.functions import format_missing, listed, needed
 from bitgate.lab.bringup.server import taken
 
 
@@ -59,9 +59,9 @@ def test_a_step_that_is_well_is_green() -> None:
 
 def test_functions_are_traced_to_who_calls_them() -> None:
     users = needed(listed())
-    assert "device/device.py" in users["hipStreamCreate"]
+    assert "runtime/device.py" in users["hipStreamCreate"]
     assert "kernels/include/bitgate/launch.hpp" in users["hipLaunchKernel"]
-    assert "device/runtime.py" in users["hipGetDevicePropertiesR0600"]  # as hip-python spells it
+    assert "runtime/runtime.py" in users["hipGetDevicePropertiesR0600"]  # as hip-python spells it
     assert users.keys() <= set(listed())
     assert "hipMemset2D" not in users
-    assert missing_words(["hipA", "hipB"], {"hipA": ("x.py", "y.py", "z.py")}) == "hipA (x.py and 2 more), hipB"
+    assert format_missing(["hipA", "hipB"], {"hipA": ("x.py", "y.py", "z.py")}) == "hipA (x.py and 2 more), hipB"

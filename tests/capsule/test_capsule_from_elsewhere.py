@@ -99,7 +99,7 @@ def test_only_launchers_and_kernels_of_the_library_are_called(
     edit(change)
     assert run(["capsule", "replay", str(capsule), "--target", "host"]) == 2
     said = capsys.readouterr().err
-    assert "is no kernel's launcher of" in said
+    assert "is neither a launcher nor a kernel of" in said
     assert "Traceback" not in said
 
 
@@ -135,8 +135,8 @@ def test_launchers_and_kernels_have_names_of_their_own(capsule: Path) -> None:
         (lambda d: d["buffers"][0].update(alignment=3), "no power of two"),
         (lambda d: d["buffers"][0].update(alignment=0), "no power of two"),
         (lambda d: d["buffers"].append(d["buffers"][0]), "two buffers have one name"),
-        (lambda d: d.update(target="../../x"), "is no name"),
-        (lambda d: d.update(family="../x"), "is no name"),
+        (lambda d: d.update(target="../../x"), "is not a name"),
+        (lambda d: d.update(family="../x"), "is not a name"),
         (lambda d: d.update(seed=-1), "its seed"),
     ],
 )

@@ -21,10 +21,10 @@ from bitgate.kernel.registry import families
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.runtime import open_device
 from bitgate.runtime.targets import named
-from bitgate.tools.capsule.hidden import hidden_argument
 from bitgate.tools.capsule.library_symbols import LibrarySymbols, external
 from bitgate.tools.capsule.manifest import Kernarg, KernelStep, Manifest, Resources, Step
 from bitgate.tools.capsule.modules import ModulePlayer
+from bitgate.tools.capsule.recording import hidden_argument
 
 LAUNCH = LaunchEvent(EventKind.KERNEL, "k", (7, 5, 3), (64, 2, 1), 96, 0, (), b"", 0, 0, 0)
 

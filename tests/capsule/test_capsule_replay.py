@@ -115,7 +115,7 @@ def remove_wave(manifest):
         (lambda m: m["steps"][0]["grid"].pop(), "of length 3, got 2 - at '$.steps[0].grid'"),
         (lambda m: m["steps"].clear(), "no kernel is launched"),
         (lambda m: m["buffers"].pop(), "the result's buffer in is not among the buffers"),
-        (lambda m: m["buffers"].pop(0), "which is not there"),
+        (lambda m: m["buffers"].pop(0), "which does not exist"),
         (lambda m: m["buffers"][0].update(bytes=4), "its file holds"),
         (lambda m: m["buffers"][-1].update(pattern="xy"), "neither content nor a pattern"),
         (lambda m: m["code_objects"][0].update(file="../x.co"), "cannot be a name in a path"),

@@ -191,7 +191,7 @@ def test_one_shard_without_a_machine_is_lost_where_others_of_its_target_ran(nigh
 def test_a_machine_that_loses_shard_after_shard_stops_the_night_from_trying(night: Callable[..., Finished]) -> None:
     done = night(lambda task: (TaskStatus(TaskState.LOST, None, "n1", "gone"), ()), shards=4)
     assert len(done.tasks()) == 4, "no second attempt where there is no other machine"
-    assert "n1 fails again and again, and no machine is well" in done.said
+    assert "n1 keeps failing, and no machine is healthy" in done.said
 
 
 def test_the_last_words_of_a_run_that_could_not_be_are_told(night: Callable[..., Finished]) -> None:

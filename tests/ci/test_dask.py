@@ -216,5 +216,5 @@ def test_what_is_wrong_with_an_option_is_said_in_a_line(tmp_path: Path, options:
 
 def test_without_dask_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"distributed is not here: pip install 'bitgate\[dask\]'"):
+    with pytest.raises(UsageError, match=r"distributed is not installed: pip install 'bitgate\[dask\]'"):
         executors.executor("dask", tmp_path, 0, {"scheduler": "tcp://lab:8786"})

@@ -86,7 +86,7 @@ def test_a_task_whose_processes_were_killed_is_lost(tmp_path: Path) -> None:
     assert process
     os.kill(process.pid, signal.SIGKILL)
     (status,) = wait(local, handles).values()
-    assert (status.state, status.reason) == (TaskState.LOST, "its process died and left no word")
+    assert (status.state, status.reason) == (TaskState.LOST, "its process died without an exit file")
 
 
 def test_what_is_cancelled_ends_and_what_waits_never_begins(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_red_case_runs_once_more_to_be_classified(outcome: Outcome) -> None:
     first = tried(case3=outcome)
     decision = decide(CASES, [first])
     assert (decision.again, decision.only) == (True, frozenset(["case3"]))
-    assert decision.why == "again to tell whether 1 case fails alike each time"
+    assert decision.why == "again to see whether 1 case fails alike each time"
     alone = AttemptHistory(first.status, {"case3": Outcome.PASS})
     assert not decide(CASES, [first, alone]).again
 
@@ -87,7 +87,7 @@ def test_what_is_told_apart_already_is_not_run_again(outcome: Outcome) -> None:
 def test_a_sick_shard_stops_and_says_so() -> None:
     decision = decide(CASES, [tried(**many(Outcome.CRASHED, 6))])
     assert not decision.again
-    assert decision.why == "sick on n1: 6 of 100 cases ended INFRA or CRASHED: nothing of it is run again"
+    assert decision.why == "unhealthy on n1: 6 of 100 cases ended INFRA or CRASHED: nothing of it is run again"
     assert decide(CASES, [tried(**many(Outcome.CRASHED, 5))]).again
     assert decide(CASES[:10], [tried(cases=10, **many(Outcome.INFRA, 2))]).again, "two of ten say nothing yet"
 
@@ -101,13 +101,13 @@ def test_no_capacity_and_cancelled_are_final() -> None:
 def test_a_machine_where_shards_fail_again_and_again_is_avoided_and_if_none_is_well_nothing_runs_again() -> None:
     lost = tried(TaskState.LOST, "n1", cases=0)
     two = Health.of([(CASES, [lost])] * 2)
-    assert two.sick == ()
+    assert two.unhealthy == ()
     three = Health.of([(CASES, [lost])] * 3)
-    assert three.sick == ("n1",)
+    assert three.unhealthy == ("n1",)
     assert three.is_hopeless
     stopped = decide(CASES, [lost], three)
     assert not stopped.again
-    assert "n1 fails again and again, and no machine is well" in stopped.why
+    assert "n1 keeps failing, and no machine is healthy" in stopped.why
     others = Health.of([*[(CASES, [lost])] * 3, (CASES, [tried(node="n2")])])
     assert not others.is_hopeless
     elsewhere = decide(CASES, [tried(TaskState.LOST, "n3", cases=0)], others)
@@ -116,7 +116,7 @@ def test_a_machine_where_shards_fail_again_and_again_is_avoided_and_if_none_is_w
 
 def test_a_machine_where_more_goes_well_is_not_sick() -> None:
     lost = tried(TaskState.LOST, "n1", cases=0)
-    assert Health.of([*[(CASES, [lost])] * 3, *[(CASES, [tried()])] * 4]).sick == ()
+    assert Health.of([*[(CASES, [lost])] * 3, *[(CASES, [tried()])] * 4]).unhealthy == ()
 
 
 _outcomes = st.dictionaries(st.sampled_from(CASES[:8]), st.sampled_from(Outcome))

@@ -14,8 +14,7 @@ from bitgate.lab.ci import screen
 from bitgate.lab.ci.attempts import folder_of, record_of
 from bitgate.lab.ci.journal import Attempt, Place, Progress
 from bitgate.lab.ci.screen import LiveScreen, PlainScreen, table
-from bitgate.lab.ci.tally import OutcomeTally
-from bitgate.lab.ci.view import NightView, TargetProgress, duration, view_of
+from bitgate.lab.ci.view import NightView, OutcomeTally, TargetProgress, duration, view_of
 from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import Outcome
 from bitgate.results.shard import Shard
@@ -45,7 +44,7 @@ def write(night: Path, place: Place, number: int, *outcomes: tuple[str, Outcome]
 
 
 def seen(night: Path) -> NightView:
-    return view_of(night, SHARDS, STATES, lambda place, one: OutcomeTally(record_of(night, place, one.number)).look())
+    return view_of(night, SHARDS, STATES, lambda place, one: OutcomeTally(record_of(night, place, one.number)).update())
 
 
 @pytest.fixture
@@ -90,15 +89,15 @@ def test_of_a_night_that_has_just_begun_no_end_is_foretold(tmp_path: Path) -> No
 def test_a_record_is_read_as_it_grows_and_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
     write(tmp_path, RUNS, 1, ("a", Outcome.PASS))
     path = record_of(tmp_path, RUNS, 1)
-    tally = OutcomeTally(path).look()
+    tally = OutcomeTally(path).update()
     assert tally.outcomes == {"a": Outcome.PASS}
     whole = path.read_text().replace("[a]", "[b]")
     with path.open("a") as file:
         file.write(whole[:20])
-    assert tally.look().outcomes == {"a": Outcome.PASS}
+    assert tally.update().outcomes == {"a": Outcome.PASS}
     with path.open("a") as file:
         file.write(whole[20:] + "gibberish\n")
-    assert tally.look().outcomes == {"a": Outcome.PASS, "b": Outcome.PASS}
+    assert tally.update().outcomes == {"a": Outcome.PASS, "b": Outcome.PASS}
 
 
 def test_a_pipe_gets_lines_with_their_time_and_no_colours(night: Path, monkeypatch: pytest.MonkeyPatch) -> None:

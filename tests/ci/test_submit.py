@@ -81,7 +81,7 @@ def test_a_shard_whose_task_is_killed_runs_again_for_what_it_did_not_answer(lab:
     assert {one.run.attempt for one in second if one.run} == {2}
     assert "host ran again (attempt 2) on" in mine.summary
     assert f"{4 - len(first)} case" in mine.summary
-    assert "without an answer: its process died and left no word" in mine.summary
+    assert "without an answer: its process died without an exit file" in mine.summary
 
 
 def test_ctrl_c_ends_what_runs_and_the_night_can_go_on(lab: Make) -> None:
@@ -177,7 +177,7 @@ def test_red_cases_run_again_to_be_told_apart_and_none_turns_green(lab: Make) ->
     assert sorted(one.key.case.partition("k")[2][0] for one in mine.results(number=2)) == ["2", "3"]
     assert not mine.attempt(number=3).exists()
     assert "host ran again (attempt 2)" in mine.summary
-    assert "again to tell whether 2 cases fail alike each time" in mine.summary
+    assert "again to see whether 2 cases fail alike each time" in mine.summary
 
 
 @pytest.mark.parametrize(

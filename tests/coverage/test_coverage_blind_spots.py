@@ -15,7 +15,7 @@ from bitgate.ops.convolution.space.batch import Batch
 from bitgate.ops.convolution.space.factors import FACTORS
 from bitgate.tools.coverage.assume import Assumptions
 from bitgate.tools.coverage.readers import read
-from bitgate.tools.coverage.survey import Ranked, Survey, surveys
+from bitgate.tools.coverage.survey import RankedHole, Survey, surveys
 
 TABLE = Path(__file__).parent / "data" / "ck_bwd_data_shapes.csv"
 NAMES = [factor.name for factor in FACTORS[Pass.BWD_DATA]]
@@ -30,7 +30,7 @@ def survey(era: str, strength: int = 2) -> Survey:
 
 
 @lru_cache
-def holes(era: str, strength: int = 2) -> tuple[tuple[dict[str, str], str, Ranked], ...]:
+def holes(era: str, strength: int = 2) -> tuple[tuple[dict[str, str], str, RankedHole], ...]:
     found = survey(era, strength)
     return tuple((found.factors_of(r.hole), found.words(r.hole), r) for r in found.ranked(exact=0))
 

@@ -9,21 +9,20 @@ from bitgate.model import operation_called
 from bitgate.model.space.table import NamedProblem, TableRequest
 from bitgate.ops.convolution import Pass
 from bitgate.ops.convolution.space.batch import Batch
-from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.assume import Assumptions, all_columns
 from bitgate.tools.coverage.combine import Combinations
-from bitgate.tools.coverage.generate import Closing, close, write_rows
+from bitgate.tools.coverage.generate import ClosingRows, close, write_rows
 from bitgate.tools.coverage.readers import read
 from bitgate.tools.coverage.survey import Scope, Survey, surveys
-from bitgate.tools.coverage.table import everything
 
 
 @lru_cache
 def space() -> Scope:
-    return Scope(operation_called(Pass.BWD_DATA.value), everything(), Assumptions())
+    return Scope(operation_called(Pass.BWD_DATA.value), all_columns(), Assumptions())
 
 
 @lru_cache
-def smoke() -> Closing:
+def smoke() -> ClosingRows:
     return close(Survey(space(), [], 2), until=1.0, seed=1)
 
 

@@ -7,11 +7,10 @@ from bitgate.model import OPERAND_ELEMENTWISE, operation_called
 from bitgate.model.space.table import TableRequest
 from bitgate.ops.convolution import Pass
 from bitgate.ops.convolution.space.factors import FACTORS
-from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.assume import Assumptions, all_columns
 from bitgate.tools.coverage.generate import close
 from bitgate.tools.coverage.readers import read
 from bitgate.tools.coverage.survey import Scope, Survey, surveys
-from bitgate.tools.coverage.table import everything
 
 OPERANDS = ("in_op", "wei_op")
 HEADER = ("N", "K", "C", "filter", "input", "pass")
@@ -52,7 +51,7 @@ def test_a_table_that_does_not_speak_of_them_leaves_them_out_unless_they_are_ass
 
 def test_generated_forward_tables_have_every_operation_on_either_operand() -> None:
     assumptions = Assumptions.parse(["dtypes=f32", "layout=nhwgc"], ())
-    rows = close(Survey(Scope(operation_called(Pass.FWD.value), everything(), assumptions), [], 2), 1.0, seed=1).rows
+    rows = close(Survey(Scope(operation_called(Pass.FWD.value), all_columns(), assumptions), [], 2), 1.0, seed=1).rows
     for operand in OPERANDS:
         assert {getattr(row.problem, operand).name for row in rows} == {"pass", *OPERAND_ELEMENTWISE}
 

@@ -8,9 +8,8 @@ from bitgate.core.errors import UsageError
 from bitgate.model import case_id
 from bitgate.model.space.table import TableRequest
 from bitgate.ops.convolution import Pass
-from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.assume import Assumptions, spread
 from bitgate.tools.coverage.readers import read
-from bitgate.tools.coverage.table import spread
 
 DATA = Path(__file__).parent / "data"
 CASE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1"

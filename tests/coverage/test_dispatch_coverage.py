@@ -15,8 +15,8 @@ from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict, append
-from bitgate.tools.coverage.dispatch import in_words, ways
-from bitgate.tools.coverage.ran import Ran, predicted, read_ran
+from bitgate.tools.coverage.dispatch import dispatch_coverage, format_report
+from bitgate.tools.coverage.ran import RanCase, predicted, read_ran
 from bitgate.verify.planned import PlannedCase
 
 FLAT = "bwd_data_f16_nhwgc_g1n2k16c16_y3x3_h8x8_s1x1_p1x1"
@@ -31,20 +31,20 @@ def known() -> dict[str, KernelFamily]:
     return families()
 
 
-def ran(*cases: str) -> list[Ran]:
+def ran(*cases: str) -> list[RanCase]:
     kernel = kernel_called(known(), "grouped_bwd_data", INSTANCE)
     return [one for case in cases for one in predicted(parse_case_id(case), kernel)]
 
 
-def bwd_data(cases: list[Ran]):
-    (way,) = ways(cases, {"grouped_bwd_data": known()["grouped_bwd_data"]})
+def bwd_data(cases: list[RanCase]):
+    (way,) = dispatch_coverage(cases, {"grouped_bwd_data": known()["grouped_bwd_data"]})
     return way
 
 
 def test_a_path_that_no_case_takes_is_reported():
     way = bwd_data(ran(SEVERAL))
     assert way.unreached == ("flat",)
-    assert "NO CASE takes the flat path" in in_words([way], 5)
+    assert "NO CASE takes the flat path" in format_report([way], 5)
     assert bwd_data(ran(FLAT, SEVERAL)).unreached == ()
 
 

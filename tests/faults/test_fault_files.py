@@ -69,7 +69,7 @@ def test_a_mistake_in_a_fault_file_is_named(tmp_path: Path, old: str, new: str, 
 
 
 def test_names_are_unique_over_all_files(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"stands in .*a\.toml already"):
+    with pytest.raises(UsageError, match=r"is in .*a\.toml already"):
         read_faults([_file(tmp_path, name="a.toml"), _file(tmp_path, name="b.toml")])
 
 
@@ -85,4 +85,4 @@ def test_a_fault_that_does_not_apply_ends_the_command_before_anything_is_built(
 ) -> None:
     text = GOOD.replace("kernels/k.hip.cpp", "kernels/include/bitgate/abi.h")
     assert run(["faults", "run", "--file", str(_file(tmp_path, text))]) == 2
-    assert "stands 0 times" in capsys.readouterr().err
+    assert "occurs 0 times" in capsys.readouterr().err

@@ -17,8 +17,8 @@ from bitgate.tools.faults.mutation.campaign import Score, best
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.operators import mutants_of
 from bitgate.tools.faults.mutation.record import MutantRecord
+from bitgate.tools.faults.mutation.schema import switch_of
 from bitgate.tools.faults.mutation.sources import Population
-from bitgate.tools.faults.mutation.switch import switch_of
 from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
 
 MUTANTS = mutants_of("int f(int a, int b) { return a + b * 7; }", "k.hpp").mutants

@@ -13,8 +13,7 @@ from bitgate.ops.convolution import gemms_count
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.suite.table import load_set
 from bitgate.tools.fuzz.failure import FuzzFailure, is_failure, write_rows
-from bitgate.tools.fuzz.shrink import Shrinker
-from bitgate.tools.fuzz.smaller import measure, smaller
+from bitgate.tools.fuzz.shrink import Shrinker, measure, smaller
 from bitgate.verify.planned import PlannedCase
 
 BUGS = {

@@ -94,7 +94,7 @@ def test_the_commit_that_broke_a_case_is_found_and_nothing_is_left_behind(tmp_pa
     (commit,) = json.loads(out)["bisect"]["commits"]
     assert commit.pop("date").startswith("2026-03-01T12:00:00")
     assert commit == {"id": repository.commits[5], "subject": "The last channel is left out", "author": "An Owner"}
-    assert "1 file with changes that are not committed: what is committed alone is bisected" in err
+    assert "1 file with uncommitted changes: only committed ones are bisected" in err
     assert f"step bad  {repository.commits[5][:7]} The last channel is left out" in err
     assert f"step skip {repository.commits[3][:7]} A loop that does not compile" in err
     assert "the kernel does not build" in err
@@ -121,7 +121,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "no such commit": (["--good=v9"], "--good v9: {folder} has no such commit"),
     "an option for a commit": (["--good=--all"], "has no such commit"),
     "the same": (["--good=HEAD"], "are one commit"),
-    "the wrong way": (["--good=HEAD", "--bad=HEAD~3"], "is no ancestor of"),
+    "the wrong way": (["--good=HEAD", "--bad=HEAD~3"], "is not an ancestor of"),
     "does not build": (["--good=HEAD~6", "--bad=HEAD~3"], "--bad HEAD~3: the case cannot be tested there: the kernel"),
     "no such kernel": (["--good=HEAD~6", "--kernel=nobodys*"], "--bad HEAD: the case cannot be tested there"),
 }
@@ -146,7 +146,7 @@ def test_a_folder_in_no_repository(tmp_path: Path) -> None:
     plain = Repository(tmp_path)
     shutil.rmtree(tmp_path / ".git")
     code, _, err = plain.bisect("--good=HEAD~1")
-    assert (code, "lies in no git repository" in err) == (2, True)
+    assert (code, "is in no git repository" in err) == (2, True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)])

@@ -83,7 +83,7 @@ def test_diff_as_an_option(tmp_path: Path, said: Any, monkeypatch: pytest.Monkey
 
 WRONG = {
     ("diff", "night-00", "gfx942"): "night-00 is a run and gfx942 a target",
-    ("diff", "night-00", "night-02"): "'night-02' is no run of the history, and no target; did you mean 'night-0",
+    ("diff", "night-00", "night-02"): "'night-02' is neither a run of the history nor a target; did you mean 'night-0",
     ("case", CASE.replace("n2", "n3")): "no record of",
     ("first-bad", "nonsense"): "no record of nonsense",
     ("durations", "--out", "{tmp}/d", "--target", "gfx1100"): "nothing is known of its seconds",

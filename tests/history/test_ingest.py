@@ -210,9 +210,9 @@ def test_a_database_of_somebody_else_is_left_alone(url: str) -> None:
 
 
 NO_HISTORY = {
-    "{tmp}/none.sqlite": "no history is there yet",
+    "{tmp}/none.sqlite": "there is no history yet",
     "{tmp}/text.sqlite": "cannot be used: file is not a database",
-    "{tmp}": "no history is there yet",
+    "{tmp}": "there is no history yet",
     "mysql://me@host/nights": "a file, sqlite:///FILE or postgresql://USER@HOST/NAME",
     "postgresql://nobody:secret@127.0.0.1:1/nights": "cannot be used: connection failed",
     "://": "no URL",

@@ -18,8 +18,8 @@ from bitgate.kernel.registry import families
 from bitgate.model import parse_case_id
 from bitgate.results.targets_file import read_targets
 from bitgate.tools.capsule.device_code import DeviceCode
-from bitgate.tools.capsule.errors import CapsuleDefect
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
+from bitgate.tools.capsule.manifest import CapsuleDefect
 from bitgate.tools.capsule.matching import LaunchMismatch, check
 from bitgate.tools.capsule.writing import CapsuleRequest, make
 from bitgate.verify.session import Session

@@ -107,7 +107,7 @@ def test_why_is_told_of_each_file_and_of_a_case(owner: Any) -> None:
     edit(owner, "kernels/mine/pointwise.hip.cpp", "at_y.column < shape.k", "at_y.column < shape.k - 1")
     edit(owner, "README.md", "Ours", "Mine")
     done = owner.bitgate("ci", "select", "--target=host", "--base=HEAD", "--uncommitted", "--explain")
-    assert "README.md\n    0 cases: nothing\n    no run of a tier looks at it" in done.out
+    assert "README.md\n    0 cases: nothing\n    no run of a tier reads it" in done.out
     assert "kernels/mine/pointwise.hip.cpp\n    2 cases: kernels of " in done.out
     assert "\n    kernels are compiled from it\n" in done.out
 
@@ -117,7 +117,7 @@ def test_why_is_told_of_each_file_and_of_a_case(owner: Any) -> None:
     case = (owner.folder / "ids").read_text().split()[0]
     done = owner.bitgate("ci", "select", "--target=host", f"--explain-case={case}", "--json")
     files = {one["file"]: one["why"] for one in done.document["select"]["files"]}
-    assert files["suites/mine/cases.toml"] == "rows that are new, or others than before"
+    assert files["suites/mine/cases.toml"] == "rows that are new or changed"
     assert files["bitgate.toml"] == "nothing is known of such a file"
     assert "README.md" not in files
 

@@ -9,7 +9,7 @@ import pytest
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
-from bitgate.tools.coverage.dispatch import ways
+from bitgate.tools.coverage.dispatch import dispatch_coverage
 from bitgate.tools.coverage.ran import predicted
 
 ROWS = "vector=(1, 1, 1)"
@@ -71,7 +71,7 @@ def test_dispatch_counts_each_case_by_the_tiles_of_its_own_instance() -> None:
     layout, dtype = small.layouts[0], small.dtypes[0]
     case = f"gemm_{dtype}_{layout}_b1m8n8k{k}"
     ran = list(predicted(parse_case_id(case), kernel_called({family.name: family}, family.name, small.name)))
-    (way,) = ways(ran, {family.name: family})
+    (way,) = dispatch_coverage(ran, {family.name: family})
     (met,) = [factors for path, factors in way.met.items() if way.paths.get(path)]
     assert met["k_tiles"] == {">2": 1}
     assert met["m_tiles"] == {"1": 1}

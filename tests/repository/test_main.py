@@ -37,3 +37,13 @@ def test_help_says_all_that_stands_there(capsys: pytest.CaptureFixture[str], nam
             assert main.run([*words, "--help"]) == 0
             shown[words] = "".join(capsys.readouterr().out.split())
         assert "".join(text.split()) in shown[words]
+
+
+@pytest.mark.parametrize(("old", "name"), main.RENAMED.items())
+def test_an_old_name_still_works_but_is_not_listed(capsys: pytest.CaptureFixture[str], old: str, name: str) -> None:
+    assert main.run([old, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: bitgate {old}")
+    assert main.run(["--help"]) == 0
+    listed = capsys.readouterr().out
+    assert f"  {name} " in listed
+    assert old not in listed

@@ -215,7 +215,7 @@ def _is_defect(row: Timing) -> bool:
 
 def _measured(asked: BenchArguments) -> list[Timing]:
     """Every row, told as it comes where nothing is compared."""
-    from bitgate.tools.bench.perf import best_line, clocks_line, lines
+    from bitgate.tools.bench.perf import format_best, format_clocks, format_row
     from bitgate.tools.bench.sweep_run import measure
 
     rows: list[Timing] = []
@@ -248,17 +248,17 @@ def _measured(asked: BenchArguments) -> list[Timing]:
             if not alone:
                 continue
             if of_case and of_case[0].case != row.case:
-                _close_case(of_case, best_line(of_case, asked.significance), clocks_line(of_case[-1]))
+                _close_case(of_case, format_best(of_case, asked.significance), format_clocks(of_case[-1]))
             if not of_case:
                 print(f"{row.case}  {row.name}".rstrip() + f"\n{row.human}")
             of_case.append(row)
-            for line in lines(row, asked.significance):
+            for line in format_row(row, asked.significance):
                 print(line, flush=True)
     except KeyboardInterrupt:
         progress(f"{len(rows)} rows are kept in {asked.journal}: --resume goes on")
         raise
     if of_case:
-        _close_case(of_case, best_line(of_case, asked.significance), clocks_line(of_case[-1]))
+        _close_case(of_case, format_best(of_case, asked.significance), format_clocks(of_case[-1]))
     return rows
 
 

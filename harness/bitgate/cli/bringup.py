@@ -1,4 +1,4 @@
-"""``bitgate first-contact``: a machine or a target never seen before; everything tried, one bundle."""
+"""``bitgate bringup``: a machine or target that is new to bitgate; every step is tried, and one bundle written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bitgate.core.project_file import find
 from bitgate.core.target_id import target_id
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.registry import families
-from bitgate.lab.bringup import STEPS, BringupOptions, StepResult, visit
+from bitgate.lab.bringup import STEPS, BringupOptions, StepResult, bring_up
 from bitgate.lab.bringup.bundle import Bundle
 from bitgate.lab.bringup.identity import scrubber_of_this_machine
 from bitgate.lab.bringup.server import StepAnswer, taken
@@ -29,8 +29,8 @@ app = typer.Typer(add_completion=False)
 DOCTOR, BEST = f"{__name__}:doctor", f"{__name__}:best"
 
 
-@app.command("first-contact")
-def first_contact(
+@app.command("bringup")
+def bringup(
     target: Annotated[str, typer.Option(help="gfx942, sm_90, host ... Default: the best GPU present, else host.")] = "",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The bundle. Default: out/<target>/first_contact.tar.gz.")
@@ -43,12 +43,12 @@ def first_contact(
     workers: Annotated[str, typer.Option("-n", metavar="N", help="Processes of the smoke tier, as of run.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
-    """Try everything on a machine that has never seen bitgate, and pack what was found into one file.
+    """Try every step on a machine that is new to bitgate, and pack the findings into one file.
 
-    Eight steps, each by itself and in a process of its own: doctor, the runtime's functions, a build, the device;
-    device tools, probes of the platform; a small case of each family and type, smoke. None stops the others. One line
-    tells a broken installation (1 to 4) from a broken platform (5, 6) and a broken kernel (7, 8), and another who is
-    to have the bundle. It holds no user names, home paths, host names, addresses or serial numbers.
+    Eight steps, each in a separate process: doctor, the runtime's functions, a build, the device; device tools, probes
+    of the platform; a small case of each family and type, smoke. None stops the others. One line distinguishes a broken
+    installation (1 to 4), a broken platform (5, 6) and a broken kernel (7, 8); another names who should get the bundle.
+    It holds no user names, home paths, host names, addresses or serial numbers.
 
     Exit codes: 0 all green, 1 a defect of platform or kernel, 2 the installation, or usage, 3 nothing was compared,
     130 interrupted, with what was found until then.
@@ -56,15 +56,15 @@ def first_contact(
     begun = time.monotonic()
     project = with_operations(find().loading(to_load(load)))
     name = target_id(target).name if target else _best(project)
-    families(project)  # a declaration that cannot be read is told now, not in step 7
+    families(project)  # reports a declaration that cannot be read now, not in step 7
     for glob in filter(None, kernel.split(",")):
         candidates(glob, {}, name, project)
     arguments = ["--tier", project.tiers[0], "--target", name, "-n", workers]
     arguments += [f"--kernel={kernel}"] * bool(kernel) + [f"--load={path.absolute()}" for path in project.added]
     path = (out or paths.out_dir() / name / "first_contact.tar.gz").absolute()
-    order = BringupOptions(name, project, DOCTOR, kernel, arguments if smoke else None)
+    options = BringupOptions(name, project, DOCTOR, kernel, arguments if smoke else None)
     bundle = Bundle(path, scrubber_of_this_machine())
-    done = visit(order, bundle, _say)
+    done = bring_up(options, bundle, _say)
     seconds, end = time.monotonic() - begun, done.conclusion
     if as_json:
         document = {
@@ -90,8 +90,8 @@ def first_contact(
     talk = sys.stderr if as_json or done.trouble else sys.stdout
     print(f"{end.kind}: {end.sentence}\n{end.send}", file=talk)
     if done.trouble:
-        mend = "free some space, or name another place with --out; what was found is above"
-        _say(f"bitgate: {path}: {done.trouble}: {mend}")
+        fix = "free some space, or name another place with --out; what was found is above"
+        _say(f"bitgate: {path}: {done.trouble}: {fix}")
         return 2
     print(f"{path}  {done.size / 2**20:.2f} MiB  {len(bundle.names)} files  {seconds:.0f} s", file=talk)
     return end.code
@@ -102,7 +102,7 @@ def _say(line: str) -> None:
 
 
 def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
-    """Called in a child: what ``bitgate doctor`` finds, and whether the target is among it."""
+    """Run ``bitgate doctor`` in a child, and check that it finds the target."""
     from bitgate.cli.doctor import report
     from bitgate.core.target_id import runs_on
 
@@ -120,16 +120,16 @@ def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> StepAns
 
 
 def best(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
-    """Called in a child: a GPU that is there, able or not, before the host."""
+    """Return, in a child, the first target present: a GPU, able or not, before the host."""
     from bitgate.runtime.targets import present
 
     return StepAnswer(present()[0].name)
 
 
 def _best(project: Project) -> str:
-    """Asked in a child, since a driver may hang. UsageError if it does."""
+    """Ask for the best target in a child, since a driver may hang. Raises UsageError if it does."""
     arguments = {"target": "", "project": project.as_json()}
     found, _ = taken(STEPS[0], BEST, arguments, _say)
     if found.result is StepResult.RED:
-        raise UsageError(f"which GPU is here cannot be told ({found.sentence}): name one with --target")
+        raise UsageError(f"the GPU of this machine cannot be determined ({found.sentence}): name one with --target")
     return found.sentence

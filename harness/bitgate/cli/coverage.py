@@ -57,10 +57,9 @@ def coverage(
     from bitgate.interop import in_words
     from bitgate.kernel.loading import with_operations
     from bitgate.model.space.table import TableRequest
-    from bitgate.tools.coverage.assume import Assumptions, factor_names
+    from bitgate.tools.coverage.assume import Assumptions, empty_table, factor_names
     from bitgate.tools.coverage.readers import read, read_suites
     from bitgate.tools.coverage.survey import surveys
-    from bitgate.tools.coverage.table import empty_table
 
     if dispatch:
         _dispatch(dispatch, top, as_json)
@@ -117,18 +116,18 @@ def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import loaded_names, with_operations
     from bitgate.kernel.registry import families
-    from bitgate.tools.coverage.dispatch import in_words, ways
+    from bitgate.tools.coverage.dispatch import dispatch_coverage, format_report
     from bitgate.tools.coverage.ran import read_ran
 
     project = with_operations(find())
     known, mine = families(project), loaded_names(project.runs_on)
     # In an owner's repository bitgate's kernels are none of its business.
     records = read_ran(files, known)
-    found = ways(records.ran, {name: known[name] for name in known if not mine or name in mine})
+    found = dispatch_coverage(records.ran, {name: known[name] for name in known if not mine or name in mine})
     if as_json:
         print(json.dumps({"dispatch": [way.as_json() for way in found], "unknown": dict(records.unknown)}, indent=1))
     else:
-        print("\n".join(filter(None, [in_words(found, top), records.words])))
+        print("\n".join(filter(None, [format_report(found, top), records.words])))
 
 
 def _where(text: str) -> tuple[str, str]:

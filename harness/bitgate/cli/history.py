@@ -121,7 +121,7 @@ def runs(url: Url = "", last: Last = 20, as_json: AsJson = False) -> int:
     from bitgate.lab.history import query
 
     with _reading(url, last) as (connection, chosen):
-        found = query.told(connection, chosen)
+        found = query.with_totals(connection, chosen)
     if as_json:
         print(json.dumps({"runs": [run.as_json() for run in found]}))
     else:
@@ -142,7 +142,7 @@ def case(
     Marks where its digest changed.
     """
     from bitgate.lab.history import query
-    from bitgate.lab.history.trend import trend
+    from bitgate.lab.history.series import trend
 
     with _reading(url, last) as (connection, chosen):
         name = _case_id(connection, name)
@@ -197,10 +197,10 @@ def flaky(url: Url = "", last: Last = 60, target: Target = "", as_json: AsJson =
     A flaky case answers differently on the same bits. A machine that spoils a thousand cases is reported as one machine,
     and not as a thousand cases; docs/history.md has the formula. The score is in decibans: 13 is twenty to one.
     """
-    from bitgate.lab.history.flaky import blame
+    from bitgate.lab.history.flaky import root_causes
 
     with _reading(url, last) as (connection, chosen):
-        found = blame(connection, chosen, target)
+        found = root_causes(connection, chosen, target)
     if as_json:
         print(json.dumps({"flaky": {"runs": len(chosen), **found.as_json()}}))
     else:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from bitgate.lab.history.flaky import Attribution
     from bitgate.lab.history.query import RecordedCase, RecordedRun
     from bitgate.lab.history.root_cause import CandidateCause
+    from bitgate.lab.history.series import TrendPoint
     from bitgate.lab.history.timed import LevelShift, TimedSeries
-    from bitgate.lab.history.trend import TrendPoint
 
 COMMIT = 12
 """Letters of a commit."""

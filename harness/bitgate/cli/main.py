@@ -27,7 +27,7 @@ COMMANDS: dict[str, str] = {
     "compile": "bitgate.cli.compile",
     "doctor": "bitgate.cli.doctor",
     "exec": "bitgate.cli.execute",
-    "first-contact": "bitgate.cli.bringup",
+    "bringup": "bitgate.cli.bringup",
     "explain": "bitgate.cli.explain",
     "coverage": "bitgate.cli.coverage",
     "fuzz": "bitgate.cli.fuzz",
@@ -43,6 +43,10 @@ COMMANDS: dict[str, str] = {
 }
 
 
+# Old name -> name: accepted for one more minor release, and not listed.
+RENAMED: dict[str, str] = {"first-contact": "bringup"}
+
+
 class LazyGroup(TyperGroup):
     """Loads a subcommand's module when the subcommand is named."""
 
@@ -50,6 +54,7 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        cmd_name = RENAMED.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         app = import_module(COMMANDS[cmd_name]).app

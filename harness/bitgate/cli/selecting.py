@@ -62,7 +62,7 @@ class _FactsBuilder:
             tests=self._tests,
             instances=frozenset(f"{item.key.kernel}.{item.key.instance}" for item in self.plan.cases),
             suites=tuple(folder.resolve() for folder in self.project.shelves),
-            unasked=tuple(self._unasked),
+            ignored=tuple(self._ignored),
             folders={family.folder.resolve(): self._of_family(family) for family in self._families.values()},
         )
 
@@ -247,7 +247,7 @@ class _FactsBuilder:
         return {path: Reach(modules=frozenset(reached(path))) for path in self._python}
 
     @property
-    def _unasked(self) -> Iterable[Path]:
+    def _ignored(self) -> Iterable[Path]:
         """Seeded defects and sweeps have runs of their own; what else bitgate's repository holds is for its makers."""
         yield from (path.resolve() for path in self.project.faults)
         yield from (shelf.resolve() / sweep.FOLDER for shelf in self.project.shelves)

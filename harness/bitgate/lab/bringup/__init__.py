@@ -1,8 +1,10 @@
-"""First contact with a machine or a target that bitgate has never met: everything tried, each step by itself, and one
-bundle that says what is broken and who is to hear of it."""
+"""Bring-up of a machine or target that is new to bitgate: each step is tried by itself.
 
+One bundle reports what is broken and who should hear of it.
+"""
+
+from bitgate.lab.bringup.bringup import BringupOptions, bring_up
 from bitgate.lab.bringup.conclusion import Conclusion, conclude
 from bitgate.lab.bringup.finding import STEPS, FaultDomain, StepFinding, StepResult
-from bitgate.lab.bringup.visit import BringupOptions, visit
 
-__all__ = ["STEPS", "BringupOptions", "Conclusion", "FaultDomain", "StepFinding", "StepResult", "conclude", "visit"]
+__all__ = ["STEPS", "BringupOptions", "Conclusion", "FaultDomain", "StepFinding", "StepResult", "bring_up", "conclude"]

@@ -1,5 +1,5 @@
-"""The one file that first contact leaves: bounded, scrubbed, and in memory until it is written, so that a full disk
-loses nothing that can be told."""
+"""The one file that a bring-up leaves: bounded and scrubbed, in memory until written, so that a full disk loses no
+finding."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from bitgate.core.errors import UsageError
 from bitgate.lab.bringup.scrub import Scrubber
 
 LARGEST = 16 << 20
-"""Bytes of a bundle."""
+"""Most bytes of a bundle."""
 
 KEPT_BACK = 256 << 10
-"""For what is written last: the summary, and the list of what was left out."""
+"""Bytes reserved for what is written last: the summary, and the list of what was left out."""
 
 LONGEST_TEXT = 4 << 20
 BINARY = (".npy", ".bin", ".co", ".hsaco")
-"""Kinds that bitgate writes itself; anything else in a bundle is text."""
+"""Kinds of files that bitgate writes itself; anything else in a bundle is text."""
 
 FOLDER = "first_contact"
-_OVERHEAD = 1536  # of a file in a tar
+_OVERHEAD = 1536  # bytes of a file in a tar
 
 
 class Bundle:
-    """Files by name, and where they go: ``path``. ``journal`` is appended to beside it as long as it is not written."""
+    """The files of a bundle by name, to be written to ``path``. Until then steps are appended to a journal next to
+    it."""
 
     def __init__(self, path: Path, scrubber: Scrubber) -> None:
         self.path = path
@@ -44,7 +45,7 @@ class Bundle:
         self._journal = path.with_name(path.name.removesuffix(".tar.gz") + ".steps.jsonl")
 
     def begin(self) -> None:
-        """OSError or UsageError if nothing can be written there."""
+        """Check the place of the bundle. Raises OSError or UsageError if nothing can be written there."""
         if self.path.is_dir():
             raise UsageError(f"{self.path} is a folder: name a file for the bundle")
         if self._is_device:
@@ -53,7 +54,8 @@ class Bundle:
         self._journal.write_text("")
 
     def journal(self, line: Mapping[str, Any]) -> str:
-        """Append a step at once: what is known survives whatever ends this process. What went wrong, if it did."""
+        """Append a step at once, so that it survives the end of this process. Returns what went wrong, or an empty
+        text."""
         text = self.scrubber.text(json.dumps(line, default=str)) + "\n"
         self._files["steps.jsonl"] = self._files.get("steps.jsonl", b"") + text.encode()
         if self._is_device:
@@ -66,7 +68,7 @@ class Bundle:
         return ""
 
     def text(self, name: str, text: str, longest: int = LONGEST_TEXT) -> None:
-        """Begin and end of a text that is too long."""
+        """Add a text; of one that is too long its begin and end."""
         if len(text) > longest:
             half = longest // 2
             self.left_out[name] = f"{len(text) - 2 * half} characters from its middle"
@@ -77,10 +79,10 @@ class Bundle:
         self.text(name, json.dumps(document, indent=1, default=str) + "\n")
 
     def file(self, name: str, data: bytes) -> None:
-        """A file as some step wrote it: text is scrubbed, anything else must be of a kind that is known."""
+        """Add a file as some step wrote it: text is scrubbed, anything else must be of a known kind."""
         if name.endswith(BINARY):
-            if told := self.scrubber.tells(data):
-                self.left_out[name] = f"holds {told}"
+            if revealed := self.scrubber.reveals(data):
+                self.left_out[name] = f"holds {revealed}"
             else:
                 self._keep(name, data)
             return
@@ -97,7 +99,7 @@ class Bundle:
                 self.file(f"{name}/{path.relative_to(folder).as_posix()}", path.read_bytes())
 
     def write(self, summary: str) -> int:
-        """Bytes written. OSError if they cannot be."""
+        """Write the bundle and return its bytes. Raises OSError if it cannot be written."""
         listed = "".join(f"- {name}: {why}\n" for name, why in sorted(self.left_out.items()))
         self._files["summary.md"] = self.scrubber.text(
             summary + (f"\n## Left out\n{listed}" if listed else "")
@@ -129,7 +131,7 @@ class Bundle:
         self._files[name] = data
 
     def _packed(self) -> bytes:
-        """Without the name of whoever packs it."""
+        """Pack the files without the name of the user who packs them."""
         packed = io.BytesIO()
         with (
             gzip.GzipFile(fileobj=packed, mode="wb", filename="", mtime=0, compresslevel=6) as gz,

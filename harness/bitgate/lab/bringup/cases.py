@@ -1,6 +1,6 @@
-"""Steps 6 and 7: probes of the platform, and the smallest case of each family and type, in processes of their own.
+"""Steps 6 and 7: probes of the platform, and the smallest case of each family and type, in separate processes.
 
-A process that a green case leaves as it was is used for the next case; a red case is taken once more, alone.
+A process is used again after a green case; a red case is run once more, alone.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.worker.child import Output
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 Keep = Callable[[Mapping[str, Any]], None]
-"""Hears of each verdict's line at once."""
+"""Receives each verdict's line at once."""
 
 SECOND_OPINIONS = 2
 _OF_CODE = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED, Outcome.CRASHED, Outcome.HUNG)
-"""What code can do that was compiled."""
+"""Outcomes that compiled code can cause."""
 PROBE_CASE, PROBE_FAMILY = "probe_platform", "platform_probe"
 
 
@@ -48,8 +48,10 @@ def probe_cases(target: str) -> list[PlannedCase]:
 
 
 def tiny_cases(target: str, project: Project, kernel: str = "") -> list[PlannedCase]:
-    """Of each family and type the case with the least work that the tables hold, from their first tier if it holds
-    one. UsageError for a bad table, or a kernel that there is not."""
+    """Return for each family and type the case with the least work in the tables, preferably of the first tier.
+
+    Raises UsageError for a bad table, or an unknown kernel.
+    """
     setting = Setting(
         target=target,
         platform=platform_of(target),
@@ -75,41 +77,41 @@ def _work(planned: PlannedCase) -> tuple[bool, bool, float, str]:
     return (planned.fill != "exact", planned.schedule != "forward", float(planned.problem.flops), planned.id)
 
 
-def probes(step: BringupStep, target: str, project: Project, tell: Tell, keep: Keep, output: Output) -> StepFinding:
-    """A probe that needs one which is red has nothing to say."""
+def probes(step: BringupStep, target: str, project: Project, report: Report, keep: Keep, output: Output) -> StepFinding:
+    """Run the probes. A probe that depends on a red one is left out."""
     planned, red_ones = probe_cases(target), set[str]()
 
     def needless(case: PlannedCase) -> bool:
         return any(name in red_ones for name in NEEDS.get(case.key.instance, ()))
 
-    def heard(verdict: Verdict) -> None:
+    def on_verdict(verdict: Verdict) -> None:
         red_ones.update([] if verdict.green else [verdict.key.instance])
         keep(to_event(verdict))
 
-    taken = [*_verified(planned, step, Opening(target, project), tell, heard, output, needless)]
+    taken = [*_verified(planned, step, Opening(target, project), report, on_verdict, output, needless)]
     return _finding(step, taken, "probes", {})
 
 
 def tiny(
-    step: BringupStep, target: str, project: Project, kernel: str, tell: Tell, keep: Keep, output: Output
+    step: BringupStep, target: str, project: Project, kernel: str, report: Report, keep: Keep, output: Output
 ) -> StepFinding:
-    """On the host a red one is compiled once more, without optimisation: the compiler may be it."""
+    """Run the small cases. On the host red ones are compiled again without optimisation, to check the compiler."""
     planned = tiny_cases(target, project, kernel)
     if not planned:
         raise UsageError("no table holds a case for this target")
     opening = Opening(target, project)
     known = _known_bugs(project)
     taken = []
-    for case, verdict, note in _verified(planned, step, opening, tell, lambda verdict: None, output):
+    for case, verdict, note in _verified(planned, step, opening, report, lambda verdict: None, output):
         judged = known.judged(verdict, case)
         keep(to_event(judged))
         taken.append((case, judged, note))
     red = [case for case, verdict, _ in taken if not verdict.green and verdict.outcome in _OF_CODE]
-    return _finding(step, taken, "cases", _second_opinions(red, step, opening, tell, output))
+    return _finding(step, taken, "cases", _second_opinions(red, step, opening, report, output))
 
 
 def _known_bugs(project: Project) -> KnownBugs:
-    """A failure that is on record is no news."""
+    """Return the known bugs, whose failures are not news."""
     known = KnownBugs()
     for table in project.tables():
         known.add_suite(table.parent.name, table)
@@ -121,49 +123,49 @@ def _verified(
     planned: Sequence[PlannedCase],
     step: BringupStep,
     opening: Opening,
-    tell: Tell,
-    heard: Callable[[Verdict], None],
+    report: Report,
+    on_verdict: Callable[[Verdict], None],
     output: Output,
     needless: Callable[[PlannedCase], bool] = lambda case: False,
 ) -> Iterator[tuple[PlannedCase, Verdict, str]]:
-    """Each with what a process of its own says of a red one."""
-    with CaseProcess(opening, progress=tell, output=output) as process:
+    """Yield each case with its verdict; for a red one, also the outcome in a separate process."""
+    with CaseProcess(opening, progress=report, output=output) as process:
         fresh = True
         for number, case in enumerate(planned, 1):
             if needless(case):
                 continue
-            tell(f"{number}/{len(planned)} {case.case} {case.kernel.name}")
+            report(f"{number}/{len(planned)} {case.case} {case.kernel.name}")
             verdict, note = process.verify(case, step.seconds), ""
             if not verdict.green:
                 process.end()
                 if not fresh:
                     alone = process.verify(case, step.seconds)
                     process.end()
-                    note = f"in a process of its own: {alone.outcome}"
+                    note = f"in a separate process: {alone.outcome}"
             fresh = not process.is_running
-            heard(verdict)
+            on_verdict(verdict)
             yield case, verdict, note
 
 
 def _second_opinions(
-    red: Sequence[PlannedCase], step: BringupStep, opening: Opening, tell: Tell, output: Output
+    red: Sequence[PlannedCase], step: BringupStep, opening: Opening, report: Report, output: Output
 ) -> dict[str, str]:
-    """What the same sources say when compiled at -O1, by case and kernel; where only the host's compiler is asked."""
+    """Return by case the verdicts at -O1 of the same sources, on the host, where the compiler is the host's."""
     if platform_of(opening.target) != "host" or os.environ.get(QUICK):
         return {}
     quick = replace(opening, environment={**os.environ, QUICK: "1"})
-    said: dict[str, str] = {}
+    opinions: dict[str, str] = {}
     for case in red[:SECOND_OPINIONS]:
         if not case.kernel.family.sources or case.kernel.family.opens is not None:
             continue
-        tell(f"compiled again at -O1: {case.kernel.name}")
+        report(f"compiled again at -O1: {case.kernel.name}")
         try:
-            ((_, verdict, _),) = _verified([case], step, quick, tell, lambda verdict: None, output)
+            ((_, verdict, _),) = _verified([case], step, quick, report, lambda verdict: None, output)
         except (UsageError, RuntimeError) as error:
-            said[case.id] = f"at -O1 it cannot be told: {error}"
+            opinions[case.id] = f"at -O1 it cannot be verified: {error}"
             continue
-        said[case.id] = RIGHT_UNOPTIMISED if verdict.green else "compiled at -O1 it is wrong too"
-    return said
+        opinions[case.id] = RIGHT_UNOPTIMISED if verdict.green else "compiled at -O1 it is wrong too"
+    return opinions
 
 
 def _finding(

@@ -1,11 +1,14 @@
-"""From what the steps found to one line: is it the installation, the platform or a kernel, and who is to hear of it."""
+"""The conclusion from the steps' findings: installation, platform or kernel is broken, and who should hear of it.
+
+It is one line for the terminal, and summary.md of the bundle.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitgate.lab.bringup.finding import FaultDomain, StepFinding, StepResult
+from bitgate.lab.bringup.finding import STEPS, FaultDomain, StepFinding, StepResult
 
 MEANING = {
     FaultDomain.INSTALLATION: "this machine cannot run bitgate as it is",
@@ -13,13 +16,14 @@ MEANING = {
     FaultDomain.KERNEL: "the machine is sound, and a kernel is wrong on it",
 }
 LONGEST = 400
-"""Characters of a step's sentence in the last line."""
+"""Most characters of a step's sentence in the last line."""
 CODES = {FaultDomain.INSTALLATION: 2, FaultDomain.PLATFORM: 1, FaultDomain.KERNEL: 1}
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """``kind``: a Class's name, or green, nothing, interrupted. ``code``: the exit code that says so."""
+    """The conclusion of a bring-up. ``kind``: a FaultDomain's name, or green, nothing, interrupted. ``code``: the exit
+    code."""
 
     kind: str
     sentence: str
@@ -28,11 +32,11 @@ class Conclusion:
 
 
 def conclude(findings: Sequence[StepFinding], is_whole: bool = True) -> Conclusion:
-    """The first red step decides: what comes after it may follow from it. ``is_whole``: it was not interrupted."""
+    """Conclude from the first red step: those after it may follow from it. ``is_whole``: it was not interrupted."""
     if not is_whole:
         done = [finding.step for finding in findings if finding.result in (StepResult.GREEN, StepResult.RED)]
         sentence = f"interrupted after {done[-1] if done else 'nothing'}" + _reds(findings)
-        return Conclusion("interrupted", sentence, "run it again: what is here tells of the steps before", 130)
+        return Conclusion("interrupted", sentence, "run it again: the findings here are of the steps before", 130)
     reds = [finding for finding in findings if finding.result is StepResult.RED]
     if not reds:
         compared = sum(finding.compared for finding in findings)
@@ -43,9 +47,9 @@ def conclude(findings: Sequence[StepFinding], is_whole: bool = True) -> Conclusi
     blamed = first.blames or FaultDomain.INSTALLATION
     alike = [finding for finding in reds if finding.blames is blamed]
     others = [finding.step for finding in reds if finding.blames is not blamed]
-    said = "; ".join(f"{finding.step}: {finding.sentence[:LONGEST]}" for finding in alike)
+    sentences = "; ".join(f"{finding.step}: {finding.sentence[:LONGEST]}" for finding in alike)
     more = f"; also red, which may follow from it: {', '.join(others)}" if others else ""
-    return Conclusion(str(blamed), f"{MEANING[blamed]}: {said}{more}", _send(blamed, first), CODES[blamed])
+    return Conclusion(str(blamed), f"{MEANING[blamed]}: {sentences}{more}", _send(blamed, first), CODES[blamed])
 
 
 def _reds(findings: Sequence[StepFinding]) -> str:
@@ -55,11 +59,57 @@ def _reds(findings: Sequence[StepFinding]) -> str:
 
 def _send(blamed: FaultDomain, first: StepFinding) -> str:
     if blamed is FaultDomain.INSTALLATION:
-        return f"send step '{first.step}' of summary.md to whoever administers this machine, or its ROCm or CUDA"
+        return f"send step '{first.step}' of summary.md to the administrator of this machine, or of its ROCm or CUDA"
     if blamed is FaultDomain.PLATFORM:
         return "send the bundle to bitgate's authors, with the name of the GPU"
     families = sorted({red.kernel.partition(".")[0] for red in first.reds})
-    owner = f"the owner of {', '.join(families) or 'the kernel'}"
+    authors = f"the authors of {', '.join(families) or 'the kernel'}"
     if any(red.suspects_compiler for red in first.reds):
-        return f"send the bundle to {owner}, and its capsules to whoever makes the compiler that compiler.txt names"
-    return f"send the bundle to {owner}, who finds code, capsules and records of it there"
+        return f"send the bundle to {authors}, and its capsules to the makers of the compiler in compiler.txt"
+    return f"send the bundle to {authors}: it holds code, capsules and records"
+
+
+SHOWN = 20
+"""Most red cases listed of a step."""
+
+_FILES = """
+## Files
+- `steps.jsonl`: a line a step, with all its findings
+- `records/`: the verdicts of probes, small cases and the smoke tier, as `bitgate report` reads them
+- `doctor.json`, `compiler.txt`, `fingerprints.json`: the machine's tools, the compiler and its flags
+- `disassembly/`, `capsules/`: evidence on red cases; a capsule runs by itself
+- `lane_maps.json`: matrix fragments as the probes measured them, where one is red
+- `kernel.log`: lines of the operating system's log about GPUs
+"""
+
+
+def summary(target: str, version: str, findings: Sequence[StepFinding], conclusion: Conclusion) -> str:
+    """Format summary.md, which a reader of the bundle sees first."""
+    lines = [
+        f"# Bring-up: {target}",
+        "",
+        f"**{conclusion.kind}**: {_cell(conclusion.sentence)}",
+        "",
+        f"What next: {conclusion.send}",
+        "",
+        f"bitgate {version}",
+        "",
+        "| | step | | seconds | |",
+        "|---|---|---|---|---|",
+    ]
+    numbers = {step.name: number for number, step in enumerate(STEPS, 1)}
+    for found in findings:
+        number = numbers[found.step]
+        lines.append(f"| {number} | {found.step} | {found.result} | {found.seconds:.1f} | {_cell(found.sentence)} |")
+    for found in findings:
+        if found.result is StepResult.RED and found.reds:
+            lines += ["", f"## Red in {found.step}"]
+            lines += [
+                f"- `{red.kernel}` `{red.event.get('case')}`: {_cell(red.sentence)}" for red in found.reds[:SHOWN]
+            ]
+            lines += [f"- and {len(found.reds) - SHOWN} more"] if len(found.reds) > SHOWN else []
+    return "\n".join(lines) + "\n" + _FILES
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())

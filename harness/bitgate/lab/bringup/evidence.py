@@ -1,4 +1,4 @@
-"""What goes into the bundle beside the steps: the kernel's log, disassembly of what failed, capsules of red cases."""
+"""Evidence for the bundle: the operating system's log, disassembly of what failed, capsules of red cases."""
 
 from __future__ import annotations
 
@@ -39,28 +39,28 @@ _OBJDUMPS = {
 }
 _FOLDERS = ("/opt/rocm/llvm/bin", "/opt/rocm/bin", "/usr/local/cuda/bin")
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def kernel_log() -> str:
-    """The last lines of the kernel's log that speak of GPUs, or why there are none."""
+    """Return the last lines of the operating system's log about GPUs, or why there are none."""
     refusals = []
     for command in LOG_COMMANDS:
         try:
-            said = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=LOG_SECONDS)
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=LOG_SECONDS)
         except (OSError, subprocess.TimeoutExpired) as error:
             refusals.append(f"{command[0]}: {getattr(error, 'strerror', '') or 'no answer'}")
             continue
-        lines = said.stdout.splitlines()
-        if said.returncode == 0 and lines and lines != ["-- No entries --"]:
+        lines = done.stdout.splitlines()
+        if done.returncode == 0 and lines and lines != ["-- No entries --"]:
             found = [line for line in lines if _LOG.search(line)][-LOG_LINES:]
             return "\n".join(found) + "\n" if found else f"{command[0]}: {len(lines)} lines, none of them of a GPU\n"
-        refusals.append(f"{command[0]}: {' '.join(said.stderr.split())[:200] or 'nothing to read'}")
+        refusals.append(f"{command[0]}: {' '.join(done.stderr.split())[:200] or 'nothing to read'}")
     return f"the kernel's log cannot be read: {'; '.join(refusals)}\n"
 
 
 def chosen(reds: Iterable[RedCase], most: int) -> list[RedCase]:
-    """One of each kernel first, smaller cases before larger ones."""
+    """Choose red cases: one of each kernel first, smaller cases before larger ones."""
     ordered = sorted(reds, key=lambda red: len(str(red.event.get("case"))))
     first: dict[str, RedCase] = {}
     for red in ordered:
@@ -69,16 +69,16 @@ def chosen(reds: Iterable[RedCase], most: int) -> list[RedCase]:
     return [*first.values(), *rest][:most]
 
 
-def disassembly(tell: Tell, *, target: str, project: Any, kernel: str) -> StepAnswer:
-    """Called in a child: the code of one instance, ``family.instance``."""
+def disassembly(report: Report, *, target: str, project: Any, kernel: str) -> StepAnswer:
+    """Disassemble one instance, ``family.instance``, in a child."""
     name, _, instance = kernel.partition(".")
     family = families(Project.from_json(project), target, here=True)[name]
     group = next((one.group for one in family.instances if one.name == instance), "")
     if not family.sources or family.opens is not None:
         return StepAnswer("", f"{name} is not made from sources")
     program, flags = _objdump(platform_of(target))
-    # A library of that instance alone: its units are compiled already, and the rest says nothing of it.
-    library = builder_of(target, tell).family(family.only(group) if group else family)
+    # Build a library of that instance alone: its units are compiled already, and the rest is irrelevant.
+    library = builder_of(target, report).family(family.only(group) if group else family)
     with tempfile.TemporaryDirectory() as folder:
         texts = [_run([program, *flags, str(path)]) for path in _objects(library, target, Path(folder))]
     text = "\n".join(texts)
@@ -107,7 +107,7 @@ def _objdump(platform: str) -> tuple[str, Sequence[str]]:
 
 
 def _run(command: Sequence[str]) -> str:
-    """As much of its output as is kept."""
+    """Return as much of the program's output as is kept."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         data = process.stdout.read(LONGEST_DISASSEMBLY + 1)
@@ -116,15 +116,18 @@ def _run(command: Sequence[str]) -> str:
 
 
 def seed_of(red: RedCase) -> int:
-    """Of the data on which it is wrong, which need not be the case's own."""
+    """Return the seed of the data on which a case is wrong, which may differ from the case's seed."""
     diagnosis = red.event.get("diagnosis")
     return int((diagnosis["evidence"] if diagnosis else {}).get("seed", red.event["seed"]))
 
 
 def write_capsule(red: RedCase, target: str, project: Project, out: Path) -> str:
-    """Why there is none; empty once it lies in ``out``. One file for hipcc or nvcc where no gfx code object goes."""
+    """Write a capsule to ``out``, and return why there is none, or an empty text.
+
+    Where no gfx code object is possible it is one file for hipcc or nvcc.
+    """
     event: Mapping[str, Any] = red.event
-    question = {
+    request = {
         "ask": "write" if platform_of(target) == "amd" else "standalone",
         "case": event["case"],
         "target": target,
@@ -137,7 +140,7 @@ def write_capsule(red: RedCase, target: str, project: Project, out: Path) -> str
     }
     try:
         with Worker(ENTRY, lambda data: None) as child:
-            answer = child.ask(question, CAPSULE_SECONDS)
+            answer = child.ask(request, CAPSULE_SECONDS)
     except (UsageError, RuntimeError) as error:
         return str(error).strip().splitlines()[-1]
     except WorkerDied as ended:

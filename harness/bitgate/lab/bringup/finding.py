@@ -1,4 +1,4 @@
-"""What a step of first contact found, and the steps in their order."""
+"""The steps of a bring-up in their order, and the finding of a step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bitgate.results.record import Outcome
 
 
 class FaultDomain(str, Enum):
-    """What is broken where a step is red."""
+    """The part that is broken where a step is red."""
 
     INSTALLATION = "installation"
     PLATFORM = "platform"
@@ -33,8 +33,11 @@ class StepResult(str, Enum):
 
 @dataclass(frozen=True)
 class BringupStep:
-    """``blames``: what is broken if it is red. ``seconds``: how long it may take, or each of its cases. ``needs``: the
-    steps without which it cannot mean anything."""
+    """A step of a bring-up.
+
+    ``blames``: the broken part if it is red. ``seconds``: its time limit, or that of each of its cases. ``needs``: the
+    steps without which it means nothing.
+    """
 
     name: str
     does: str
@@ -49,7 +52,7 @@ STEPS = (
     BringupStep("build", "a small family is built for the target", FaultDomain.INSTALLATION, 900),
     BringupStep("device", "the device is opened; memory, streams, events", FaultDomain.INSTALLATION, 900),
     BringupStep(
-        "tools", "fill, digest and compare on the device beside the host's", FaultDomain.PLATFORM, 900, ("device",)
+        "tools", "fill, digest and compare on the device against the host's", FaultDomain.PLATFORM, 900, ("device",)
     ),
     BringupStep("probes", "waves, LDS, atomics and matrix fragments", FaultDomain.PLATFORM, 300, ("device",)),
     BringupStep("tiny", "one small case of each family and type", FaultDomain.KERNEL, 300, ("device", "probes")),
@@ -62,7 +65,7 @@ RIGHT_UNOPTIMISED = "compiled at -O1 it is right: suspect the compiler, or what 
 
 @dataclass(frozen=True)
 class RedCase:
-    """A red case. ``event``: its line of a record; ``note``: what was learned of it besides."""
+    """A red case. ``event``: its line of a record; ``note``: what else was learned about it."""
 
     event: Mapping[str, Any]
     note: str = ""
@@ -74,8 +77,8 @@ class RedCase:
     @property
     def sentence(self) -> str:
         diagnosis = self.event.get("diagnosis")
-        said = (diagnosis["sentence"] if diagnosis else "") or self.event.get("reason") or ""
-        return f"{self.event.get('verdict')}: {said}" + (f" ({self.note})" if self.note else "")
+        why = (diagnosis["sentence"] if diagnosis else "") or self.event.get("reason") or ""
+        return f"{self.event.get('verdict')}: {why}" + (f" ({self.note})" if self.note else "")
 
     @property
     def suspects_compiler(self) -> bool:
@@ -83,7 +86,7 @@ class RedCase:
 
     @property
     def is_unanswered(self) -> bool:
-        """Nothing was learned of the kernel: the device was lost, or the host had no memory."""
+        """True if nothing was learned about the kernel: the device was lost, or the host had no memory."""
         verdict = self.event.get("verdict")
         return verdict in Outcome.__members__ and Outcome(verdict).is_unanswered
 
@@ -93,7 +96,10 @@ class RedCase:
 
 @dataclass(frozen=True)
 class StepFinding:
-    """``sentence`` in one line; ``blames`` of a red one. ``compared``: how many results were held to a reference."""
+    """The finding of a step: a ``sentence`` in one line, the part it ``blames`` if red.
+
+    ``compared`` counts the results that were compared with a reference.
+    """
 
     step: str
     result: StepResult
@@ -118,12 +124,12 @@ class StepFinding:
 
 
 def blamed(step: BringupStep, reds: Sequence[RedCase]) -> FaultDomain:
-    """By the red cases of a step: where none of them was answered, it is the machine that failed."""
+    """Return the broken part: the installation if none of the red cases was answered, since the machine failed then."""
     return FaultDomain.INSTALLATION if reds and all(red.is_unanswered for red in reds) else step.blames
 
 
 def obstacle(step: BringupStep, findings: Mapping[str, StepFinding]) -> str:
-    """Why a step cannot mean anything after what was found; empty if it can."""
+    """Say why a step means nothing after these findings; empty if it does."""
     for name in step.needs:
         found = findings.get(name)
         if found is None or found.result is StepResult.GREEN:

@@ -1,4 +1,4 @@
-"""The functions of the HIP runtime that bitgate calls, and who calls each: its own sources tell."""
+"""The functions of the HIP runtime that bitgate calls, and their callers, found in its sources."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ LAUNCHING = (
     "__hipPushCallConfiguration",
     "__hipPopCallConfiguration",
 )
-"""What a library that ROCm's compiler made calls by itself."""
+"""Functions that a library made by ROCm's compiler calls by itself."""
 
 SPELLED_BY_PYTHON = {"hipGetDevicePropertiesR0600": "hipGetDeviceProperties"}
-"""What hip-python calls otherwise."""
+"""Functions with another name in hip-python."""
 
 _LISTS = ("hip_functions.py",)
-"""Sources that name functions and call none of them."""
+"""Sources that name functions but call none of them."""
 
 _CALL = re.compile(r"\b(hip[A-Z]\w+)\s*\(")
 _NAMED = re.compile(r"(?:\.|\")(hip[A-Z]\w+)\b")
 
 
 def listed() -> tuple[str, ...]:
-    """What kernels/platforms/hip_api.txt lists: all that bitgate, and the kernels that it runs elsewhere, know of."""
+    """Return the functions of kernels/platforms/hip_api.txt: all that bitgate knows, and the kernels that it runs
+    elsewhere."""
     lines = (own_kernels() / "platforms" / "hip_api.txt").read_text().splitlines()
     return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
 def needed(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-    """By function: the files of the harness and of bitgate's own kernels that call it."""
+    """Return by function the files of the harness and of bitgate's kernels that call it."""
     known = frozenset(names)
     found: dict[str, dict[str, None]] = {}
     for label, pattern, path in _sources():
@@ -47,8 +48,8 @@ def needed(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(labels) for name, labels in found.items()}
 
 
-def missing_words(missing: Iterable[str], users: Mapping[str, tuple[str, ...]]) -> str:
-    """``hipEventRecord (device/event.py and 2 more)``, one after the other."""
+def format_missing(missing: Iterable[str], users: Mapping[str, tuple[str, ...]]) -> str:
+    """Format functions with their callers: ``hipEventRecord (runtime/event.py and 2 more)``."""
     words = []
     for name in missing:
         labels = users.get(name, ())
@@ -60,7 +61,7 @@ def missing_words(missing: Iterable[str], users: Mapping[str, tuple[str, ...]]) 
 def _sources() -> Iterable[tuple[str, re.Pattern[str], Path]]:
     package, kernels = Path(bitgate.__file__).resolve().parent, own_kernels()
     for path in sorted(package.rglob("*.py")):
-        if "_rooms" not in path.parts and path.parent.name != "contact" and path.name not in _LISTS:
+        if "_data" not in path.parts and path.parent.name != "bringup" and path.name not in _LISTS:
             yield path.relative_to(package).as_posix(), _NAMED, path
     for path in sorted(kernels.rglob("*")):
         inside = path.relative_to(kernels)

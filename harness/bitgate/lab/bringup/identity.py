@@ -1,4 +1,4 @@
-"""Who runs this and where: the names that a bundle is not to hold."""
+"""The names that a bundle must not hold: of the user, the machine and its folders."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def scrubber_of_this_machine() -> Scrubber:
 
 
 def _parts(host: str) -> list[str]:
-    """``node7.lab.example.org`` as a whole, and its first word."""
+    """Return a host name as a whole and its first word: ``node7.lab.example.org`` and ``node7``."""
     return [host, host.partition(".")[0]] if host else []
 
 
 def _full_name() -> str:
-    """As /etc/hosts states it; a name server is not asked."""
+    """Return the host name as /etc/hosts states it, without asking a name server."""
     with suppress(OSError):
         own = platform.node()
         for line in Path("/etc/hosts").read_text(errors="replace").splitlines():
@@ -60,7 +60,7 @@ def _full_name() -> str:
 
 
 def _places() -> list[tuple[Path, str]]:
-    """The folders that a report speaks of; a later one stands for an equal earlier one."""
+    """Return the folders that a report mentions; a later one replaces an equal earlier one."""
     return [
         (Path(tempfile.gettempdir()), "<tmp>"),
         (Path.cwd(), "<here>"),

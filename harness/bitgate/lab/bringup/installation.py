@@ -23,20 +23,20 @@ from bitgate.runtime.runtime import open_device
 from bitgate.runtime.targets import named, platform_of
 from bitgate.worker.mapped import mapped_runtimes
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 SMALL_FAMILY = "naive_reduction"
 MEMORY_BYTES = 1 << 20
 
 
-def builder_of(target: str, tell: Tell) -> Builder:
+def builder_of(target: str, report: Report) -> Builder:
     platform = platform_of(target)
-    return Builder(platform, tell, arch=None if platform == "host" else target)
+    return Builder(platform, report, arch=None if platform == "host" else target)
 
 
-def runtime(tell: Tell, *, target: str, project: Any) -> StepAnswer:
-    """Every function that bitgate knows: does the library that hip-python opened export it, and has hip-python it?"""
-    library, hip = _opened_by_hip_python(target, tell)
+def runtime(report: Report, *, target: str, project: Any) -> StepAnswer:
+    """Check every function that bitgate knows: the library must export it, and hip-python must have it."""
+    library, hip = _opened_by_hip_python(target, report)
     handle = CDLL(str(library))
     names = functions.listed()
     users = functions.needed(names)
@@ -54,10 +54,10 @@ def runtime(tell: Tell, *, target: str, project: Any) -> StepAnswer:
     version = importlib.metadata.version("hip-python")
     wrong = []
     if needed:
-        wrong.append(f"{library} lacks {functions.missing_words(needed, users)}")
+        wrong.append(f"{library} lacks {functions.format_missing(needed, users)}")
     if unspoken:
-        wrong.append(f"hip-python {version} lacks {functions.missing_words(unspoken, users)}")
-    note = f"; {len(others)} that nothing of bitgate's needs are missing" if others else ""
+        wrong.append(f"hip-python {version} lacks {functions.format_missing(unspoken, users)}")
+    note = f"; {len(others)} that bitgate does not need are missing" if others else ""
     return StepAnswer(
         f"{library.name} exports {len(names) - len(unexported)} of {len(names)} functions{note}",
         "; ".join(wrong),
@@ -74,10 +74,10 @@ def _by_python(labels: tuple[str, ...]) -> bool:
     return any(label.endswith(".py") for label in labels)
 
 
-def _opened_by_hip_python(target: str, tell: Tell) -> tuple[Path, Any]:
-    """As ``open_device`` does, without a device: it is one of the next steps that needs one."""
+def _opened_by_hip_python(target: str, report: Report) -> tuple[Path, Any]:
+    """Load the runtime as ``open_device`` does, but without a device, which is for a later step."""
     if platform_of(target) != "amd":
-        path = builder_of(target, tell).runtime()
+        path = builder_of(target, report).runtime()
         try:
             CDLL(str(path), mode=RTLD_GLOBAL)
         except OSError as error:
@@ -99,15 +99,15 @@ def _opened_by_hip_python(target: str, tell: Tell) -> tuple[Path, Any]:
     return mapped[0], hip
 
 
-def build(tell: Tell, *, target: str, project: Any) -> StepAnswer:
-    """One small family, with what compiled it and how."""
+def build(report: Report, *, target: str, project: Any) -> StepAnswer:
+    """Build one small family, and report the compiler and its flags."""
     steps: list[str] = []
 
-    def hear(line: str) -> None:
+    def on_line(line: str) -> None:
         steps.append(line)
-        tell(line)
+        report(line)
 
-    builder, family = builder_of(target, hear), families()[SMALL_FAMILY]
+    builder, family = builder_of(target, on_line), families()[SMALL_FAMILY]
     begun = time.monotonic()
     library = builder.family(family)
     seconds = time.monotonic() - begun
@@ -123,9 +123,9 @@ def build(tell: Tell, *, target: str, project: Any) -> StepAnswer:
     )
 
 
-def device(tell: Tell, *, target: str, project: Any) -> StepAnswer:
-    """Opened, and each thing that every case needs of it, one by one."""
-    opened = open_device(named(target), builder_of(target, tell))
+def device(report: Report, *, target: str, project: Any) -> StepAnswer:
+    """Open the device and try, one by one, the functions that every case needs."""
+    opened = open_device(named(target), builder_of(target, report))
     attributes = dict(vars(opened.attributes))
     wrong = [text for text in _uses(opened) if text]
     opened.close()
@@ -135,13 +135,13 @@ def device(tell: Tell, *, target: str, project: Any) -> StepAnswer:
 
 
 def _uses(opened: Device) -> Iterator[str]:
-    """What is wrong with each use, empty for what is right."""
+    """Yield for each use what is wrong, or an empty text."""
     for use in (_copied, _set, _events, _streams):
         try:
             yield use(opened)
         except HipError as error:
             yield str(error)
-        except RuntimeError as error:  # hip-python's, for a function that is not there
+        except RuntimeError as error:  # raised by hip-python for a missing function
             yield f"{use.__name__.strip('_')}: {error}"
 
 
@@ -184,7 +184,7 @@ def _events(opened: Device) -> str:
 
 
 def _streams(opened: Device) -> str:
-    """A copy on a stream of its own is there once that stream was waited for."""
+    """Check that a copy on a second stream is complete once that stream was waited for."""
     hip = opened.hip
     data, back = np.arange(4096, dtype=np.uint32), np.zeros(4096, np.uint32)
     stream = check(hip.hipStreamCreate(), "hipStreamCreate")

@@ -1,7 +1,7 @@
-"""Takes out of a text what tells who ran it and where: a bundle goes to people who need not know.
+"""Removal of what identifies the user and the machine from a text: a bundle goes to people who need not know.
 
-User names, home folders, host names, addresses (IP, MAC, mail), UUIDs and serial numbers. Paths below a folder that is
-known are told from that folder. JSON stays JSON, and scrubbing twice changes nothing more.
+That is user names, home folders, host names, addresses (IP, MAC, mail), UUIDs and serial numbers. Paths below a known
+folder are written relative to it. JSON stays JSON, and a second scrubbing changes nothing.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ GENERIC = frozenset((
     "platform", "target", "null", "true", "false", "none", "nan", "infinity",
 ))
 # fmt: on
-"""Names that are words of a report too: they tell nothing, and taking them out would spoil it."""
+"""Names that are words of a report too: they identify no one, and removing them would spoil it."""
 
 SHORTEST = 3
-"""A shorter name stands in too many words; in a path it is taken out all the same."""
+"""Shortest name that is removed: a shorter one occurs in too many words, and is removed only in paths."""
 
-TOLD_BY_BYTES = 5
-"""Characters of a name that does not stand in numbers by chance."""
+REVEALING_LENGTH = 5
+"""Characters of a name that does not occur in numbers by chance."""
 
 _MAC = re.compile(
     r"(?<![0-9A-Fa-f])(?<![0-9A-Fa-f][:-])[0-9A-Fa-f]{2}([:-])[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){4,18}(?![0-9A-Fa-f])"
@@ -35,7 +35,7 @@ _MAC = re.compile(
 _UUID = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])")
 _GPU = re.compile(r"\b(GPU|MIG)-[0-9a-fA-F]{16}\b")
 _V4 = re.compile(r"(?<!\d)(?<!\d\.)(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)")
-# None that begins with colons: `::add` is a name in C++.
+# Nothing that begins with colons: `::add` is a name in C++.
 _V6 = re.compile(r"(?<![0-9A-Za-z:.])(?=[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{4,39}(?![\w:])")
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})*\.[A-Za-z]{2,}")
 _SERIAL = re.compile(
@@ -47,7 +47,8 @@ _HOMES = re.compile(r"(?<![\w.])/(home|Users)/(?!USER\b)[^/\s\"'\\:;,()\[\]{}<>|
 
 @dataclass(frozen=True)
 class Scrubber:
-    """``users`` and ``hosts`` are names; ``folders`` maps paths to what is written for them, ``~`` for a home."""
+    """A filter that removes names. ``users`` and ``hosts`` are names; ``folders`` maps paths to replacements, ``~`` for
+    a home."""
 
     users: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -72,17 +73,17 @@ class Scrubber:
                 text = names.sub(word, text)
         return text
 
-    def tells(self, data: bytes) -> str:
-        """What bytes that cannot be scrubbed would tell; empty if nothing that is known."""
+    def reveals(self, data: bytes) -> str:
+        """Say what bytes that cannot be scrubbed would reveal; empty if nothing known."""
         for what, names in (("a user name", self.users), ("the host's name", self.hosts)):
-            if any(name.encode() in data for name in _worth(names) if len(name) >= TOLD_BY_BYTES):
+            if any(name.encode() in data for name in _worth(names) if len(name) >= REVEALING_LENGTH):
                 return what
         paths = [path for path, _ in self.folders] + [f"/{name}/" for name in _worth(self.users)]
         return "a path of this machine" if any(path.encode() in data for path in paths if len(path) > 3) else ""
 
     @cached_property
     def _folders(self) -> list[tuple[re.Pattern[str], str]]:
-        """The longest first: one may lie in another."""
+        """Patterns of the folders, the longest first, since one may contain another."""
         known = {folder.rstrip("/"): name for folder, name in self.folders}
         spelled = {spelling: name for folder, name in known.items() for spelling in _spellings(folder)}
         every = sorted((path for path in spelled if len(path) > 1), key=len, reverse=True)
@@ -90,11 +91,11 @@ class Scrubber:
 
     @cached_property
     def _users(self) -> re.Pattern[str] | None:
-        return _words(self.users)
+        return _name_pattern(self.users)
 
     @cached_property
     def _hosts(self) -> re.Pattern[str] | None:
-        return _words(self.hosts)
+        return _name_pattern(self.hosts)
 
     @cached_property
     def _stated_hosts(self) -> re.Pattern[str] | None:
@@ -106,7 +107,7 @@ class Scrubber:
 
 
 def _stated(keys: str, names: Iterable[str]) -> re.Pattern[str] | None:
-    """A field of JSON that says whose it is: there even the shortest name is one."""
+    """Return a pattern of JSON fields that hold a name: there even the shortest counts."""
     every = sorted({json.dumps(name)[1:-1] for name in names if name} | set(filter(None, names)), key=len, reverse=True)
     if not every:
         return None
@@ -117,8 +118,8 @@ def _worth(names: Iterable[str]) -> list[str]:
     return [name for name in names if len(name) >= SHORTEST and name.lower() not in GENERIC]
 
 
-def _words(names: Iterable[str]) -> re.Pattern[str] | None:
-    """Whole words, whatever their case: what follows ``_`` or ``-`` counts as one."""
+def _name_pattern(names: Iterable[str]) -> re.Pattern[str] | None:
+    """Return a pattern of whole words in any case: text after ``_`` or ``-`` counts as a word."""
     every = sorted({spelling for name in _worth(names) for spelling in _spellings(name)}, key=len, reverse=True)
     if not every:
         return None
@@ -126,12 +127,12 @@ def _words(names: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _spellings(text: str) -> set[str]:
-    """As it is, and as it stands in JSON."""
+    """Return a text as it is, and as JSON escapes it."""
     return {text, json.dumps(text)[1:-1]}
 
 
 def _serial(match: re.Match[str]) -> str:
-    """A number in JSON stays one."""
+    """Replace a serial number; a number in JSON stays one."""
     label, quote, value = match.groups()
     if '"' in label and not quote:
         return match[0] if value in ("null", "true", "false") else f"{label}0"

@@ -1,4 +1,4 @@
-"""Step 8: the first tier in a process of its own, as ``bitgate run`` would run it; its record comes into the bundle."""
+"""Step 8: the first tier in a separate process, as ``bitgate run`` runs it; its record goes into the bundle."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from bitgate.lab.bringup.server import SAID
 from bitgate.worker.child import kill_marked
 
 MARK = "BITGATE_FIRST_CONTACT"
-"""In the environment of all that the run starts, so that none of it outlives this."""
+"""A variable in the environment of all processes of the run, so that none outlives it."""
 
-PATIENCE = 20.0
-"""Seconds between a Ctrl-C that is passed on and the end."""
+GRACE_SECONDS = 20.0
+"""Seconds between a Ctrl-C that is passed on and the kill."""
 
 RECORD, LOG = "results.jsonl", "run.log"
-_SAID_EVERY = 10.0
+REPORT_SECONDS = 10.0
 
 
-def smoke(step: BringupStep, arguments: Sequence[str], folder: Path, tell: Callable[[str], None]) -> StepFinding:
-    """``folder`` holds its results afterwards, and what it printed, also if it is interrupted."""
+def smoke(step: BringupStep, arguments: Sequence[str], folder: Path, report: Callable[[str], None]) -> StepFinding:
+    """Run the tier. ``folder`` holds its results and output afterwards, also after an interrupt."""
     folder.mkdir(parents=True, exist_ok=True)
     token = secrets.token_hex(16)
     package = str(Path(bitgate.__file__).resolve().parent.parent)
@@ -45,7 +45,7 @@ def smoke(step: BringupStep, arguments: Sequence[str], folder: Path, tell: Calla
             start_new_session=True,
         )
         try:
-            code = _waited(process, step.seconds, folder, tell)
+            code = _waited(process, step.seconds, folder, report)
         finally:
             if process.poll() is None:
                 _end(process)
@@ -57,32 +57,34 @@ def records_in(folder: Path) -> list[Path]:
     return sorted(folder.rglob(RECORD))
 
 
-def _waited(process: subprocess.Popen[bytes], seconds: float, folder: Path, tell: Callable[[str], None]) -> int | None:
-    """Its exit code; None if it took longer."""
-    begun = told = time.monotonic()
+def _waited(
+    process: subprocess.Popen[bytes], seconds: float, folder: Path, report: Callable[[str], None]
+) -> int | None:
+    """Return the exit code; None if it took longer than ``seconds``."""
+    begun = reported = time.monotonic()
     while True:
         with suppress(subprocess.TimeoutExpired):
             return process.wait(0.2)
         now = time.monotonic()
         if now - begun > seconds:
             return None
-        if now - told > _SAID_EVERY:
-            told = now
-            tell(f"{sum(path.read_bytes().count(bytes([10])) for path in records_in(folder))} verdicts")
+        if now - reported > REPORT_SECONDS:
+            reported = now
+            report(f"{sum(path.read_bytes().count(bytes([10])) for path in records_in(folder))} verdicts")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """As a terminal would, then by force."""
+    """End the run as a terminal would, then by force."""
     for number in (signal.SIGINT, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE)
+            process.wait(GRACE_SECONDS)
             return
 
 
 def _record(folder: Path) -> tuple[int, int, tuple[RedCase, ...]]:
-    """Verdicts, how many of them compared something, and the red ones."""
+    """Return the number of verdicts, of those that compared something, and the red ones."""
     verdicts = compared = 0
     reds = []
     for path in records_in(folder):
@@ -106,7 +108,7 @@ def _finding(
     if code == 0:
         return StepFinding(step.name, StepResult.GREEN, f"{verdicts} verdicts green", compared=compared, detail=detail)
     if code is None:
-        sentence, blames = f"not at its end after {step.seconds:g} s, with {verdicts} verdicts", step.blames
+        sentence, blames = f"unfinished after {step.seconds:g} s, with {verdicts} verdicts", step.blames
     elif reds:
         first = reds[0]
         blames = blamed(step, reds)
@@ -120,4 +122,4 @@ def _finding(
 
 def _last_line(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it printed nothing"

@@ -1,4 +1,4 @@
-"""Step 5, called in a child: what bitgate does with tensors where they lie, beside the same on the host."""
+"""Step 5, called in a child: bitgate's operations on tensors in device memory, compared with those on the host."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from bitgate.verify.session import Session
 
 SHAPE = (3, 7, 129)
 STRIDES = (1000, 140, 1)
-"""With gaps between rows and planes, and a last row that fills no block."""
+"""Strides with padding between rows and planes, and a last row that fills no block."""
 
 
-def tools(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
-    """Fill, digest and comparison in every type."""
-    session = Session(target, progress=tell)
+def tools(report: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
+    """Check fill, digest and comparison in every type."""
+    session = Session(target, progress=report)
     checks = 0
     wrong: list[str] = []
     for dtype in DTYPES.values():
@@ -35,7 +35,7 @@ def tools(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnsw
                 wrong += [f"{dtype.name}: {text}"] if text else []
         except HipError as error:
             wrong.append(f"{dtype.name}: {error}")
-            break  # a GPU's context gives errors for ever after the first
+            break  # after the first error a GPU's context gives only errors
     sentence = f"{checks} of {checks} figures over {len(DTYPES)} types are the host's"
     shown = "; ".join(wrong[:4]) + (f"; and {len(wrong) - 4} more" if wrong[4:] else "")
     return StepAnswer(sentence, shown, {"checks": checks, "wrong": wrong})
@@ -58,7 +58,7 @@ def _compared(session: Session, tensor: Tensor) -> Iterator[str]:
 
 
 def _sums(device: Any, own: DeviceTools, host: HostTensor) -> Iterator[str]:
-    """The digest, and the difference of two tensors of which one cell is another."""
+    """Check the digest, and the comparison of two tensors that differ in one cell."""
     tensor = host.tensor
     other = HostTensor(replace(tensor), host.storage.copy())
     place = tensor.elements - 2
@@ -68,11 +68,11 @@ def _sums(device: Any, own: DeviceTools, host: HostTensor) -> Iterator[str]:
         one.upload(host.storage)
         two.upload(other.storage)
         own.clear()
-        asked = own.digest(one.pointer, tensor), own.differences(one.pointer, two.pointer, tensor)
+        tickets = own.digest(one.pointer, tensor), own.differences(one.pointer, two.pointer, tensor)
         answers = own.read()
-    made, expected = finish(sums_at(answers, asked[0]), tensor), digest(host)
+    made, expected = finish(sums_at(answers, tickets[0]), tensor), digest(host)
     yield f"digest {made} is not the host's, {expected}" if made != expected else ""
-    found = differences_at(answers, asked[1])
+    found = differences_at(answers, tickets[1])
     if (found.count, found.first) != (1, place):
         yield f"comparison finds {found.count} differing cells, the first {found.first}: there is one, {place}"
     else:

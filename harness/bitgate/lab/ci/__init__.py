@@ -1,1 +1,2 @@
-"""Where the suites run: targets and pools, and the job matrix of a workflow. Needs no GPU and no HIP."""
+"""Nights on a lab's machines: targets and pools, the job matrix of a workflow, selection of cases, retries. Needs no
+GPU."""

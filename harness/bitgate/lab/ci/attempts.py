@@ -1,4 +1,4 @@
-"""Where the attempts of a night lie, and what each of them runs."""
+"""The folders of a night's attempts, and their tasks."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ def folder_of(night: Path, place: Place, attempt: int) -> Path:
 
 
 def record_of(night: Path, place: Place, attempt: int) -> Path:
-    """The results file of an attempt, which may not be there yet."""
+    """Return the results file of an attempt, which may not exist yet."""
     target, shard = place
     return folder_of(night, place, attempt) / target / shard.folder / "results.jsonl"
 
 
 def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision, attempt: int) -> Task:
-    """The task of an attempt; ids that it is to run go to a file in its folder. OSError if that cannot be written."""
+    """Return the task of an attempt; selected ids go to a file in its folder. Raises OSError if that cannot be
+    written."""
     target, shard = place
     folder, seat = folder_of(night, place, attempt), planned.seats.get(target, Seat())
     command = [sys.executable, "-m", "bitgate", "run", *planned.arguments]

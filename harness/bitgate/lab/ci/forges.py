@@ -1,4 +1,4 @@
-"""The jobs of a matrix as GitHub, GitLab and Jenkins take them."""
+"""The jobs of a matrix in the formats of GitHub, GitLab and Jenkins."""
 
 from __future__ import annotations
 
@@ -22,24 +22,28 @@ DEVICE_FLAGS: Mapping[str, tuple[str, ...]] = {
     ),
     "nvidia": ("--gpus=all", "--ipc=host", "--ulimit=memlock=-1:-1"),
 }
-"""By platform: how a container is given the GPUs of its machine. ``docs/containers.md`` says what each is for."""
+"""Flags that give a container the GPUs of its machine, by platform. ``docs/containers.md`` explains each."""
 
 
 def github(jobs: Sequence[Job]) -> str:
-    """The value of ``strategy.matrix``, on one line. Nothing but ``include``: GitHub would take any other key for a
-    dimension."""
+    """Return the value of ``strategy.matrix``, on one line.
+
+    It has ``include`` only: GitHub would take any other key for a dimension.
+    """
     include = [{**asdict(job), "container": _container(job)} for job in jobs]
     return json.dumps({"include": include}, separators=(",", ":")) + "\n"
 
 
 def _container(job: Job) -> Any:
-    """The value of ``jobs.<name>.container``: an empty text is none."""
+    """Return the value of ``jobs.<name>.container``: an empty text stands for no container."""
     return {"image": job.image, "options": " ".join(DEVICE_FLAGS[job.platform])} if job.image else ""
 
 
 def jenkins(jobs: Sequence[Job]) -> str:
-    """A JSON list for ``vars/bitgate.groovy``: ``label`` is Jenkins' expression, ``docker`` the arguments of
-    ``inside``."""
+    """Return a JSON list for ``vars/bitgate.groovy``.
+
+    ``label`` is Jenkins' expression, ``docker`` the arguments of ``inside``.
+    """
     return (
         json.dumps(
             [
@@ -53,17 +57,20 @@ def jenkins(jobs: Sequence[Job]) -> str:
 
 
 def gitlab(jobs: Sequence[Job]) -> str:
-    """A child pipeline, in YAML. ``ci/gitlab/bitgate.yml`` starts it, and tells it PARENT_PIPELINE_ID, BITGATE (what
-    pip installs) and BITGATE_IMAGE."""
+    """Return a child pipeline, in YAML.
+
+    ``ci/gitlab/bitgate.yml`` starts it with the variables PARENT_PIPELINE_ID, BITGATE (what pip installs) and
+    BITGATE_IMAGE.
+    """
     stated = {key: value for job in jobs for key, value in _gitlab_job(job).items()}
     tier = jobs[0].tier if jobs else ""
-    # What needs no GPU goes where the host's jobs go: a lab may have no runner for jobs without a tag.
+    # Jobs without a GPU run where the host's jobs do: a lab may have no runner for jobs without a tag.
     tags = next(({"tags": job.runs_on} for job in jobs if job.platform == "host"), {})
     return "# Made by `bitgate ci matrix --for gitlab`.\n" + _yaml({**_frame(tier, tags), **stated, **_merge(tags)})
 
 
 def _frame(tier: str, tags: Mapping[str, Any]) -> dict[str, Any]:
-    # A job of the child sees the parent's files by naming pipeline and job, and then no others: one hands them on.
+    # A job of the child sees the parent's files only by naming pipeline and job, and then no others: one copies them.
     return {
         "stages": ["plan", "run", "merge"],
         "plan": {
@@ -84,7 +91,7 @@ def _gitlab_job(job: Job) -> dict[str, Any]:
             "image": job.image or "$BITGATE_IMAGE",
             "tags": job.runs_on,
             "timeout": f"{job.minutes} minutes",
-            # Another machine is asked once where this one failed, never for what a shard found.
+            # Retry once on another machine where this one failed, never for a shard's findings.
             "retry": {"max": 1, "when": ["runner_system_failure", "stuck_or_timeout_failure"]},
             "variables": {"TIER": job.tier, "TARGET": job.target, "SHARD": job.shard, "BITGATE_OUT": "out"},
             "script": [
@@ -122,7 +129,7 @@ def _merge(tags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _yaml(value: Mapping[str, Any], depth: int = 0) -> str:
-    """Block style for tables, flow style for the rest: every text is quoted as JSON does, which YAML reads too."""
+    """Format tables in block style and the rest in flow style; texts are quoted as in JSON, which YAML reads too."""
     lines = []
     for key, inner in value.items():
         lead = "  " * depth + (json.dumps(key) if " " in key else key) + ":"

@@ -1,7 +1,7 @@
-"""The journal of a night, ``night.jsonl``: one event a line, and the state of the night is what they add up to.
+"""The journal of a night, ``night.jsonl``: one event a line, whose sum is the state of the night.
 
-A controller may be killed at any moment: every prefix of a journal is the state of a night that another can go on with,
-and a line that was cut is one that was not written.
+A controller may be killed at any moment. Every prefix of a journal is a state from which another controller can go on;
+a line that was cut counts as not written.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from bitgate.results.shard import Shard, ShardText
 JOURNAL = "night.jsonl"
 
 MINUTES = 60.0
-"""For a task of which nothing is known."""
+"""Time limit of a task about which nothing is known."""
 
 Place: TypeAlias = tuple[str, Shard]
 """Target and shard."""
 
 
 class Seat(Struct, frozen=True):
-    """What the tasks of a target ask of a machine, as ``Task`` has it; ``minutes`` by shard, in their order."""
+    """The requirements of a target's tasks, as in ``Task``; ``minutes`` by shard, in their order."""
 
     minutes: tuple[Seconds, ...] = ()
     constraint: Short = ""
@@ -44,8 +44,11 @@ class Seat(Struct, frozen=True):
 
 
 class NightPlanned(Struct, tag_field="event", tag="planned", frozen=True):
-    """The first line: what another controller needs beside ``plan.json``. ``arguments`` and ``environment`` are those
-    of every ``bitgate run``, in the folder ``root``; ``jobs`` and ``options`` are the engine's."""
+    """The first event: what another controller needs in addition to ``plan.json``.
+
+    ``arguments`` and ``environment`` are those of every ``bitgate run``, in the folder ``root``; ``jobs`` and
+    ``options`` are the engine's.
+    """
 
     night: Short
     plan: Short
@@ -56,12 +59,12 @@ class NightPlanned(Struct, tag_field="event", tag="planned", frozen=True):
     arguments: tuple[Text, ...] = ()
     environment: dict[Short, Text] = {}
     shards: tuple[tuple[Name, ShardText, Count], ...] = ()
-    """Target, shard, and how many cases; in the order in which they are to begin."""
+    """Target, shard, and number of cases, in the order in which the shards begin."""
     seats: dict[Name, Seat] = {}
 
 
 class AttemptSubmitted(Struct, tag_field="event", tag="submitted", frozen=True):
-    """``why`` it runs again; empty of a first attempt."""
+    """An attempt was submitted. ``why`` it runs again; empty for a first attempt."""
 
     target: Name
     shard: ShardText
@@ -71,6 +74,8 @@ class AttemptSubmitted(Struct, tag_field="event", tag="submitted", frozen=True):
 
 
 class AttemptEnded(Struct, tag_field="event", tag="ended", frozen=True):
+    """An attempt ended."""
+
     target: Name
     shard: ShardText
     attempt: Count
@@ -81,7 +86,7 @@ class AttemptEnded(Struct, tag_field="event", tag="ended", frozen=True):
 
 
 class ShardSettled(Struct, tag_field="event", tag="settled", frozen=True):
-    """Nothing more of this shard is run after this attempt, for this reason; empty if it has all its answers."""
+    """No more of this shard is run after this attempt. ``why`` is empty if it has all its answers."""
 
     target: Name
     shard: ShardText
@@ -90,7 +95,7 @@ class ShardSettled(Struct, tag_field="event", tag="settled", frozen=True):
 
 
 class NightFinished(Struct, tag_field="event", tag="finished", frozen=True):
-    """Merged, with this exit code."""
+    """The night was merged, with this exit code."""
 
     exit_code: int
 
@@ -101,7 +106,7 @@ _EVENT: Any = Event
 
 @dataclass(frozen=True)
 class Attempt:
-    """``status`` is how it ended, None while it has not."""
+    """An attempt at a shard. ``status`` is its end, None while it is running."""
 
     number: int
     handle: str
@@ -111,7 +116,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Progress:
-    """One shard of one target; ``settled`` says why nothing more of it is run, None while something may be."""
+    """One shard of one target. ``settled`` says why no more of it is run, None while more may be."""
 
     cases: int
     attempts: tuple[Attempt, ...] = ()
@@ -129,15 +134,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class NightState:
-    """Everything that is known of a night. ``planned`` is None before its first event."""
+    """The state of a night. ``planned`` is None before its first event."""
 
     planned: NightPlanned | None = None
     shards: Mapping[Place, Progress] = field(default_factory=dict)
     exit_code: int | None = None
-    """Of its report; None before there is one."""
+    """The exit code of its report; None before there is one."""
 
     def after(self, event: Event) -> NightState:
-        """An event that the night knows changes nothing, nor does one about what it does not know."""
+        """Return the state after an event. Known events, and events about unknown shards, change nothing."""
         if isinstance(event, NightPlanned):
             known = {(target, Shard.parse(shard)): Progress(cases) for target, shard, cases in event.shards}
             return self if self.planned else NightState(event, known)
@@ -157,7 +162,7 @@ def _after(progress: Progress, event: AttemptSubmitted | AttemptEnded | ShardSet
     if isinstance(event, AttemptSubmitted):
         if event.attempt <= last:
             return progress
-        # What was given up is taken up again by who submits it.
+        # A shard that was given up is taken up again by submitting it.
         attempt = Attempt(event.attempt, event.handle, event.why)
         return replace(progress, attempts=(*progress.attempts, attempt), settled=None)
     status = TaskStatus(event.state, event.exit_code, event.node, event.reason)
@@ -168,7 +173,7 @@ def _after(progress: Progress, event: AttemptSubmitted | AttemptEnded | ShardSet
 
 
 def replay(events: Iterable[Event], night: NightState | None = None) -> NightState:
-    """The state that events amount to."""
+    """Return the state after all events."""
     state = night or NightState()
     for event in events:
         state = state.after(event)
@@ -176,10 +181,10 @@ def replay(events: Iterable[Event], night: NightState | None = None) -> NightSta
 
 
 class Journal:
-    """The file, and the state that it amounts to. One controller at a time has it open."""
+    """A journal file and its state. One controller at a time has it open."""
 
     def __init__(self, folder: Path) -> None:
-        """UsageError for a journal that is damaged otherwise than by a cut last line, which is taken away."""
+        """Open the journal; a cut last line is removed. Raises UsageError for other damage."""
         self.path = folder / JOURNAL
         self.night = replay(read(self.path))
         if self.path.exists():
@@ -187,16 +192,16 @@ class Journal:
                 file.truncate(file.read().rfind(b"\n") + 1)
 
     def add(self, event: Event) -> None:
-        """In the file when this returns. OSError where that cannot be written."""
+        """Append an event; it is in the file on return. Raises OSError where that cannot be written."""
         document = {**msgspec.to_builtins(event), "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds")}
         append_line(self.path, json.dumps(document, separators=(",", ":")).encode() + b"\n")
         self.night = self.night.after(event)
 
 
 def read(path: Path) -> list[Event]:
-    """The events of a journal; none if there is no file. A last line without its end was cut, and counts for nothing.
+    """Return the events of a journal; none if there is no file. A cut last line is ignored.
 
-    UsageError names the line that is none.
+    Raises UsageError with the number of a line that is not an event.
     """
     if not path.exists():
         return []
@@ -213,4 +218,4 @@ def _events(path: Path, data: bytes) -> Iterator[Event]:
         try:
             yield shaped(_EVENT, parse_json(line))
         except InvalidInput as error:
-            raise UsageError(f"{path}:{number}: {error}: no line of a night; start another with --out") from None
+            raise UsageError(f"{path}:{number}: {error}: not a line of a night; start another with --out") from None

@@ -23,20 +23,19 @@ BACKENDS = FORGES + ENGINES
 
 
 class SkipReason(Enum):
-    """Why a cell does not run."""
+    """The reason why a cell does not run."""
 
     GATE = "gate"
-    """It is not promised: nothing is missing."""
+    """It is not promised in this tier: nothing is missing."""
     DRAINED = "drained"
     NO_POOL = "no pool"
     ELSEWHERE = "elsewhere"
-    """Other backends than those that were asked for have a pool that is up."""
+    """Only pools of other backends than the requested ones are up."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One target in one tier. ``pool`` is there if the cell runs, ``why`` if it does not; ``reason`` says either in
-    words."""
+    """One target in one tier. ``pool`` is set if the cell runs, ``why`` if it does not; ``reason`` explains either."""
 
     promise: CiTarget
     tier: str
@@ -58,31 +57,33 @@ class Cell:
 
 
 def cells(config: CiTargets, tier: str, backends: Collection[str] = BACKENDS) -> tuple[Cell, ...]:
-    """A cell for every target of the file, in its order; pools of other backends run nothing."""
+    """Return a cell for every target of the file, in its order; pools of other backends run nothing."""
     return tuple(_cell(config, target, tier, backends) for target in config.targets)
 
 
 def _cell(config: CiTargets, target: CiTarget, tier: str, backends: Collection[str]) -> Cell:
-    """The first pool of the file that serves the target and is up."""
+    """Return the cell of a target: it runs on the first pool of the file that serves it and is up."""
     if tier not in GATES[target.gate]:
         return Cell(target, tier, f"gate {target.gate} runs {', '.join(GATES[target.gate])} only", why=SkipReason.GATE)
     pools = config.pools_of(target.name)
-    asked = [pool for pool in pools if pool.backend in backends]
-    drained = [f"pool {pool.name} {pool.state}" for pool in asked if not pool.up]
-    if up := next((pool for pool in asked if pool.up), None):
+    eligible = [pool for pool in pools if pool.backend in backends]
+    drained = [f"pool {pool.name} {pool.state}" for pool in eligible if not pool.up]
+    if up := next((pool for pool in eligible if pool.up), None):
         return Cell(target, tier, "; ".join([f"gate {target.gate}, pool {up.name}", *drained]), up)
     if elsewhere := [f"pool {pool.name} is of {pool.backend}" for pool in pools if pool.up]:
         return Cell(target, tier, "; ".join([*drained, *elsewhere]), why=SkipReason.ELSEWHERE)
     if drained or pools:
-        said = drained or [f"pool {pool.name} {pool.state}" for pool in pools]
-        return Cell(target, tier, "; ".join(said), why=SkipReason.DRAINED)
+        states = drained or [f"pool {pool.name} {pool.state}" for pool in pools]
+        return Cell(target, tier, "; ".join(states), why=SkipReason.DRAINED)
     return Cell(target, tier, "no pool serves it", why=SkipReason.NO_POOL)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A shard of a cell that runs, in plain values: what a workflow's job is made from. ``part`` is the name of the
-    shard's folder, ``env`` of tox's environment."""
+    """A shard of a cell that runs, in plain values, from which a workflow's job is made.
+
+    ``part`` is the name of the shard's folder, ``env`` that of tox's environment.
+    """
 
     target: str
     tier: str
@@ -101,7 +102,7 @@ class Job:
 
 
 def jobs(chosen: Sequence[Cell], counts: Mapping[str, int] | None = None) -> list[Job]:
-    """One a shard of each cell that runs."""
+    """Return one job for each shard of each cell that runs."""
     return [
         _job(cell, cell.pool, Shard(index, count))
         for cell in chosen
@@ -131,16 +132,16 @@ def _job(cell: Cell, pool: Pool, shard: Shard) -> Job:
 
 
 def document(config: CiTargets, chosen: Sequence[Cell], counts: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """What ``ci merge --matrix`` reads: the jobs, the cells that do not run, and gaps that should be filled by now."""
+    """Return what ``ci merge --matrix`` reads: jobs, cells that do not run, and allowed skips that have expired."""
     absent = [{"target": cell.target, "why": cell.why.value, "reason": cell.reason} for cell in chosen if cell.why]
     drained = [
         {"pool": pool.name, "targets": list(pool.targets), "state": pool.state} for pool in config.pools if not pool.up
     ]
     expired = [
-        f"{target.name}: the gap ({gap.words}) was tolerated until {gap.expires}: {gap.owner}: {gap.reason}"
+        f"{target.name}: the skip ({skip.words}) was allowed until {skip.expires}: {skip.owner}: {skip.reason}"
         for target in config.targets
-        for gap in target.tolerated
-        if gap.expired()
+        for skip in target.tolerated
+        if skip.expired()
     ]
     return {
         "schema": SCHEMA,
@@ -177,8 +178,11 @@ class _Document(Struct):
 
 @dataclass(frozen=True)
 class NightExpectation:
-    """What a matrix file says of the night: targets that run, promised ones that do not, gaps that expired, and in
-    ``notes`` the pools whose work others do."""
+    """The expectations of a matrix file for the night.
+
+    They are targets that run, promised ones that do not, allowed skips that expired, and in ``notes`` drained pools
+    whose work others do.
+    """
 
     targets: tuple[str, ...] = ()
     absent: tuple[MissingTarget, ...] = ()
@@ -187,7 +191,7 @@ class NightExpectation:
 
 
 def expected_of(file: Path) -> NightExpectation:
-    """UsageError if ``ci matrix`` did not write it."""
+    """Read a matrix file. Raises UsageError if ``ci matrix`` did not write it."""
     try:
         read = shaped(_Document, parse_json(read_bytes(file)))
     except InvalidInput as error:
@@ -199,18 +203,23 @@ def expected_of(file: Path) -> NightExpectation:
         absent,
         tuple(read.expired),
         tuple(
-            f"{said} ({', '.join(one.targets)})" for said, one in drained if not any(said in a.reason for a in absent)
+            f"{state} ({', '.join(one.targets)})"
+            for state, one in drained
+            if not any(state in a.reason for a in absent)
         ),
     )
 
 
 def targets_of(file: Path) -> list[str]:
-    """The targets that a matrix file runs. UsageError as ``expected_of``."""
+    """Return the targets that a matrix file runs. Raises UsageError as ``expected_of``."""
     return list(expected_of(file).targets)
 
 
 def shard_counts(stated: Sequence[str], targets: Sequence[str]) -> dict[str, int]:
-    """``4`` for every target, ``gfx942=6`` for one; the last word on a target counts. UsageError for anything else."""
+    """Parse shard counts: ``4`` for every target, ``gfx942=6`` for one; the last count of a target holds.
+
+    Raises UsageError for anything else.
+    """
     counts = dict.fromkeys(targets, 1)
     for text in stated:
         stated_name, _, number = text.rpartition("=")

@@ -1,6 +1,6 @@
-"""A night: the shards of a run plan, each run until it has its answers or there is no sense in going on.
+"""A night: the shards of a run plan, each run until it has its answers or running again makes no sense.
 
-All that a night knows lies in its folder, so that a controller may die at any moment and another goes on:
+The whole state of a night is in its folder, so that a controller may die at any moment and another goes on:
 
     night.jsonl                         the journal (bitgate.lab.ci.journal)
     plan.json                           what must end with a verdict
@@ -31,10 +31,9 @@ from bitgate.lab.ci.journal import (
     ShardSettled,
 )
 from bitgate.lab.ci.matrix import NightExpectation, expected_of
-from bitgate.lab.ci.retry import AttemptHistory, Decision, Health, cases_of, decide, part, said, unanswered
+from bitgate.lab.ci.retry import AttemptHistory, Decision, Health, cases_of, decide, format_status, part, unanswered
 from bitgate.lab.ci.screen import Screen
-from bitgate.lab.ci.tally import OutcomeTally
-from bitgate.lab.ci.view import view_of
+from bitgate.lab.ci.view import OutcomeTally, view_of
 from bitgate.lab.executors.executor import Executor, TaskState, TaskStatus
 from bitgate.results.plan import PlanError
 from bitgate.results.report.missing_target import MissingTarget
@@ -48,31 +47,34 @@ MERGED, LOCK = "merged", ".lock"
 
 SOONEST_SECONDS, LATEST_SECONDS = 0.2, 15.0
 SHARE = 0.05
-"""Of the time since anything changed: how long an engine is left alone between two questions."""
+"""Interval of polling an engine, as a share of the time since anything changed."""
 
 
 def lock(folder: Path) -> FileLock:
-    """The night's, until this process ends. UsageError if another controller has it, or it cannot be written."""
+    """Lock the night until this process ends.
+
+    Raises UsageError if another controller holds the lock, or it cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held = FileLock(folder / LOCK)
-        held.acquire(timeout=0)
+        file_lock = FileLock(folder / LOCK)
+        file_lock.acquire(timeout=0)
     except Timeout:
         raise UsageError(f"{folder}: another controller runs this night: wait for it, or give another --out") from None
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror or error}: give --out a folder that can be written") from None
-    return held
+    return file_lock
 
 
 class Controller:
-    """Of one night, whose lock is held and whose journal has its first event."""
+    """The controller of one night, whose lock is held and whose journal has its first event."""
 
     def __init__(self, folder: Path, executor: Executor, screen: Screen) -> None:
-        """UsageError if plan or journal are damaged, or are not of one night."""
+        """Open the night. Raises UsageError if plan or journal are damaged, or are not of one night."""
         self.folder = folder
         self.journal = Journal(folder)
         self.states: dict[Place, TaskStatus] = {}
-        """How open attempts stood when the engine was asked last."""
+        """States of open attempts at the last poll."""
         self._executor = executor
         self._screen = screen
         self._tallies: dict[Path, OutcomeTally] = {}
@@ -100,7 +102,7 @@ class Controller:
         return {place: progress.open for place, progress in self.shards.items() if progress.open}
 
     def run(self) -> None:
-        """Until every shard is settled. KeyboardInterrupt leaves what runs as it is: see ``cancel``."""
+        """Run until every shard is settled. KeyboardInterrupt leaves running tasks alone: see ``cancel``."""
         self._take_up()
         changed = time.monotonic()
         while running := self.open:
@@ -111,7 +113,7 @@ class Controller:
                 time.sleep(min(LATEST_SECONDS, max(SOONEST_SECONDS, SHARE * (time.monotonic() - changed))))
 
     def cancel(self) -> None:
-        """End what runs, and note it."""
+        """End what is running, and record it."""
         running = self.open
         handles = [attempt.handle for attempt in running.values()]
         if handles:
@@ -124,7 +126,7 @@ class Controller:
         self._decided(over)
 
     def finish(self) -> Summary:
-        """The report of what there is."""
+        """Write the report of the answers so far."""
         matrix = self.folder / MATRIX
         expected = expected_of(matrix) if matrix.exists() else NightExpectation()
         (self.folder / SHARDS).mkdir(exist_ok=True)
@@ -133,7 +135,7 @@ class Controller:
             self.folder / MERGED,
             plan=self.plan,
             absent=(*expected.absent, *self._absent()),
-            findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
+            findings=[RunFinding("ExpiredGap", text) for text in expected.expired],
             notes=[*expected.notes, *self._notes()],
         )
         self.journal.add(NightFinished(summary.exit_code))
@@ -141,11 +143,11 @@ class Controller:
 
     def tally(self, place: Place, attempt: Attempt) -> OutcomeTally:
         path = record_of(self.folder, place, attempt.number)
-        return self._tallies.setdefault(path, OutcomeTally(path)).look()
+        return self._tallies.setdefault(path, OutcomeTally(path)).update()
 
     def _take_up(self) -> None:
-        """Submit what never was; decide on what ended when nobody looked; and run once more what was given up, since
-        somebody asks for it."""
+        """Submit new shards, decide on those that ended unobserved, and run given-up ones again, as the user
+        requested."""
         idle = {place: progress for place, progress in self.shards.items() if progress.open is None}
         new = [(place, Decision(True)) for place, progress in idle.items() if not progress.attempts]
         undecided = [place for place, progress in idle.items() if progress.attempts and progress.settled is None]
@@ -157,7 +159,7 @@ class Controller:
         self._submit(new)
 
     def _note(self, running: Mapping[Place, Attempt], found: Mapping[str, TaskStatus]) -> bool:
-        """Take in how attempts stand, and submit what follows from it. Has anything changed?"""
+        """Record the states of attempts, submit what follows from them, and return whether anything has changed."""
         before = {place: status.state for place, status in self.states.items()}
         over: list[Place] = []
         for place, attempt in running.items():
@@ -166,8 +168,8 @@ class Controller:
                 self._ended(place, attempt, status)
                 over.append(place)
             elif status.state is TaskState.RUNNING and before.get(place) is not TaskState.RUNNING:
-                self._screen.say(f"{name_of(place)} runs{_on(status)}{_number(attempt)}")
-        # Machines are judged by all that ended there, so all of it must be known before anything is decided.
+                self._screen.say(f"{name_of(place)} runs{_format_node(status)}{_format_attempt(attempt)}")
+        # Machines are judged by everything that ended there, so record all of it before deciding.
         self._submit(self._decided(over))
         return bool(over) or before != {place: status.state for place, status in self.states.items()}
 
@@ -179,12 +181,12 @@ class Controller:
         self.states.pop(place, None)
         tally = self.tally(place, attempt)
         went_well = status.state is TaskState.ENDED and status.exit_code in (0, 1)
-        end = "" if went_well else f": {said(status)}{self._last_words(place, attempt, status)}"
+        end = "" if went_well else f": {format_status(status)}{self._last_log_line(place, attempt, status)}"
         cases = f"{cases_of(tally.outcomes)}, {len(tally.red)} red"
-        self._screen.say(f"{name_of(place)} ended{_number(attempt)}, {cases}{end}")
+        self._screen.say(f"{name_of(place)} ended{_format_attempt(attempt)}, {cases}{end}")
 
-    def _last_words(self, place: Place, attempt: Attempt, status: TaskStatus) -> str:
-        """Of a run that could not be, they tell why."""
+    def _last_log_line(self, place: Place, attempt: Attempt, status: TaskStatus) -> str:
+        """Return the last line of the log, which explains a run that could not start."""
         if status.exit_code != 2:
             return ""
         try:
@@ -194,7 +196,7 @@ class Controller:
         return next((f" ({line.strip()[:500]})" for line in reversed(log.splitlines()) if line.strip()), "")
 
     def _decided(self, places: Sequence[Place]) -> list[tuple[Place, Decision]]:
-        """Which of these shards run again, and how; the others are settled, which is noted."""
+        """Return which of these shards run again, and how; the others are recorded as settled."""
         if not places:
             return []
         health = Health.of([(self.ids[place], self._tried(place)) for place in self.shards])
@@ -222,7 +224,7 @@ class Controller:
                 self._screen.say(f"{name_of(place)} runs again: {decision.why}")
 
     def _tried(self, place: Place) -> list[AttemptHistory]:
-        """The attempts that have ended. What they left does not change any more."""
+        """Return the attempts that have ended, whose records do not change any more."""
         tried = []
         for attempt in self.shards[place].attempts:
             if attempt.status:
@@ -234,25 +236,25 @@ class Controller:
         return tried
 
     def _absent(self) -> Iterator[MissingTarget]:
-        """The targets for which the engine has no machine at all."""
+        """Yield the targets for which the engine has no machine at all."""
         for target in self.plan.targets:
             own = [attempt for (name, _), p in self.shards.items() if name == target for attempt in p.attempts]
             if own and all(one.status and one.status.state is TaskState.NO_CAPACITY for one in own):
                 yield MissingTarget(target, next(f"no capacity: {one.status.reason}" for one in own if one.status))
 
     def _notes(self) -> Iterator[str]:
-        """What the reader of the report must know of how its answers came about."""
+        """Yield remarks for the report's reader: shards that ran again or were given up."""
         for place, progress in self.shards.items():
             for attempt in progress.attempts[1:]:
-                on = _on(attempt.status) if attempt.status else ""
-                yield f"{name_of(place)} ran again{_number(attempt)}{on}: {attempt.why}"
+                on = _format_node(attempt.status) if attempt.status else ""
+                yield f"{name_of(place)} ran again{_format_attempt(attempt)}{on}: {attempt.why}"
             if progress.settled:
                 yield f"{name_of(place)} was given up: {progress.settled}"
 
 
-def _on(status: TaskStatus) -> str:
+def _format_node(status: TaskStatus) -> str:
     return f" on {status.node}" if status.node else ""
 
 
-def _number(attempt: Attempt) -> str:
+def _format_attempt(attempt: Attempt) -> str:
     return f" (attempt {attempt.number})" if attempt.number > 1 else ""

@@ -1,13 +1,13 @@
-"""What is run again in a night, and why: decided from what the attempts left, never from hope for a better colour.
+"""Decisions on what is run again in a night, from what the attempts left, never from hope for a better result.
 
 | what an attempt left | then |
 |---|---|
 | cases without an answer: a machine, device or process was lost, or INFRA, LOST | those once more, elsewhere |
 | the same, out of time | those once more, with twice the time |
 | the same, out of memory | those once more, alone on a machine |
-| a red answer about a kernel | the case once more, to tell whether it is deterministic: that can turn nothing green |
-| more than ``SICK_SHARE`` of its cases INFRA or CRASHED | nothing: device or build is sick |
-| shards failed on a sick machine, and no other is known to be well | nothing |
+| a red answer about a kernel | the case once more, to see whether it is deterministic: that turns nothing green |
+| more than ``UNHEALTHY_SHARE`` of its cases INFRA or CRASHED | nothing: device or build is unhealthy |
+| shards failed on an unhealthy machine, and no other is known to be healthy | nothing |
 | no capacity, cancelled | nothing |
 """
 
@@ -21,21 +21,24 @@ from functools import cached_property
 from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import Outcome
 
-SICK_SHARE = 0.05
-"""ReFrame's threshold. Fewer than ``SICK_CASES`` say nothing."""
-SICK_CASES = 3
-SICK_SHARDS = 3
-"""Failed on one machine, and more than went well there."""
+UNHEALTHY_SHARE = 0.05
+"""Threshold of an unhealthy attempt, as in ReFrame. Fewer than ``UNHEALTHY_CASES`` are ignored."""
+UNHEALTHY_CASES = 3
+UNHEALTHY_SHARDS = 3
+"""Shards that failed on one machine, and more than succeeded there, to call it unhealthy."""
 
 TIMES_LONGER = 2.0
 
 TO_CLASSIFY = (Outcome.MISMATCH, Outcome.CORRUPTED, Outcome.CRASHED, Outcome.HUNG)
-"""Reds that may be another thing on the next run. What the build or the kernel's own checks say is not."""
+"""Outcomes that may differ on the next run. Those of the build and of checks in the kernel may not."""
 
 
 @dataclass(frozen=True)
 class AttemptHistory:
-    """An attempt that has ended: ``outcomes`` by the ids of the cases that it recorded, ``red`` those that count."""
+    """An attempt that has ended.
+
+    ``outcomes`` are by the ids of the cases that it recorded, ``red`` holds those that count.
+    """
 
     status: TaskStatus
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
@@ -43,14 +46,17 @@ class AttemptHistory:
 
     @cached_property
     def answered(self) -> frozenset[str]:
-        """NOT_RUN is one: the run gave its reason."""
+        """The cases with an answer. NOT_RUN is one: the run gave its reason."""
         return frozenset(i for i, one in self.outcomes.items() if one not in (Outcome.INFRA, Outcome.LOST))
 
 
 @dataclass(frozen=True)
 class Decision:
-    """``why`` it runs again, or why no more of it does: empty if it has all its answers. ``only``: the ids that are
-    run, none: the whole shard. ``longer``: times the minutes; ``alone``: on a machine of its own."""
+    """A decision on a shard.
+
+    ``why`` it runs again, or why no more of it does: empty if it has all its answers. ``only``: the ids to run; empty
+    stands for the whole shard. ``longer``: factor on the minutes; ``alone``: without other tasks on the machine.
+    """
 
     again: bool
     why: str = ""
@@ -62,14 +68,14 @@ class Decision:
 
 @dataclass(frozen=True)
 class Health:
-    """Machines, by what shards met there."""
+    """The health of machines, from the shards that ran there."""
 
     failed: Mapping[str, int] = field(default_factory=dict)
     went_well: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, shards: Collection[tuple[Collection[str], Sequence[AttemptHistory]]]) -> Health:
-        """Of all shards of a night: what each had to answer, and its attempts."""
+        """Judge the machines from all shards of a night: what each had to answer, and its attempts."""
         failed: Counter[str] = Counter()
         well: Counter[str] = Counter()
         for planned, attempts in shards:
@@ -81,18 +87,18 @@ class Health:
         return cls(failed, well)
 
     @property
-    def sick(self) -> tuple[str, ...]:
+    def unhealthy(self) -> tuple[str, ...]:
         known = self.failed.items()
-        return tuple(sorted(n for n, count in known if count >= SICK_SHARDS and count > self.went_well.get(n, 0)))
+        return tuple(sorted(n for n, count in known if count >= UNHEALTHY_SHARDS and count > self.went_well.get(n, 0)))
 
     @property
     def is_hopeless(self) -> bool:
-        """Is there a sick machine, and none that is known to be well?"""
-        return bool(self.sick) and not any(node not in self.sick for node in self.went_well)
+        """True if there is an unhealthy machine, and none that is known to be healthy."""
+        return bool(self.unhealthy) and not any(node not in self.unhealthy for node in self.went_well)
 
 
 def decide(planned: Collection[str], attempts: Sequence[AttemptHistory], health: Health | None = None) -> Decision:
-    """What follows from a shard's attempts, of which the last has just ended. ``planned``: the ids of its cases."""
+    """Decide on a shard after the last of its attempts has ended. ``planned``: the ids of its cases."""
     last, health = attempts[-1], health or Health()
     if last.status.state is TaskState.NO_CAPACITY:
         return Decision(False, f"no capacity: {last.status.reason or 'no machine can run it'}")
@@ -100,26 +106,26 @@ def decide(planned: Collection[str], attempts: Sequence[AttemptHistory], health:
         return Decision(False, "cancelled")
     missing = unanswered(planned, attempts)
     unclear = _unclear(attempts)
-    if (missing or unclear) and (sick := _sick(planned, last)):
-        return Decision(False, sick)
+    if (missing or unclear) and (unhealthy := _unhealthy(planned, last)):
+        return Decision(False, unhealthy)
     if missing:
         return _for_answers(planned, attempts, missing, unclear, health)
     if unclear:
         return Decision(
             True,
-            f"again to tell whether {cases_of(unclear)} {'fails' if len(unclear) == 1 else 'fail'} alike each time",
+            f"again to see whether {cases_of(unclear)} {'fails' if len(unclear) == 1 else 'fail'} alike each time",
             unclear,
         )
     return Decision(False)
 
 
 def unanswered(planned: Collection[str], attempts: Sequence[AttemptHistory]) -> frozenset[str]:
-    """The cases that no attempt has an answer for."""
+    """Return the cases that have no answer from any attempt."""
     return frozenset(planned).difference(*(attempt.answered for attempt in attempts))
 
 
 def part(planned: Collection[str], wanted: frozenset[str]) -> frozenset[str]:
-    """As ``Decision.only``: nothing if all of it is wanted."""
+    """Return the ids for ``Decision.only``: none if the whole shard is wanted."""
     return frozenset() if wanted >= frozenset(planned) else wanted
 
 
@@ -131,39 +137,39 @@ def _for_answers(
     health: Health,
 ) -> Decision:
     status = attempts[-1].status
-    lack = f"{cases_of(missing)} without an answer: {said(status)}"
+    lack = f"{cases_of(missing)} without an answer: {format_status(status)}"
     if sum(bool(unanswered(planned, attempts[: n + 1])) for n in range(len(attempts))) > 1:
         return Decision(False, f"ran again, and still {lack}")
     if health.is_hopeless:
-        return Decision(False, f"{lack}; {', '.join(health.sick)} fails again and again, and no machine is well")
+        return Decision(False, f"{lack}; {', '.join(health.unhealthy)} keeps failing, and no machine is healthy")
     here = (status.node,) if status.node and status.state is not TaskState.PREEMPTED else ()
     return Decision(
         True,
         lack,
         part(planned, missing | unclear),
-        avoid=tuple(dict.fromkeys((*here, *health.sick))),
+        avoid=tuple(dict.fromkeys((*here, *health.unhealthy))),
         longer=TIMES_LONGER if status.state is TaskState.TIMED_OUT else 1.0,
         alone=status.state is TaskState.OUT_OF_MEMORY,
     )
 
 
 def _unclear(attempts: Sequence[AttemptHistory]) -> frozenset[str]:
-    """Red cases that have been seen once."""
+    """Return the red cases that were run once."""
     times = Counter(i for attempt in attempts for i in attempt.answered)
     last = attempts[-1]
     return frozenset(i for i in last.red if times[i] == 1 and last.outcomes[i] in TO_CLASSIFY)
 
 
-def _sick(planned: Collection[str], last: AttemptHistory) -> str:
+def _unhealthy(planned: Collection[str], last: AttemptHistory) -> str:
     ill = [outcome for outcome in last.outcomes.values() if outcome in (Outcome.INFRA, Outcome.CRASHED)]
-    if len(ill) < SICK_CASES or len(ill) <= SICK_SHARE * len(planned):
+    if len(ill) < UNHEALTHY_CASES or len(ill) <= UNHEALTHY_SHARE * len(planned):
         return ""
     where = f" on {last.status.node}" if last.status.node else ""
-    return f"sick{where}: {len(ill)} of {len(planned)} cases ended INFRA or CRASHED: nothing of it is run again"
+    return f"unhealthy{where}: {len(ill)} of {len(planned)} cases ended INFRA or CRASHED: nothing of it is run again"
 
 
-def said(status: TaskStatus) -> str:
-    """How an attempt ended, in words."""
+def format_status(status: TaskStatus) -> str:
+    """Format how an attempt ended."""
     where = f" on {status.node}" if status.node else ""
     if status.state is TaskState.ENDED and not status.reason:
         return f"its run ended with {status.exit_code}{where}"
@@ -171,10 +177,10 @@ def said(status: TaskStatus) -> str:
 
 
 def _is_machines(state: TaskState) -> bool:
-    """Does such an end tell anything about the machine?"""
+    """Say whether such an end depends on the machine."""
     return state not in (TaskState.PREEMPTED, TaskState.CANCELLED, TaskState.NO_CAPACITY)
 
 
 def cases_of(ids: Collection[str]) -> str:
-    """``1 case``, ``2 cases``."""
+    """Format a number of cases: ``1 case``, ``2 cases``."""
     return f"{len(ids)} case{'s' * (len(ids) != 1)}"

@@ -1,4 +1,4 @@
-"""A night as one watches it: a live table on a terminal, plain lines where nobody looks."""
+"""Progress of a night for a viewer: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PLAIN_SECONDS = 60.0
-"""Between two lines that tell how far a night is, where nothing else is told."""
+"""Seconds between two lines of progress, if nothing else is printed."""
 
 
 class Screen(Protocol):
+    """An output for the progress of a night."""
+
     def say(self, line: str) -> None:
-        """Something happened."""
+        """Print an event."""
 
     def show(self, view: NightView) -> None:
-        """How it stands; told at once, or now and then."""
+        """Show the state, at once or now and then."""
 
 
 class PlainScreen:
@@ -31,19 +33,19 @@ class PlainScreen:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._told = time.monotonic()
+        self._last_line = time.monotonic()
 
     def say(self, line: str) -> None:
         print(f"{datetime.now():%H:%M:%S} {line}", file=self._stream, flush=True)
-        self._told = time.monotonic()
+        self._last_line = time.monotonic()
 
     def show(self, view: NightView) -> None:
-        if time.monotonic() - self._told >= PLAIN_SECONDS:
+        if time.monotonic() - self._last_line >= PLAIN_SECONDS:
             self.say(view.line)
 
 
 class LiveScreen:
-    """The lines, and a table that is drawn again and again below them."""
+    """Lines, and below them a table that is redrawn."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -59,7 +61,7 @@ class LiveScreen:
 
 
 def table(view: NightView) -> Table:
-    """Targets against what their shards do and how their cases ended."""
+    """Draw targets against the states of their shards and the outcomes of their cases."""
     from rich.table import Table
     from rich.text import Text
 
@@ -77,7 +79,7 @@ def table(view: NightView) -> Table:
 
 @contextmanager
 def screen() -> Iterator[Screen]:
-    """What suits stderr."""
+    """Yield the screen that suits stderr."""
     if not sys.stderr.isatty():
         yield PlainScreen(sys.stderr)
         return

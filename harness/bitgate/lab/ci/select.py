@@ -1,4 +1,4 @@
-"""From changed files to cases: those of a plan whose verdict one of them may change."""
+"""Selection of the cases of a plan whose verdict one of the changed files may change."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ class CaseSelection:
 
     @cached_property
     def items(self) -> tuple[PlannedItem, ...]:
-        """In the plan's order."""
-        return held(self.plan, union(one.reach for one in self.reasons))
+        """The selected cases in the plan's order."""
+        return reached_items(self.plan, union(one.reach for one in self.reasons))
 
     @cached_property
     def _counts(self) -> dict[Reach, int]:
-        return {reach: len(held(self.plan, reach)) for reach in {one.reach for one in self.reasons}}
+        return {reach: len(reached_items(self.plan, reach)) for reach in {one.reach for one in self.reasons}}
 
     def cases(self, one: SelectionReason) -> int:
-        """How many a file selects, on its own."""
+        """Return the number of cases that a file selects by itself."""
         return self._counts[one.reach]
 
     @property
     def share(self) -> float:
-        """Of the plan's cases, 0 to 1."""
+        """The selected share of the plan's cases, 0 to 1."""
         return len(self.items) / len(self.plan.cases) if self.plan.cases else 0.0
 
     def write(self, path: Path) -> None:
-        """Ids, one a line: what ``bitgate run --select`` reads. Empty if nothing is selected."""
+        """Write the ids, one a line, for ``bitgate run --select``; an empty file if nothing is selected."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"{item.id}\n" for item in self.items))
 
     def as_json(self, folder: Path) -> dict[str, Any]:
-        """Names of files are relative to ``folder`` where they lie below it."""
+        """Return the JSON form; files below ``folder`` are named relative to it."""
         return {
             "target": self.plan.target,
             "tier": self.plan.tier,
@@ -71,12 +71,12 @@ def select(plan: Plan, facts: ProjectFacts, changes: Iterable[FileChange]) -> Ca
 
 
 def selectors(item: PlannedItem, facts: ProjectFacts, files: Sequence[Path]) -> tuple[SelectionReason, ...]:
-    """Those of the files that would select a case if all in them changed."""
+    """Return those of the files that would select a case if all their contents changed."""
     reasons = (reason(facts, FileChange(path)) for path in files)
     return tuple(one for one in reasons if one.reach.holds(item))
 
 
-def held(plan: Plan, reach: Reach) -> tuple[PlannedItem, ...]:
+def reached_items(plan: Plan, reach: Reach) -> tuple[PlannedItem, ...]:
     return tuple(item for item in plan.cases if reach.holds(item))
 
 

@@ -1,4 +1,4 @@
-"""What changed: the files that git says differ, and what stood in them before."""
+"""Changed files by git, with their former contents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FileChange:
     path: Path
     """Absolute."""
     before: bytes | None = None
-    """What it held; None if it was not there, or if nobody knows."""
+    """The former contents; None if the file did not exist, or they are unknown."""
 
     @property
     def is_gone(self) -> bool:
@@ -28,20 +28,20 @@ class FileChange:
 
     @property
     def now(self) -> bytes | None:
-        """What it holds; None if it is not there any more."""
+        """The present contents; None if the file no longer exists."""
         return None if self.is_gone else self.path.read_bytes()
 
 
 def named(files: Iterable[Path]) -> tuple[FileChange, ...]:
-    """Files of which only the names are known: all in them counts as changed."""
+    """Return changes of files of which only the names are known: their whole contents count as changed."""
     return tuple(FileChange(path) for path in dict.fromkeys(_real(file) for file in files))
 
 
 def since(base: str, folder: Path, *, uncommitted: bool = False) -> tuple[FileChange, ...]:
-    """What differs from the last commit that ``HEAD`` and ``base`` share, or from ``base`` itself where they share
-    none. ``uncommitted``: what is not committed counts too, files that git does not know yet included.
+    """Return what differs from the last commit that ``HEAD`` and ``base`` share, or from ``base`` if they share none.
 
-    UsageError where there is no git, no repository, or no such commit.
+    ``uncommitted``: include uncommitted changes and untracked files. Raises UsageError without git, a repository, or
+    such a commit.
     """
     top = Path(_git(folder, "rev-parse", "--show-toplevel").strip())
     start = fork(base, folder)
@@ -54,7 +54,7 @@ def since(base: str, folder: Path, *, uncommitted: bool = False) -> tuple[FileCh
 
 
 def fork(base: str, folder: Path) -> str:
-    """The commit from which changes count."""
+    """Return the commit from which changes count."""
     commit = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}", silent=True)
     if not commit:
         raise UsageError(
@@ -64,12 +64,12 @@ def fork(base: str, folder: Path) -> str:
 
 
 def tracked(folder: Path) -> tuple[Path, ...]:
-    """The files below a folder that git knows."""
+    """Return the files below a folder that git tracks."""
     return tuple(_real(folder / name) for name in _git(folder, "ls-files", "-z").split("\0") if name)
 
 
 def _real(path: Path) -> Path:
-    """Absolute, links in its folders followed, so that every way to a file is one; a link itself stays one."""
+    """Return an absolute path with links in its folders followed, so that it is unique; a link itself stays one."""
     return path.absolute().parent.resolve() / path.name
 
 
@@ -79,16 +79,19 @@ def _blob(top: Path, commit: str, name: str) -> bytes | None:
 
 
 def _git(folder: Path, *arguments: str, silent: bool = False) -> str:
-    """What git says. UsageError with its own words if it fails; ``silent``: empty then."""
+    """Return the output of git.
+
+    If git fails, raises UsageError with its message, or returns an empty text if ``silent``.
+    """
     done = _run(folder, *arguments)
     if done.returncode and not silent:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"ended with {done.returncode}"]
-        raise UsageError(f"git {arguments[0]} in {folder}: {said[0]}; give the changed files by name instead")
+        message = done.stderr.decode(errors="replace").strip().splitlines() or [f"ended with {done.returncode}"]
+        raise UsageError(f"git {arguments[0]} in {folder}: {message[0]}; give the changed files by name instead")
     return os.fsdecode(done.stdout) if done.returncode == 0 else ""
 
 
 def _environment() -> dict[str, str]:
-    """Without a hook's GIT_DIR, which would speak of another repository."""
+    """Return the environment without a hook's GIT_DIR, which would name another repository."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return kept | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -103,6 +106,6 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
             env=_environment(),
         )
     except FileNotFoundError:
-        raise UsageError("git is not here: install it, or give the changed files by name") from None
+        raise UsageError("git is not installed: install it, or give the changed files by name") from None
     except subprocess.TimeoutExpired:
         raise UsageError(f"git {arguments[0]} took more than {LONGEST_SECONDS} s; try again") from None

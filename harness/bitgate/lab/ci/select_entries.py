@@ -1,7 +1,6 @@
-"""Which entries of a file changed: rows of a case table, stored digests, known bugs, recorded durations.
+"""Changed entries of a file: rows of a case table, stored digests, known bugs, recorded durations.
 
-A file whose former text is unknown, or that cannot be read, then or now, changed in all its entries: the answer is ALL
-where they cannot be told.
+A file whose former text is unknown, or that cannot be read in either form, counts as changed in all its entries: ALL.
 """
 
 from __future__ import annotations
@@ -21,18 +20,20 @@ else:
 
 
 class Whole(Enum):
+    """A mark that all entries changed."""
+
     ALL = "all of it"
 
 
 ALL = Whole.ALL
 
 SAID_ONLY = ("name", "why", "pin")
-"""Fields of a row that people read and no verdict depends on."""
+"""Fields of a row for people, on which no verdict depends."""
 
 
 def rows(change: FileChange) -> frozenset[tuple[str, int]] | Whole:
-    """Set and number, from 1, of each row that is new or not what it was; defaults are a part of every row that does
-    not include others."""
+    """Return set and number, from 1, of each new or changed row; a row includes the defaults unless it includes
+    others."""
     then, now = _toml(change.before), _toml(change.now)
     if now is None and then is not None:
         return frozenset()
@@ -45,7 +46,7 @@ def rows(change: FileChange) -> frozenset[tuple[str, int]] | Whole:
 
 
 def digests(change: FileChange) -> frozenset[str] | Whole:
-    """The cases whose stored digest is another, new, or gone."""
+    """Return the cases whose stored digest is changed, new, or gone."""
     then, now = _json(change.before), _json(change.now)
     if then is None and now is None:
         return ALL
@@ -56,7 +57,7 @@ def digests(change: FileChange) -> frozenset[str] | Whole:
 
 
 def known_bugs(change: FileChange) -> frozenset[str] | Whole:
-    """The globs over ``family.instance`` of each entry that is another, new, or gone."""
+    """Return the globs over ``family.instance`` of each entry that is changed, new, or gone."""
     before, after = _entries(change.before), _entries(change.now)
     if before is ALL or after is ALL:
         return ALL
@@ -71,7 +72,7 @@ def known_bugs(change: FileChange) -> frozenset[str] | Whole:
 
 
 def durations(change: FileChange) -> tuple[frozenset[str], frozenset[str]] | Whole:
-    """Names of the cases, and the families, whose seconds on some machine are others."""
+    """Return the names of the cases, and the families, whose seconds on some machine differ."""
     machines = [(found or {}).get("machines", {}) for found in (_json(change.before), _json(change.now))]
     if not all(isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()) for found in machines):
         return ALL
@@ -101,8 +102,8 @@ def _rows(document: Mapping[str, Any], name: str) -> Iterable[tuple[int, str]]:
     defaults = document.get("defaults", {})
     for number, row in enumerate(document[name], 1):
         whole = row if "include" in row else {**defaults, **row}
-        said = {key: value for key, value in whole.items() if key not in (*SAID_ONLY, "load")}
-        yield number, json.dumps(said, sort_keys=True, default=str)
+        fields = {key: value for key, value in whole.items() if key not in (*SAID_ONLY, "load")}
+        yield number, json.dumps(fields, sort_keys=True, default=str)
 
 
 def _loads(document: Mapping[str, Any]) -> list[Any]:
@@ -110,7 +111,7 @@ def _loads(document: Mapping[str, Any]) -> list[Any]:
 
 
 def _entries(data: bytes | None) -> list[dict[str, Any]] | Whole:
-    """Of a ledger: none where there is no file."""
+    """Return the entries of a ledger: none if there is no file."""
     document = _toml(data)
     found = [] if data is None else (document or {}).get("known_bug")
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
@@ -119,7 +120,7 @@ def _entries(data: bytes | None) -> list[dict[str, Any]] | Whole:
 
 
 def _toml(data: bytes | None) -> dict[str, Any] | None:
-    """None for what is not there, or is no case table or ledger."""
+    """Parse TOML; None for a missing file, or what is neither a case table nor a ledger."""
     try:
         document = tomllib.loads(data.decode()) if data is not None else None
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Who imports whom, read from the sources: nothing is imported.
+"""The import graph of a package, read from the sources without importing anything.
 
-Imports within functions count, and so does a text that names a module (``"bitgate.verify.server:serve"``), since
-children are started by such a text. What stands behind ``if TYPE_CHECKING`` is never run.
+Imports within functions count. So does a text that names a module (``"bitgate.verify.server:serve"``), since children
+are started by such a text. Code under ``if TYPE_CHECKING`` is never run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NAMES_A_MODULE = re.compile(r"[a-zA-Z_]\w*(?:\.\w+)+(?::\w+)?")
 
 
 class ImportGraph:
-    """The modules of one package that lies in ``folder``, which is called like the package."""
+    """The modules of the package in ``folder``, which has the name of the package."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
@@ -24,21 +24,21 @@ class ImportGraph:
 
     @cached_property
     def files(self) -> dict[str, Path]:
-        """Modules by name; a package is its ``__init__.py``."""
+        """The files of the modules by name; that of a package is its ``__init__.py``."""
         paths = (path for path in self.folder.rglob("*.py") if "__pycache__" not in path.parts)
         return {self._name(path): path for path in paths}
 
     def module(self, path: Path) -> str | None:
-        """What a file is imported as; None if it is no module of the package."""
+        """Return the module name of a file; None if it is not a module of the package."""
         name = self._name(path) if path.suffix == ".py" and path.is_relative_to(self.folder) else ""
         return name if name in self.files else None
 
     def below(self, package: str) -> frozenset[str]:
-        """The package's modules, itself included."""
+        """Return the package's modules, itself included."""
         return frozenset(name for name in self.files if f"{name}.".startswith(f"{package}."))
 
     def closure(self, modules: Iterable[str], *, without: tuple[str, ...] = ()) -> frozenset[str]:
-        """These modules and all that they import, through others or not; packages ``without`` are not gone into."""
+        """Return these modules and all that they import, transitively; packages in ``without`` are left out."""
         left_out = frozenset(name for package in without for name in self.below(package))
         found: set[str] = set()
         waiting = [name for name in modules if name in self.files]
@@ -50,7 +50,7 @@ class ImportGraph:
         return frozenset(found)
 
     def named(self, path: Path) -> frozenset[str]:
-        """The package's modules that a file outside of it imports itself."""
+        """Return the package's modules that a file outside of it imports directly."""
         return frozenset(known for name in _imported(path, "") for known in self._known(name))
 
     def _imports(self, name: str) -> frozenset[str]:
@@ -66,7 +66,7 @@ class ImportGraph:
         return {}
 
     def _known(self, name: str) -> Iterator[str]:
-        """What an import of ``a.b.c`` runs: a, a.b and, unless it is a name within b, a.b.c."""
+        """Yield what an import of ``a.b.c`` runs: a, a.b and, unless it is a name within b, a.b.c."""
         while name:
             if name in self.files:
                 yield name
@@ -78,8 +78,8 @@ class ImportGraph:
 
 
 def neighbours(path: Path) -> frozenset[Path]:
-    """The files that a Python file reaches by relative imports (``from ..limits import N``), through others or not;
-    itself included."""
+    """Return the files that a Python file reaches by relative imports (``from ..limits import N``), transitively and
+    itself."""
     found: set[Path] = set()
     waiting = [path.resolve()]
     while waiting:
@@ -97,7 +97,7 @@ def neighbours(path: Path) -> frozenset[Path]:
 
 
 def states(path: Path, *keywords: str) -> bool:
-    """Does a Python file call something with one of these keyword arguments? Where it cannot be read, it may."""
+    """Say whether a Python file passes one of these keyword arguments in a call; if it cannot be read, it may."""
     module = _parsed(path)
     calls = [node for node in ast.walk(module) if isinstance(node, ast.Call)]
     return not module.body or any(keyword.arg in keywords for call in calls for keyword in call.keywords)
@@ -108,7 +108,7 @@ def _files(stem: Path) -> tuple[Path, Path]:
 
 
 def _parsed(path: Path) -> ast.Module:
-    """Of what is no Python an empty module."""
+    """Parse a file; an empty module if it is not Python."""
     try:
         return ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
@@ -116,7 +116,7 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _imported(path: Path, package: str) -> Iterator[str]:
-    """Dotted names. ``from a import b`` is ``a.b``, which may be a module or a name within a."""
+    """Yield dotted names. ``from a import b`` is ``a.b``, which may be a module or a name within a."""
     waiting: list[ast.AST] = [_parsed(path)]
     while waiting:
         node = waiting.pop()

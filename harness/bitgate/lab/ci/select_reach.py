@@ -1,4 +1,4 @@
-"""What an edit reaches: the planned cases whose verdict it may change."""
+"""The reach of an edit: the planned cases whose verdict it may change."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 from bitgate.results.plan import PlannedItem
 
-NOBODY = "none"
-"""The kernel of a case that no kernel takes. Such a case is red whatever is edited, and goes with any other."""
+NO_KERNEL = "none"
+"""The kernel of a case that no kernel takes. Such a case is always red, and is selected with any other."""
 
 SHOWN = 6
 
 
 @dataclass(frozen=True)
 class Reach:
-    """A case is reached if one of these names it. Empty: no case is."""
+    """A set of cases, as conditions of which one suffices; empty conditions select no case."""
 
     everything: bool = False
     families: frozenset[str] = frozenset()
     instances: frozenset[str] = frozenset()
     """``family.instance``."""
     operations: frozenset[str] = frozenset()
-    """Names, for people; ``cases`` has what they stand for."""
+    """Names, for people; ``cases`` has the problems they stand for."""
     cases: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
     """Test modules, as node ids begin: ``suites/gemm/test_correctness.py``."""
@@ -40,7 +40,7 @@ class Reach:
         if self.everything:
             return True
         key = item.key
-        if key.kernel == NOBODY:
+        if key.kernel == NO_KERNEL:
             return not self.is_empty
         return (
             key.kernel in self.families
@@ -59,7 +59,7 @@ class Reach:
 
     @property
     def words(self) -> str:
-        """``families grouped_fwd, reduction; tests of suites/large/test_large.py``."""
+        """The reach in words: ``families grouped_fwd, reduction; tests of suites/large/test_large.py``."""
         if self.everything:
             return "everything"
         return "; ".join(self._parts()) or "nothing"
@@ -93,7 +93,7 @@ def union(reaches: Iterable[Reach]) -> Reach:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """The first few, and how many more."""
+    """Format the first few names, and the number of the rest."""
     every = sorted(set(names))
     rest = f" and {len(every) - SHOWN} more" if len(every) > SHOWN else ""
     return ", ".join(every[:SHOWN]) + rest

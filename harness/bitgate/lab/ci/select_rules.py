@@ -1,7 +1,7 @@
-"""From a changed file to what it reaches: one table of rules, asked from top to bottom.
+"""The reach of a changed file, by one table of rules.
 
-All rules of RULES that know a file add what it reaches. Of a file that none of them knows REST decides, the first rule
-that has an answer; the last one has an answer for everything, so that what nobody thought of selects all.
+All rules of RULES that know a file add their reach. For a file that none of them knows, the first rule of REST with an
+answer decides. The last one has an answer for everything, so that an unforeseen file selects all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_PART_OF_A_RUN = ("LICENSE*", "NOTICE*", "AUTHORS*", "CODEOWNERS", ".gitignore
 
 @dataclass(frozen=True)
 class ProjectFacts:
-    """What the rules ask of a project, for one target. Paths are absolute; what a path reaches is a Reach."""
+    """The facts about a project that the rules use, for one target. Paths are absolute."""
 
     sources: Mapping[Path, Reach] = field(default_factory=dict)
     """Files that translation units of kernels are made of, and prebuilt libraries."""
@@ -31,28 +31,28 @@ class ProjectFacts:
     platforms: Mapping[Path, Reach] = field(default_factory=dict)
     """A folder of each platform's runtime and headers."""
     declarations: Mapping[Path, Reach] = field(default_factory=dict)
-    """Python of kernels' declarations, what they share included."""
+    """Python of kernels' declarations, including what they share."""
     operations: Mapping[Path, Reach] = field(default_factory=dict)
-    """Files that state an owner's operations."""
+    """Files that define a user's operations."""
     harness: Callable[[Path], Reach | None] = lambda path: None
-    """Of a file of the package: what it can change; None if it is none of its files."""
+    """The reach of a file of the package; None for other files."""
     rows: Mapping[Path, Mapping[tuple[str, int], frozenset[tuple[str, str]]]] = field(default_factory=dict)
     """Case tables -> set and number of a row -> the rows of plans that are made of it."""
     tests: Mapping[Path, Reach] = field(default_factory=dict)
     """Python in the folders of suites."""
     instances: frozenset[str] = frozenset()
-    """``family.instance``, all that are planned."""
+    """All planned instances, as ``family.instance``."""
     suites: tuple[Path, ...] = ()
     """Folders of suites whose stored digests and durations count."""
-    unasked: tuple[Path, ...] = ()
-    """Files and folders that no run of a tier looks at."""
+    ignored: tuple[Path, ...] = ()
+    """Files and folders that a run of a tier does not read."""
     folders: Mapping[Path, Reach] = field(default_factory=dict)
     """Folders of kernel families."""
 
 
 @dataclass(frozen=True)
 class SelectionRule:
-    """``reach`` is None where the rule does not know the file."""
+    """A rule of selection. ``reach`` returns None where the rule does not know the file."""
 
     name: str
     says: str
@@ -61,7 +61,7 @@ class SelectionRule:
 
 @dataclass(frozen=True)
 class SelectionReason:
-    """What a change reaches, and by which rules."""
+    """The reach of a change, and the rules that gave it."""
 
     change: FileChange
     rules: tuple[SelectionRule, ...]
@@ -83,7 +83,7 @@ def reason(facts: ProjectFacts, change: FileChange) -> SelectionReason:
 
 
 def _around(folders: Mapping[Path, Reach], path: Path) -> Reach | None:
-    """What the innermost of these folders reaches that a file lies in."""
+    """Return the reach of the innermost of these folders that contains a file."""
     return next((folders[folder] for folder in path.parents if folder in folders), None)
 
 
@@ -121,10 +121,10 @@ def _durations(facts: ProjectFacts, change: FileChange) -> Reach | None:
     return EVERYTHING if changed is entries.ALL else Reach(timed=changed[0], families=changed[1])
 
 
-def _unasked(facts: ProjectFacts, change: FileChange) -> Reach | None:
+def _ignored(facts: ProjectFacts, change: FileChange) -> Reach | None:
     path = change.path
     no_part = any(fnmatchcase(path.name, glob) for glob in (*READ_BY_PEOPLE, *NO_PART_OF_A_RUN))
-    return NOTHING if no_part or any(path.is_relative_to(place) for place in facts.unasked) else None
+    return NOTHING if no_part or any(path.is_relative_to(place) for place in facts.ignored) else None
 
 
 def _included_no_more(facts: ProjectFacts, change: FileChange) -> Reach | None:
@@ -142,19 +142,19 @@ RULES = (
     ),
     SelectionRule("operation", "an operation is stated in it", lambda facts, change: facts.operations.get(change.path)),
     SelectionRule(
-        "harness", "by who imports it, from the process that judges", lambda facts, change: facts.harness(change.path)
+        "harness", "by its importers, from the process that judges", lambda facts, change: facts.harness(change.path)
     ),
-    SelectionRule("rows", "rows that are new, or others than before", _rows),
+    SelectionRule("rows", "rows that are new or changed", _rows),
     SelectionRule(
-        "test", "tests that it holds, or that lie around it", lambda facts, change: facts.tests.get(change.path)
+        "test", "tests that it holds, or that are next to it", lambda facts, change: facts.tests.get(change.path)
     ),
-    SelectionRule("digests", "problems whose stored digest is another", _digests),
+    SelectionRule("digests", "problems whose stored digest changed", _digests),
     SelectionRule("known bugs", "kernels that its changed entries name", _known_bugs),
-    SelectionRule("durations", "cases that are timed otherwise", _durations),
+    SelectionRule("durations", "cases whose durations changed", _durations),
 )
 REST = (
-    SelectionRule("no part of a run", "no run of a tier looks at it", _unasked),
+    SelectionRule("no part of a run", "no run of a tier reads it", _ignored),
     SelectionRule("gone", "it is gone, and nothing includes it", _included_no_more),
-    SelectionRule("folder", "it lies in a kernel's folder", lambda facts, change: _around(facts.folders, change.path)),
+    SelectionRule("folder", "it is in a kernel's folder", lambda facts, change: _around(facts.folders, change.path)),
     SelectionRule("anything else", "nothing is known of such a file", lambda facts, change: EVERYTHING),
 )

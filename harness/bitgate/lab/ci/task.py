@@ -1,8 +1,8 @@
-"""One task, on whatever machine an engine gives it: ``python -m bitgate.lab.ci.task FOLDER/task.json``.
+"""One task, on the machine that an engine gives it: ``python -m bitgate.lab.ci.task FOLDER/task.json``.
 
-In the task's folder it leaves ``process.json`` (who runs it), ``log.txt`` (what the run said) and, last, ``exit.json``
-(how it ended), each whole or not at all. SIGTERM and Ctrl-C reach the run, which then ends in order; so does the end of
-the task's time. What has not ended ``GRACE_SECONDS`` later is killed.
+In the task's folder it leaves ``process.json`` (its process), ``log.txt`` (the output of the run) and, last,
+``exit.json`` (its end), each whole or not at all. SIGTERM and Ctrl-C are passed to the run, which then ends in order;
+so does the end of the task's time. What has not ended ``GRACE_SECONDS`` later is killed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from bitgate.results.shard import Shard, ShardText
 TASK, PROCESS, LOG, EXIT = "task.json", "process.json", "log.txt", "exit.json"
 
 GRACE_SECONDS = 25.0
-"""For a run to end in order; Slurm gives 30 between its SIGTERM and SIGKILL."""
+"""Seconds for a run to end in order; Slurm gives 30 between its SIGTERM and SIGKILL."""
 
-TOLD_SECONDS = 0.3
-"""An engine tells the run and its wrapper at once to end: so long after the run's death the wrapper may hear of it."""
+SIGNAL_SECONDS = 0.3
+"""An engine signals the run and its wrapper at the same time: the wrapper may get the signal this long after the run
+died."""
 
 MARK = "BITGATE_TASK"
-"""Environment variable with the task's folder, by which its processes are known when the wrapper is gone."""
+"""Environment variable with the task's folder, which identifies its processes when the wrapper is gone."""
 
 _ENDERS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _WAKERS = {signal.SIGCHLD, *_ENDERS}
@@ -45,7 +46,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def store(task: Task) -> Path:
-    """Write ``task.json`` into the task's folder, which is made. OSError where that cannot be written."""
+    """Write ``task.json`` into the task's folder, which is created. Raises OSError where that cannot be written."""
     fields = {name: getattr(task, name) for name in ("target", "attempt", "minutes", "constraint", "gpus", "exclusive")}
     paths = {"root": str(task.root), "folder": str(task.folder), "shard": str(task.shard)}
     lists = {"command": list(task.command), "avoid": list(task.avoid), "environment": dict(task.environment)}
@@ -56,7 +57,7 @@ def store(task: Task) -> Path:
 
 
 def read(path: Path) -> Task:
-    """UsageError names the file and what is wrong in it."""
+    """Read a task. Raises UsageError with the file and what is wrong in it."""
     try:
         shape = shaped(_TaskShape, parse_json(read_bytes(path)))
     except InvalidInput as error:
@@ -78,14 +79,14 @@ def read(path: Path) -> Task:
 
 
 def wrapper(path: Path) -> tuple[str, ...]:
-    """The command that runs the task of this file, with the Python of this process."""
+    """Return the command that runs the task of this file, with the Python of this process."""
     return (sys.executable, "-m", "bitgate.lab.ci.task", str(path))
 
 
 def ended(folder: Path) -> TaskStatus | None:
-    """How the task of this folder ended, as its wrapper saw it; None while it has not.
+    """Return how the task of this folder ended, as its wrapper saw it; None while it is running.
 
-    ``CANCELLED`` means that a signal told it to end. An engine that knows why (preempted, out of time) knows better.
+    ``CANCELLED`` means that a signal ended it; an engine may know the reason (preempted, out of time).
     """
     path = folder / EXIT
     if not path.exists():
@@ -99,7 +100,8 @@ def ended(folder: Path) -> TaskStatus | None:
 
 @dataclass(frozen=True)
 class Process:
-    """Who runs, or ran, a task: ``started`` tells it from a later process of the same number, in seconds."""
+    """The process that runs, or ran, a task. ``started``, in seconds, distinguishes it from a later one of the same
+    number."""
 
     pid: int
     started: float
@@ -107,7 +109,7 @@ class Process:
 
     @property
     def is_alive(self) -> bool:
-        """On this machine. A zombie is dead: its files are as it left them."""
+        """True if it runs on this machine. A zombie is dead: its files do not change any more."""
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
             is_same = abs(process.create_time() - self.started) < 2
@@ -116,7 +118,7 @@ class Process:
 
 
 def process_of(folder: Path) -> Process | None:
-    """None if no wrapper has begun in this folder, or its file is damaged."""
+    """Return the process of a task; None if no wrapper has begun in this folder, or its file is damaged."""
     try:
         shape = shaped(_ProcessShape, parse_json(read_bytes(folder / PROCESS)))
     except InvalidInput:
@@ -125,12 +127,12 @@ def process_of(folder: Path) -> Process | None:
 
 
 def node() -> str:
-    """This machine, as its engine calls it: several nodes of a Slurm may share a host."""
+    """Return this machine's name in its engine: several nodes of a Slurm may share a host."""
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def leave(folder: Path, status: TaskStatus, seconds: float = 0.0) -> None:
-    """Write how the task ended. OSError."""
+    """Write how the task ended. Raises OSError where that cannot be written."""
     _write(
         folder / EXIT,
         {
@@ -144,9 +146,9 @@ def leave(folder: Path, status: TaskStatus, seconds: float = 0.0) -> None:
 
 
 def run(task: Task) -> int:
-    """Run it to its end and leave ``exit.json``; the exit code is the run's, 128 and the signal if it died of one.
+    """Run the task to its end and leave ``exit.json``; return the run's exit code, or 128 plus the signal it died of.
 
-    UsageError if somebody else runs it, or has.
+    Raises UsageError if another process runs it, or has run it.
     """
     _claim(task.folder)
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAKERS)  # before the run starts: none may be lost
@@ -160,7 +162,7 @@ def run(task: Task) -> int:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_in_the_run,
+                preexec_fn=_prepare_child,
             )
         except OSError as error:
             leave(task.folder, TaskStatus(TaskState.ENDED, 127, node(), f"cannot be started: {error}"))
@@ -171,13 +173,13 @@ def run(task: Task) -> int:
     if state is TaskState.TIMED_OUT:
         reason = f"it had not ended after {task.minutes:g} minutes"
     elif process.returncode == -signal.SIGKILL and _memory_kills() > kills:
-        state, reason = TaskState.OUT_OF_MEMORY, "the kernel killed it for want of memory"
+        state, reason = TaskState.OUT_OF_MEMORY, "the kernel killed it for lack of memory"
     leave(task.folder, TaskStatus(state, code, node(), reason), time.monotonic() - begun)
     return code
 
 
 def _watch(process: subprocess.Popen[bytes], deadline: float) -> TaskState:
-    """Until the run and all of its group are gone. ENDED, or why it was made to end."""
+    """Wait until the run and all of its group are gone. Return ENDED, or why it was ended."""
     state = TaskState.ENDED
     while process.poll() is None:
         left = deadline - time.monotonic()
@@ -191,7 +193,7 @@ def _watch(process: subprocess.Popen[bytes], deadline: float) -> TaskState:
         elif not caught:
             break
     in_order = 0 <= (process.returncode or 0) <= 128
-    if state is TaskState.ENDED and not in_order and signal.sigtimedwait(_ENDERS, TOLD_SECONDS):
+    if state is TaskState.ENDED and not in_order and signal.sigtimedwait(_ENDERS, SIGNAL_SECONDS):
         state = TaskState.CANCELLED
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -199,15 +201,15 @@ def _watch(process: subprocess.Popen[bytes], deadline: float) -> TaskState:
     return state
 
 
-def _in_the_run() -> None:
-    """Between fork and exec: a group of its own, the signals as they were; it does not outlive the wrapper."""
+def _prepare_child() -> None:
+    """Prepare the child between fork and exec: a separate group, default signals, and an end with the wrapper."""
     os.setpgid(0, 0)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAKERS)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _claim(folder: Path) -> None:
-    """Of two that were started for one task, the first runs it."""
+    """Claim the task: of two processes that were started for it, the first runs it."""
     mine = {"pid": os.getpid(), "started": psutil.Process().create_time(), "node": node()}
     draft = folder / f".{PROCESS}.{os.getpid()}.{socket.gethostname()}"
     draft.write_text(json.dumps(mine) + "\n")
@@ -220,7 +222,7 @@ def _claim(folder: Path) -> None:
 
 
 def _memory_kills() -> int:
-    """Processes that the kernel has killed for want of memory since it started; 0 where it does not say."""
+    """Return the processes that the kernel has killed for lack of memory since it started; 0 where that is unknown."""
     with suppress(OSError):
         for line in Path("/proc/vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):

@@ -1,4 +1,4 @@
-"""A night at one moment: its targets by what their shards do, and how their cases ended so far."""
+"""A snapshot of a night: its targets by the states of their shards, and the outcomes of their cases so far."""
 
 from __future__ import annotations
 
@@ -8,24 +8,74 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from bitgate.lab.ci import task as tasks
 from bitgate.lab.ci.attempts import folder_of, name_of
 from bitgate.lab.ci.journal import Attempt, Place, Progress
-from bitgate.lab.ci.tally import OutcomeTally
 from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import Outcome
 
-TELLING = 0.05
+
+class _TallyLine(Struct):
+    test: str
+    verdict: Outcome
+    green: bool
+
+
+class OutcomeTally:
+    """Outcomes by the id of the case, read from one results file as it grows.
+
+    A line that cannot be read is ignored here: the merge reports it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.outcomes: dict[str, Outcome] = {}
+        self.counts: Counter[Outcome] = Counter()
+        self.red: set[str] = set()
+        self._read = 0
+        self._decoder = msgspec.json.Decoder(_TallyLine)
+
+    def update(self) -> OutcomeTally:
+        """Read the whole lines that were added since the last update."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._read)
+                data = file.read()
+        except OSError:  # not begun, or its machine is gone
+            return self
+        whole = data.rfind(b"\n") + 1
+        self._read += whole
+        for line in data[:whole].splitlines():
+            self._take(line)
+        return self
+
+    def _take(self, line: bytes) -> None:
+        try:
+            found = self._decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return
+        name = found.test.partition("[")[2].removesuffix("]")
+        if name in self.outcomes:
+            self.counts[self.outcomes[name]] -= 1
+        self.outcomes[name] = found.verdict
+        self.counts[found.verdict] += 1
+        (self.red.discard if found.green else self.red.add)(name)
+
+
+ESTIMATE_SHARE = 0.05
 """Share of the cases that must be done before an end is estimated."""
 
 
 @dataclass(frozen=True)
 class TargetProgress:
-    """One target: how many of its shards do what; its cases, those with an answer, and those that are red so far."""
+    """One target: its shards by state; its cases, those with an answer, and those that are red so far."""
 
     target: str
     shards: Mapping[str, int]
-    """By a word of ``WORDS``."""
+    """Numbers by a word of ``WORDS``."""
     cases: int
     answered: int
     red: int
@@ -37,7 +87,7 @@ WORDS = ("done", "running", "waiting", "given up")
 
 @dataclass(frozen=True)
 class NightView:
-    """``longest``: which shard has run longest, in words; ``seconds``: since the first one began."""
+    """The view of a night. ``longest``: the longest running shard, in words; ``seconds``: since the first one began."""
 
     rows: Sequence[TargetProgress]
     longest: str = ""
@@ -53,19 +103,19 @@ class NightView:
 
     @property
     def left(self) -> float | None:
-        """Seconds to the end, if it goes on like this; None while too little is done to tell."""
-        if not self.answered or self.answered < TELLING * self.cases:
+        """Estimated seconds to the end; None while too little is done for an estimate."""
+        if not self.answered or self.answered < ESTIMATE_SHARE * self.cases:
             return None
         return self.seconds * (self.cases - self.answered) / self.answered
 
     @property
     def line(self) -> str:
         shards = {word: sum(row.shards.get(word, 0) for row in self.rows) for word in WORDS}
-        told = ", ".join(f"{count} {word}" for word, count in shards.items() if count)
+        counts = ", ".join(f"{count} {word}" for word, count in shards.items() if count)
         longest = f"; {self.longest}" if self.longest else ""
         end = f"; about {duration(self.left)} to go" if self.left else ""
         red = sum(row.red for row in self.rows)
-        return f"shards: {told}; cases: {self.answered} of {self.cases}, {red} red{longest}{end}"
+        return f"shards: {counts}; cases: {self.answered} of {self.cases}, {red} red{longest}{end}"
 
 
 def view_of(
@@ -74,7 +124,7 @@ def view_of(
     states: Mapping[Place, TaskStatus],
     tally: Callable[[Place, Attempt], OutcomeTally],
 ) -> NightView:
-    """Of a night's shards, and how their open attempts stood when the engine was asked last."""
+    """Return the view of a night's shards, with the states of their open attempts at the last poll."""
     targets = dict.fromkeys(target for target, _ in shards)
     rows = tuple(_row(target, shards, states, tally) for target in targets)
     running = {place: p.open for place, p in shards.items() if p.open and _word(place, p, states) == "running"}
@@ -107,8 +157,10 @@ def _row(
 
 
 def _shard(tallies: Sequence[OutcomeTally]) -> tuple[Counter[Outcome], int]:
-    """How the cases of a shard ended, and how many of them are red. Most shards have one attempt, and a night has
-    200,000 cases."""
+    """Return the outcomes of a shard's cases, and the number of red ones.
+
+    Most shards have one attempt, and a night has 200,000 cases.
+    """
     if len(tallies) == 1:
         return tallies[0].counts, len(tallies[0].red)
     outcomes: dict[str, Outcome] = {}
@@ -119,7 +171,7 @@ def _shard(tallies: Sequence[OutcomeTally]) -> tuple[Counter[Outcome], int]:
 
 
 def _take(found: OutcomeTally, outcomes: dict[str, Outcome], red: set[str]) -> None:
-    """A later attempt takes the place of what was no answer, and turns nothing red green."""
+    """Add a later attempt: it replaces missing answers, and turns nothing red green."""
     for name, outcome in found.outcomes.items():
         if _is_open(outcome) and name in outcomes:
             continue
@@ -147,7 +199,7 @@ def _began(night: Path, place: Place, attempt: Attempt) -> float | None:
 
 
 def duration(seconds: float) -> str:
-    """``42 s``, ``12 min``, ``3 h 05 min``."""
+    """Format a duration: ``42 s``, ``12 min``, ``3 h 05 min``."""
     whole = max(0, round(seconds))
     if whole < 100:
         return f"{whole} s"

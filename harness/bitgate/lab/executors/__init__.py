@@ -1,8 +1,8 @@
 """Engines that run the shards of a night, a file each, found by name.
 
-A module has ``make(night, jobs, options)``: its Executor for the night in this folder, with at most ``jobs`` tasks at a
-time (0: as many as the engine takes) and what ``--option NAME=VALUE`` says; UsageError for an option that it does not
-know, or if it lacks what it needs.
+A module has ``make(night, jobs, options)``, which returns its Executor for the night in this folder. At most ``jobs``
+tasks run at a time (0: as many as the engine takes); ``options`` are from ``--option NAME=VALUE``. It raises UsageError
+for an unknown option, or if a requirement is missing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MODULES: dict[str, str] = {
     "slurm": "bitgate.lab.executors.slurm",
     "dask": "bitgate.lab.executors.dask",
 }
-"""Imported when asked for: an engine's own packages are extras."""
+"""Modules, imported on demand: an engine's packages are extras."""
 
 
 def executor(name: str, night: Path, jobs: int = 0, options: Mapping[str, str] | None = None) -> Executor:
-    """UsageError for a name that is none, with the nearest."""
+    """Make the executor of a name. Raises UsageError for an unknown name, with the nearest."""
     if name not in MODULES:
         raise UsageError(f"--executor {name}: {near(name, MODULES)}")
     made: Executor = import_module(MODULES[name]).make(night, jobs, options or {})

@@ -4,12 +4,12 @@
     dask worker tcp://lab:8786 --nthreads 1 --name mi300x-1 --resources "gfx942=1"
     bitgate submit --executor dask --option scheduler=tcp://lab:8786 --out /shared/night
 
-Dask and not Ray: 2.5 MB of wheels, 44 MB with all that they need, imported in 0.4 s; Ray's wheel alone is 79 MB, 202 MB
-unpacked, and brings a store of objects and a head node of its own, of which nothing is needed here.
+Dask was preferred to Ray. It has 2.5 MB of wheels, 44 MB with all dependencies, imported in 0.4 s. Ray's wheel alone is
+79 MB, 202 MB unpacked, and brings an object store and a head node that are not needed here.
 
-A task is started once: Dask is told not to try again, and a worker that is given a task which another one had begun
-says that its worker was lost. How a task ended lies in its folder, which controller and workers share; what is
-published with the scheduler keeps a task alive when its controller dies, and lets another one ask for it.
+A task is started once. Dask is set not to retry, and a worker that gets a task which another one had begun reports that
+its worker was lost. How a task ended is in its folder, which controller and workers share. A published future keeps a
+task alive when its controller dies, and lets another one ask for it.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ from bitgate.lab.executors.executor import Executor, Task, TaskState, TaskStatus
 
 INSTALL = "pip install 'bitgate[dask]'"
 OPTIONS = {"scheduler": "", "absence": "600"}
-"""``absence``: seconds without a worker of a target, or without the scheduler, after which they count as gone."""
+"""Options. ``absence``: seconds without a worker of a target, or without the scheduler, after which they count as
+gone."""
 
 ONLY = "only.txt"
-"""In a task's folder: the workers that it was meant for, an address a line; none: any."""
+"""File in a task's folder with the workers that it was meant for, an address a line; empty: any."""
 
 CONNECT_SECONDS = 20.0
 ARRIVAL_SECONDS = 30.0
-"""For a file that another machine wrote to be seen here: NFS remembers that there was none."""
+"""Seconds for a file of another machine to become visible: NFS caches that it did not exist."""
 CANCEL_SECONDS = tasks.GRACE_SECONDS + 10
-LOOK_SECONDS = 0.3
+POLL_SECONDS = 0.3
 
 
 class Dask:
-    """Handles are the folders of the tasks. ``absence`` in seconds."""
+    """The Dask executor. Handles are the folders of the tasks; ``absence`` is in seconds."""
 
     name = "dask"
 
@@ -53,7 +54,7 @@ class Dask:
         self._futures: dict[str, Any] = {}
         self._constraints: dict[str, str] = {}
         self._since: dict[str, float] = {}
-        """When something that should be there was first missed."""
+        """Times at which something was first missed."""
 
     def submit(self, new: Sequence[Task]) -> Sequence[str]:
         for task in new:
@@ -62,8 +63,10 @@ class Dask:
         return [str(task.folder) for task in new]
 
     def _start(self, task: Task, only: Sequence[str]) -> None:
-        """On one of these workers, if any are named. Never with ``allow_other_workers``: Dask then hands a task to
-        workers that do not have what it asks for, and they die of it."""
+        """Start a task on one of these workers, or on any if none are named.
+
+        ``allow_other_workers`` is never used: Dask then gives a task to workers without its resources, which die of it.
+        """
         handle = str(task.folder)
         (task.folder / ONLY).write_text("".join(f"{address}\n" for address in only))
         self._constraints[handle] = task.constraint
@@ -80,7 +83,7 @@ class Dask:
         self._client.publish_dataset(future, name=_key(handle), override=True)
 
     def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
-        found = {handle: over for handle in handles if (over := self._last_word(Path(handle)))}
+        found = {handle: over for handle in handles if (over := self._final_status(Path(handle)))}
         rest = [handle for handle in handles if handle not in found]
         try:
             workers = self._workers() if rest else {}
@@ -103,13 +106,15 @@ class Dask:
             for folder in left:
                 if dask_worker.begun(folder) is None:
                     tasks.leave(folder, TaskStatus(TaskState.CANCELLED, reason="before it began"))
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
         for folder in folders:
             self._forget(str(folder))
 
-    def _last_word(self, folder: Path) -> TaskStatus | None:
-        """How the task ended, as its folder says. A worker that dies takes it along, by a signal that nobody else
-        sent."""
+    def _final_status(self, folder: Path) -> TaskStatus | None:
+        """Return how the task ended, from its folder.
+
+        A worker that dies takes the task along, by a signal that bitgate did not send.
+        """
         over = tasks.ended(folder)
         worker = dask_worker.begun(folder)
         if over is None or worker is None:
@@ -128,14 +133,14 @@ class Dask:
         if key not in known and handle not in self._futures:
             waits = TaskStatus(TaskState.RUNNING, node=node)
             return self._missed(
-                handle, LOOK_SECONDS, waits, TaskStatus(TaskState.LOST, reason="the scheduler forgot it")
+                handle, POLL_SECONDS, waits, TaskStatus(TaskState.LOST, reason="the scheduler forgot it")
             )
         future = self._future(handle)
         if future.status == "error":
             error = future.exception()
-            said = " ".join(str(error).split())[:300]
+            message = " ".join(str(error).split())[:300]
             died = type(error).__name__ == "KilledWorker"
-            return _lost(node) if died else TaskStatus(TaskState.LOST, reason=said or type(error).__name__)
+            return _lost(node) if died else TaskStatus(TaskState.LOST, reason=message or type(error).__name__)
         if future.status in ("cancelled", "lost"):
             return TaskStatus(TaskState.LOST, node=node, reason="the scheduler forgot it")
         if future.status == "finished":
@@ -148,17 +153,17 @@ class Dask:
         return self._waiting(handle, workers)
 
     def _waiting(self, handle: str, workers: Mapping[str, Mapping[str, Any]]) -> TaskStatus:
-        if handle not in self._constraints:  # another controller's
+        if handle not in self._constraints:  # submitted by another controller
             self._constraints[handle] = tasks.read(Path(handle) / tasks.TASK).constraint
         wanted = self._constraints[handle]
         only = (Path(handle) / ONLY).read_text().split()
-        if only and not any(address in workers for address in only):  # all that it was meant for have gone
+        if only and not any(address in workers for address in only):  # all its workers have gone
             self._start(tasks.read(Path(handle) / tasks.TASK), ())
         if any(not wanted or wanted in worker.get("resources", {}) for worker in workers.values()):
             self._since.pop(f"for {wanted}", None)
             return TaskStatus(TaskState.WAITING)
         there = ", ".join(sorted({name for worker in workers.values() for name in worker.get("resources", {})}))
-        none = f"no worker with --resources {wanted}=1 (there are {there or 'none with any'})"
+        none = f"no worker with --resources {wanted}=1 (workers have {there or 'none'})"
         waits = TaskStatus(TaskState.WAITING, reason=none)
         return self._missed(f"for {wanted}", self._absence, waits, TaskStatus(TaskState.NO_CAPACITY, reason=none))
 
@@ -169,7 +174,7 @@ class Dask:
         return self._missed("scheduler", self._absence, waits, gone)
 
     def _missed(self, what: str, patience: float, so_far: TaskStatus, then: TaskStatus) -> TaskStatus:
-        """What is not there now may be there at once."""
+        """Return ``so_far`` until something has been missing for ``patience`` seconds, then ``then``."""
         since = self._since.setdefault(what, time.monotonic())
         return then if time.monotonic() - since >= patience else so_far
 
@@ -179,22 +184,22 @@ class Dask:
         return self._futures[handle]
 
     def _forget(self, handle: str) -> None:
-        """Nobody will ask for it any more: another attempt has another folder."""
+        """Drop a handle that is not needed any more: another attempt has another folder."""
         future = self._futures.pop(handle, None)
-        with suppress(Exception):  # what cannot be reached has forgotten it
+        with suppress(Exception):  # a scheduler that cannot be reached has dropped it too
             self._client.unpublish_dataset(_key(handle))
             if future is not None:
                 future.cancel()
 
     def _workers(self) -> Mapping[str, Mapping[str, Any]]:
-        # Asked for at once: what the client keeps of it may be without workers. Some versions name five, unless told.
+        # Query the scheduler: the client's copy may lack workers. Some versions list five unless given a number.
         names_few = "n_workers" in signature(type(self._client).scheduler_info).parameters
         known = self._client.sync(self._client.scheduler.identity, **({"n_workers": -1} if names_few else {}))
         found: Mapping[str, Mapping[str, Any]] = known["workers"]
         return found
 
     def _others(self, task: Task) -> list[str]:
-        """The workers on which no earlier attempt failed; none if it has not failed anywhere."""
+        """Return the workers on which no earlier attempt failed; an empty list if none has failed."""
         if not task.avoid:
             return []
         fits = _of(task.constraint)
@@ -218,7 +223,7 @@ def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
     try:
         distributed = import_module("distributed")
     except ImportError:
-        raise UsageError(f"--executor dask: distributed is not here: {INSTALL}") from None
+        raise UsageError(f"--executor dask: distributed is not installed: {INSTALL}") from None
     if unknown := next((name for name in options if name not in OPTIONS), None):
         raise UsageError(f"--option {unknown}: dask: {near(unknown, OPTIONS)}")
     if jobs:
@@ -226,7 +231,7 @@ def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
     stated = {**OPTIONS, **options}
     if not stated["scheduler"]:
         raise UsageError(
-            "--executor dask: say where: --option scheduler=tcp://HOST:8786 (what `dask scheduler` printed)"
+            "--executor dask: name the scheduler: --option scheduler=tcp://HOST:8786 (what `dask scheduler` printed)"
         )
     try:
         absence = float(stated["absence"])
@@ -235,9 +240,9 @@ def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
     try:
         try:
             client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
-        except AssertionError:  # Dask's own: a busy scheduler's greeting came along with news. Not twice.
+        except AssertionError:  # raised by Dask if a busy scheduler sends its greeting with other messages; not twice
             client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError, AssertionError) as error:
-        said = " ".join(str(error).split())
-        raise UsageError(f"--option scheduler={stated['scheduler']}: no Dask scheduler answers: {said:.200}") from None
+        why = " ".join(str(error).split())
+        raise UsageError(f"--option scheduler={stated['scheduler']}: no Dask scheduler answers: {why:.200}") from None
     return Dask(client, absence)

@@ -1,4 +1,4 @@
-"""A task of a night on a Dask worker, in a process of its own: a crash or a hang of it takes no worker along."""
+"""A task of a night on a Dask worker, in a separate process, so that a crash or hang does not affect the worker."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORKER, CANCEL = "worker.json", "cancel"
-"""In a task's folder: which worker has begun it, and that it is to end."""
+"""Files in a task's folder: the worker that has begun it, and the request to end."""
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 _PR_SET_PDEATHSIG = 1
 
 
 class TaskStarted(Struct, frozen=True):
-    """By the worker of this name, which the scheduler knows by this address."""
+    """The start of a task by the worker of this name, which the scheduler knows by this address."""
 
     name: Short
     address: Short
 
 
 def begun(folder: Path) -> TaskStarted | None:
-    """None if no worker has begun the task of this folder, or its file is damaged."""
+    """Return the start of the task of this folder; None if no worker has begun it, or its file is damaged."""
     try:
         return shaped(TaskStarted, parse_json(read_bytes(folder / WORKER)))
     except InvalidInput:
@@ -42,8 +42,10 @@ def begun(folder: Path) -> TaskStarted | None:
 
 
 def run(folder_name: str) -> None:
-    """Run the task of a folder to its end, which is in ``exit.json`` then. RuntimeError if this machine does not see
-    the folder."""
+    """Run the task of a folder to its end, which is then in ``exit.json``.
+
+    Raises RuntimeError if this machine does not see the folder.
+    """
     worker = import_module("distributed").get_worker()
     folder = Path(folder_name)
     if not (folder / tasks.TASK).is_file():
@@ -51,7 +53,7 @@ def run(folder_name: str) -> None:
     if (folder / CANCEL).exists():
         tasks.leave(folder, TaskStatus(TaskState.CANCELLED, node=str(worker.name), reason="before it began"))
         return
-    if first := begun(folder):  # Dask starts it again where another worker was lost
+    if first := begun(folder):  # Dask starts a task again after its worker was lost
         tasks.leave(folder, TaskStatus(TaskState.NODE_FAILED, node=first.name, reason="Dask lost its worker"))
         return
     draft = folder / f".{WORKER}.{worker.id}"
@@ -68,7 +70,7 @@ def run(folder_name: str) -> None:
         )
     while True:
         try:
-            process.wait(LOOK_SECONDS)
+            process.wait(POLL_SECONDS)
             return
         except subprocess.TimeoutExpired:
             if (folder / CANCEL).exists():
@@ -76,7 +78,7 @@ def run(folder_name: str) -> None:
 
 
 def _ends_with(number: signal.Signals) -> Callable[[], None]:
-    """Between fork and exec: what a worker runs ends with the worker."""
+    """Return a function to call between fork and exec, which ends the child with the worker."""
 
     def prepare() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)

@@ -1,7 +1,7 @@
-"""Where the shards of a night run: one protocol, an implementation for each engine in ``bitgate/lab/executors``.
+"""The protocol of executors, which run the shards of a night; ``bitgate/lab/executors`` has one for each engine.
 
-An executor starts tasks and says how they end. What is run again, and where, is decided once for all engines, by who
-controls the night; what a shard found is in its record, never in what an engine says.
+An executor starts tasks and reports how they end. What is run again, and where, is decided by the night's controller
+for all engines alike. The findings of a shard are in its record, never in an engine's report.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from bitgate.results.shard import Shard
 
 
 class TaskState(Enum):
-    """What became of a task, as its engine sees it."""
+    """The state of a task, as its engine sees it."""
 
     WAITING = "waiting"
     RUNNING = "running"
     ENDED = "ended"
-    """By itself, with an exit code; the shard's record says what it found."""
+    """Ended by itself, with an exit code; the shard's record has its findings."""
     NODE_FAILED = "node failed"
     PREEMPTED = "preempted"
     TIMED_OUT = "timed out"
@@ -30,7 +30,7 @@ class TaskState(Enum):
     NO_CAPACITY = "no capacity"
     """No machine of the pool can run it, now or ever: not red, a cell that did not run."""
     LOST = "lost"
-    """The engine does not know it any more, and it left no exit file."""
+    """Unknown to the engine, and without an exit file."""
 
     @property
     def over(self) -> bool:
@@ -41,11 +41,11 @@ class TaskState(Enum):
 class Task:
     """One attempt at one shard of one target.
 
-    ``folder`` is its own, and seen by the controller and the machine that runs it: the record goes below it
-    (``$BITGATE_OUT``), beside ``log.txt`` and, once it ended, ``exit.json``. ``command`` runs with ``environment`` over
-    the machine's own, in ``root``. ``minutes`` after its start it is ended; ``constraint`` is what the engine asks of a
-    machine (a Slurm feature, a Dask worker's target); ``exclusive`` asks for a whole machine; ``avoid`` names machines
-    on which an earlier attempt failed.
+    ``folder`` is used by this task only, and visible to the controller and the machine that runs it. The record goes
+    below it (``$BITGATE_OUT``), next to ``log.txt`` and, at the end, ``exit.json``. ``command`` runs in ``root`` with
+    ``environment`` over the machine's. It is ended ``minutes`` after its start. ``constraint`` is what the engine
+    requires of a machine (a Slurm feature, a Dask worker's target). ``exclusive`` requires a whole machine; ``avoid``
+    names machines on which an earlier attempt failed.
     """
 
     target: str
@@ -63,14 +63,17 @@ class Task:
 
     @property
     def name(self) -> str:
-        """Unique in a night, and safe as the name of a file or job: ``gfx942_s2of6_a1``."""
+        """A name that is unique in a night, and safe for a file or job: ``gfx942_s2of6_a1``."""
         return f"{self.target}_{self.shard.folder}_a{self.attempt}"
 
 
 @dataclass(frozen=True)
 class TaskStatus:
-    """``node`` is the machine that ran it, where the engine says so; ``exit_code`` is there if it ended by itself;
-    ``reason`` is the engine's word for people."""
+    """The state of a task.
+
+    ``node`` is the machine that ran it, where the engine reports it. ``exit_code`` is set if it ended by itself.
+    ``reason`` is the engine's message for people.
+    """
 
     state: TaskState
     exit_code: int | None = None
@@ -79,15 +82,17 @@ class TaskStatus:
 
 
 class Executor(Protocol):
-    """Handles are text, unique to the engine: the night's journal keeps them, so that another controller can go on."""
+    """An engine for tasks. Handles are text, unique to the engine; the journal keeps them so that another controller
+    can go on."""
 
     name: str
 
     def submit(self, tasks: Sequence[Task]) -> Sequence[str]:
-        """Start these tasks, or queue them: a handle each, in their order. UsageError if the engine is not there."""
+        """Start or queue these tasks, and return a handle for each, in order. Raises UsageError if the engine is
+        missing."""
 
     def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
-        """How each of these stands. A handle of another controller's is known too; else it is ``LOST``."""
+        """Return the state of each handle, also of another controller's; unknown ones are ``LOST``."""
 
     def cancel(self, handles: Sequence[str]) -> None:
-        """End them where they run, with all their processes. One that ended already is left alone."""
+        """End these tasks with all their processes; one that ended already is left alone."""

@@ -1,7 +1,7 @@
-"""Tasks as processes of this machine, so many at a time.
+"""Tasks as processes of this machine, a limited number at a time.
 
-They outlive the controller that started them. All that is known of a task lies in its folder, which is its handle: what
-waits, and what still runs, is found there by any controller.
+They outlive the controller that started them. All state of a task is in its folder, which is its handle: any controller
+finds there what is waiting or still running.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bitgate.lab.ci import task as tasks
 from bitgate.lab.executors.executor import Executor, Task, TaskState, TaskStatus
 from bitgate.worker.child import kill_marked
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 
 class Local:
-    """``jobs`` tasks at a time. A task that waits is begun by whoever polls, in the order of the handles."""
+    """The local executor: ``jobs`` tasks at a time. Polling starts waiting tasks, in the order of the handles."""
 
     name = "local"
 
@@ -57,14 +57,14 @@ class Local:
                 self._signal(folder, signal.SIGTERM)
         until = time.monotonic() + tasks.GRACE_SECONDS + 5
         while any(self._status(folder).state is TaskState.RUNNING for folder in folders) and time.monotonic() < until:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
         for folder in folders:
             if self._status(folder).state is TaskState.RUNNING:
                 self._signal(folder, signal.SIGKILL)
                 kill_marked(tasks.MARK, str(folder))
 
     def _has_room(self, handle: str, running: Sequence[str]) -> bool:
-        """May it begin beside these? An exclusive task runs beside none."""
+        """Say whether a task may begin next to these; an exclusive task runs alone."""
         alone = any(tasks.read(Path(one) / tasks.TASK).exclusive for one in (handle, *running))
         return len(running) < (1 if alone else self._jobs)
 
@@ -75,12 +75,12 @@ class Local:
         is_mine = begun is not None and begun.poll() is None
         if is_mine or (process and process.is_alive):
             return TaskStatus(TaskState.RUNNING, node=process.node if process else tasks.node())
-        # It may have ended between the two looks.
+        # It may have ended between the two checks.
         if over := tasks.ended(folder):
             return over
         if process or begun:
             kill_marked(tasks.MARK, str(folder))
-            return TaskStatus(TaskState.LOST, node=tasks.node(), reason="its process died and left no word")
+            return TaskStatus(TaskState.LOST, node=tasks.node(), reason="its process died without an exit file")
         if not (folder / tasks.TASK).exists():
             return TaskStatus(TaskState.LOST, reason=f"{folder}: holds no {tasks.TASK}")
         return TaskStatus(TaskState.WAITING)
@@ -92,7 +92,7 @@ class Local:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # neither Ctrl-C nor the end of a terminal reaches it
+                start_new_session=True,  # protects it from Ctrl-C and the end of a terminal
             )
 
     def _signal(self, folder: Path, number: signal.Signals) -> None:

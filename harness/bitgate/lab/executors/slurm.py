@@ -1,12 +1,12 @@
 """Slurm as an engine: an array of jobs for each target.
 
-Slurm's own commands, and not submitit: that pickles what runs, and without slurmdbd it tells a job's end from sacct's
-errors. Here a job is ``bitgate.lab.ci.task`` with a file, its end is a file, and squeue and scontrol say why there is
-none; sacct is asked only where it answers.
+It uses Slurm's commands instead of submitit, which pickles what runs and, without slurmdbd, infers a job's end from
+sacct's errors. Here a job is ``bitgate.lab.ci.task`` with a file, and its end is a file. squeue and scontrol explain a
+missing one; sacct is used only where it answers.
 
-Slurm requeues nothing (``--no-requeue``): it would start the job again in the folder of the first attempt, and would
-forget why that ended. Who controls the night sees NODE_FAIL, PREEMPTED or TIMEOUT, and submits another attempt, with a
-number and a folder of its own.
+Slurm requeues nothing (``--no-requeue``): it would start the job again in the folder of the first attempt, and forget
+why that ended. The night's controller sees NODE_FAIL, PREEMPTED or TIMEOUT, and submits another attempt with another
+number and folder.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from bitgate.lab.executors.slurm_states import WARNING_SECONDS, JobEnd, Wait, na
 from bitgate.worker.child import signal_name
 
 PATIENCE_MINUTES = 30.0
-"""Without an answer of slurmctld: an upgrade takes as long."""
+"""Limit without an answer of slurmctld: an upgrade takes this long."""
 ABSENCE_MINUTES = 10.0
-"""A drained machine, or a job that somebody holds, may come back before a cell counts as without capacity."""
+"""Time for a drained machine or a held job to come back, before a cell counts as without capacity."""
 MARGIN_MINUTES = 2
-"""Slurm's limit lies behind the task's own, which ends it in order."""
+"""Margin of Slurm's limit over the task's, which ends it in order."""
 CANCEL_SECONDS = 60.0
-"""Slurm kills what is left 30 s after its SIGTERM (KillWait)."""
+"""Limit of a cancellation: Slurm kills what is left 30 s after its SIGTERM (KillWait)."""
 ARRIVAL_SECONDS = 30.0
-"""For a file that another machine wrote to be seen here: NFS remembers that there was none."""
+"""Seconds for a file of another machine to become visible: NFS caches that it did not exist."""
 MOST_IN_ARRAY = 1000
 
 PASSED_ON = (
@@ -60,13 +60,15 @@ PASSED_ON = (
 )
 """Options of sbatch that ``--option NAME=VALUE`` may state; Slurm reads ``$SBATCH_PARTITION`` and the like too."""
 OWN = {"patience": PATIENCE_MINUTES, "absence": ABSENCE_MINUTES}
-"""Minutes."""
+"""Options of this executor, in minutes."""
 
 
 @dataclass(frozen=True)
 class Handle:
-    """An element of an array, ``12_3``, the array's name, and the folder of its task. Without a job Slurm refused it,
-    for ``reason``."""
+    """A job: an element of an array, ``12_3``, the array's name, and the folder of its task.
+
+    Without ``job`` Slurm refused it, for ``reason``.
+    """
 
     job: str
     name: str = ""
@@ -84,7 +86,7 @@ class Handle:
 
 
 class Slurm:
-    """``at_once``: jobs of a target that may run at a time, 0: all. ``options``: of sbatch, for every job."""
+    """The Slurm executor. ``at_once``: most running jobs of a target, 0: all. ``options``: of sbatch, for every job."""
 
     name = "slurm"
 
@@ -106,7 +108,7 @@ class Slurm:
         self._given_up: dict[str, TaskStatus] = {}
 
     def submit(self, new: Sequence[Task]) -> Sequence[str]:
-        """All of them or none: who is interrupted, or refused the last of many arrays, leaves no job behind."""
+        """Submit all tasks or none: an interrupt, or a refusal of the last of several arrays, leaves no job."""
         self._logs.mkdir(parents=True, exist_ok=True)
         most = min(MOST_IN_ARRAY, int(self._commands.config().get("MaxArraySize", "1001")))
         if most < 1:
@@ -127,25 +129,27 @@ class Slurm:
 
     def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
         found: dict[str, TaskStatus] = {}
-        asked: dict[str, Handle] = {}
+        unfinished: dict[str, Handle] = {}
         for text in handles:
             handle = Handle.parse(text)
             if status := self._given_up.get(text):
                 found[text] = status
             elif not handle.job:
                 found[text] = TaskStatus(TaskState.NO_CAPACITY, reason=handle.reason)
-            elif (said := tasks.ended(handle.folder)) and _is_last_word(said):
-                found[text] = said
+            elif (exited := tasks.ended(handle.folder)) and _is_conclusive(exited):
+                found[text] = exited
             else:
-                asked[text] = handle
+                unfinished[text] = handle
         try:
-            known = self._commands.queued(handle.job.split("_")[0] for handle in asked.values()) if asked else []
+            known = (
+                self._commands.queued(handle.job.split("_")[0] for handle in unfinished.values()) if unfinished else []
+            )
         except SlurmSilent as silence:
-            reason = self._commands.bear(silence)
-            return found | {text: _as_its_files_say(handle, reason) for text, handle in asked.items()}
+            reason = self._commands.note_silence(silence)
+            return found | {text: _status_by_files(handle, reason) for text, handle in unfinished.items()}
         jobs = {(job.job, job.name): job for job in known}
         return found | {
-            text: self._status(text, handle, jobs.get((handle.job, handle.name))) for text, handle in asked.items()
+            text: self._status(text, handle, jobs.get((handle.job, handle.name))) for text, handle in unfinished.items()
         }
 
     def cancel(self, handles: Sequence[str]) -> None:
@@ -160,26 +164,29 @@ class Slurm:
             time.sleep(AGAIN_SECONDS / 2)
 
     def _submit(self, alike: Sequence[Task]) -> dict[Path, Handle]:
-        """One array."""
+        """Submit one array."""
         name, avoid = _name_of(alike), alike[0].avoid
         while True:
             try:
                 array = self._queued_before(name) or self._sbatch(name, alike, avoid)
                 return {task.folder: Handle(f"{array}_{index}", name, task.folder) for index, task in enumerate(alike)}
             except SlurmSilent as silence:
-                self._commands.bear(silence)
+                self._commands.note_silence(silence)
                 time.sleep(AGAIN_SECONDS)
             except SlurmRefused as refused:
                 if avoid and (names_no_machine(str(refused)) or "Invalid node name" in str(refused)):
-                    avoid = ()  # better on the same machine than on none
+                    avoid = ()  # the same machine is better than none
                 elif names_no_machine(str(refused)):
                     return {task.folder: Handle("", reason=_without_prefix(refused)) for task in alike}
                 else:
                     raise UsageError(f"sbatch, for {alike[0].target}: {_without_prefix(refused)}") from None
 
     def _queued_before(self, name: str) -> str:
-        """The array's id, or nothing. A controller may die, or Slurm be restarted, after sbatch was heard and before
-        its answer was. What was refused is listed too, as a job that failed at once, and what was withdrawn."""
+        """Return the id of an array that is queued already, or an empty text.
+
+        A controller may die, or Slurm restart, between sbatch's request and its answer. Refused and withdrawn arrays
+        are listed too, and left out here.
+        """
         known = (job for job in self._commands.queued_as(name) if job.reason != "BadConstraints")
         live = (job for job in known if state_of(job.word) is not TaskState.CANCELLED)
         return max((job.job.split("_")[0] for job in live), key=int, default="")
@@ -215,15 +222,15 @@ class Slurm:
         try:
             end = self._commands.end(handle.job, handle.name)
         except SlurmSilent as silence:
-            return _as_its_files_say(handle, self._commands.bear(silence))
-        said = tasks.ended(handle.folder)  # again: it may have come since
+            return _status_by_files(handle, self._commands.note_silence(silence))
+        exited = tasks.ended(handle.folder)  # again: it may have arrived since
         if end and end.state is not TaskState.ENDED:
-            return TaskStatus(end.state, said.exit_code if said else None, end.node, f"Slurm says {end.word}")
-        if said and said.state is TaskState.CANCELLED and end and end.warned:
-            return replace(said, state=TaskState.TIMED_OUT, reason="Slurm's limit came before its own")
-        if said:
-            return said
-        return self._without_word(text, handle, end)
+            return TaskStatus(end.state, exited.exit_code if exited else None, end.node, f"Slurm says {end.word}")
+        if exited and exited.state is TaskState.CANCELLED and end and end.warned:
+            return replace(exited, state=TaskState.TIMED_OUT, reason="Slurm's limit came before the task's")
+        if exited:
+            return exited
+        return self._without_exit_file(text, handle, end)
 
     def _waiting(self, text: str, handle: Handle, job: Queued) -> TaskStatus:
         wait = wait_of(job.reason)
@@ -233,12 +240,12 @@ class Slurm:
         since = self._absent_since.setdefault(text, time.monotonic())
         if wait is Wait.PEOPLE and time.monotonic() - since < self._absence:
             return TaskStatus(TaskState.WAITING, reason=job.reason)
-        self._commands.cancel(handle.name, [handle.job])  # it is not to start when nobody waits for it any more
+        self._commands.cancel(handle.name, [handle.job])  # it must not start later, when it is no longer needed
         self._given_up[text] = TaskStatus(TaskState.NO_CAPACITY, reason=job.reason)
         return self._given_up[text]
 
-    def _without_word(self, text: str, handle: Handle, end: JobEnd | None) -> TaskStatus:
-        """Of a job that is over and left no exit file."""
+    def _without_exit_file(self, text: str, handle: Handle, end: JobEnd | None) -> TaskStatus:
+        """Return the status of a job that is over but left no exit file."""
         begun = tasks.process_of(handle.folder)
         node = (end and end.node) or (begun.node if begun else "")
         if end is None:
@@ -255,13 +262,13 @@ class Slurm:
 
 
 def _name_of(alike: Sequence[Task]) -> str:
-    """The same whenever these tasks are submitted."""
+    """Return the array's name, the same whenever these tasks are submitted."""
     digest = hashlib.sha256("\n".join(str(task.folder) for task in alike).encode()).hexdigest()
     return f"bitgate-{alike[0].target}-{digest[:12]}"
 
 
 def script(alike: Sequence[Task]) -> str:
-    """What sbatch gets: each element of the array becomes the wrapper of its task."""
+    """Return the script for sbatch: each element of the array becomes the wrapper of its task."""
     lines = ["#!/bin/sh", "case $SLURM_ARRAY_TASK_ID in"]
     for index, task in enumerate(alike):
         lines.append(f"{index}) exec {shlex.join(tasks.wrapper(task.folder / tasks.TASK))} ;;")
@@ -269,7 +276,7 @@ def script(alike: Sequence[Task]) -> str:
 
 
 def _alike(new: Sequence[Task]) -> Iterator[list[Task]]:
-    """Tasks of one target that ask for the same machines: an array each."""
+    """Group tasks of one target with the same requirements, one array for each group."""
 
     def asks(task: Task) -> tuple[str, str, int, bool, tuple[str, ...]]:
         return task.target, task.constraint, task.gpus, task.exclusive, task.avoid
@@ -278,14 +285,17 @@ def _alike(new: Sequence[Task]) -> Iterator[list[Task]]:
         yield list(same)
 
 
-def _is_last_word(said: TaskStatus) -> bool:
-    """Not where a signal ended it: Slurm knows whose that was. It tells the run and its wrapper at once, and the run
-    may be dead of it before the wrapper has heard."""
-    return said.state is not TaskState.CANCELLED and (said.exit_code or 0) <= 128
+def _is_conclusive(exited: TaskStatus) -> bool:
+    """Say whether an exit file needs no query to Slurm: the task was not ended by a signal.
+
+    Slurm knows whose signal it was. It signals the run and its wrapper at the same time, so the run may be dead before
+    the wrapper gets the signal.
+    """
+    return exited.state is not TaskState.CANCELLED and (exited.exit_code or 0) <= 128
 
 
-def _as_its_files_say(handle: Handle, reason: str) -> TaskStatus:
-    """While Slurm does not answer."""
+def _status_by_files(handle: Handle, reason: str) -> TaskStatus:
+    """Return the status from a task's files, while Slurm does not answer."""
     process = tasks.process_of(handle.folder)
     return TaskStatus(
         TaskState.RUNNING if process else TaskState.WAITING, node=process.node if process else "", reason=reason

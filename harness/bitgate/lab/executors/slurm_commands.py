@@ -1,4 +1,4 @@
-"""Slurm's commands, asked with patience: slurmctld may be restarted in the middle of a night."""
+"""Slurm's commands, called with retries: slurmctld may be restarted in the middle of a night."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bitgate.core.errors import UsageError
 from bitgate.lab.executors.slurm_states import JobEnd, end_of, end_of_account, is_silence
 
 ANSWER_SECONDS = 100.0
-"""A command gives up by itself after ten times Slurm's MessageTimeout, which is 10 s unless a site says more."""
+"""Time limit of a command, which gives up after ten times Slurm's MessageTimeout of 10 s (sites may set more)."""
 AGAIN_SECONDS = 2.0
 
 _FILTERS = ("SQUEUE_", "SCANCEL_", "SBATCH_WAIT", "SACCT_")
@@ -21,18 +21,20 @@ _FILTERS = ("SQUEUE_", "SCANCEL_", "SBATCH_WAIT", "SACCT_")
 
 
 class SlurmSilent(Exception):
-    """slurmctld did not answer; the message is what the command said."""
+    """slurmctld did not answer; the message is the command's."""
 
 
 class SlurmRefused(Exception):
-    """The command was answered, and ended with an error; the message is what it said, on one line."""
+    """A command was answered, and failed; the message is its output, on one line."""
 
 
 @dataclass(frozen=True)
 class Queued:
-    """A job as squeue lists it, ``12_3`` for an element of an array; it stays for some minutes after its end
-    (MinJobAge). A slurmctld that crashed may give the number of one that it forgot to another: the name tells them
-    apart."""
+    """A job as squeue lists it, ``12_3`` for an element of an array.
+
+    It stays listed for some minutes after its end (MinJobAge). A slurmctld that crashed may reuse the number of a job
+    that it forgot: the name distinguishes them.
+    """
 
     job: str
     name: str
@@ -42,7 +44,7 @@ class Queued:
 
 
 class Commands:
-    """``patience``: seconds without an answer after which it is an error."""
+    """A caller of Slurm's commands. ``patience``: seconds without an answer after which it is an error."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
@@ -51,7 +53,10 @@ class Commands:
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith(_FILTERS)}
 
     def ask(self, *command: str, stdin: str = "") -> str:
-        """What it prints. Silence, Refused; UsageError if Slurm is not here."""
+        """Return the output of a command.
+
+        Raises SlurmSilent, SlurmRefused, or UsageError if Slurm is not installed.
+        """
         try:
             done = subprocess.run(
                 command,
@@ -65,7 +70,7 @@ class Commands:
             )
         except FileNotFoundError:
             raise UsageError(
-                f"{command[0]} is not on this machine: start the night where Slurm's are (Debian: slurm-client)"
+                f"{command[0]} is not on this machine: start the night where Slurm is (Debian: slurm-client)"
             ) from None
         except subprocess.TimeoutExpired:
             raise SlurmSilent(f"{command[0]} was not answered within {ANSWER_SECONDS:g} s") from None
@@ -78,22 +83,20 @@ class Commands:
         return done.stdout
 
     def ask_until_answered(self, *command: str, stdin: str = "") -> str:
-        """As ``ask``; UsageError once the patience is at its end."""
+        """Repeat ``ask`` until it is answered. Raises UsageError after ``patience``."""
         while True:
             try:
                 return self.ask(*command, stdin=stdin)
             except SlurmSilent as silence:
-                self.bear(silence)
+                self.note_silence(silence)
                 time.sleep(AGAIN_SECONDS)
 
-    def bear(self, silence: SlurmSilent) -> str:
-        """The silence in a few words. UsageError if it has lasted too long; a line when it begins."""
+    def note_silence(self, silence: SlurmSilent) -> str:
+        """Return the silence in words, and print a line when it begins. Raises UsageError if it has lasted too long."""
         now = time.monotonic()
         if self._silent_since is None:
             self._silent_since = now
-            _say(
-                f"Slurm does not answer ({silence}); jobs go on, and it is asked again for {self._patience / 60:g} min"
-            )
+            _say(f"Slurm does not answer ({silence}); jobs go on; retrying for {self._patience / 60:g} min")
         lasted = now - self._silent_since
         if lasted > self._patience:
             raise UsageError(
@@ -103,11 +106,12 @@ class Commands:
         return f"Slurm has not answered for {lasted:.0f} s"
 
     def queued(self, arrays: Iterable[str]) -> list[Queued]:
-        """The jobs of these arrays, each element apart, as far as Slurm still knows them. Silence."""
+        """Return the jobs of these arrays, one for each element, as far as Slurm still knows them. Raises
+        SlurmSilent."""
         return self._queue(f"--jobs={','.join(dict.fromkeys(arrays))}")
 
     def queued_as(self, name: str) -> list[Queued]:
-        """All jobs of this name. Silence."""
+        """Return all jobs of this name. Raises SlurmSilent."""
         return self._queue(f"--name={name}")
 
     def _queue(self, which: str) -> list[Queued]:
@@ -121,7 +125,7 @@ class Commands:
         return [Queued(*row) for row in rows if len(row) == 5]
 
     def end(self, job: str, name: str) -> JobEnd | None:
-        """How it ended; None if Slurm, and its accounting if it has one, know it no more. Silence."""
+        """Return how a job ended; None if neither Slurm nor its accounting, if any, knows it. Raises SlurmSilent."""
         try:
             described = self.ask("scontrol", "show", "job", "--oneliner", job).splitlines()
         except SlurmRefused:
@@ -141,14 +145,14 @@ class Commands:
         return end_of_account(listed[-1]) if listed else None
 
     def cancel(self, name: str, jobs: Sequence[str]) -> None:
-        """Those of this name; what has ended is left alone. UsageError after the patience."""
+        """Cancel those jobs of this name that are running. Raises UsageError after ``patience``."""
         try:
             self.ask_until_answered("scancel", "--quiet", f"--name={name}", *jobs)
         except SlurmRefused as refused:
             _say(f"scancel: {refused}")
 
     def config(self) -> Mapping[str, str]:
-        """Slurm's settings. UsageError if it has none here, or after the patience."""
+        """Return Slurm's settings. Raises UsageError if it has none here, or after ``patience``."""
         try:
             lines = self.ask_until_answered("scontrol", "show", "config").splitlines()
         except SlurmRefused as refused:

@@ -1,4 +1,4 @@
-"""What Slurm's words mean for a task: states of jobs, reasons for which they wait, refusals of ``sbatch``."""
+"""Meanings of Slurm's words for a task: states of jobs, reasons for which they wait, refusals of ``sbatch``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 from bitgate.lab.executors.executor import TaskState
 
 WARNING_SECONDS = 60
-"""So long before its limit a job is told to end, so that it can do so in order."""
+"""Time before its limit at which a job gets a signal, so that it can end in order."""
 
 _STATES = {
     "PENDING": TaskState.WAITING,
@@ -39,16 +39,18 @@ _STATES = {
 
 
 def state_of(word: str) -> TaskState:
-    """``CANCELLED by 1000`` and ``CANCELLED+``, as sacct writes them, too. A word of a later Slurm counts as running:
-    the task's own files say when it ends."""
+    """Return the state for a word of Slurm, also as sacct writes it: ``CANCELLED by 1000`` and ``CANCELLED+``.
+
+    A word of a later Slurm counts as running: the task's files show when it ends.
+    """
     return _STATES.get(re.split(r"[ +]", word.strip(), maxsplit=1)[0], TaskState.RUNNING)
 
 
 class Wait(Enum):
-    """What a job waits for."""
+    """The thing that a job waits for."""
 
     TURN = "its turn"
-    PEOPLE = "somebody who brings machines back, or lets the job go"
+    PEOPLE = "an administrator who brings machines back, or releases the job"
     EVER = "what will never come"
 
 
@@ -64,7 +66,7 @@ _PEOPLE = re.compile(
 
 
 def wait_of(reason: str) -> Wait:
-    """By squeue's reason of a pending job; it may have a list of nodes behind it."""
+    """Return what a pending job waits for, by squeue's reason, which a list of nodes may follow."""
     if _EVER.match(reason):
         return Wait.EVER
     return Wait.PEOPLE if _PEOPLE.match(reason) else Wait.TURN
@@ -99,18 +101,21 @@ _NO_ANSWER = (
 
 
 def names_no_machine(complaint: str) -> bool:
-    """Is this what sbatch says where no machine of the pool is as asked for?"""
+    """Say whether sbatch complains that no machine of the pool meets the requirements."""
     return any(words in complaint for words in _NO_MACHINE)
 
 
 def is_silence(complaint: str) -> bool:
-    """Is this what a command says if slurmctld did not answer, so that it may answer later?"""
+    """Say whether a command complains that slurmctld did not answer, so that it may answer later."""
     return any(words in complaint for words in _NO_ANSWER)
 
 
 @dataclass(frozen=True)
 class JobEnd:
-    """How a job ended. ``signal`` is 0 if it did not die of one; ``warned``: so late that Slurm had told it to end."""
+    """The end of a job.
+
+    ``signal`` is 0 if it did not die of one; ``warned``: it ended so late that Slurm had sent it a signal.
+    """
 
     state: TaskState
     word: str
@@ -121,7 +126,7 @@ class JobEnd:
 
 
 def end_of(described: str) -> JobEnd:
-    """From a line of ``scontrol show job --oneliner``."""
+    """Parse a line of ``scontrol show job --oneliner``."""
     found = dict(re.findall(r"(\w+)=(\S*)", described))
     end = _end(found.get("JobState", ""), found.get("ExitCode", ""), found.get("NodeList", ""))
     ran, limit = (_seconds(found.get(name, "")) for name in ("RunTime", "TimeLimit"))
@@ -129,7 +134,7 @@ def end_of(described: str) -> JobEnd:
 
 
 def end_of_account(line: str) -> JobEnd:
-    """From a line of ``sacct --parsable2 --format=State,ExitCode,NodeList``."""
+    """Parse a line of ``sacct --parsable2 --format=State,ExitCode,NodeList``."""
     word, code, nodes = [*line.split("|"), "", ""][:3]
     return _end(word, code, nodes)
 
@@ -142,7 +147,7 @@ def _end(word: str, codes: str, nodes: str) -> JobEnd:
 
 
 def _seconds(text: str) -> int:
-    """Of ``1-02:03:04``; 0 for UNLIMITED."""
+    """Parse a duration such as ``1-02:03:04``; 0 for UNLIMITED."""
     numbers = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+):(\d+)", text)
     if not numbers:
         return 0

@@ -1,1 +1,1 @@
-"""Past runs: what each case answered, where and from which build, and what follows from many nights together."""
+"""Past runs: the answers of each case, their machines and builds, and conclusions from many nights together."""

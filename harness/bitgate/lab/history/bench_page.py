@@ -1,4 +1,4 @@
-"""The page of past timings: a plot a series with its levels, and the latest against before."""
+"""The page of past timings: a plot for each series with its levels, and the latest against before."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ WIDTH, HEIGHT = 860, 150
 LEFT, RIGHT, TOP, BOTTOM = 64, 8, 8, 22
 """Margins around the plot, in its units."""
 HIGHEST = 1.6
-"""What took so many times as long as the highest level is drawn at the upper edge."""
+"""Multiple of the highest level: slower runs are drawn at the upper edge."""
 
 
 @dataclass(frozen=True)
 class Dot:
+    """A point of a plot."""
+
     x: float
     y: float
     title: str
@@ -31,7 +33,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Bar:
-    """A level."""
+    """A level of a plot."""
 
     x1: float
     x2: float
@@ -41,25 +43,27 @@ class Bar:
 
 @dataclass(frozen=True)
 class Tick:
+    """A tick of a plot's vertical axis."""
+
     y: float
     text: str
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A series as what an SVG has: in units of WIDTH and HEIGHT, y downwards."""
+    """A series as the contents of an SVG: in units of WIDTH and HEIGHT, y downwards."""
 
     dots: tuple[Dot, ...]
     bars: tuple[Bar, ...]
     marks: tuple[Dot, ...]
-    """Where it stepped."""
+    """Places of its steps."""
     ticks: tuple[Tick, ...]
     ends: tuple[str, str]
     """The first night and the last."""
 
 
 def chart(one: TimedSeries) -> Chart:
-    """``one`` has a point or more."""
+    """Draw a series of at least one point."""
     ms = [1e3 * point.seconds for point in one.points]
     levels = [1e3 * level.seconds for level in one.levels]
     top = min(max(ms), HIGHEST * max(levels))
@@ -97,7 +101,7 @@ def chart(one: TimedSeries) -> Chart:
 
 
 def round_numbers(low: float, top: float, most: int = 5) -> list[float]:
-    """At most so many of 1, 2 or 5 times a power of ten, between the two."""
+    """Return at most ``most`` multiples of 1, 2 or 5 times a power of ten, between the two."""
     raw = (top - low) / most
     power = 10.0 ** floor(log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
@@ -105,7 +109,7 @@ def round_numbers(low: float, top: float, most: int = 5) -> list[float]:
 
 
 def write_page(path: Path, found: Sequence[TimedSeries], runs: Sequence[RecordedRun]) -> None:
-    """One self-contained HTML file. UsageError where it cannot be written."""
+    """Write one self-contained HTML file. Raises UsageError where it cannot be written."""
     environment = Environment(
         loader=FileSystemLoader(templates()),
         autoescape=True,

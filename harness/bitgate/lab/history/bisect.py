@@ -1,6 +1,6 @@
-"""The first bad commit of a case: ``git bisect run`` in a worktree of its own, which leaves nothing behind.
+"""The first bad commit of a case: ``git bisect run`` in a temporary worktree, which is removed afterwards.
 
-Refs and state of a bisection are a worktree's own, so that the user's tree, index and branches are not touched.
+A worktree has its refs and its state of a bisection to itself, so the user's tree, index and branches are not touched.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from bitgate.core import git
 from bitgate.core.errors import UsageError
 from bitgate.lab.history import step
 
-PATIENCE_SECONDS = 20
-"""Of the end of an interrupted step: it ends its own children."""
+GRACE_SECONDS = 20
+"""Seconds for an interrupted step to end: it ends its children first."""
 
 _STEP = (sys.executable, "-m", step.__name__)
 
 
 @dataclass(frozen=True)
 class Commit:
-    """``date`` is the author's."""
+    """A commit; ``date`` is the author's."""
 
     id: str
     subject: str
@@ -40,7 +40,10 @@ class Commit:
 
 @dataclass(frozen=True)
 class BisectResult:
-    """``candidates`` is one commit, the first bad one; several, if those between could not be tested."""
+    """The result of a bisection.
+
+    ``candidates`` is one commit, the first bad one; several, if those between could not be tested.
+    """
 
     candidates: tuple[Commit, ...]
     good: str
@@ -48,36 +51,37 @@ class BisectResult:
     steps: int
 
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def bisect(folder: Path, words: Sequence[str], good: str, bad: str, tell: Tell) -> BisectResult:
-    """``words`` are the arguments of `bitgate verify`; ``folder`` is where it runs, in the user's checkout.
+def bisect(folder: Path, words: Sequence[str], good: str, bad: str, report: Report) -> BisectResult:
+    """Find the first bad commit of a case.
 
-    UsageError if there is no such commit, the good one is bad, the bad one is good, or either cannot be tested.
+    ``words`` are the arguments of `bitgate verify`; ``folder`` is where it runs, in the user's checkout. Raises
+    UsageError if a commit does not exist, the good one is bad, the bad one is good, or either cannot be tested.
     """
     top = _top(folder)
     first, last = _commit(top, "--good", good), _commit(top, "--bad", bad)
     if first == last:
         raise UsageError(f"--good {good} and --bad {bad} are one commit")
     if git.ask(top, "merge-base", "--is-ancestor", first, last).returncode:
-        raise UsageError(f"--good {good} is no ancestor of --bad {bad}: a bisection walks from the one to the other")
+        raise UsageError(f"--good {good} is not an ancestor of --bad {bad}: bisection goes from the one to the other")
     changed = [line for line in git.lines(top, "status", "--porcelain", "--untracked-files=no") if line.strip()]
     if changed:
         files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
-        tell(f"{files} with changes that are not committed: what is committed alone is bisected")
+        report(f"{files} with uncommitted changes: only committed ones are bisected")
     with _worktree(top, last) as tree:
         place = tree / folder.resolve().relative_to(top)
-        told = step.StepVerdict(words=tuple(words), place=str(place), tree=str(tree))
-        _hold(tree, told, last, bad, step.BAD, tell)
-        _hold(tree, told, first, good, step.GOOD, tell)
-        return _run(tree, told, first, last, tell)
+        request = step.StepRequest(words=tuple(words), place=str(place), tree=str(tree))
+        _check_end(tree, request, last, bad, step.BAD, report)
+        _check_end(tree, request, first, good, step.GOOD, report)
+        return _run(tree, request, first, last, report)
 
 
 def _top(folder: Path) -> Path:
     done = git.ask(folder, "rev-parse", "--show-toplevel")
     if done.returncode:
-        raise UsageError(f"{folder} lies in no git repository: there are no commits to bisect")
+        raise UsageError(f"{folder} is in no git repository: there are no commits to bisect")
     return Path(done.stdout.strip()).resolve()
 
 
@@ -90,7 +94,7 @@ def _commit(top: Path, option: str, name: str) -> str:
 
 @contextmanager
 def _worktree(top: Path, commit: str) -> Iterator[Path]:
-    """Removed at the end, whatever happens, with the bisection in it."""
+    """Create a worktree; it is removed at the end, whatever happens, with the bisection in it."""
     folder = Path(tempfile.mkdtemp(prefix="bitgate-bisect-")).resolve()
     tree = folder / "tree"
     try:
@@ -102,26 +106,26 @@ def _worktree(top: Path, commit: str) -> Iterator[Path]:
         git.ask(top, "worktree", "prune")
 
 
-def _hold(tree: Path, told: step.StepVerdict, commit: str, name: str, expected: int, tell: Tell) -> None:
-    """Git asks neither end: a good one that is bad would lead it astray."""
+def _check_end(tree: Path, request: step.StepRequest, commit: str, name: str, expected: int, report: Report) -> None:
+    """Check an end of the range, which git does not: a good end that is bad would mislead it."""
     git.lines(tree, "checkout", "--quiet", "--detach", commit)
     lines: list[str] = []
 
     def keep(line: str) -> None:
         lines.append(line)
-        tell(line)
+        report(line)
 
-    code = _watched(_STEP, tree, told, keep)
+    code = _watched(_STEP, tree, request, keep)
     option, is_good = ("--bad", "good") if expected == step.BAD else ("--good", "bad")
     if code == expected:
         return
     if code in (step.GOOD, step.BAD):
         raise UsageError(f"{option} {name}: the case is {is_good} there: give another commit")
-    why = lines[-1].partition(": ")[2] if lines else "its step ended without a word"
+    why = lines[-1].partition(": ")[2] if lines else "its step ended without a message"
     raise UsageError(f"{option} {name}: the case cannot be tested there: {why}")
 
 
-def _run(tree: Path, told: step.StepVerdict, good: str, bad: str, tell: Tell) -> BisectResult:
+def _run(tree: Path, request: step.StepRequest, good: str, bad: str, report: Report) -> BisectResult:
     steps = 0
     candidates: list[str] = []
 
@@ -129,9 +133,9 @@ def _run(tree: Path, told: step.StepVerdict, good: str, bad: str, tell: Tell) ->
         nonlocal steps
         if line.startswith(step.MARK):
             steps += 1
-            tell(line)
+            report(line)
         elif left := re.match(r"Bisecting: (\d+) revisions? left to test after this \(roughly (\d+) steps?\)", line):
-            tell(f"steps to go: about {int(left[2]) + 1}; commits among which it is: {int(left[1]) + 1}")
+            report(f"steps to go: about {int(left[2]) + 1}; commits among which it is: {int(left[1]) + 1}")
         elif found := re.match(r"([0-9a-f]{40,64}) is the first bad commit", line):
             candidates[:] = [found[1]]
         elif re.fullmatch(r"[0-9a-f]{40,64}", line):
@@ -139,23 +143,23 @@ def _run(tree: Path, told: step.StepVerdict, good: str, bad: str, tell: Tell) ->
 
     for line in git.lines(tree, "bisect", "start", bad, good):
         read(line)
-    _watched([*git.COMMAND, "-C", str(tree), "bisect", "run", *_STEP], tree, told, read)
+    _watched([*git.COMMAND, "-C", str(tree), "bisect", "run", *_STEP], tree, request, read)
     if not candidates:
         raise UsageError("git bisect run ended without a commit; run the repro line at some of them by hand")
-    return BisectResult(tuple(_told(tree, one) for one in candidates), good, bad, steps)
+    return BisectResult(tuple(_commit_info(tree, one) for one in candidates), good, bad, steps)
 
 
-def _told(tree: Path, commit: str) -> Commit:
+def _commit_info(tree: Path, commit: str) -> Commit:
     (line,) = git.lines(tree, "show", "--no-patch", "--format=%H%x00%s%x00%an%x00%aI", commit)
     return Commit(*line.split("\0"))
 
 
-def _watched(command: Sequence[str], tree: Path, told: step.StepVerdict, read: Tell) -> int:
-    """Each line as it comes. Ctrl-C ends the command and all that it started before it goes on to the caller."""
+def _watched(command: Sequence[str], tree: Path, request: step.StepRequest, read: Report) -> int:
+    """Run a command and read each line as it comes; Ctrl-C ends the command and all its children first."""
     process = subprocess.Popen(
         command,
         cwd=tree,
-        env=_environment(told),
+        env=_environment(request),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -177,7 +181,7 @@ def _end(process: subprocess.Popen[str]) -> None:
     for number in (signal.SIGINT, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
-            process.wait(PATIENCE_SECONDS)
+            process.wait(GRACE_SECONDS)
         except ProcessLookupError:
             break
         except subprocess.TimeoutExpired:
@@ -185,8 +189,11 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def _environment(told: step.StepVerdict) -> Mapping[str, str]:
-    """A step is this very bitgate; what it runs is the checkout's, if the checkout is of bitgate itself."""
+def _environment(request: step.StepRequest) -> Mapping[str, str]:
+    """Return the environment of a step.
+
+    A step is this very bitgate; what it runs is the checkout's, if the checkout is of bitgate itself.
+    """
     here = str(Path(step.__file__).resolve().parents[3])
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return git.environment() | {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", step.VARIABLE: json.dumps(vars(told))}
+    return git.environment() | {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", step.VARIABLE: json.dumps(vars(request))}

@@ -1,4 +1,4 @@
-"""Two runs, or two targets, held against each other: verdicts and digests that are not the same."""
+"""Comparison of two runs, or two targets: verdicts and digests that differ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DiffSide:
 
 @dataclass(frozen=True)
 class VerdictChange:
-    """``target`` is empty where two targets are compared."""
+    """A case whose answers differ. ``target`` is empty where two targets are compared."""
 
     case: RecordedCase
     target: str
@@ -38,13 +38,16 @@ class VerdictChange:
     def as_json(self) -> dict[str, Any]:
         key = {name: value for name, value in self.case.as_json().items() if name != "target" or self.target}
         sides = {"before": self.before, "after": self.after}
-        said = {name: {"verdict": side.outcome.value, "digest": side.digest} for name, side in sides.items()}
-        return {**key, "what": self.what, **said}
+        answers = {name: {"verdict": side.outcome.value, "digest": side.digest} for name, side in sides.items()}
+        return {**key, "what": self.what, **answers}
 
 
 @dataclass(frozen=True)
 class Difference:
-    """``same``: cases that both have, with equal answers; ``only``: cases that one side alone has."""
+    """The difference of two sides.
+
+    ``same``: number of cases that both have, with equal answers; ``only``: numbers of cases that one side alone has.
+    """
 
     before: DiffSide
     after: DiffSide
@@ -57,7 +60,10 @@ class Difference:
 
 
 def difference(connection: Connection, before: str, after: str, runs: Sequence[RecordedRun]) -> Difference:
-    """UsageError for a name that is no run and no target, or one of each. ``runs`` are those looked at for targets."""
+    """Compare two runs or two targets. ``runs`` are those considered for targets.
+
+    Raises UsageError for a name that is neither a run nor a target, or one of each.
+    """
     sides = (_side(connection, before, runs), _side(connection, after, runs))
     if sides[0].is_run != sides[1].is_run:
         one, other = sides if sides[0].is_run else sides[::-1]
@@ -76,27 +82,29 @@ def difference(connection: Connection, before: str, after: str, runs: Sequence[R
 def _side(connection: Connection, name: str, runs: Sequence[RecordedRun]) -> DiffSide:
     if query.run_named(connection, name):
         return DiffSide(name, True)
-    targets = {target for run in query.told(connection, runs) for target, _ in run.targets}
+    targets = {target for run in query.with_totals(connection, runs) for target, _ in run.targets}
     if name in targets:
         return DiffSide(name, False)
     known = [*(run.name for run in runs), *sorted(targets)]
-    raise UsageError(f"'{name}' is no run of the history, and no target{meant(name, known)}; `bitgate history runs`")
+    raise UsageError(
+        f"'{name}' is neither a run of the history nor a target{meant(name, known)}; `bitgate history runs`"
+    )
 
 
 def _answers(
     connection: Connection, side: DiffSide, runs: Sequence[RecordedRun]
 ) -> dict[tuple[str, ...], tuple[RecordedCase, RunAnswer]]:
-    """The last answer of each case: of a run that of its last attempt."""
+    """Return the last answer of each case; for a run that of its last attempt."""
     run = query.run_named(connection, side.name) if side.is_run else None
     found = {}
-    for case, told in query.series(connection, [run] if run else runs, target="" if run else side.name):
-        answers = [answer for answer in told if not answer.outcome.is_unanswered] or list(told)
+    for case, recorded in query.series(connection, [run] if run else runs, target="" if run else side.name):
+        answers = [answer for answer in recorded if not answer.outcome.is_unanswered] or list(recorded)
         found[(*case.key, case.target) if run else case.key] = (case, answers[-1])
     return found
 
 
 def _differ(one: RunAnswer, other: RunAnswer) -> bool:
-    """Bits are compared where both sides have a digest: real numbers have none."""
+    """Say whether two answers differ. Bits are compared where both have a digest: real numbers have none."""
     if one.outcome is not other.outcome:
         return True
     return bool(one.digest and other.digest and one.digest != other.digest)

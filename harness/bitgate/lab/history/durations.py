@@ -1,4 +1,4 @@
-"""How long cases took, by target and class of machines: for shards, deadlines, and limits of time."""
+"""Durations of cases by target and class of machines: for shards, deadlines, and time limits."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from bitgate.results.record import Key, Outcome, Stamp, Verdict
 
 @dataclass(frozen=True)
 class Duration:
-    """``samples``: seconds, the newest last, a run each (``runs``): the median where a run had several."""
+    """The durations of a case.
+
+    ``samples``: seconds, the newest last, one for each of ``runs``: the median where a run had several.
+    """
 
     target: str
     machine: str
-    """The class of machines: what the device is called."""
+    """The class of machines: the name of the device."""
     case: str
     family: str
     instance: str
@@ -40,24 +43,24 @@ class Duration:
         return sorted(self.samples)[ceil(0.95 * len(self.samples)) - 1]
 
     def as_json(self) -> dict[str, Any]:
-        said = {name: value for name, value in vars(self).items() if name not in ("samples", "runs")}
-        return said | {"runs": len(self.samples), "median": self.median, "p95": self.p95}
+        fields = {name: value for name, value in vars(self).items() if name not in ("samples", "runs")}
+        return fields | {"runs": len(self.samples), "median": self.median, "p95": self.p95}
 
 
 def durations(connection: Connection, runs: Sequence[RecordedRun], target: str = "") -> Iterator[Duration]:
-    """Of what was compared: a case that crashed took no time worth knowing."""
-    wanted = [jobs.c.run_id.in_([run.number for run in runs]), verdicts.c.compared]
+    """Yield the durations of compared cases: that of a case that crashed means nothing."""
+    conditions = [jobs.c.run_id.in_([run.number for run in runs]), verdicts.c.compared]
     if target:
-        wanted.append(verdicts.c.target == target)
+        conditions.append(verdicts.c.target == target)
     key = (cases.c.case, cases.c.kernel, cases.c.instance, cases.c.fill)
-    asked = (
+    statement = (
         select(verdicts.c.target, machines.c.device, *key, jobs.c.run_id, verdicts.c.seconds)
         .select_from(verdicts.join(jobs).join(cases).join(machines))
-        .where(and_(*wanted))
+        .where(and_(*conditions))
         .execution_options(yield_per=10_000)
     )
     taken: dict[tuple[str, ...], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for *place, run, seconds in connection.execute(asked):
+    for *place, run, seconds in connection.execute(statement):
         taken[tuple(place)][run].append(seconds)
     for (where, machine, case, family, instance, fill), by_run in sorted(taken.items()):
         ran = tuple(run for run in runs if run.number in by_run)
@@ -66,7 +69,7 @@ def durations(connection: Connection, runs: Sequence[RecordedRun], target: str =
 
 
 def as_verdicts(found: Iterable[Duration]) -> Iterator[Verdict]:
-    """What tables of durations are made of."""
+    """Yield verdicts from which tables of durations are made."""
     for one in found:
         key = Key(one.case, one.family, one.instance, (), one.fill, 0, "forward", one.target)
         for run, seconds in zip(one.runs, one.samples, strict=True):

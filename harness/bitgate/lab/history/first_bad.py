@@ -1,4 +1,4 @@
-"""When a case broke: its first bad run, and the commits between the last good one and that."""
+"""The first bad run of a case, and the commits between the last good run and that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bitgate.lab.history import query
-from bitgate.lab.history.flaky import Attribution, blame
+from bitgate.lab.history.flaky import Attribution, root_causes
 from bitgate.lab.history.query import RecordedCase, RecordedRun
 from bitgate.lab.history.series import RunAnswer, Series
 from bitgate.results.record import UNKNOWN
@@ -17,8 +17,11 @@ from bitgate.results.record import UNKNOWN
 
 @dataclass(frozen=True)
 class RegressedCase:
-    """A case that is red by its last answer. ``good`` is its last answer before the red ones, None if all that is
-    known is red; ``reds`` counts the red answers since."""
+    """A case that is red by its last answer.
+
+    ``good`` is its last answer before the red ones, None if all known answers are red; ``reds`` counts the red answers
+    since.
+    """
 
     case: RecordedCase
     good: RunAnswer | None
@@ -32,8 +35,10 @@ class RegressedCase:
 
 @dataclass(frozen=True)
 class FirstBad:
-    """Cases that broke in the same run: one change is likely behind all of them. ``good`` and ``bad`` are commits,
-    without what says that their checkout was dirty; empty where they are not known."""
+    """Cases that broke in the same run, for which one change is likely responsible.
+
+    ``good`` and ``bad`` are commits, without the mark of a dirty checkout; empty where they are not known.
+    """
 
     run: str
     good_run: str
@@ -43,7 +48,7 @@ class FirstBad:
 
     @property
     def once(self) -> bool:
-        """Was only one run red so far? It may be a flake."""
+        """True if only one run was red so far: it may be a flake."""
         return all(broken.reds == 1 for broken in self.cases)
 
     def as_json(self) -> dict[str, Any]:
@@ -52,23 +57,25 @@ class FirstBad:
 
 
 def first_bad(connection: Connection, runs: Sequence[RecordedRun], name: str = "", target: str = "") -> list[FirstBad]:
-    """Of one case, or of all that are red now, the most cases first. Cases that are known to be flaky, and answers of
-    machines that spoil them, break nothing."""
-    known = blame(connection, runs)
+    """Return the first bad runs of one case, or of all that are red now, the most cases first.
+
+    Flaky cases and answers of unreliable machines are left out.
+    """
+    known = root_causes(connection, runs)
     broken = []
-    for case, told in query.series(connection, runs, name=name, target=target, mixed_only=True):
-        if found := _broken(case, told, known):
+    for case, recorded in query.series(connection, runs, name=name, target=target, mixed_only=True):
+        if found := _broken(case, recorded, known):
             broken.append(found)
     place = {run.number: number for number, run in enumerate(runs)}
     groups: dict[tuple[int, int], list[RegressedCase]] = {}
     for one in broken:
         groups.setdefault((place[one.good.run] if one.good else -1, place[one.bad.run]), []).append(one)
-    found_all = [_told(group, runs, *span) for span, group in _joined(groups).items()]
+    found_all = [_first_bad_of(group, runs, *span) for span, group in _joined(groups).items()]
     return sorted(found_all, key=lambda found: (found.once, -len(found.cases), found.run))
 
 
 def _joined(groups: Mapping[tuple[int, int], list[RegressedCase]]) -> dict[tuple[int, int], list[RegressedCase]]:
-    """A case that missed a night tells a longer span: it goes with the shortest of the others that lies in it."""
+    """Join groups: a case that missed a night has a longer span, and goes with the shortest other span inside of it."""
     found: dict[tuple[int, int], list[RegressedCase]] = {}
     for span in sorted(groups, key=lambda span: (span[1] - span[0], span)):
         within = next((one for one in found if span[0] <= one[0] and one[1] <= span[1] and span[0] >= 0), span)
@@ -76,16 +83,16 @@ def _joined(groups: Mapping[tuple[int, int], list[RegressedCase]]) -> dict[tuple
     return found
 
 
-def _told(group: Sequence[RegressedCase], runs: Sequence[RecordedRun], good: int, bad: int) -> FirstBad:
+def _first_bad_of(group: Sequence[RegressedCase], runs: Sequence[RecordedRun], good: int, bad: int) -> FirstBad:
     first = group[0]
     before = runs[good].name if good >= 0 else ""
     return FirstBad(runs[bad].name, before, _commit(first.good), _commit(first.bad), tuple(group))
 
 
-def _broken(case: RecordedCase, told: Sequence[RunAnswer], known: Attribution) -> RegressedCase | None:
+def _broken(case: RecordedCase, recorded: Sequence[RunAnswer], known: Attribution) -> RegressedCase | None:
     if (case.number, case.target) in known.flaky:
         return None
-    series = Series.of([answer for answer in told if answer.node not in known.spoilers])
+    series = Series.of([answer for answer in recorded if answer.node not in known.spoilers])
     if not series.is_red:
         return None
     period = series.periods[-1]

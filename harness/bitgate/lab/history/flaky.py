@@ -11,14 +11,14 @@ from sqlalchemy import Connection
 
 from bitgate.lab.history import query
 from bitgate.lab.history.query import RecordedCase, RecordedRun
-from bitgate.lab.history.root_cause import CandidateCause, CauseKind, Outlier, blamed, sick
+from bitgate.lab.history.root_cause import CandidateCause, CauseKind, Outlier, infer_causes, unreliable
 from bitgate.lab.history.series import Series
 from bitgate.results.record import UNKNOWN, Outcome
 
 
 @dataclass(frozen=True)
 class FlakyCase:
-    """``nodes``: its deviations on each machine, those with the most first."""
+    """A flaky case. ``nodes``: its deviations on each machine, those with the most first."""
 
     case: RecordedCase
     cause: CandidateCause
@@ -29,11 +29,13 @@ class FlakyCase:
 
 
 SPOILS, LOSES = "spoils answers", "loses answers"
-"""Why a machine is bad: its answers deviate, or there are none (INFRA, LOST)."""
+"""Reasons why a machine is unreliable: its answers deviate, or are missing (INFRA, LOST)."""
 
 
 @dataclass(frozen=True)
 class UnreliableMachine:
+    """A machine whose answers deviate or are missing."""
+
     node: str
     why: str
     cause: CandidateCause
@@ -44,7 +46,7 @@ class UnreliableMachine:
 
 @dataclass(frozen=True)
 class UnreliableNight:
-    """Many cases of one kernel family deviated in one run: a bug that lived for a night, say."""
+    """A run in which many cases of one kernel family deviated: a bug that existed for one night, for example."""
 
     run: RecordedRun
     target: str
@@ -57,7 +59,7 @@ class UnreliableNight:
 
 @dataclass(frozen=True)
 class Attribution:
-    """Of the runs looked at. ``lone``: deviations for which nobody in particular is held to answer."""
+    """The root causes of deviations in some runs. ``lone``: deviations that no cause explains."""
 
     cases: tuple[FlakyCase, ...]
     machines: tuple[UnreliableMachine, ...]
@@ -80,14 +82,15 @@ class Attribution:
 
     @property
     def spoilers(self) -> set[str]:
-        """Machines whose answers are not to be trusted."""
+        """Machines whose answers cannot be trusted."""
         return {one.node for one in self.machines if one.why == SPOILS}
 
 
-def blame(connection: Connection, runs: Sequence[RecordedRun], target: str = "") -> Attribution:
+def root_causes(connection: Connection, runs: Sequence[RecordedRun], target: str = "") -> Attribution:
+    """Attribute the deviations of some runs to cases, machines and nights."""
     mixed: dict[tuple[int, str], tuple[RecordedCase, Series]] = {}
-    for case, told in query.series(connection, runs, target=target, mixed_only=True):
-        mixed[case.number, case.target] = case, Series.of(told)
+    for case, recorded in query.series(connection, runs, target=target, mixed_only=True):
+        mixed[case.number, case.target] = case, Series.of(recorded)
     deviations = [one for case, found in mixed.values() for one in _deviations(case, found)]
     outcomes = query.counts_of_machines(connection, runs, target)
     answered = {node: sum(n for outcome, n in of.items() if not _lost(outcome)) for node, of in outcomes.items()}
@@ -96,10 +99,10 @@ def blame(connection: Connection, runs: Sequence[RecordedRun], target: str = "")
         CauseKind.MACHINE: answered,
         CauseKind.NIGHT: query.counts_of_nights(connection, runs, target),
     }
-    causes = blamed(deviations, counts)
+    causes = infer_causes(deviations, counts)
     on = _nodes(deviations)
     lost = Counter({node: sum(n for outcome, n in of.items() if _is_infra(outcome)) for node, of in outcomes.items()})
-    gone = sick(Counter({node: n for node, n in lost.items() if n}), {n: answered[n] + lost[n] for n in outcomes})
+    gone = unreliable(Counter({node: n for node, n in lost.items() if n}), {n: answered[n] + lost[n] for n in outcomes})
     by_number = {run.number: run for run in runs}
     nights = [UnreliableNight(by_number[c.name[0]], c.name[1], c.name[2], c) for c in _of(causes, CauseKind.NIGHT)]
     flaky = [FlakyCase(mixed[c.name][0], c, on[c.name]) for c in _of(causes, CauseKind.CASE)]

@@ -1,4 +1,4 @@
-"""Records into a history: each file whole or not at all, each line once."""
+"""Ingestion of records into a history: each file whole or not at all, each line once."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from bitgate.results.report.text import one_line
 
 
 @dataclass(frozen=True)
-class Ingested:
-    """What became of one file. ``added`` of its ``lines`` were new; ``flaws``: what could not be read."""
+class IngestResult:
+    """The result of one file: ``added`` of its ``lines`` were new; ``flaws``: what could not be read."""
 
     file: Path
     lines: int
@@ -38,9 +38,11 @@ class Ingested:
     what: str = "verdicts"
 
 
-def ingest(store: HistoryStore, paths: Sequence[Path]) -> Iterator[Ingested]:
-    """Results and timings: files, or folders that hold some at any depth, a transaction each. UsageError for a path
-    that holds none."""
+def ingest(store: HistoryStore, paths: Sequence[Path]) -> Iterator[IngestResult]:
+    """Store results and timings from files, or folders that hold some at any depth, one transaction a file.
+
+    Raises UsageError for a path that holds none.
+    """
     timed = {path: timings_files(path) for path in paths}
     for path in paths:
         if path.is_dir() and not timed[path] and not results_files([path], may_be_empty=True):
@@ -53,32 +55,32 @@ def ingest(store: HistoryStore, paths: Sequence[Path]) -> Iterator[Ingested]:
     for file in sorted({file.resolve() for found in timed.values() for file in found}):
         read, flaws = read_timings(file)
         added = stored(store, schema.samples, lines_of(read))
-        yield Ingested(file, len(read), added, flaws, "timings")
+        yield IngestResult(file, len(read), added, flaws, "timings")
 
 
-def _verdicts(store: HistoryStore, file: Path) -> Ingested:
+def _verdicts(store: HistoryStore, file: Path) -> IngestResult:
     source = read_source(file)
-    return Ingested(file, len(source.verdicts), stored(store, schema.verdicts, _rows(source)), source.flaws)
+    return IngestResult(file, len(source.verdicts), stored(store, schema.verdicts, _rows(source)), source.flaws)
 
 
 def _rows(source: Source) -> list[StoredLine]:
     apart = Stamp(f"unstamped-{source.content[:16]}", 1, source.started)
-    """Of lines from before runs were stamped: their file is their run, and its line their time within it."""
+    """The stamp of lines from before runs were stamped: their file is their run, and their line the time within it."""
     lines = []
     for number, verdict in enumerate(source.verdicts, 1):
         stamp = verdict.run or apart
-        lines.append(_line(verdict, stamp, 0 if verdict.run else number))
+        lines.append(_stored_line(verdict, stamp, 0 if verdict.run else number))
     return lines
 
 
-def _line(verdict: Verdict, stamp: Stamp, number: int) -> StoredLine:
+def _stored_line(verdict: Verdict, stamp: Stamp, number: int) -> StoredLine:
     key, prints = verdict.key, verdict.fingerprint
     run, job = run_and_job(stamp)
     case = case_of(verdict.key, verdict.suite, verdict.test)
     machine = machine_of(verdict.device_name, verdict.device_kind, verdict.platform, prints)
     build = build_of(prints)
     red = not verdict.green
-    said = clean(
+    fields = clean(
         target=key.target,
         tier=verdict.tier,
         time=time_of(stamp),
@@ -93,5 +95,5 @@ def _line(verdict: Verdict, stamp: Stamp, number: int) -> StoredLine:
         repro=one_line(verdict.repro, 2000) if red else "",
     )
     parts = [part["hash"] for part in (job, case, machine, build)]
-    name = hash_of([*parts, *said.values(), number])
-    return StoredLine(run, job, case, machine, build, name, said["time"], (said,))
+    name = hash_of([*parts, *fields.values(), number])
+    return StoredLine(run, job, case, machine, build, name, fields["time"], (fields,))

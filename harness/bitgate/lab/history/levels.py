@@ -1,12 +1,12 @@
-"""The levels of a series of timings: where it stepped up or down for good, whatever single nights did.
+"""The levels of a series of timings: the places where it stepped up or down for good, whatever single nights did.
 
-A series is taken for piecewise constant. Among all ways to cut it, the one is taken that minimises
+A series is modelled as piecewise constant. Among all ways to cut it, the one is taken that minimises
 
     sum |y - level of its piece| + penalty x (number of pieces)
 
-with y the logarithm of the seconds and the median of a piece as its level: the L1 Potts functional (Friedrich et al.,
-Complexity penalized M-estimation, J. Comput. Graph. Statist. 17, 2008; asv finds its regressions with it). Dynamic
-programming over all places to cut finds the minimum; the penalty follows from the noise of the series itself.
+with y the logarithm of the seconds and the median of a piece as its level. This is the L1 Potts functional (Friedrich
+et al., Complexity penalized M-estimation, J. Comput. Graph. Statist. 17, 2008), with which asv finds regressions.
+Dynamic programming over all places to cut finds the minimum; the penalty follows from the noise of the series.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ from statistics import median
 from typing import NamedTuple
 
 LEAST_NIGHTS = 4
-"""Of a level: fewer on end may be one odd week of a machine."""
+"""Fewest nights of a level: fewer in a row may be an unusual week of a machine."""
 ENOUGH_NIGHTS = 2 * LEAST_NIGHTS
-"""Below, nothing is said of steps."""
+"""Fewest nights of a series for steps to be reported."""
 PENALTY = 2.2
-"""Of one more piece: so many standard deviations times the logarithm of the nights."""
+"""Penalty of one more piece: this many standard deviations times the logarithm of the nights."""
 LEAST_NOISE = 0.002
-"""A share: clocks and counters tell no less."""
+"""Least noise, as a share: clocks and counters resolve no less."""
 LAGS = 4
-"""Nights that noise is told from: a machine that wanders is as noisy over days as it is, however calm from one night to
-the next."""
+"""Nights over which noise is estimated: a machine that wanders is noisy over days, however calm from night to night."""
 WINDOW = 7
 FAR = 3.0
-"""An outlier is cut to so many standard deviations from the median of the nights around it."""
+"""An outlier is clipped to this many standard deviations from the median of the nights around it."""
 
 
 class Level(NamedTuple):
-    """Nights ``first`` to ``last`` took ``seconds``."""
+    """The ``seconds`` of nights ``first`` to ``last``."""
 
     first: int
     last: int
@@ -42,7 +41,7 @@ class Level(NamedTuple):
 
 
 def levels(seconds: Sequence[float]) -> list[Level]:
-    """The pieces of a series, in order; one of all where it is too short to say more. Seconds are above 0."""
+    """Return the pieces of a series, in order; one piece where it is too short. Seconds are above 0."""
     if not seconds:
         return []
     values = [log(one) for one in seconds]
@@ -55,8 +54,10 @@ def levels(seconds: Sequence[float]) -> list[Level]:
 
 
 def _ripe(starts: list[int], values: Sequence[float]) -> list[int]:
-    """Without a last level of the fewest nights whose first is as those before: it was taken in to have so many, and
-    the step would be told a night, and its commits, too early. The same of a first level's last night."""
+    """Drop a last level of the fewest nights whose first night is like those before, and a first level likewise.
+
+    Such a night was only included to reach the fewest. The step would be reported a night, and its commits, too early.
+    """
     ends = [*starts[1:], len(values)]
     middles = [median(values[start:end]) for start, end in zip(starts, ends, strict=True)]
     if len(starts) > 1 and ends[-1] - starts[-1] == LEAST_NIGHTS:
@@ -69,10 +70,10 @@ def _ripe(starts: list[int], values: Sequence[float]) -> list[int]:
 
 
 def spread(values: Sequence[float]) -> float:
-    """The standard deviation of the noise, told from differences between nights close by: a step is in few of them, an
-    outlier too."""
+    """Return the standard deviation of the noise, from differences of nearby nights, of which few contain a step or an
+    outlier."""
     found = LEAST_NOISE
-    most = min(LAGS, max(1, len(values) // 5))  # else a step would be in too many of them
+    most = min(LAGS, max(1, len(values) // 5))  # otherwise too many of them would contain a step
     for lag in range(1, min(most, len(values) - 1) + 1):
         moves = [abs(later - earlier) for earlier, later in zip(values, values[lag:], strict=False)]
         found = max(found, 1.4826 * median(moves) / 2**0.5)
@@ -80,7 +81,7 @@ def spread(values: Sequence[float]) -> float:
 
 
 def clipped(values: Sequence[float], most: float) -> list[float]:
-    """Each within ``most`` of the median around it."""
+    """Clip each value to within ``most`` of the median around it."""
     found = []
     for place, value in enumerate(values):
         first = max(0, min(place - WINDOW // 2, len(values) - WINDOW))
@@ -90,9 +91,12 @@ def clipped(values: Sequence[float], most: float) -> list[float]:
 
 
 def cuts(values: Sequence[float], penalty: float, least: int = 1) -> list[int]:
-    """Where the pieces of the minimum begin, each of ``least`` values or more. There are ``least`` at all."""
+    """Return where the pieces of the minimum begin, each of ``least`` values or more.
+
+    There must be at least ``least`` values.
+    """
     count = len(values)
-    best = [inf] * (count + 1)  # of the values before a place
+    best = [inf] * (count + 1)  # least cost of the values before a place
     best[0] = -penalty
     came = [0] * (count + 1)
     alike = 1e-9 * penalty  # medians tie often: rounding must not decide
@@ -111,8 +115,8 @@ def cuts(values: Sequence[float], penalty: float, least: int = 1) -> list[int]:
 
 
 def _deviations(values: Sequence[float], start: int) -> list[float]:
-    """Of the values from ``start`` on, one more each time: the sum of their distances from their median."""
-    low: list[float] = []  # the lesser half, negated: its largest comes first
+    """Return, for each end from ``start`` on, the sum of the values' distances from their median."""
+    low: list[float] = []  # the smaller half, negated: its largest comes first
     high: list[float] = []
     below = above = 0.0
     found = []

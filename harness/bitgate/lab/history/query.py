@@ -1,4 +1,4 @@
-"""What commands ask of a history."""
+"""Queries that commands make to a history."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from bitgate.lab.history.series import RunAnswer
 from bitgate.results.record import Outcome
 
 _TOGETHER = 10_000
-"""Rows fetched at a time."""
+"""Rows fetched at once."""
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """``targets``: verdicts of each; ``red`` and ``unanswered`` are counts of verdicts, attempts included."""
+    """A run of a history.
+
+    ``targets``: verdicts of each; ``red`` and ``unanswered`` are counts of verdicts, attempts included.
+    """
 
     number: int
     name: str
@@ -34,13 +37,13 @@ class RecordedRun:
     unanswered: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        said = {name: value for name, value in vars(self).items() if name != "number"}
-        return said | {"targets": dict(self.targets), "commits": list(self.commits)}
+        fields = {name: value for name, value in vars(self).items() if name != "number"}
+        return fields | {"targets": dict(self.targets), "commits": list(self.commits)}
 
 
 @dataclass(frozen=True)
 class RecordedCase:
-    """One key of a case on a target, asked by one test."""
+    """One key of a case on a target, run by one test."""
 
     number: int
     case: str
@@ -55,7 +58,7 @@ class RecordedCase:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Without the target: the same on all of them."""
+        """The key without the target, which is the same on all of them."""
         return self.case, self.kernel, self.options, self.fill, str(self.seed), self.schedule, self.test
 
     @property
@@ -64,10 +67,10 @@ class RecordedCase:
 
     @property
     def words(self) -> str:
-        """The kernel, and what of the key is not as always."""
+        """The kernel, and the parts of the key that differ from the defaults."""
         options = [f"{name}={value}" for name, value in json.loads(self.options).items()]
-        odd = [self.fill] * (self.fill != "exact") + [f"seed {self.seed}"] * (self.seed != 0)
-        return " ".join([self.kernel, *options, *odd, *[self.schedule] * (self.schedule != "forward")])
+        special = [self.fill] * (self.fill != "exact") + [f"seed {self.seed}"] * (self.seed != 0)
+        return " ".join([self.kernel, *options, *special, *[self.schedule] * (self.schedule != "forward")])
 
     def as_json(self) -> dict[str, Any]:
         family, _, instance = self.kernel.partition(".")
@@ -85,7 +88,7 @@ class RecordedCase:
 
 
 def last_runs(connection: Connection, count: int) -> list[RecordedRun]:
-    """The last so many runs, the oldest first. UsageError if there is none at all."""
+    """Return the last ``count`` runs, the oldest first. Raises UsageError if there is none."""
     newest = select(runs).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(count)
     found = [RecordedRun(row.id, row.name, row.started, row.ended) for row in connection.execute(newest)]
     if not found:
@@ -93,10 +96,10 @@ def last_runs(connection: Connection, count: int) -> list[RecordedRun]:
     return found[::-1]
 
 
-def told(connection: Connection, chosen: Sequence[RecordedRun]) -> list[RecordedRun]:
-    """The same with what their verdicts amount to."""
+def with_totals(connection: Connection, chosen: Sequence[RecordedRun]) -> list[RecordedRun]:
+    """Return the same runs with the totals of their verdicts."""
     unanswered = [outcome.value for outcome in Outcome if outcome.is_unanswered]
-    said = verdicts.join(jobs).join(builds)
+    fields = verdicts.join(jobs).join(builds)
     counts = (
         select(
             jobs.c.run_id,
@@ -107,16 +110,16 @@ def told(connection: Connection, chosen: Sequence[RecordedRun]) -> list[Recorded
             func.sum(case((verdicts.c.green, 0), else_=1)).label("red"),
             func.sum(case((verdicts.c.outcome.in_(unanswered), 1), else_=0)).label("unanswered"),
         )
-        .select_from(said)
+        .select_from(fields)
         .where(_of_runs(chosen))
         .group_by(jobs.c.run_id, verdicts.c.target, builds.c.commit)
         .order_by(jobs.c.run_id, verdicts.c.target, builds.c.commit)
     )
     rows = {number: list(group) for number, group in groupby(connection.execute(counts), lambda row: row.run_id)}
-    return [_told(run, rows.get(run.number, [])) for run in chosen]
+    return [_with_totals_of(run, rows.get(run.number, [])) for run in chosen]
 
 
-def _told(run: RecordedRun, rows: Sequence[Any]) -> RecordedRun:
+def _with_totals_of(run: RecordedRun, rows: Sequence[Any]) -> RecordedRun:
     targets: dict[str, int] = {}
     for row in rows:
         targets[row.target] = targets.get(row.target, 0) + row.verdicts
@@ -146,23 +149,23 @@ def series(
     target: str = "",
     mixed_only: bool = False,
 ) -> Iterator[tuple[RecordedCase, list[RunAnswer]]]:
-    """Every case on every target with its verdicts in the chosen runs, in the order of time.
+    """Yield every case on every target with its verdicts in the chosen runs, in the order of time.
 
-    ``mixed_only``: those alone that were red at least once.
+    ``mixed_only``: only those that were red at least once.
     """
-    wanted = [_of_runs(chosen), *_where(name, target)]
+    conditions = [_of_runs(chosen), *_where(name, target)]
     if mixed_only:
-        red = _red_pairs(wanted)
-        wanted.append(and_(verdicts.c.case_id == red.c.case_id, verdicts.c.target == red.c.target))
-    asked = (
+        red = _red_pairs(conditions)
+        conditions.append(and_(verdicts.c.case_id == red.c.case_id, verdicts.c.target == red.c.target))
+    statement = (
         select(*_CASE, *_ANSWER)
         .select_from(verdicts.join(jobs).join(cases).join(machines).join(builds))
-        .where(*wanted)
+        .where(*conditions)
         .order_by(verdicts.c.case_id, verdicts.c.target, verdicts.c.time, verdicts.c.id)
         .execution_options(yield_per=_TOGETHER)
     )
     width = len(_CASE)
-    for _, rows in groupby(connection.execute(asked), lambda row: (row[0], row[width - 1])):
+    for _, rows in groupby(connection.execute(statement), lambda row: (row[0], row[width - 1])):
         group = [tuple(row) for row in rows]
         yield _case(group[0][:width]), [_answer(row[width:]) for row in group]
 
@@ -206,10 +209,10 @@ _ANSWER = (
 )
 
 
-def _red_pairs(wanted: Sequence[ColumnElement[bool]]) -> Any:
+def _red_pairs(conditions: Sequence[ColumnElement[bool]]) -> Any:
     red = or_(verdicts.c.green.is_(False), verdicts.c.outcome == Outcome.KNOWN_BUG.value)
     joined = verdicts.join(jobs).join(cases)
-    pairs = select(verdicts.c.case_id, verdicts.c.target).select_from(joined).where(red, *wanted).distinct()
+    pairs = select(verdicts.c.case_id, verdicts.c.target).select_from(joined).where(red, *conditions).distinct()
     return pairs.subquery("red")
 
 
@@ -218,7 +221,7 @@ def _of_runs(chosen: Sequence[RecordedRun]) -> ColumnElement[bool]:
 
 
 def _where(name: str, target: str) -> list[ColumnElement[bool]]:
-    """``name`` is a case id; empty ones ask for all."""
+    """Return the conditions; ``name`` is a case id, and empty ones stand for all."""
     found = []
     if name:
         found.append(cases.c.case == name)
@@ -232,7 +235,7 @@ def has_case(connection: Connection, name: str) -> bool:
 
 
 def nearest(connection: Connection, name: str) -> NoReturn:
-    """UsageError about a case that no record has, with the nearest one that some has."""
+    """Raise UsageError about a case without a record, with the nearest case that has one."""
     known = connection.scalars(select(cases.c.case).distinct())
     raise UsageError(f"no record of {name:.200} is in the history{meant(name, known, 0.6)}")
 
@@ -240,10 +243,10 @@ def nearest(connection: Connection, name: str) -> NoReturn:
 def counts_of_machines(
     connection: Connection, chosen: Sequence[RecordedRun], target: str = ""
 ) -> dict[str, dict[str, int]]:
-    """By machine: verdicts of each outcome."""
+    """Count by machine the verdicts of each outcome."""
     found: dict[str, dict[str, int]] = {}
-    asked = _counting(chosen, target, machines.c.host, verdicts.c.outcome)
-    for host, outcome, count in connection.execute(asked):
+    statement = _counting(chosen, target, machines.c.host, verdicts.c.outcome)
+    for host, outcome, count in connection.execute(statement):
         found.setdefault(host, {})[outcome] = count
     return found
 
@@ -251,17 +254,17 @@ def counts_of_machines(
 def counts_of_nights(
     connection: Connection, chosen: Sequence[RecordedRun], target: str = ""
 ) -> dict[tuple[int, str, str], int]:
-    """Answers by run, target and kernel family."""
-    asked = _counting(chosen, target, jobs.c.run_id, verdicts.c.target, cases.c.kernel)
-    return {(row[0], row[1], row[2]): row[3] for row in connection.execute(asked.where(_answered()))}
+    """Count the answers by run, target and kernel family."""
+    statement = _counting(chosen, target, jobs.c.run_id, verdicts.c.target, cases.c.kernel)
+    return {(row[0], row[1], row[2]): row[3] for row in connection.execute(statement.where(_answered()))}
 
 
 def counts_of_cases(
     connection: Connection, chosen: Sequence[RecordedRun], target: str = ""
 ) -> dict[tuple[int, str], int]:
-    """Answers by case and target."""
-    asked = _counting(chosen, target, verdicts.c.case_id, verdicts.c.target)
-    return {(row[0], row[1]): row[2] for row in connection.execute(asked.where(_answered()))}
+    """Count the answers by case and target."""
+    statement = _counting(chosen, target, verdicts.c.case_id, verdicts.c.target)
+    return {(row[0], row[1]): row[2] for row in connection.execute(statement.where(_answered()))}
 
 
 def _answered() -> ColumnElement[bool]:
@@ -270,5 +273,5 @@ def _answered() -> ColumnElement[bool]:
 
 def _counting(chosen: Sequence[RecordedRun], target: str, *by: ColumnElement[Any]) -> Select[Any]:
     joined = verdicts.join(jobs).join(cases).join(machines)
-    wanted = [_of_runs(chosen), *_where("", target)]
-    return select(*by, func.count()).select_from(joined).where(*wanted).group_by(*by)
+    conditions = [_of_runs(chosen), *_where("", target)]
+    return select(*by, func.count()).select_from(joined).where(*conditions).group_by(*by)

@@ -1,15 +1,15 @@
-"""Who answers for the answers that fall out of line: the case, the machine, or the night.
+"""The root cause of answers that fall out of line: the case, the machine, or the night.
 
-The model is a noisy-or (Pearl, Probabilistic Reasoning in Intelligent Systems, 1988, section 4.3): each cause that an
-answer has - its case on its target, its machine, its kernel's night - makes it deviate at a rate of its own,
-independently of the others, and a small base rate is nobody's.
+The model is a noisy-or (Pearl, Probabilistic Reasoning in Intelligent Systems, 1988, section 4.3). Each cause of an
+answer (its case on its target, its machine, its kernel's night) makes it deviate at a separate rate, independently of
+the others. A small base rate belongs to no cause.
 
     P(deviates) = 1 - (1 - base) (1 - rate of the case) (1 - rate of the machine) (1 - rate of the night)
 
-Causes are taken in one by one, each time the one that raises the likelihood most; rates are then fitted anew to all of
-them together (EM). So a machine that spoils a thousand cases is one cause, and not a thousand flaky cases, and a few
-flaky cases blame none of the machines that they ran on. A cause is taken in if the gain, less what so many candidates
-of its kind would gain by chance (the logarithm of their number), is above ``ENOUGH``.
+Causes are added one by one, each time the one that raises the likelihood most; rates are then fitted to all of them
+together (EM). So a machine that spoils a thousand cases is one cause, not a thousand flaky cases, and a few flaky cases
+do not make their machines suspect. A cause is added if its gain exceeds ``ENOUGH`` after subtracting what the
+candidates of its kind would gain by chance (the logarithm of their number).
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 ENOUGH = log(20)
-"""Twenty to one, after the number of candidates is paid for."""
+"""Odds of twenty to one, after the number of candidates is paid for."""
 CERTAIN, POSSIBLE = 1e-5, 1e-3
-"""Base rates: where the same build has answered otherwise; and where a bug that lived for a night may be behind it."""
+"""Base rates: where the same build has answered otherwise; and where a bug that existed for one night may be the
+reason."""
 HIGHEST_BASE = 5e-3
 MOST = 500
-"""Causes that are told."""
+"""Most causes that are reported."""
 _ROUNDS = 30
 
 
 class CauseKind(Enum):
+    """The kind of a root cause."""
+
     CASE = "case"
     MACHINE = "machine"
     NIGHT = "night"
@@ -42,7 +45,7 @@ class CauseKind(Enum):
 
 @dataclass(frozen=True)
 class Outlier:
-    """An answer out of line, with its causes; a machine that is not known is None."""
+    """An answer out of line, with its possible causes; None stands for an unknown machine."""
 
     case: Hashable
     machine: Hashable | None
@@ -52,8 +55,11 @@ class Outlier:
 
 @dataclass(frozen=True)
 class CandidateCause:
-    """``score`` is the gain in likelihood, in decibans (10 log10) and less the price of the candidates: 13 is twenty to
-    one. ``rate`` is the share of answers that it spoils by itself, ``explained`` how many it is held to have."""
+    """A root cause with its evidence.
+
+    ``score`` is the gain in likelihood, in decibans (10 log10), less the price of the candidates: 13 is twenty to one.
+    ``rate`` is the share of answers that it spoils by itself, ``explained`` the number of deviations attributed to it.
+    """
 
     kind: CauseKind
     name: Any
@@ -64,13 +70,15 @@ class CandidateCause:
     score: float
 
     def as_json(self) -> dict[str, Any]:
-        """Without the name, which is different for each kind."""
+        """Return the JSON form without the name, which differs in form for each kind."""
         counts = {"answers": self.answers, "deviations": self.deviations}
         return counts | {name: round(getattr(self, name), 6) for name in ("rate", "explained", "score")}
 
 
-def blamed(deviations: Sequence[Outlier], answers: Mapping[CauseKind, Mapping[Hashable, int]]) -> list[CandidateCause]:
-    """The causes, the strongest first. ``answers``: how many there were in all of each case, machine and night."""
+def infer_causes(
+    deviations: Sequence[Outlier], answers: Mapping[CauseKind, Mapping[Hashable, int]]
+) -> list[CandidateCause]:
+    """Return the causes, the strongest first. ``answers``: the total number for each case, machine and night."""
     if not deviations:
         return []
     return _Search(deviations, answers).found()
@@ -88,10 +96,10 @@ class _Search:
             rows.append([-1 if name is None else names.setdefault((kind, name), len(names)) for kind, name in of])
         self.names = list(names)
         self.causes = np.array(rows)
-        """Of each deviation, its case, machine and night."""
+        """The case, machine and night of each deviation."""
         self.known = self.causes >= 0
         self.of = np.where(self.known, self.causes, len(names))
-        """The same with a cause that is never chosen where none is known."""
+        """The same, with a cause that is never chosen in place of unknown ones."""
         self.certain = np.array([one.certain for one in deviations])
         self.deviations = self._summed(np.ones(self.of.shape))
         self.answers = np.array([float(answers[kind][name]) for kind, name in self.names])
@@ -113,7 +121,7 @@ class _Search:
         return self._kept()
 
     def _base(self) -> Floats:
-        """What is nobody's: at least what is left over on the whole."""
+        """Return the base rate, which belongs to no cause: at least what remains unexplained on the whole."""
         unexplained = self._none()
         pooled = np.array([unexplained[self.certain == kind].sum() / self.total for kind in (False, True)])
         least = np.where(self.certain, CERTAIN, POSSIBLE)
@@ -121,14 +129,14 @@ class _Search:
         return base
 
     def _none(self) -> Floats:
-        """For each deviation the chance that none of the causes taken in has fired, given that it is there."""
+        """Return for each deviation the probability that none of the added causes has fired."""
         least = np.where(self.certain, CERTAIN, POSSIBLE)
         silent = np.prod(1 - self.rates[self.of], axis=1)
         none: Floats = least / (1 - (1 - least) * silent)
         return none
 
     def _gains(self) -> Floats:
-        """What each cause would add to the logarithm of the likelihood, at its best rate."""
+        """Return what each cause would add to the logarithm of the likelihood, at its best rate."""
         base = 1 - (1 - self._base()) * np.prod(1 - self.rates[self.of], axis=1)
         rates = self.deviations / self.answers
         for _ in range(_ROUNDS // 3):
@@ -140,17 +148,17 @@ class _Search:
         return gains + self._summed(raised)
 
     def _shares(self, base: Floats, rates: Floats) -> Floats:
-        """The deviations that each cause would have, beside ``base`` alone."""
+        """Return the deviations that each cause would explain, next to ``base`` alone."""
         mine = np.append(rates, 0.0)[self.of]
         share = mine / (1 - (1 - base)[:, None] * (1 - mine))
         return self._summed(share)
 
     def _summed(self, values: Floats) -> Floats:
-        """By cause, over all deviations that have it."""
+        """Sum values by cause, over all deviations that have it."""
         return np.bincount(self.of[self.known], values[self.known], minlength=len(self.names)).astype(float)
 
     def _fit(self) -> None:
-        """The rates of all causes taken in, together."""
+        """Fit the rates of all added causes together."""
         for _ in range(_ROUNDS if self.chosen else 0):
             self.rates[self.chosen] = np.minimum((self._explained() / self.answers)[self.chosen], 1 - 1e-6)
 
@@ -161,7 +169,7 @@ class _Search:
         return self._summed(share)
 
     def _kept(self) -> list[CandidateCause]:
-        """Without those that the others, which came later, explain as well."""
+        """Return the causes without those that later ones explain as well."""
         for weakest in sorted(self.chosen, key=lambda one: self.deviations[one]):
             if self._gain_of(weakest) <= self.price[weakest]:
                 self.chosen.remove(weakest)
@@ -182,7 +190,7 @@ class _Search:
         return sorted(causes, key=lambda cause: -cause.score)
 
     def _gain_of(self, cause: int) -> float:
-        """What one of the causes taken in adds beside the others."""
+        """Return the gain of an added cause over the others."""
         rate = self.rates[cause]
         self.rates[cause] = 0.0
         mine = (self.causes == cause).any(axis=1)
@@ -192,9 +200,11 @@ class _Search:
         return float(raised + (self.answers[cause] - self.deviations[cause]) * log(1 - rate))
 
 
-def sick(failed: Counter[Hashable], answers: Mapping[Hashable, int]) -> list[CandidateCause]:
-    """Machines on which cases end without an answer (INFRA, LOST) more often than on the others: the likelihood of a
-    rate of their own against that of all others together."""
+def unreliable(failed: Counter[Hashable], answers: Mapping[Hashable, int]) -> list[CandidateCause]:
+    """Return the machines on which cases end without an answer (INFRA, LOST) more often than on the others.
+
+    The likelihood of a separate rate is compared with that of a common rate with all other machines.
+    """
     found = []
     total_failed, total = sum(failed.values()), sum(answers.values())
     for machine, lost in failed.items():

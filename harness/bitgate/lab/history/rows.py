@@ -1,4 +1,4 @@
-"""Lines into a history's tables: each once, in one transaction, its parts known by a hash of what they say."""
+"""Storage of lines in a history's tables: each once, in one transaction, with its parts identified by a hash."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class StoredLine:
-    """What one line of a file becomes. ``name`` is a hash of all that is stored of it: the same line is stored once.
-    ``rows`` lack the numbers of the other tables."""
+    """The rows made of one line of a file.
+
+    ``name`` is a hash of everything stored of it, so that the same line is stored once. ``rows`` lack the numbers of
+    the other tables.
+    """
 
     run: Row
     job: Row
@@ -39,7 +42,7 @@ class StoredLine:
 
 
 def stored(store: HistoryStore, table: Table, lines: Sequence[StoredLine]) -> int:
-    """How many of the lines are new; all of them go in, or none."""
+    """Store the lines, all or none, and return how many are new."""
     if not lines:
         return 0
     with store.writing() as connection:
@@ -63,14 +66,14 @@ def stored(store: HistoryStore, table: Table, lines: Sequence[StoredLine]) -> in
 
 
 def run_and_job(stamp: Stamp) -> tuple[Row, Row]:
-    """The run that a stamp is of, and the start of bitgate, which has the run's name where its table has a number."""
+    """Return the run of a stamp, and the start of bitgate, which has the run's name where its table has a number."""
     run = hashed(name=stamp.id, started="", ended="")
     return run, hashed(run=stamp.id, attempt=stamp.attempt, job=stamp.job, shard=stamp.shard)
 
 
 def machine_of(device: str, kind: str, platform: str, prints: Mapping[str, Any]) -> Row:
-    said = {name: prints.get(name, UNKNOWN) for name in ("host", "os", "driver", "runtime")}
-    return hashed(device=device, kind=kind, platform=platform, **said)
+    known = {name: prints.get(name, UNKNOWN) for name in ("host", "os", "driver", "runtime")}
+    return hashed(device=device, kind=kind, platform=platform, **known)
 
 
 def build_of(prints: Mapping[str, Any]) -> Row:
@@ -78,7 +81,7 @@ def build_of(prints: Mapping[str, Any]) -> Row:
 
 
 def time_of(stamp: Stamp) -> str:
-    """As the tables have it, so that the order of texts is that of times."""
+    """Return the time as the tables have it, so that the order of texts is that of times."""
     return stamp.instant.astimezone(timezone.utc).isoformat(timespec="microseconds")
 
 
@@ -107,12 +110,12 @@ def clean(**values: Any) -> Row:
 
 
 def hash_of(values: Iterable[Any]) -> str:
-    """Of values whose text is without NUL."""
+    """Return a hash of values whose text is without NUL."""
     return hashlib.sha256("\0".join(map(str, values)).encode()).hexdigest()[:32]
 
 
 def _jobs(connection: Connection, runs: Mapping[str, int], lines: Sequence[StoredLine]) -> dict[str, int]:
-    """By the hash, which is made of the run's name instead of its number."""
+    """Return numbers by the hash, which is made of the run's name instead of its number."""
     starts = {line.job["hash"]: {**line.job, "run_id": runs[line.run["hash"]]} for line in lines}
     return _numbered(connection, schema.jobs, [_without(job, "run") for job in starts.values()])
 
@@ -124,16 +127,16 @@ def _without(row: Row, name: str) -> Row:
 def _known(connection: Connection, table: Table, jobs: Iterable[int]) -> set[str]:
     found: set[str] = set()
     for chunk in _chunks(jobs):
-        asked = select(table.c.line).where(table.c.job_id.in_(chunk)).distinct()
-        found |= set(connection.scalars(asked))
+        statement = select(table.c.line).where(table.c.job_id.in_(chunk)).distinct()
+        found |= set(connection.scalars(statement))
     return found
 
 
 def _numbered(connection: Connection, table: Table, rows: Iterable[Row]) -> dict[str, int]:
-    """The numbers of rows by their hash; those that are not there yet are added."""
-    wanted = {row["hash"]: row for row in rows}
-    found = _numbers(connection, table, wanted)
-    fresh = [row for name, row in wanted.items() if name not in found]
+    """Return the numbers of rows by their hash; missing rows are added."""
+    by_hash = {row["hash"]: row for row in rows}
+    found = _numbers(connection, table, by_hash)
+    fresh = [row for name, row in by_hash.items() if name not in found]
     for chunk in _chunks(fresh):
         connection.execute(insert(table), chunk)
     return found | _numbers(connection, table, [row["hash"] for row in fresh])
@@ -148,7 +151,7 @@ def _numbers(connection: Connection, table: Table, hashes: Iterable[str]) -> dic
 
 
 def _widen(connection: Connection, runs: Mapping[str, int], lines: Sequence[StoredLine]) -> None:
-    """The span of each run from its first line to its last."""
+    """Widen the span of each run to its first and last line."""
     times: dict[str, list[str]] = {}
     for line in lines:
         times.setdefault(line.run["hash"], []).append(line.time)

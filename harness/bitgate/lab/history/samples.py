@@ -1,4 +1,4 @@
-"""Timings on their way into a history: what was timed of this tree's own sources, sample by sample."""
+"""Timings for a history: samples of what was timed of this tree's sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "bench.jsonl"
 
 
 def timings_files(path: Path) -> list[Path]:
-    """Of a folder those below it; of a file itself, if its first line is a timing."""
+    """Return the files of timings in a folder, or the file itself if its first line is a timing."""
     if path.is_dir():
         return sorted(path.rglob(NAME))
     return [path] if path.is_file() and (path.name == NAME or _begins_with_timing(path)) else []
@@ -31,7 +31,7 @@ def _begins_with_timing(path: Path) -> bool:
 
 
 def read_timings(file: Path) -> tuple[list[Timing], tuple[str, ...]]:
-    """Its rows, and what of it could not be read."""
+    """Return the rows of a file, and what could not be read."""
     try:
         found = list(scan(file))
     except RecordError as error:
@@ -41,15 +41,19 @@ def read_timings(file: Path) -> tuple[list[Timing], tuple[str, ...]]:
 
 
 def lines_of(rows: Sequence[Timing]) -> list[StoredLine]:
-    """Of what was timed to its end. Other sources than the tree's own (a gate's base) have no place in its history, and
-    a row that says neither its run nor its time has none in anybody's."""
+    """Return the lines of candidates that were timed to the end.
+
+    Other sources than the tree's (a gate's base) are left out, as is a row that states neither its run nor its time.
+    """
     own = (row for row in rows if row.status is TimingStatus.TIMED and row.seconds and not row.build)
-    return [line for line in map(_line, own) if line is not None]
+    return [line for line in map(_stored_line, own) if line is not None]
 
 
 def series_of(row: Timing) -> str:
-    """How it was timed, whatever was timed: ``device events``, ``steady clock, cold``. Other seconds are another
-    series, so that a change of settings is no step."""
+    """Name the way of timing, whatever was timed: ``device events``, ``steady clock, cold``.
+
+    Seconds taken in another way are another series, so that a change of settings is not a step.
+    """
     settings = row.settings
     words = [str(settings.get("clock", "")) or "seconds"]
     words += ["cold"] * bool(settings.get("cold"))
@@ -61,7 +65,7 @@ def series_of(row: Timing) -> str:
     return ", ".join(words)
 
 
-def _line(row: Timing) -> StoredLine | None:
+def _stored_line(row: Timing) -> StoredLine | None:
     try:
         stamp = Stamp(
             str(row.run["id"]),
@@ -78,8 +82,8 @@ def _line(row: Timing) -> StoredLine | None:
     device = {name: row.device.get(name, "") for name in ("name", "kind")}
     machine = machine_of(device["name"], device["kind"], row.platform, row.fingerprint)
     build = build_of(row.fingerprint)
-    said = clean(target=row.target, time=time, series=series_of(row))
+    fields = clean(target=row.target, time=time, series=series_of(row))
     parts = [part["hash"] for part in (job, case, machine, build)]
-    samples = tuple({**said, "number": number, "seconds": one} for number, one in enumerate(row.seconds))
-    name = hash_of([*parts, *said.values(), row.side, *row.seconds])
+    samples = tuple({**fields, "number": number, "seconds": one} for number, one in enumerate(row.seconds))
+    name = hash_of([*parts, *fields.values(), row.side, *row.seconds])
     return StoredLine(run, job, case, machine, build, name, time, samples)

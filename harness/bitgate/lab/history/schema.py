@@ -1,4 +1,4 @@
-"""The tables of a history. SQLite and PostgreSQL hold the same ones."""
+"""The tables of a history, the same on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 VERSION = 3
-"""Of the tables below; ``migrations.STEPS`` lead to it from any earlier one."""
+"""Version of the tables below; ``store.STEPS`` lead to it from any earlier one."""
 
 metadata = MetaData()
 
@@ -25,7 +25,7 @@ _ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by its
 
 
 def _named(name: str, *columns: Column[object] | Index) -> Table:
-    """A table whose rows are known by a hash of what they say, and referred to by a number."""
+    """Return a table whose rows are identified by a hash of their contents, and referred to by a number."""
     return Table(
         name,
         metadata,
@@ -66,7 +66,7 @@ cases = _named(
     _text("test"),
     Index("cases_by_case", "case"),
 )
-"""A verdict's key without its target, and the test that asked: the same on all targets. ``options`` are JSON."""
+"""A verdict's key without its target, and the test that ran it: the same on all targets. ``options`` are JSON."""
 
 machines = _named(
     "machines",
@@ -106,8 +106,8 @@ verdicts = Table(
     Index("verdicts_by_job", "job_id"),
 )
 """``line`` is a hash of all that is stored of a line of a record: the same line is stored once. ``time`` is UTC with
-microseconds, always of one form, so that its order is that of the text. ``kind``, ``path``, ``sentence`` and ``repro``
-are of red ones only."""
+microseconds, always of one form, so that its order is that of the text. Only red verdicts have ``kind``, ``path``,
+``sentence`` and ``repro``."""
 
 samples = Table(
     "samples",
@@ -126,5 +126,5 @@ samples = Table(
     Index("samples_by_case", "case_id", "target", "time"),
     Index("samples_by_job", "job_id"),
 )
-"""Timings of a benchmark, seconds a launch: ``series`` says how it was timed (by which clock, with cold caches ...),
-``number`` counts within a line, and ``line`` is as in ``verdicts``, but for all samples of a line."""
+"""Timings of a benchmark, seconds a launch. ``series`` is the way of timing (the clock, cold caches ...), ``number``
+counts within a line, and ``line`` is as in ``verdicts``, but for all samples of a line."""

@@ -1,33 +1,33 @@
-"""What one case answered on one target, in the order of time, and which of the answers fall out of line.
+"""The answers of one case on one target, in the order of time, and those among them that fall out of line.
 
-A case is well or ill for a while: a commit breaks it, another one mends it. An answer that stands alone against its
-neighbours is no such change but a deviation, which something else than a commit has to answer for: the case, the
-machine, or the night. The steady state behind the answers is the likeliest path of a chain of two states (Viterbi,
-IEEE Trans. Inf. Theory 13, 1967), with the weights below.
+A case is red or green for a while: a commit breaks it, another one fixes it. An answer that differs from its neighbours
+is no such change but a deviation, whose root cause is not a commit: the case, the machine, or the night. The steady
+state of the answers is the likeliest path of a chain of two states (Viterbi, IEEE Trans. Inf. Theory 13, 1967),
+with the weights below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bitgate.results.record import UNKNOWN, Outcome
 
 CHANGE = -log(1 / 20)
-"""What a change of state costs where the build changed too."""
+"""Cost of a change of state where the build changed too."""
 CHANGE_OF_NOTHING = -log(1 / 8000)
-"""The same where it did not: then a driver, a runtime or a machine has to have changed, at the third answer."""
+"""Cost of a change where the build did not change: a driver, a runtime or a machine must have, at the third answer."""
 DEVIATION = -log(1 / 25)
-"""What an answer against the state costs: one alone is a deviation, two on end with new builds are a state."""
+"""Cost of an answer against the state: one alone is a deviation, two in a row with new builds are a state."""
 MOST_CHANGES = 6
-"""Three bugs in one case, each of them mended, are as many as one believes in."""
+"""Most changes that are plausible: three bugs in one case, each of them fixed."""
 
 
 class RunAnswer(NamedTuple):
-    """``run`` is the number of the run in the database, ``node`` the machine's name."""
+    """An answer of a case. ``run`` is the number of the run in the database, ``node`` the machine's name."""
 
     time: str
     run: int
@@ -41,13 +41,13 @@ class RunAnswer(NamedTuple):
 
     @property
     def red(self) -> bool:
-        """The bits were wrong, also where a ledger knows of it."""
+        """True if the bits were wrong, also for a known bug."""
         return not self.green or self.outcome is Outcome.KNOWN_BUG
 
 
 @dataclass(frozen=True)
 class Period:
-    """Answers ``first`` to ``last`` of a series are of one state, but for those among them that deviate."""
+    """Answers ``first`` to ``last`` of a series, which are of one state except for deviations among them."""
 
     red: bool
     first: int
@@ -56,15 +56,15 @@ class Period:
 
 @dataclass(frozen=True)
 class Series:
-    """Only what is an answer: nothing is learned of a case that did not run."""
+    """The answers of a case, without runs in which it gave none."""
 
     answers: tuple[RunAnswer, ...]
     states: tuple[bool, ...]
-    """Whether the case was ill, for each answer."""
+    """The state for each answer: True is red."""
 
     @classmethod
-    def of(cls, told: Sequence[RunAnswer]) -> Series:
-        answers = tuple(answer for answer in told if not answer.outcome.is_unanswered)
+    def of(cls, recorded: Sequence[RunAnswer]) -> Series:
+        answers = tuple(answer for answer in recorded if not answer.outcome.is_unanswered)
         return cls(answers, steady([answer.red for answer in answers], [answer.build for answer in answers]))
 
     @property
@@ -73,7 +73,7 @@ class Series:
 
     @property
     def is_red(self) -> bool:
-        """Is it ill by its last answer?"""
+        """True if the case is red by its last answer."""
         return bool(self.states) and self.states[-1] and self.answers[-1].red
 
     @property
@@ -83,21 +83,21 @@ class Series:
         return [Period(self.states[start], start, end) for start, end in zip(starts, ends, strict=False)]
 
     def is_certain(self, place: int) -> bool:
-        """Has the very build of a deviation answered otherwise? Then no commit can be behind it."""
+        """Say whether the build of a deviation has also answered otherwise: then no commit can be the reason."""
         build = self.answers[place].build
         ill = self.states[place]
         return build != UNKNOWN and any(one.build == build and one.red == ill for one in self.answers)
 
 
 def steady(red: Sequence[bool], builds: Sequence[str]) -> tuple[bool, ...]:
-    """The likeliest state behind each answer. What would have been broken and mended again and again was neither."""
+    """Return the likeliest state for each answer; a case that would have changed too often has a single state."""
     path = likeliest(red, builds)
     changes = sum(one != other for one, other in pairwise(path))
     return path if changes <= MOST_CHANGES else (2 * sum(red) > len(red),) * len(red)
 
 
 def likeliest(red: Sequence[bool], builds: Sequence[str]) -> tuple[bool, ...]:
-    """The path of least cost."""
+    """Return the path of least cost."""
     if not red:
         return ()
     cost = [DEVIATION * red[0], DEVIATION * (not red[0])]
@@ -115,3 +115,43 @@ def likeliest(red: Sequence[bool], builds: Sequence[str]) -> tuple[bool, ...]:
         state = state != switched[state]
         path.append(state)
     return tuple(reversed(path))
+
+
+@dataclass(frozen=True)
+class TrendPoint:
+    """A verdict in a trend.
+
+    ``changed``: its digest differs from the one before; ``deviates``: it differs from its neighbours.
+    """
+
+    run: str
+    answer: RunAnswer
+    changed: bool
+    deviates: bool
+
+    def as_json(self) -> dict[str, Any]:
+        answer = self.answer
+        return {
+            "run": self.run,
+            "time": answer.time,
+            "verdict": answer.outcome.value,
+            "seconds": answer.seconds,
+            "digest": answer.digest,
+            "changed": self.changed,
+            "deviates": self.deviates,
+            "node": answer.node,
+            "build": answer.build,
+            "commit": answer.commit,
+        }
+
+
+def trend(recorded: Sequence[RunAnswer], names: Mapping[int, str]) -> list[TrendPoint]:
+    """Return the points in the order of time; ``names`` are those of the runs by their numbers."""
+    series = Series.of(recorded)
+    odd = {id(series.answers[place]) for place in series.deviations}
+    points, digest = [], ""
+    for answer in recorded:
+        changed = bool(digest and answer.digest and answer.digest != digest)
+        digest = answer.digest or digest
+        points.append(TrendPoint(names[answer.run], answer, changed, id(answer) in odd))
+    return points

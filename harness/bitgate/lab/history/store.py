@@ -1,9 +1,9 @@
-"""A history's database: found, opened, made or brought up to date."""
+"""A history's database: found, opened, created or brought up to date."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,34 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, NoSuchModuleError
 
 from bitgate.core.errors import UsageError
-from bitgate.lab.history.migrations import STEPS
-from bitgate.lab.history.schema import VERSION, metadata, schema_version
+from bitgate.lab.history.schema import VERSION, metadata, samples, schema_version
 
-PATIENCE_SECONDS = 60
-"""How long one waits for another that writes; an ingest holds the lock for seconds."""
+
+def _benchmarks(connection: Connection) -> None:
+    """Migrate from 1 to 2: the repro line of a red case, and a table for the samples of a benchmark."""
+    connection.execute(text("ALTER TABLE verdicts ADD COLUMN repro TEXT NOT NULL DEFAULT ''"))
+    samples.create(connection)
+
+
+def _lines_of_samples(connection: Connection) -> None:
+    """Migrate from 2 to 3: samples know their line. Version 2 could not store any yet."""
+    samples.drop(connection)
+    samples.create(connection)
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {1: _benchmarks, 2: _lines_of_samples}
+"""Migrations, by the version that each starts from."""
+
+
+LOCK_SECONDS = 60
+"""Seconds to wait for another writer; an ingest holds the lock for seconds."""
 _LOCK = 0x62697467
-"""Of PostgreSQL's advisory locks: one writer at a time, as SQLite has it anyway."""
+"""Key of PostgreSQL's advisory lock: one writer at a time, as in SQLite."""
 _WRITES = "bitgate_writes"
 
 
 def default_url() -> str:
-    """``$BITGATE_HISTORY``, else a file in the user's data folder."""
+    """Return ``$BITGATE_HISTORY``, else a file in the user's data folder."""
     return os.environ.get("BITGATE_HISTORY") or str(user_data_path("bitgate") / "history.sqlite")
 
 
@@ -35,17 +51,17 @@ class HistoryStore:
     def __init__(self, engine: Engine, name: str) -> None:
         self.engine = engine
         self.name = name
-        """As messages call it: without a password."""
+        """The name in messages, without a password."""
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        with self._told(), self.engine.connect() as connection:
+        with self._usage_errors(), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """One transaction, alone: all of it is stored, or nothing."""
-        with self._told(), self.engine.connect() as connection:
+        """Open a transaction, alone: all of it is stored, or nothing."""
+        with self._usage_errors(), self.engine.connect() as connection:
             connection.execution_options(**{_WRITES: True})
             with connection.begin():
                 if connection.dialect.name == "postgresql":
@@ -56,23 +72,26 @@ class HistoryStore:
         self.engine.dispose()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _usage_errors(self) -> Iterator[None]:
         try:
             yield
         except (DatabaseError, InterfaceError) as error:
-            said = (str(error.orig).strip() or type(error.orig).__name__).splitlines()[0]
-            raise UsageError(f"the history {self.name} cannot be used: {said}") from None
+            message = (str(error.orig).strip() or type(error.orig).__name__).splitlines()[0]
+            raise UsageError(f"the history {self.name} cannot be used: {message}") from None
 
 
 @contextmanager
 def opened(url: str = "", *, must_exist: bool = False) -> Iterator[HistoryStore]:
-    """The history of a file, or of a URL such as ``postgresql://user@host/name``; made if it is not there, brought up
-    to date if an earlier bitgate made it. UsageError, in one line, if it cannot be, or is of a newer bitgate."""
+    """Open the history of a file, or of a URL such as ``postgresql://user@host/name``.
+
+    It is created if it does not exist, and brought up to date if an earlier bitgate made it. Raises UsageError, in one
+    line, if that fails, or it is of a newer bitgate.
+    """
     found = _url(url or default_url())
     if found.get_backend_name() == "sqlite" and found.database:
         file = Path(found.database)
         if must_exist and not file.is_file():
-            raise UsageError(f"{file}: no history is there yet; make one with `bitgate history ingest FILE...`")
+            raise UsageError(f"{file}: there is no history yet; make one with `bitgate history ingest FILE...`")
         _make_room(file)
     store = HistoryStore(_engine(found), found.render_as_string(hide_password=True))
     try:
@@ -108,25 +127,25 @@ def _make_room(file: Path) -> None:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(url, connect_args={"timeout": PATIENCE_SECONDS})
+        engine = create_engine(url, connect_args={"timeout": LOCK_SECONDS})
         event.listen(engine, "connect", _of_sqlite)
         event.listen(engine, "begin", _begin)
         return engine
     try:
-        return create_engine(url, connect_args={"connect_timeout": PATIENCE_SECONDS // 2})
+        return create_engine(url, connect_args={"connect_timeout": LOCK_SECONDS // 2})
     except (ImportError, NoSuchModuleError):
         raise UsageError("a history on PostgreSQL needs psycopg: pip install 'bitgate[postgres]'") from None
 
 
 def _of_sqlite(connection: Any, record: object) -> None:
-    connection.isolation_level = None  # the driver would begin by itself, and only before the first INSERT
+    connection.isolation_level = None  # otherwise the driver begins by itself, and only before the first INSERT
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA foreign_keys=ON")
 
 
 def _begin(connection: Connection) -> None:
-    # A reader that starts to write while another one does would fail at once, whatever the timeout.
+    # A reader that starts to write during another write would fail at once, whatever the timeout.
     writes = connection.get_execution_options().get(_WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -136,7 +155,7 @@ def _bring_up_to_date(store: HistoryStore) -> None:
         if _version(connection, store) == VERSION:
             return
     with store.writing() as connection:
-        version = _version(connection, store)  # again: another process may have been here first
+        version = _version(connection, store)  # again: another process may have been faster
         if version is None:
             metadata.create_all(connection)
             connection.execute(insert(schema_version).values(version=VERSION))
@@ -147,12 +166,12 @@ def _bring_up_to_date(store: HistoryStore) -> None:
 
 
 def _version(connection: Connection, store: HistoryStore) -> int | None:
-    """None for an empty database."""
+    """Return the version; None for an empty database."""
     tables = inspect(connection).get_table_names()
     found = connection.scalar(select(schema_version.c.version)) if schema_version.name in tables else None
     if found is None:
         if tables:
-            raise UsageError(f"{store.name} holds tables ({tables[0]}), and no history: give a database of its own")
+            raise UsageError(f"{store.name} holds tables ({tables[0]}), and no history: give a separate database")
         return None
     if not 1 <= found <= VERSION:
         raise UsageError(f"{store.name} is of schema {found}; this bitgate knows {VERSION}: install the newer one")

@@ -1,4 +1,4 @@
-"""What a kernel took on a problem, run after run, and where it stepped."""
+"""The time of a kernel on a problem, run after run, and its steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bitgate.lab.history.schema import builds, cases, jobs, machines, runs, samp
 from bitgate.results.record import UNKNOWN
 
 MINIMUM_EFFECT = 0.03
-"""A step is told from this share of the slower level on."""
+"""Least step that is reported, as a share of the slower level."""
 _TOGETHER = 10_000
 
 
@@ -37,13 +37,14 @@ class TimedRun:
 
 @dataclass(frozen=True)
 class LevelShift:
-    """Point ``place`` of the series is the first of a new level. ``ratio``: the level after in that before."""
+    """A step of a series: point ``place`` is the first of a new level. ``ratio`` is the level after divided by that
+    before."""
 
     place: int
     before: Level
     after: Level
     last: TimedRun
-    """Of the level before."""
+    """The last run of the level before."""
     first: TimedRun
 
     @property
@@ -52,12 +53,13 @@ class LevelShift:
 
     @property
     def effect(self) -> float:
-        """A share of the slower level."""
+        """The step as a share of the slower level."""
         return 1 - min(self.ratio, 1 / self.ratio)
 
     @property
     def commits(self) -> tuple[str, str]:
-        """The last of the level before and the first of the one after; empty where their records do not say."""
+        """The last commit of the level before and the first of the one after; empty where their records do not have
+        them."""
         return _clean(self.last.commit), _clean(self.first.commit)
 
     def as_json(self) -> dict[str, Any]:
@@ -78,7 +80,7 @@ class TimedSeries:
 
     @property
     def enough(self) -> bool:
-        """Are there nights enough to tell of steps?"""
+        """True if there are enough nights to report steps."""
         return len(self.points) >= ENOUGH_NIGHTS
 
     @cached_property
@@ -87,7 +89,7 @@ class TimedSeries:
 
     @cached_property
     def steps(self) -> list[LevelShift]:
-        """Those that anybody cares for."""
+        """The steps that are large enough to matter."""
         found = [
             LevelShift(after.first, before, after, self.points[before.last], self.points[after.first])
             for before, after in zip(self.levels, self.levels[1:], strict=False)
@@ -101,7 +103,7 @@ class TimedSeries:
 
     @property
     def words(self) -> str:
-        """``slower by 5.2 % since night-31``"""
+        """The state in words: ``slower by 5.2 % since night-31``."""
         if not self.enough:
             return f"too little data: {len(self.points)} nights, {ENOUGH_NIGHTS} are needed"
         if not self.steps:
@@ -124,7 +126,7 @@ class TimedSeries:
 
 
 def timed_runs(connection: Connection, count: int) -> list[RecordedRun]:
-    """The last so many runs that timed something, the oldest first. UsageError if none did."""
+    """Return the last ``count`` runs with timings, the oldest first. Raises UsageError if there are none."""
     timing = select(jobs.c.run_id).join(samples, samples.c.job_id == jobs.c.id)
     newest = select(runs).where(runs.c.id.in_(timing)).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(count)
     found = [RecordedRun(row.id, row.name, row.started, row.ended) for row in connection.execute(newest)]
@@ -142,19 +144,19 @@ def timed(
     target: str = "",
     minimum_effect: float = MINIMUM_EFFECT,
 ) -> Iterator[TimedSeries]:
-    """``name`` is a case id, ``kernel`` a glob over family.instance; empty ones ask for all."""
+    """Yield the series. ``name`` is a case id, ``kernel`` a glob over family.instance; empty ones stand for all."""
     names = {run.number: run.name for run in chosen}
-    wanted = [jobs.c.run_id.in_(names), *[cases.c.case == name] * bool(name)]
-    wanted += [samples.c.target == target] * bool(target)
-    asked = (
+    conditions = [jobs.c.run_id.in_(names), *[cases.c.case == name] * bool(name)]
+    conditions += [samples.c.target == target] * bool(target)
+    statement = (
         select(*_CASE, machines.c.device, samples.c.series, *_POINT)
         .select_from(samples.join(jobs).join(cases).join(machines).join(builds))
-        .where(*wanted)
+        .where(*conditions)
         .order_by(samples.c.case_id, samples.c.target, machines.c.device, samples.c.series, samples.c.time)
         .execution_options(yield_per=_TOGETHER)
     )
     width = len(_CASE)
-    for _, rows in groupby(connection.execute(asked), lambda row: (row[0], *row[width - 1 : width + 2])):
+    for _, rows in groupby(connection.execute(statement), lambda row: (row[0], *row[width - 1 : width + 2])):
         group = [tuple(row) for row in rows]
         number, case, family, instance, *rest = group[0][:width]
         if kernel and not fnmatchcase(f"{family}.{instance}", kernel) and not fnmatchcase(family, kernel):

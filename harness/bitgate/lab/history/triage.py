@@ -1,4 +1,4 @@
-"""The failures of a run, held against what was known before: new, known, fixed."""
+"""The failures of a run, compared with what was known before: new, known, fixed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bitgate.results.record import Key, Outcome, Verdict
 from bitgate.results.report.ledger import AttemptEntry, Ledger, MergedNight, read_night
 from bitgate.results.report.summary import FailureGroup, summarise
 
-Asked = tuple[Key, str]
-"""A key, and the test that asked for it."""
+TestedKey = tuple[Key, str]
+"""A key, and the test that ran it."""
 
 
 @dataclass(frozen=True)
-class Before:
-    """What a case answered last. ``green``: nothing was wrong with it."""
+class EarlierAnswer:
+    """The last answer of a case. ``green``: nothing was wrong with it."""
 
     outcome: Outcome
     green: bool
@@ -29,17 +29,20 @@ class Before:
 
 @dataclass(frozen=True)
 class Triage:
-    """``new``: red now and not so before, or in another way, or never seen before; ``known``: red before in the same
-    way; ``fixed``: cases that were red and are green, with how they ended before."""
+    """The failures of a run in three groups.
+
+    ``new``: red now but not before, or in another way, or never seen before; ``known``: red before in the same way;
+    ``fixed``: cases that were red and are green, with their earlier answer.
+    """
 
     new: tuple[FailureGroup, ...]
     known: tuple[FailureGroup, ...]
-    fixed: tuple[tuple[Verdict, Before], ...]
+    fixed: tuple[tuple[Verdict, EarlierAnswer], ...]
     findings: tuple[str, ...]
-    """What is wrong with the run itself: that is of this run alone, and red."""
+    """Red findings about the run itself."""
     compared: int
     unseen: int
-    """New failures of cases that nobody has asked for before."""
+    """New failures of cases without any earlier record."""
     against: str
 
     @property
@@ -49,54 +52,56 @@ class Triage:
         return 0 if self.compared else 3
 
 
-def of_record(paths: Sequence[Path]) -> dict[Asked, Before]:
-    """What another run answered. UsageError as for any reader of results."""
+def of_record(paths: Sequence[Path]) -> dict[TestedKey, EarlierAnswer]:
+    """Return the answers of another run. Raises UsageError as any reader of results."""
     return {
-        (entry.verdict.key, entry.verdict.test): Before(entry.verdict.outcome, entry.verdict.green)
+        (entry.verdict.key, entry.verdict.test): EarlierAnswer(entry.verdict.outcome, entry.verdict.green)
         for entry in _entries(read_night(paths))
         if not entry.verdict.outcome.is_unanswered
     }
 
 
-def of_history(connection: Connection, runs: Sequence[RecordedRun], but: Iterable[str]) -> dict[Asked, Before]:
-    """The last answers of the history, but for those of the run that is looked at."""
+def of_history(
+    connection: Connection, runs: Sequence[RecordedRun], but: Iterable[str]
+) -> dict[TestedKey, EarlierAnswer]:
+    """Return the last answers of the history, without those of the run in question."""
     skipped = set(but)
     earlier = [run for run in runs if run.name not in skipped]
     names = {run.number: run.name for run in earlier}
-    found: dict[Asked, Before] = {}
-    for case, told in query.series(connection, earlier):
-        answers = [answer for answer in told if not answer.outcome.is_unanswered]
+    found: dict[TestedKey, EarlierAnswer] = {}
+    for case, recorded in query.series(connection, earlier):
+        answers = [answer for answer in recorded if not answer.outcome.is_unanswered]
         if answers:
             last = answers[-1]
             key = Key.of(case.as_json())
-            found[key, case.test] = Before(last.outcome, last.green, names[last.run])
+            found[key, case.test] = EarlierAnswer(last.outcome, last.green, names[last.run])
     return found
 
 
-def triage(night: MergedNight, before: Mapping[Asked, Before], against: str) -> Triage:
+def triage(night: MergedNight, before: Mapping[TestedKey, EarlierAnswer], against: str) -> Triage:
     ledgers = night.ledgers
     red = [entry for entry in _entries(night) if not entry.verdict.green]
-    known = {(e.verdict.key, e.verdict.test) for e in red if _is_known(e.verdict, before.get(_asked(e.verdict)))}
-    mended = (entry.verdict for entry in _entries(night) if _is_well(entry.verdict))
-    fixed = [(verdict, was) for verdict in mended if (was := before.get(_asked(verdict))) and not was.green]
+    known = {(e.verdict.key, e.verdict.test) for e in red if _is_known(e.verdict, before.get(_tested_key(e.verdict)))}
+    now_green = (entry.verdict for entry in _entries(night) if _is_well(entry.verdict))
+    fixed = [(verdict, was) for verdict in now_green if (was := before.get(_tested_key(verdict))) and not was.green]
     findings = [finding.sentence for finding in (*night.findings, *(f for one in ledgers for f in one.findings))]
     return Triage(
-        new=_causes(ledgers, [entry for entry in red if _asked(entry.verdict) not in known]),
-        known=_causes(ledgers, [entry for entry in red if _asked(entry.verdict) in known]),
+        new=_causes(ledgers, [entry for entry in red if _tested_key(entry.verdict) not in known]),
+        known=_causes(ledgers, [entry for entry in red if _tested_key(entry.verdict) in known]),
         fixed=tuple(fixed),
         findings=tuple(findings),
         compared=sum(entry.verdict.compared for entry in _entries(night)),
-        unseen=sum(_asked(entry.verdict) not in before for entry in red),
+        unseen=sum(_tested_key(entry.verdict) not in before for entry in red),
         against=against,
     )
 
 
 def runs_of(night: MergedNight) -> set[str]:
-    """The ids of the runs that a record is of."""
+    """Return the ids of the runs that a record is of."""
     return {entry.verdict.run.id for entry in _entries(night) if entry.verdict.run}
 
 
-def _is_known(verdict: Verdict, was: Before | None) -> bool:
+def _is_known(verdict: Verdict, was: EarlierAnswer | None) -> bool:
     return was is not None and not was.green and was.outcome is verdict.outcome
 
 
@@ -105,7 +110,7 @@ def _is_well(verdict: Verdict) -> bool:
 
 
 def _causes(ledgers: Sequence[Ledger], entries: Sequence[AttemptEntry]) -> tuple[FailureGroup, ...]:
-    """As the summary of a report puts reds together."""
+    """Group failures as the summary of a report does."""
     chosen = {id(entry) for entry in entries}
     parts = [replace(one, entries=tuple(e for e in one.entries if id(e) in chosen), findings=()) for one in ledgers]
     return summarise(parts).causes
@@ -115,5 +120,5 @@ def _entries(night: MergedNight) -> Iterable[AttemptEntry]:
     return (entry for ledger in night.ledgers for entry in ledger.entries)
 
 
-def _asked(verdict: Verdict) -> Asked:
+def _tested_key(verdict: Verdict) -> TestedKey:
     return verdict.key, verdict.test

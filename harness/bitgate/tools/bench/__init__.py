@@ -1,1 +1,1 @@
-"""Timing of kernels that were verified: sides are timed in turns on one device, and a winner has to be significant."""
+"""Timing of verified kernels: arms are timed interleaved on one device, and a winner has to be significant."""

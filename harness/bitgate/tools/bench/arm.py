@@ -1,4 +1,5 @@
-"""What is timed beside what: a side is a choice of instances, options and sources; a contender one instance of it."""
+"""The things that a sweep compares: an arm is a choice of kernels, options and sources; a candidate is one instance of
+it."""
 
 from __future__ import annotations
 
@@ -12,8 +13,11 @@ from bitgate.model import Problem
 
 @dataclass(frozen=True)
 class Arm:
-    """``kernel``: a glob over family.instance; None: every kernel that is no reference. ``tree``: the checkout whose
-    kernels are built; None: the project's own. ``build`` names it in the record (a commit)."""
+    """One side of a comparison.
+
+    ``kernel`` is a glob over family.instance; None stands for every kernel that is not a reference. ``tree`` is the
+    checkout whose kernels are built; None stands for the project itself. ``build`` names it in the record (a commit).
+    """
 
     name: str
     kernel: str | None = None
@@ -24,21 +28,21 @@ class Arm:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One instance of a side on one problem."""
+    """One instance of an arm on one problem."""
 
     side: Arm
     kernel: Kernel
 
     @property
     def words(self) -> str:
-        """``B: grouped_fwd.x32 flat_path_gate=off``"""
+        """The candidate as a line for people: ``B: grouped_fwd.x32 flat_path_gate=off``."""
         options = " ".join(f"{name}={value}" for name, value in self.kernel.options)
         return " ".join(filter(None, [f"{self.side.name}:" if self.side.name else "", self.kernel.name, options]))
 
 
 @dataclass(frozen=True)
 class TimedShape:
-    """A problem of a sweep, under the name that people know it by."""
+    """A problem of a sweep, with the name that people know it by."""
 
     problem: Problem
     name: str = ""

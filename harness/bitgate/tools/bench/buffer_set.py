@@ -1,7 +1,8 @@
-"""Buffers that launches are timed on: filled once, between guards, and looked at behind every sample."""
+"""Buffers that launches are timed on: filled once, between guards, and inspected after every sample."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -25,15 +26,18 @@ PLACEMENT = "right"
 
 
 @dataclass(frozen=True)
-class Seen:
-    """The digest of all outputs, and what was written that is nobody's to write; empty if nothing was."""
+class BufferCheck:
+    """The digest of all outputs, and the damage: what was written outside them, empty if nothing was."""
 
     digest: str
     damage: str
 
 
 class BufferSet:
-    """One set of buffers of a problem. HipError if there is no memory for it."""
+    """One set of device buffers of a problem.
+
+    Raises HipError if there is no memory for it.
+    """
 
     def __init__(self, device: Device, tools: Tools, problem: Problem, data: DeviceData) -> None:
         self._device, self._tools, self._problem, self.data = device, tools, problem, data
@@ -47,7 +51,7 @@ class BufferSet:
             raise
 
     def fill(self, data: DeviceData) -> None:
-        """With these data, and blank outputs, in the same buffers if they are there."""
+        """Fill the buffers with these data and blank the outputs; buffers that exist are reused."""
         self.data = data
         tensors = self._problem.tensors
         self._tools.clear()
@@ -64,7 +68,7 @@ class BufferSet:
         self.blank()
 
     def blank(self) -> None:
-        """Poison in the outputs, or the inputs that lie there: as before a first launch."""
+        """Poison the outputs, or restore the inputs that share their memory, as before a first launch."""
         tensors, shared = self._problem.tensors, self._problem.in_place
         for role in self._problem.outputs:
             buffer, tensor = self._buffers.named[role], tensors[role]
@@ -75,8 +79,10 @@ class BufferSet:
         self._device.synchronize()
 
     def blank_part(self, draw: Random) -> None:
-        """Other poison in a part of each output, drawn; the rest keeps what it holds. No problem whose inputs lie
-        there."""
+        """Put another poison into a random part of each output; the rest keeps its contents.
+
+        Not for problems whose inputs share memory with an output.
+        """
         for role in self._problem.outputs:
             buffer, tensor = self._buffers.named[role], self._problem.tensors[role]
             first, part = part_of(tensor, draw)
@@ -85,7 +91,7 @@ class BufferSet:
         self._device.synchronize()
 
     def arguments(self, workspace: int) -> Arguments:
-        """For a launch that needs so many bytes of workspace: kernels that need as many share it."""
+        """Return the arguments of a launch with ``workspace`` bytes of scratch, which kernels of equal need share."""
         if not workspace:
             return Arguments(pointers_of(self._problem, self._buffers.named), (0, 0))
         if workspace not in self._scratch:
@@ -94,8 +100,8 @@ class BufferSet:
         scratch = self._scratch[workspace]
         return Arguments(pointers_of(self._problem, self._buffers.named), (scratch.pointer, scratch.bytes))
 
-    def look(self, workspace: int) -> Seen:
-        """At everything, when work has ended."""
+    def inspect(self, workspace: int) -> BufferCheck:
+        """Check outputs, inputs, guards and padding after all work has ended."""
         tools, problem, buffers = self._tools, self._problem, self._buffers.named
         scratch = [self._scratch[workspace]] if workspace else []
         tools.clear()
@@ -114,11 +120,13 @@ class BufferSet:
         damages += [f"input {name} was changed" for name in changed]
         for role, ticket in gaps.items():
             if answers[ticket]:
-                damages.append(f"a gap between the rows of {role} was written (index {least(answers[ticket + 1])})")
-        return Seen(digest.joined(problem, digests), "; ".join(damages))
+                damages.append(
+                    f"the padding between the rows of {role} was written (index {least(answers[ticket + 1])})"
+                )
+        return BufferCheck(digest.joined(problem, digests), "; ".join(damages))
 
     def results(self) -> Mapping[str, HostTensor]:
-        """The outputs, in host memory."""
+        """Download the outputs to host memory."""
         found = {}
         for role in self._problem.outputs:
             host = HostTensor.empty(self._problem.tensors[role])
@@ -133,10 +141,10 @@ class BufferSet:
 
 
 def shortage(problem: Problem, device: Device, sets: int) -> str:
-    """Why so many sets cannot be had, in a sentence; empty if they can."""
+    """Say in a sentence why ``sets`` sets of buffers do not fit into memory; empty if they do."""
     needed = sets * sum(tensor.bytes + 4 * GUARD_BYTES for tensor in problem.tensors.values())
     free = device.free_memory()
-    if device.host is not None:  # whose memory is the host's own, and others use it too
+    if device.host is not None:  # its memory is the host's, which other programs use too
         free = min(free, psutil.virtual_memory().available)
     if needed <= free:
         return ""
@@ -144,8 +152,10 @@ def shortage(problem: Problem, device: Device, sets: int) -> str:
 
 
 def part_of(tensor: Tensor, draw: Random) -> tuple[int, Tensor]:
-    """Some of a tensor, cut across any axis at any place, so that no few cells tell whether it is whole: the element
-    where it begins in memory, and its cells."""
+    """Return a random part of a tensor: the element where it begins in memory, and its cells.
+
+    The tensor is cut across any axis at any place, so that a few cells do not decide whether it is whole.
+    """
     axis = draw.choice([axis for axis, length in enumerate(tensor.lengths) if length > 1] or [0])
     length = tensor.lengths[axis]
     cut = draw.randint(1, length)
@@ -154,10 +164,37 @@ def part_of(tensor: Tensor, draw: Random) -> tuple[int, Tensor]:
 
 
 def differing(found: HostTensor, expected: HostTensor) -> int:
-    """Cells whose bits differ."""
+    """Count the cells whose bits differ."""
     return int(np.count_nonzero(found.bits != expected.bits))
 
 
 def free_all(sets: Sequence[BufferSet]) -> None:
     for one in sets:
         one.free()
+
+
+LEAST = 64 << 20
+INFINITY_CACHE = 256 << 20
+"""Bytes of AMD's last level, which HIP does not report: MI300X has the largest."""
+HOSTS_MOST = 1 << 29
+"""Bytes at most on the host: a guest sees the cache of the whole CPU, of which it has a part."""
+_LEVEL3 = 194
+"""Number of glibc's _SC_LEVEL3_CACHE_SIZE, for which Python has no name."""
+
+
+def overwriting_bytes(device: Device) -> int:
+    """Return how many bytes to write so that no cache holds any of a problem: twice the last level, where known."""
+    if device.host is not None:
+        return min(HOSTS_MOST, max(LEAST, 2 * _host_cache_bytes()))
+    kind = device.hip.hipDeviceAttribute_t.hipDeviceAttributeL2CacheSize
+    code, size = device.hip.hipDeviceGetAttribute(kind, device.index)
+    last = INFINITY_CACHE if device.target.platform == "amd" else int(size) if not int(code) else 0
+    return max(LEAST, 2 * last)
+
+
+def _host_cache_bytes() -> int:
+    """Return the bytes of the host's level 3 cache, 0 where the system does not report them."""
+    try:
+        return max(0, os.sysconf(_LEVEL3))
+    except (OSError, ValueError):
+        return 0

@@ -1,4 +1,5 @@
-"""Clocks, temperature and power of the device while it is timed, where the platform tells: looked at between rounds."""
+"""Clocks, temperature and power of the device while it is timed, read between rounds, where the platform reports
+them."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from time import monotonic
 from bitgate.runtime.targets import Target
 
 LOOK_SECONDS = 1.0
-"""At most once in so long: a look takes the time of several samples."""
+"""Least seconds between two readings: one takes the time of several samples."""
 SMI_SECONDS = 10.0
 
 FIELDS = {"sm_mhz": "clocks.sm", "memory_mhz": "clocks.mem", "celsius": "temperature.gpu", "watts": "power.draw"}
-"""Ours, and those of ``nvidia-smi --query-gpu``."""
+"""Names here, and those of ``nvidia-smi --query-gpu``."""
 
 _AMD_VENDOR = "0x1002"
 _HWMON = {
@@ -26,11 +27,12 @@ _HWMON = {
     "celsius": (("temp2_input", "temp1_input"), 1e-3),
     "watts": (("power1_average", "power1_input"), 1e-6),
 }
-"""Files of amdgpu's hwmon folder, the first that is there, and what its number is multiplied with. temp2: junction."""
+"""Files of amdgpu's hwmon folder, of which the first that exists counts, and the factor of its number. temp2: junction.
+"""
 
 
 class Clocks:
-    """What a target's device shows between ``begin`` and ``end``. ``root``: of the file system, for tests."""
+    """Readings of a target's device between ``begin`` and ``end``. ``root`` is that of the file system, for tests."""
 
     def __init__(self, target: Target, root: Path = Path("/")) -> None:
         self._platform, self._root = target.platform, root
@@ -39,9 +41,9 @@ class Clocks:
 
     def begin(self) -> None:
         self._found, self._next = {}, 0.0
-        self.look()
+        self.read()
 
-    def look(self) -> None:
+    def read(self) -> None:
         if monotonic() < self._next:
             return
         for name, value in self._now().items():
@@ -50,9 +52,9 @@ class Clocks:
         self._next = monotonic() + LOOK_SECONDS
 
     def end(self) -> Mapping[str, tuple[float, float]]:
-        """By name the least and the most; empty where nobody tells."""
+        """Return the least and the most of each quantity by name; empty where the platform reports nothing."""
         self._next = 0.0
-        self.look()
+        self.read()
         return self._found
 
     def _now(self) -> Mapping[str, float]:
@@ -69,12 +71,12 @@ def _nvidia() -> Mapping[str, float]:
 
 
 def _first_device() -> str:
-    """As the driver's tools name it: kernels run on the first of those that the process sees."""
+    """Return the device as the driver's tools name it: kernels run on the first that the process sees."""
     return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] or "0"
 
 
 def _by_library() -> Mapping[str, float]:
-    """By nvidia-ml-py. ImportError if it is not installed."""
+    """Read the device by nvidia-ml-py; ImportError if it is not installed."""
     import pynvml  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     with suppress(pynvml.NVMLError):
@@ -98,11 +100,11 @@ def _by_program() -> Mapping[str, float]:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SMI_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    return smi_line(done.stdout) if done.returncode == 0 else {}
+    return parse_smi(done.stdout) if done.returncode == 0 else {}
 
 
-def smi_line(text: str) -> Mapping[str, float]:
-    """The answer of nvidia-smi, in the order of FIELDS; ``[N/A]`` is left out."""
+def parse_smi(text: str) -> Mapping[str, float]:
+    """Parse the answer of nvidia-smi, in the order of FIELDS; ``[N/A]`` is left out."""
     values = [value.strip() for value in (text.strip().splitlines() or [""])[0].split(",")]
     return {
         name: float(value)
@@ -112,7 +114,7 @@ def smi_line(text: str) -> Mapping[str, float]:
 
 
 def amd(root: Path) -> Mapping[str, float]:
-    """Of the first AMD GPU, by what amdgpu tells in sysfs."""
+    """Read the first AMD GPU, from what amdgpu reports in sysfs."""
     for card in sorted((root / "sys/class/drm").glob("card*/device")):
         if _text(card / "vendor") != _AMD_VENDOR:
             continue
@@ -123,7 +125,8 @@ def amd(root: Path) -> Mapping[str, float]:
 
 
 def host(root: Path) -> Mapping[str, float]:
-    """``cpu_mhz``: the mean of all cores; ``load``: threads of the last minute that wanted one, a core."""
+    """Read the host: ``cpu_mhz`` is the mean of all cores, ``load`` the threads a core that wanted to run in the last
+    minute."""
     cores = root / "sys/devices/system/cpu"
     values = [
         int(text) for path in cores.glob("cpu[0-9]*/cpufreq/scaling_cur_freq") if (text := _text(path)).isdecimal()

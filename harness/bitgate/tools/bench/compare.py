@@ -1,4 +1,4 @@
-"""Which side is faster on which problem, so that picking the luckiest of many instances makes no winner."""
+"""The arm that is faster on each problem, judged such that picking the luckiest of many instances makes no winner."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from bitgate.tools.bench.rank_test import (
 from bitgate.tools.bench.settings import Significance
 
 LEAST_ROUNDS = 6
-"""Judged by fewer, nothing is significant in a sweep of ten shapes."""
+"""With fewer rounds to judge by nothing is significant in a sweep of ten shapes."""
 
 CROWDED = 1.5
-"""Threads a core, more than kernels on the host have by themselves: one side may find a core free, the other not."""
+"""Threads a core, more than kernels on the host have by themselves: one arm may find a core free, the other not."""
 
 SIDES = ("A", "B")
 
@@ -36,8 +36,8 @@ Winner = Literal["A", "tie", "B", "unknown"]
 
 
 @dataclass(frozen=True)
-class BestInstances:
-    """The instance that stands for a side: the fastest of the ``of`` that were timed. ``seconds`` a launch."""
+class BestInstance:
+    """The instance that stands for an arm: the fastest of the ``of`` that were timed, with its ``seconds`` a launch."""
 
     row: Timing
     seconds: Interval
@@ -45,8 +45,8 @@ class BestInstances:
 
     @property
     def words(self) -> str:
-        """``grouped_fwd.x32 flat_path_gate=off``"""
-        return kernel_words(self.row)
+        """The kernel as a line for people: ``grouped_fwd.x32 flat_path_gate=off``."""
+        return format_kernel(self.row)
 
     def as_json(self) -> dict[str, Any]:
         kernel = {"kernel": self.row.kernel, "instance": self.row.instance, "options": dict(self.row.options)}
@@ -56,14 +56,17 @@ class BestInstances:
 
 @dataclass(frozen=True)
 class ShapeResult:
-    """``ratio``: B's time in A's, of medians without the drift that both share, with its interval. ``p`` is 1 where
-    nothing was compared; ``least_p`` is what it would be were every sample of one side below every one of the other.
-    ``note``: what was not timed and why, or why there is no winner."""
+    """The comparison of both arms on one shape.
+
+    ``ratio`` is B's time in A's, from medians without the drift that both share, with its interval. ``p`` is 1 where
+    nothing was compared; ``least_p`` is the p value if every sample of one arm were below every one of the other.
+    ``note`` says what was not timed and why, or why there is no winner.
+    """
 
     name: str
     case: str
-    a: BestInstances | None
-    b: BestInstances | None
+    a: BestInstance | None
+    b: BestInstance | None
     ratio: float = 1.0
     low: float = 1.0
     high: float = 1.0
@@ -79,7 +82,7 @@ class ShapeResult:
 
     @property
     def gain(self) -> float:
-        """The share of the slower side's time that the faster one saves."""
+        """The share of the slower arm's time that the faster one saves."""
         return saved(self.ratio)
 
     def as_json(self) -> dict[str, Any]:
@@ -96,7 +99,7 @@ class SweepComparison:
 
     @property
     def wins(self) -> dict[str, int]:
-        """How many shapes each side won; ties; and those of which nothing can be said."""
+        """The number of shapes that each arm won, of ties, and of shapes without a result."""
         return {kind: sum(one.winner == kind for one in self.shapes) for kind in ("A", "tie", "B", "unknown")}
 
     def as_json(self) -> dict[str, Any]:
@@ -109,7 +112,7 @@ class SweepComparison:
 
 
 def mean_ratio(shapes: Sequence[ShapeResult]) -> float | None:
-    """The geometric mean of B's time in A's over those that were compared; None: none was."""
+    """Return the geometric mean of B's time in A's over the compared shapes; None if there are none."""
     ratios = [one.ratio for one in shapes if one.compared]
     return geometric_mean(ratios) if ratios else None
 
@@ -118,45 +121,45 @@ def saved(ratio: float) -> float:
     return 1 - min(ratio, 1 / ratio) if ratio > 0 else 1.0
 
 
-def kernel_words(row: Timing) -> str:
+def format_kernel(row: Timing) -> str:
     return " ".join([f"{row.kernel}.{row.instance}", *(f"{name}={value}" for name, value in row.options.items())])
 
 
 def compare(rows: Sequence[Timing], significance: Significance) -> SweepComparison:
-    """Side A beside side B: on each problem the best instance of each.
+    """Compare arm A with arm B on each problem, each by its best instance.
 
-    Where a side has several instances, the first third of the rounds chooses and only the others judge. A winner is
+    Where an arm has several instances, the first third of the rounds chooses and only the others judge. A winner is
     significant by the rank test after Benjamini and Hochberg over all shapes, saves at least the minimum effect, and
     the interval of its ratio is clear of 1.
     """
     shapes: dict[tuple[str, str], dict[Any, Timing]] = {}
     for row in rows:
         shapes.setdefault((row.case, row.name), {})[row.identity] = row  # a later attempt at the same counts
-    found = [_shape(list(of_shape.values()), significance) for of_shape in shapes.values()]
+    found = [_compare_shape(list(rows_of_shape.values()), significance) for rows_of_shape in shapes.values()]
     chances = [one.p for one in found if one.compared]
     limit = false_discovery_limit(chances, significance.level)
-    return SweepComparison(tuple(_judged(one, limit, len(chances), significance) for one in found), significance)
+    return SweepComparison(tuple(_decide(one, limit, len(chances), significance) for one in found), significance)
 
 
-def _judged(found: ShapeResult, limit: float, compared: int, wanted: Significance) -> ShapeResult:
+def _decide(found: ShapeResult, limit: float, compared: int, significance: Significance) -> ShapeResult:
     if not found.compared:
         return found
     significant = found.p <= limit
     clear = found.high < 1 or found.low > 1
     winner: Winner = "tie"
-    if significant and clear and found.gain >= wanted.minimum_effect:
+    if significant and clear and found.gain >= significance.minimum_effect:
         winner = "B" if found.ratio < 1 else "A"
-    vague = max(saved(found.low), saved(found.high)) >= wanted.minimum_effect
-    if winner == "tie" and vague and not significant and found.least_p > wanted.level / compared:
-        why = f"too little data: the rounds judged by are too few to show anything at {100 * wanted.level:.3g} %"
+    vague = max(saved(found.low), saved(found.high)) >= significance.minimum_effect
+    if winner == "tie" and vague and not significant and found.least_p > significance.level / compared:
+        why = f"too little data: the rounds judged by are too few to show anything at {100 * significance.level:.3g} %"
         note = "; ".join(filter(None, [why + f" over {compared} shapes" * (compared > 1), found.note]))
         return replace(found, winner="unknown", note=note)
     notes = ["a difference of the minimum effect is not ruled out"] * (winner == "tie" and vague) + [found.note]
     return replace(found, significant=significant, winner=winner, note="; ".join(filter(None, notes)))
 
 
-def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
-    """A tie for now if both sides were timed."""
+def _compare_shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
+    """Compare both arms on one shape: a tie for now if both were timed."""
     first = rows[0]
     note = "; ".join(_absences(rows))
     sides = {side: [_Samples(row) for row in rows if row.side == side and row.seconds] for side in SIDES}
@@ -166,9 +169,9 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     early = _choosing(list(timed.values()))
     a, b = (_best(found, early) for found in timed.values())
     judging = sorted(a.rounds.keys() & b.rounds.keys() - early) if a and b else []
-    best = {side: _told(one, judging, len(timed[side]), significance) for side, one in (("A", a), ("B", b))}
+    best = {side: _best_instance(one, judging, len(timed[side]), significance) for side, one in (("A", a), ("B", b))}
     unknown = ShapeResult(first.name, first.case, best["A"], best["B"], note=note)
-    why = _why_not(a, b, len(judging))
+    why = _obstacle(a, b, len(judging))
     if why or a is None or b is None:
         return replace(unknown, note="; ".join(filter(None, [why, note])))
     busy = min(one.row.clocks.get("load", (0.0, 0.0))[0] for one in (a, b))
@@ -176,8 +179,8 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     bound = [f"{one.row.side} is bound by its launches" for one in (a, b) if one.row.settings.get("launch_bound")]
     every = aligned(np.log(a.of(judging)), np.log(b.of(judging)))
     blocks = [every[number] for number in undisturbed(every)]
-    told = sum(len(one) for one, _ in blocks)
-    wide = [f"judged by {told} of {len(judging)} rounds: in the rest the machine was disturbed"] * (told < len(judging))
+    used = sum(len(one) for one, _ in blocks)
+    wide = [f"judged by {used} of {len(judging)} rounds: in the rest the machine was disturbed"] * (used < len(judging))
     whole = whole_rounds(blocks)
     has_enough = sum(len(one) for one, _ in whole) >= LEAST_ROUNDS
     ratio, low, high = _ratio(whole if has_enough else blocks, significance)
@@ -195,8 +198,11 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
 
 
 def _choosing(sides: Sequence[Sequence[_Samples]]) -> set[int]:
-    """The rounds that choose: a third of those that both sides have, by twos, whose orders belong together; all where
-    only one side was timed; none where there is no choice."""
+    """Return the rounds that choose the best instances: a third of those that both arms have.
+
+    They are taken by twos, whose orders belong together. All rounds choose where only one arm was timed, none where
+    there is no choice.
+    """
     if all(len(found) < 2 for found in sides):
         return set()
     rounds = [set().union(*(one.rounds for one in found)) for found in sides if found]
@@ -205,14 +211,16 @@ def _choosing(sides: Sequence[Sequence[_Samples]]) -> set[int]:
     return set(shared[: third - third % 2 or third] if len(rounds) > 1 else shared)
 
 
-def _told(one: _Samples | None, judging: Sequence[int], of: int, significance: Significance) -> BestInstances | None:
+def _best_instance(
+    one: _Samples | None, judging: Sequence[int], of: int, significance: Significance
+) -> BestInstance | None:
     if one is None:
         return None
-    return BestInstances(one.row, median_interval(one.of(judging) or one.row.seconds, significance), of)
+    return BestInstance(one.row, median_interval(one.of(judging) or one.row.seconds, significance), of)
 
 
 class _Samples:
-    """The samples of one row: one a round, as those of one round are no news of each other."""
+    """The samples of one row, merged to one a round: those within a round are not independent."""
 
     def __init__(self, row: Timing) -> None:
         self.row = row
@@ -240,7 +248,7 @@ def _least_median(early: set[int]) -> Callable[[_Samples], float]:
     return median
 
 
-def _why_not(a: _Samples | None, b: _Samples | None, rounds: int) -> str:
+def _obstacle(a: _Samples | None, b: _Samples | None, rounds: int) -> str:
     absent = [side for side, one in (("A", a), ("B", b)) if one is None]
     if a is None or b is None:
         return f"{' and '.join(absent)} not timed"
@@ -254,27 +262,30 @@ def _why_not(a: _Samples | None, b: _Samples | None, rounds: int) -> str:
 
 
 def _absences(rows: Sequence[Timing]) -> Iterator[str]:
-    """What was not timed: each defect by itself, the rest of one kind together, with the first one's reason."""
+    """Yield what was not timed: each defect by itself, other rows of one kind together with the reason of the first."""
     alike: dict[tuple[str, ...], list[Timing]] = {}
     for row in rows:
         if row.side in SIDES and row.status is not TimingStatus.TIMED:
-            defect = _why(row) if row.status in (TimingStatus.NOT_VERIFIED, TimingStatus.FAILED) else ""
+            defect = _reason(row) if row.status in (TimingStatus.NOT_VERIFIED, TimingStatus.FAILED) else ""
             alike.setdefault((row.side, row.status.value, defect), []).append(row)
     for (side, status, _), found in alike.items():
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        why = _why(found[0])
-        yield f"{side}: {kernel_words(found[0])}{more} {status}" + (f" ({why})" if why else "")
+        why = _reason(found[0])
+        yield f"{side}: {format_kernel(found[0])}{more} {status}" + (f" ({why})" if why else "")
 
 
-def _why(row: Timing) -> str:
+def _reason(row: Timing) -> str:
     verdict = "" if row.verdict == Outcome.PASS.value else row.verdict
     return ": ".join(filter(None, [verdict, row.reason]))
 
 
 def _ratio(blocks: Sequence[tuple[Floats, Floats]], significance: Significance) -> Interval:
-    """The median of the ratios of each sample of B to each of A, from logarithms: the estimate that belongs to the test
-    (Hodges and Lehmann, Ann. Math. Statist. 34, 1963), less at the mercy of a few samples than the ratio of medians.
-    Rounds are resampled whole, so that what a round shares stays so."""
+    """Return the median ratio of each sample of B to each of A, with its interval.
+
+    It is taken from logarithms: the estimate that belongs to the test (Hodges and Lehmann, Ann. Math. Statist. 34,
+    1963), less sensitive to a few samples than the ratio of medians. Rounds are resampled whole, so that what a round
+    shares stays shared.
+    """
     a, b = (np.concatenate(side) for side in zip(*blocks, strict=True))
     rounds = len(a)
     drawn = resampled(rounds, significance.resamples, 0, rounds * rounds)
@@ -284,6 +295,6 @@ def _ratio(blocks: Sequence[tuple[Floats, Floats]], significance: Significance) 
 
 
 def _shift(a: Floats, b: Floats) -> Floats:
-    """Row by row the median of all differences."""
+    """Return row by row the median of all differences."""
     differences = b[:, :, None] - a[:, None, :]
     return np.asarray(np.median(differences.reshape(len(a), -1), axis=1))

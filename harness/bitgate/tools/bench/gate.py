@@ -1,4 +1,4 @@
-"""May a change go in? Side A is what it is measured against, side B the change: red is only what is slower twice."""
+"""Decision whether a change may go in: arm A is the base, arm B the change, and only what is slower twice is red."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import numpy as np
 
 from bitgate.results.record import UNKNOWN, Outcome
 from bitgate.results.record.timing import Timing, TimingStatus
-from bitgate.tools.bench.compare import SIDES, ShapeResult, compare, kernel_words
+from bitgate.tools.bench.compare import SIDES, ShapeResult, compare, format_kernel
 from bitgate.tools.bench.settings import Significance
 
 
 class Ruling(str, Enum):
-    """What the gate says of a shape."""
+    """The gate's decision on a shape."""
 
     SLOWER = "slower"
-    """Significantly, by more than the minimum effect, and again when it was measured alone in new processes."""
+    """Significantly slower, by more than the minimum effect, also when measured again alone in new processes."""
     NOT_VERIFIED = "not verified"
     """The change computes something else here, or died; nothing else counts then."""
     NOT_CONFIRMED = "not confirmed"
-    """Slower at first, and not when it was measured again."""
+    """Slower at first, but not when it was measured again."""
     FASTER = "faster"
-    """Twice, too."""
+    """Faster in both measurements."""
     SAME = "no slower"
     NO_BASE = "no base"
     """Nothing to measure against: the kernel is new, or the base does not build or is wrong itself."""
     GONE = "gone"
     """The base has a kernel for it, the change refuses it."""
     NEITHER = "not timed"
-    """Neither side has a kernel for it."""
+    """Neither arm has a kernel for it."""
     TOO_LITTLE = "too little data"
 
 
@@ -43,8 +43,8 @@ COMPARED = frozenset({Ruling.SLOWER, Ruling.NOT_CONFIRMED, Ruling.FASTER, Ruling
 
 FAR_LONGER = 1.5
 STALLS = 0.2
-"""Were one sample in twenty so far off by chance, so many of twenty would be in 3 of 200 measurements, and twice on end
-in one of 4,000."""
+"""If one sample in twenty took this long by chance, this share of twenty would be met in 3 of 200 measurements, and
+twice in a row in one of 4,000."""
 
 Shape = tuple[str, str]
 """Case id and name."""
@@ -52,7 +52,7 @@ Shape = tuple[str, str]
 
 @dataclass(frozen=True)
 class GateResult:
-    """``again``: the second measurement, where there was one. ``why``: for people."""
+    """The ruling on one shape. ``again`` is the second measurement, where there was one; ``why`` is for people."""
 
     shape: ShapeResult
     ruling: Ruling
@@ -73,7 +73,7 @@ class Gate:
 
     @property
     def exit_code(self) -> int:
-        """1: something is red. 3: of some shape too little is known, or none was compared. Else 0."""
+        """1 if a shape is red; 3 if too little is known of one, or none was compared; else 0."""
         if self.of(*RED):
             return 1
         return 3 if self.of(*OPEN) or not self.of(*COMPARED) else 0
@@ -84,7 +84,7 @@ class Gate:
 
     @property
     def same_builds(self) -> int:
-        """Shapes compared on which both sides are one kernel of one build: noise against noise."""
+        """The number of compared shapes where both arms are one kernel of one build: noise against noise."""
         return sum(_is_same_build(one.shape) for one in self.of(*COMPARED))
 
     def of(self, *rulings: Ruling) -> list[GateResult]:
@@ -103,8 +103,12 @@ class Gate:
 def judge(
     rows: Sequence[Timing], significance: Significance, again: Callable[[Sequence[Shape]], Sequence[Timing]]
 ) -> Gate:
-    """``again`` measures the given shapes once more, in new processes; it is called once at most, with those that have
-    a winner or seem slower, are verified, and are not the same build on both sides, where it can be noise alone."""
+    """Rule on every shape of the rows.
+
+    ``again`` measures the given shapes once more, in new processes. It is called once at most, with the shapes that
+    have a winner or seem slower, are verified, and differ in their builds: with the same build a difference can only be
+    noise.
+    """
     first = compare(rows, significance)
     wrong = _wrong(rows)
     suspects = [
@@ -125,7 +129,7 @@ def judge(
 
 
 def _is_same_build(one: ShapeResult) -> bool:
-    """One kernel of one library on both sides. What Python launches may be other than its key says."""
+    """Say whether both arms are one kernel of one library. A kernel launched by Python may differ from its key."""
     if one.a is None or one.b is None:
         return False
     builds = {best.row.fingerprint.get("build", "") for best in (one.a, one.b)}
@@ -134,15 +138,18 @@ def _is_same_build(one: ShapeResult) -> bool:
 
 
 def _seems_slower(one: ShapeResult, significance: Significance) -> bool:
-    """By the minimum effect or more, which noise may be, or now and then: that is not shown to be as fast."""
+    """Say whether a tie is slower by the minimum effect, which may be noise, or stalls: that is not shown to be as
+    fast."""
     if one.winner != "tie":
         return False
     return (one.ratio > 1 and one.gain >= significance.minimum_effect) or _stalls(one) >= STALLS
 
 
 def _stalls(one: ShapeResult) -> float:
-    """The share of samples that take far longer than most of their side, of the change's more than of the base's. No
-    median knows of them."""
+    """Return how much larger the change's share of samples is that take far longer than most of their arm.
+
+    A median does not show such samples.
+    """
     shares = []
     for best in (one.a, one.b):
         seconds = np.array(best.row.seconds if best else [1.0])
@@ -151,18 +158,18 @@ def _stalls(one: ShapeResult) -> float:
 
 
 def _wrong(rows: Sequence[Timing]) -> dict[Shape, str]:
-    """Where the change was not verified or died, and how."""
+    """Return by shape how the change failed: not verified, or died."""
     latest = {(row.name, row.identity): row for row in rows if row.side == "B"}
     found: dict[Shape, str] = {}
     for row in latest.values():
         if row.status in (TimingStatus.NOT_VERIFIED, TimingStatus.FAILED) and not _found_no_room(row):
-            said = ": ".join(filter(None, [f"{kernel_words(row)} {row.status.value}", row.verdict, row.reason]))
-            found.setdefault((row.case, row.name), said)
+            why = ": ".join(filter(None, [f"{format_kernel(row)} {row.status.value}", row.verdict, row.reason]))
+            found.setdefault((row.case, row.name), why)
     return found
 
 
 def _found_no_room(row: Timing) -> bool:
-    """For want of memory, say: nothing is wrong with the kernel."""
+    """Say whether a row was not run, for lack of memory for example: nothing is wrong with the kernel then."""
     return row.verdict == Outcome.NOT_RUN.value
 
 
@@ -173,7 +180,7 @@ def _ruled(
     late: Collection[tuple[str, str, str]],
     significance: Significance,
 ) -> GateResult:
-    """``late``: sides of shapes whose time was up, or that found no room."""
+    """Rule on one shape. ``late`` holds the arms of shapes that ran out of time or memory."""
     if why := wrong.get((one.case, one.name)):
         return GateResult(one, Ruling.NOT_VERIFIED, why, again)
     if one.compared and _is_same_build(one):
@@ -194,7 +201,7 @@ def _ruled(
 
 
 def _confirmed(one: ShapeResult, again: ShapeResult | None, significance: Significance) -> GateResult:
-    """Slower is what is so twice; what only seems so, and does again, is neither shown nor ruled out."""
+    """Rule on a shape that was slower at first: red only if it is so twice; what only seems so twice is left open."""
     if again is None or not again.compared:
         why = again.note if again else "it was not measured again"
         return GateResult(one, Ruling.TOO_LITTLE, f"slower at first, then: {why}", again)

@@ -1,4 +1,4 @@
-"""What a gate found: for a terminal, a pull request, a dashboard, and a forge."""
+"""Reports of a gate: for a terminal, a pull request, a dashboard, and a forge."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ from bitgate.tools.bench.table import ms, name_of
 
 JUNIT = "bench.junit.xml"
 ROWS = 200
-"""Of a table in Markdown: a comment on GitHub has 65,536 letters."""
+"""Most rows of a table in Markdown: a comment on GitHub has 65,536 characters."""
 
 _HEADER = ("Ruling", "Shape", "base ms", "head ms", "head takes", "again", "Why")
 
 
 def text(gate: Gate) -> str:
-    """Every shape of which there is anything to say, and a last line for all."""
-    rows = [_row(one) for one in _told(gate)]
+    """Format every shape with a finding, and a last line for all."""
+    rows = [_row(one) for one in _reportable(gate)]
     return "\n".join([*(columns(_HEADER, rows) if rows else []), *[""] * bool(rows), headline(gate)])
 
 
 def markdown(gate: Gate) -> str:
-    """Of a comment on a pull request."""
-    told = _told(gate)
+    """Format the gate as a comment on a pull request."""
+    reportable = _reportable(gate)
     lines = [f"**{headline(gate)}**", ""]
-    if told:
+    if reportable:
         lines += [f"| {' | '.join(_HEADER)} |", "| --- | --- | ---: | ---: | --- | --- | --- |"]
-        lines += [f"| {' | '.join(_marked(one))} |" for one in told[:ROWS]]
-        lines += ["", f"... and {len(told) - ROWS} more, in {JUNIT}"] * (len(told) > ROWS)
+        lines += [f"| {' | '.join(_marked(one))} |" for one in reportable[:ROWS]]
+        lines += ["", f"... and {len(reportable) - ROWS} more, in {JUNIT}"] * (len(reportable) > ROWS)
     return "\n".join(lines).rstrip() + "\n"
 
 
 def headline(gate: Gate) -> str:
-    """``red: 1 slower, 2 faster, 38 no slower``"""
-    said = ", ".join(f"{count} {name}" for name, count in gate.counts.items() if count)
+    """Summarize the gate in one line: ``red: 1 slower, 2 faster, 38 no slower``."""
+    counts = ", ".join(f"{count} {name}" for name, count in gate.counts.items() if count)
     word = {0: "green", 1: "red", 3: "too little data"}[gate.exit_code]
-    wanted = gate.significance
-    if not said:
+    significance = gate.significance
+    if not counts:
         return f"{word}: no shape was measured"
     compared = len(gate.of(*COMPARED))
     if not gate.of(*COMPARED, *RED):
-        said += "; nothing was compared"
+        counts += "; nothing was compared"
     if gate.same_builds:
-        said += f"; on {gate.same_builds} of {compared} compared base and head are the same build"
+        counts += f"; on {gate.same_builds} of {compared} compared base and head are the same build"
     return (
-        f"{word}: {said}; slower is {100 * wanted.minimum_effect:.3g} % or more, significant at"
-        f" {100 * wanted.level:.3g} %, twice"
+        f"{word}: {counts}; slower is {100 * significance.minimum_effect:.3g} % or more, significant at"
+        f" {100 * significance.level:.3g} %, twice"
     )
 
 
 def github_lines(gate: Gate) -> list[str]:
-    """An error each for the first of the red shapes, a warning each for those of which too little is known."""
+    """Return an error for each of the first red shapes, and a warning for each of which too little is known."""
     red = [command("error", remark) for remark in map(_remark, gate.of(*RED))]
     more = [f"... and {len(red) - SHOWN} more, in {JUNIT}"] if len(red) > SHOWN else []
     return [*red[:SHOWN], *more, *(command("warning", _remark(one)) for one in gate.of(*OPEN)[:SHOWN])]
 
 
 def write_junit(gate: Gate, path: Path, target: str) -> None:
-    """A testcase a shape: slower is a failure, not verified or too little data an error, no base is skipped."""
+    """Write a testcase a shape: slower is a failure, not verified or too little data an error, no base is skipped."""
     suite = junit.JUnitSuite(f"bitgate.bench.{target}")
     rows = [best.row for one in gate.shapes for best in (one.shape.b, one.shape.a) if best]
     suite.timestamp = str(rows[0].run.get("time", "")) if rows else ""
@@ -125,7 +125,7 @@ def _facts(one: GateResult) -> Iterator[tuple[str, object]]:
         yield "why", one.why
 
 
-def _told(gate: Gate) -> list[GateResult]:
+def _reportable(gate: Gate) -> list[GateResult]:
     order = list(Ruling)
     found = [one for one in gate.shapes if one.ruling is not Ruling.SAME or one.why]
     return sorted(found, key=lambda one: order.index(one.ruling))
@@ -145,7 +145,7 @@ def _marked(one: GateResult) -> tuple[str, ...]:
 
 
 def takes(shape: ShapeResult) -> str:
-    """``5.1 % longer (4.0 to 6.2)``: of the base's time."""
+    """Format the time against the base's: ``5.1 % longer (4.0 to 6.2)``."""
     if not shape.compared:
         return "-"
     winner: Winner = shape.winner

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from bitgate.tools.bench.settings import Significance
 
 _ = np.ma
-"""What medians ask for. numpy loads it and its random numbers at their first use; as these are loaded a Ctrl-C is lost,
-which may not be while something is measured."""
+"""Loaded early because medians need it. While numpy loads it or its random numbers a Ctrl-C is lost, which must not
+happen during a measurement."""
 
 _TOGETHER = 1 << 20
-"""Resampled numbers held at a time."""
+"""Resampled numbers held in memory at once."""
 
 
 class Interval(NamedTuple):
-    """In the unit of what it was made of: seconds, or a share."""
+    """A median and the ends of its interval, in the unit of the samples: seconds, or a share."""
 
     median: float
     low: float
@@ -28,7 +28,10 @@ class Interval(NamedTuple):
 
 
 def median_interval(seconds: Sequence[float], significance: Significance, seed: int = 0) -> Interval:
-    """Percentile bootstrap of the median. The same seed gives the same interval; ValueError without any sample."""
+    """Return the median with its percentile bootstrap interval.
+
+    The same seed gives the same interval. Raises ValueError without any sample.
+    """
     samples = np.asarray(seconds, dtype=float)
     if not samples.size:
         raise ValueError("no samples: there is no median of nothing")
@@ -38,8 +41,11 @@ def median_interval(seconds: Sequence[float], significance: Significance, seed: 
 
 
 def resampled(size: int, resamples: int, seed: int, numbers: int = 0) -> Iterator[NDArray[np.intp]]:
-    """``resamples`` rows of ``size`` places drawn with replacement, so many rows at a time that a few megabytes
-    hold what is made of them: ``numbers`` a row, if not ``size``."""
+    """Yield ``resamples`` rows of ``size`` places drawn with replacement.
+
+    They come in blocks of rows such that a few megabytes hold what is made of them: ``numbers`` a row, ``size`` by
+    default.
+    """
     draw = default_rng(seed)
     step = max(1, _TOGETHER // (numbers or size))
     for first in range(0, resamples, step):
@@ -47,6 +53,6 @@ def resampled(size: int, resamples: int, seed: int, numbers: int = 0) -> Iterato
 
 
 def limits(values: NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    """What the middle ``confidence`` of the values lie within."""
+    """Return the ends of the range that holds the middle ``confidence`` of the values."""
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)

@@ -1,5 +1,5 @@
-"""Launches in a row and how long they took: by device events, or on the host by a steady clock around the launches and
-the wait for them."""
+"""Timed launches in a row: by device events, or on the host by a steady clock around the launches and the wait for
+them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from ctypes import CDLL, POINTER, Structure, byref, c_char_p, c_double, c_float,
 from ctypes import cast as c_cast
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from time import perf_counter
 from typing import Any, ClassVar
 
 from bitgate.kernel.abi import AbiStatus, CBuffers
 from bitgate.kernel.arguments import c_buffers
+from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.model import Problem
 from bitgate.numerics import native
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import check, hip_error
+from bitgate.runtime.tools import DeviceTools
 from bitgate.worker.mapped import mapped_runtimes
 
 _HIP = {
@@ -35,8 +38,10 @@ OVERWRITING = 0x5A
 
 @dataclass(frozen=True)
 class Sample:
-    """Seconds a launch: of the device, and of the thread that launches. ``queued``: the device began when all launches
-    were there."""
+    """Seconds a launch, of the device and of the thread that launches.
+
+    ``queued``: the device began only after all launches had been queued.
+    """
 
     seconds: float
     host_seconds: float
@@ -45,14 +50,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Arguments:
-    """Of one launch: device pointers by role, and (pointer, bytes) of the workspace."""
+    """The arguments of one launch: device pointers by role, and (pointer, bytes) of the workspace."""
 
     pointers: Mapping[str, int]
     workspace: tuple[int, int]
 
 
 class _TimedCalls(Structure):
-    """``TimedCalls`` of exact/native/timed_calls.cpp."""
+    """Mirror of ``TimedCalls`` in numerics/native/timed_calls.cpp."""
 
     _fields_: ClassVar[Any] = [
         *((name, c_void_p) for name in ("run", "problem")),
@@ -68,12 +73,13 @@ class _TimedCalls(Structure):
 
 
 class Clock:
-    """What times launches on one device."""
+    """The timer of launches on one device."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self.by_events = device.host is None
-        """The host's launches run on the threads that would record the events: there a steady clock is as good."""
+        """False on the host: its launches run on the threads that would record the events, so a steady clock is as
+        good."""
 
     @property
     def name(self) -> str:
@@ -81,7 +87,7 @@ class Clock:
 
     @cached_property
     def events(self) -> tuple[int, int]:
-        """Begin and end; null where the time is not taken by events."""
+        """The events of begin and end; null where time is not taken by events."""
         if not self.by_events:
             return 0, 0
         first, second = (check(self.device.hip.hipEventCreate(), "hipEventCreate") for _ in range(2))
@@ -90,7 +96,7 @@ class Clock:
 
     @cached_property
     def functions(self) -> Mapping[str, Any]:
-        """HIP's functions that C calls, of the runtime that this process has loaded."""
+        """The HIP functions that C calls, from the runtime that this process has loaded."""
         runtime = CDLL(str(mapped_runtimes()[0]))
         return {name: getattr(runtime, hip) for name, hip in _HIP.items()}
 
@@ -104,8 +110,12 @@ class Clock:
         overwritten: Buffer | None = None,
         hold: Callable[[], None] | None = None,
     ) -> Sample:
-        """The library called in a loop of C. ``sets`` take turns, beginning with number ``first``; ``overwritten`` is
-        written over before the first launch, ``hold`` keeps that back. KernelRefused, KernelFailed, or HipError."""
+        """Time a library that is called in a loop of C.
+
+        ``sets`` are used interleaved, beginning with number ``first``. ``overwritten`` is written over before the first
+        launch; ``hold`` keeps the device back until all launches are queued. Raises KernelRefused, KernelFailed or
+        HipError.
+        """
         library = runner.library
         with library.prepared(problem, runner.instance, runner.options) as run:
             held = [c_buffers(run.problem.roles, one.pointers, one.workspace) for one in sets]
@@ -146,8 +156,11 @@ class Clock:
         overwritten: Buffer | None = None,
         hold: Callable[[], None] | None = None,
     ) -> Sample:
-        """The same of any kernel, launched by Python: what Python takes between two launches is in ``host_seconds``,
-        and in ``seconds`` where the device waits for it."""
+        """Time launches of any kernel made by Python, like ``of_calls``.
+
+        The time that Python takes between two launches is in ``host_seconds``, and in ``seconds`` where the device
+        waits for it.
+        """
         call, (begin, end), stream = self.functions, self.events, c_void_p(self.device.stream)
         if hold is not None:
             hold()
@@ -175,7 +188,7 @@ class Clock:
         return Sample(total / launches, (launched - started) / launches, queued)
 
     def between_events(self, work: Callable[[], None]) -> float:
-        """Seconds of the device; ``work`` queues what it is to do."""
+        """Return the seconds that the device takes for what ``work`` queues."""
         (begin, end), stream = self.events, c_void_p(self.device.stream)
         self._do("record_event", c_void_p(begin), stream)
         work()
@@ -194,3 +207,50 @@ class Clock:
     def _do(self, name: str, *arguments: Any) -> None:
         if code := self.functions[name](*arguments):
             raise hip_error(code, _HIP[name])
+
+
+SPARE = 1.5
+"""A hold lasts this many times as long as the launches take to be queued,"""
+LEAST_SECONDS = 1e-4
+"""and this much longer."""
+FIRST_GUESS = 2e-5
+"""Seconds that queueing a launch is assumed to take before any was timed."""
+MOST_SECONDS = 0.1
+"""Longest hold: a launch that waits for the device itself is never queued, however long it is held."""
+MOST_QUEUED = 384
+"""Most fills, copies and launches of a sample: with some hundred in its queue a device blocks the thread."""
+PROBE_TICKS, PROBES = 1_000_000, 3
+
+
+def most_queued(record: DispatchRecord | None) -> int:
+    """Return how many launches of a kernel a sample may have."""
+    events = len(record.events) if record is not None else 0
+    return max(1, MOST_QUEUED // max(1, events))
+
+
+class QueueGate:
+    """A gate that keeps a device busy until a sample's launches are queued, so that none waits for the thread that
+    makes it.
+
+    ``clock(work)`` gives the seconds that the device takes for what ``work`` queues.
+    """
+
+    def __init__(self, tools: DeviceTools, clock: Callable[[Callable[[], None]], float]) -> None:
+        self._tools = tools
+        self._ticks_a_second = 0.0
+        self._clock = clock
+
+    def begin(self, launches: int, seconds: float) -> None:
+        """Hold what is queued next for as long as ``launches`` of ``seconds`` host seconds each need."""
+        wanted = min(MOST_SECONDS, LEAST_SECONDS + SPARE * launches * (seconds or FIRST_GUESS))
+        self._tools.hold(ceil(wanted * self._rate))
+
+    @property
+    def _rate(self) -> float:
+        """Ticks a second, measured: the clock of the device may differ from its data sheet. The first hold loads the
+        code."""
+        if not self._ticks_a_second:
+            self._tools.hold(1)
+            seconds = min(self._clock(lambda: self._tools.hold(PROBE_TICKS)) for _ in range(PROBES))
+            self._ticks_a_second = PROBE_TICKS / seconds
+        return self._ticks_a_second

@@ -1,4 +1,4 @@
-"""A comparison as a picture: B's time in A's, a shape a line."""
+"""A comparison as a picture: B's time in A's, one line a shape."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ SUFFIXES = (".svg", ".png", ".pdf")
 COLOURS = {"A": "#b4552d", "tie": "#888888", "B": "#2d6fb4"}
 LINE_INCHES = 0.24
 TICKS = (1, 1.5, 2, 3, 5, 7)
-"""Of each decade, so that a sweep within one has a scale."""
+"""Ticks of each decade, so that a sweep within one has a scale."""
 SHOWN = 60
-"""Letters of a shape's name."""
+"""Most characters of a shape's name."""
 
 
 def draw(comparison: SweepComparison, path: Path) -> None:
-    """Written as the suffix says. UsageError for another suffix, without matplotlib, where nothing was compared, and
-    where the file cannot be written."""
+    """Write the picture in the format of the suffix.
+
+    Raises UsageError for another suffix, without matplotlib, where nothing was compared, and where the file cannot be
+    written.
+    """
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{path}: a plot is one of {', '.join(SUFFIXES)}")
     try:
@@ -69,7 +72,7 @@ def _figure(comparison: SweepComparison) -> Any:
         range(len(shapes)),
         [name if len(name) <= SHOWN else name[: SHOWN - 4] + " ..." for name in names],
         fontsize=7,
-        parse_math=False,  # of a name with dollars in it
+        parse_math=False,  # a name may have dollars in it
     )
     axes.set_ylim(-0.8, len(shapes) - 0.2)
     axes.set_xscale("log")
@@ -88,5 +91,5 @@ def _figure(comparison: SweepComparison) -> Any:
 
 
 def _close(shapes: Any) -> bool:
-    """All within a decade's part, where the logarithmic scale has minor ticks only."""
+    """Say whether all intervals are within a factor of four, where the logarithmic scale has minor ticks only."""
     return bool(max(one.high for one in shapes) / min(one.low for one in shapes) < 4)

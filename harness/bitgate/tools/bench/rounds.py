@@ -1,6 +1,8 @@
-"""Rounds: in each every contender gives one sample, so that a drift of the machine hits all alike. The order is drawn,
-and the next round has it the other way round: who follows whom may cost time, and must cost all of them as often.
-Nothing here knows what a sample is of."""
+"""Rounds of samples: each candidate gives one a round, so that a drift of the machine hits all alike.
+
+The order is drawn, and the next round runs in reverse: the predecessor may cost time, and must cost all of them
+equally often. This module does not know what a sample measures.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,23 @@ from typing import Protocol
 
 ROUNDS_BEFORE_PRUNING = 4
 FAR_BEHIND = 1.5
-"""A contender whose fastest sample takes so many times as long as the best median of its side cannot become the best:
-it stops, and keeps what it has."""
+"""A candidate whose fastest sample takes this many times as long as the best median of its arm cannot become the best.
+It stops, and keeps what it has."""
 
 FEWEST_SAMPLES = 5
-"""Of a contender that counts as timed though the time was up."""
+"""Samples of a candidate that counts as timed though the budget was used up."""
 
 
 class SampleTaker(Protocol):
-    """What gives samples."""
+    """A source of samples."""
 
     def sample(self) -> float | None:
-        """Seconds; None: it cannot go on, and says elsewhere why."""
+        """Return the seconds of one sample, or None if it cannot go on; it reports elsewhere why."""
 
 
 @dataclass(eq=False)
 class ArmSamples:
-    """One contender's samples. ``cost``: seconds that a sample takes, as far as known."""
+    """The samples of one candidate. ``cost``: seconds that a sample takes, as far as known."""
 
     side: str
     taker: SampleTaker
@@ -41,51 +43,53 @@ class ArmSamples:
 
 
 def play(
-    lanes: Sequence[ArmSamples],
+    arms: Sequence[ArmSamples],
     samples: int,
     left: Callable[[], float],
     seed: int | str,
     between: Callable[[int], None] = lambda number: None,
 ) -> None:
-    """Rounds until every lane has its samples or has stopped. ``left``: seconds that are left for all; ``between`` is
-    called behind each round."""
+    """Run rounds until every arm has its samples or has stopped.
+
+    ``left`` returns the seconds that are left for all; ``between`` is called after each round.
+    """
     draw = random.Random(seed)
-    order = list(lanes)
+    order = list(arms)
     for number in count():
         if number % 2:
             order.reverse()
         else:
             draw.shuffle(order)
-        running = [lane for lane in order if not lane.stopped and len(lane.seconds) < samples]
+        running = [arm for arm in order if not arm.stopped and len(arm.seconds) < samples]
         if not running:
             return
-        for lane in running:
-            if not lane.stopped:
-                _step(lane, number, left())
+        for arm in running:
+            if not arm.stopped:
+                _step(arm, number, left())
         if number + 1 >= ROUNDS_BEFORE_PRUNING:
-            _prune([lane for lane in lanes if lane.stopped != "failed"], samples)
+            _prune([arm for arm in arms if arm.stopped != "failed"], samples)
         between(number)
 
 
-def _step(lane: ArmSamples, number: int, left: float) -> None:
-    if left <= lane.cost:
-        lane.stopped = "budget"
+def _step(arm: ArmSamples, number: int, left: float) -> None:
+    if left <= arm.cost:
+        arm.stopped = "budget"
         return
-    taken = lane.taker.sample()
+    taken = arm.taker.sample()
     if taken is None:
-        lane.stopped = "failed"
+        arm.stopped = "failed"
         return
-    lane.seconds.append(taken)
-    lane.rounds.append(number)
+    arm.seconds.append(taken)
+    arm.rounds.append(number)
 
 
-def _prune(lanes: Sequence[ArmSamples], samples: int) -> None:
+def _prune(arms: Sequence[ArmSamples], samples: int) -> None:
     best: dict[str, float] = {}
-    for lane in lanes:
-        if lane.seconds:
-            own = median(lane.seconds)
-            best[lane.side] = min(best.get(lane.side, own), own)
-    for lane in lanes:
-        is_running = lane.seconds and not lane.stopped and len(lane.seconds) < samples
-        if is_running and min(lane.seconds) > FAR_BEHIND * best[lane.side]:
-            lane.stopped = "behind"
+    for arm in arms:
+        if arm.seconds:
+            own = median(arm.seconds)
+            best[arm.side] = min(best.get(arm.side, own), own)
+    for arm in arms:
+        is_running = arm.seconds and not arm.stopped and len(arm.seconds) < samples
+        if is_running and min(arm.seconds) > FAR_BEHIND * best[arm.side]:
+            arm.stopped = "behind"

@@ -1,4 +1,4 @@
-"""What became of a contender, as a row of ``bench.jsonl``."""
+"""The result of a candidate as a row of ``bench.jsonl``."""
 
 from __future__ import annotations
 
@@ -20,50 +20,52 @@ from bitgate.verify.planned import PlannedCase
 Clocks = Mapping[str, tuple[float, float]]
 
 
-def _waits_for_launches(entrant: CandidateRun, stated: Mapping[str, Any], host_seconds: float, seconds: float) -> bool:
-    """Does the thread that launches set the pace?"""
+def _waits_for_launches(
+    candidate_run: CandidateRun, stated: Mapping[str, Any], host_seconds: float, seconds: float
+) -> bool:
+    """Say whether the thread that launches sets the pace."""
     slower = stated.get("clock") == "device events" and host_seconds >= seconds
-    return slower and (not entrant.settings.queued or entrant.unqueued > 0)
+    return slower and (not candidate_run.settings.queued or candidate_run.unqueued > 0)
 
 
 def timed_row(
-    entrant: CandidateRun, lane: ArmSamples, target: Target, clocks: Clocks, stamp: Stamp, repro: str
+    candidate_run: CandidateRun, arm: ArmSamples, target: Target, clocks: Clocks, stamp: Stamp, repro: str
 ) -> Timing:
-    """Samples are kept of what was verified to its end, and of nothing else."""
-    enough = min(entrant.settings.samples, FEWEST_SAMPLES)
-    status, reason = entrant.status, entrant.reason
+    """Make the row of a candidate that was run. Samples are kept only of what was verified to its end."""
+    enough = min(candidate_run.settings.samples, FEWEST_SAMPLES)
+    status, reason = candidate_run.status, candidate_run.reason
     if status is None:
-        over = lane.stopped == "budget" and len(lane.seconds) < enough
+        over = arm.stopped == "budget" and len(arm.seconds) < enough
         status = TimingStatus.OVER_BUDGET if over else TimingStatus.TIMED
     if status is TimingStatus.OVER_BUDGET and not reason:
-        reason = f"{len(lane.seconds)} samples when the {entrant.settings.budget:g} s of the shape were up"
+        reason = f"{len(arm.seconds)} samples when the {candidate_run.settings.budget:g} s of the shape were up"
     keeps = status in (TimingStatus.TIMED, TimingStatus.OVER_BUDGET)
-    seconds = tuple(lane.seconds) if keeps else ()
-    host_seconds = median(entrant.host_seconds) if keeps and entrant.host_seconds else 0.0
-    stated = asdict(entrant.settings) | dict(entrant.facts.get("settings", {}))
-    if entrant.batch:
-        stated["batch"] = entrant.batch
-    if lane.stopped in ("behind", "budget"):
-        stated["stopped"] = lane.stopped
-    if seconds and _waits_for_launches(entrant, stated, host_seconds, median(seconds)):
+    seconds = tuple(arm.seconds) if keeps else ()
+    host_seconds = median(candidate_run.host_seconds) if keeps and candidate_run.host_seconds else 0.0
+    stated = asdict(candidate_run.settings) | dict(candidate_run.facts.get("settings", {}))
+    if candidate_run.batch:
+        stated["batch"] = candidate_run.batch
+    if arm.stopped in ("behind", "budget"):
+        stated["stopped"] = arm.stopped
+    if seconds and _waits_for_launches(candidate_run, stated, host_seconds, median(seconds)):
         stated["launch_bound"] = True
-    verdict = entrant.verdict
+    verdict = candidate_run.verdict
     return _row(
-        entrant.planned,
+        candidate_run.planned,
         target,
-        name=entrant.shape.name,
-        sweep=entrant.shape.sweep,
-        side=entrant.contender.side.name,
-        build=entrant.contender.side.build,
+        name=candidate_run.shape.name,
+        sweep=candidate_run.shape.sweep,
+        side=candidate_run.contender.side.name,
+        build=candidate_run.contender.side.build,
         status=status,
         verdict=verdict.outcome.value if verdict else "",
         reason=reason,
         digest=verdict.digest if verdict else "",
         settings=stated,
-        includes=tuple(entrant.facts.get("includes", ())),
-        launches=int(entrant.facts.get("launches", 0)),
+        includes=tuple(candidate_run.facts.get("includes", ())),
+        launches=int(candidate_run.facts.get("launches", 0)),
         seconds=seconds,
-        rounds=tuple(lane.rounds) if keeps else (),
+        rounds=tuple(arm.rounds) if keeps else (),
         host_seconds=host_seconds,
         clocks=clocks if seconds else {},
         fingerprint=verdict.fingerprint if verdict else {},
@@ -81,7 +83,7 @@ def refused_row(
     target: Target,
     stamp: Stamp,
 ) -> Timing:
-    """Of a kernel whose declaration does not take the problem. ``side``: name and build."""
+    """Make the row of a kernel whose declaration refuses the problem. ``side`` holds the name and build of the arm."""
     return _row(
         planned,
         target,

@@ -1,4 +1,4 @@
-"""A number of runs of one case that has passed, as CK's examples time them."""
+"""Repeated runs of one case that has passed, as CK's examples time them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from bitgate.verify.process import CaseProcess
 
 @dataclass(frozen=True)
 class Runs:
-    """Device seconds of each run; none if anything went wrong, and ``failure`` says what. ``includes``: what of a run
-    does not compute."""
+    """Device seconds of each run; none if anything went wrong, which ``failure`` then describes.
+
+    ``includes`` names the parts of a run that do not compute.
+    """
 
     seconds: tuple[float, ...] = ()
     includes: tuple[str, ...] = ()
@@ -23,18 +25,20 @@ class Runs:
 
 
 def timed_runs(planned: PlannedCase, verdict: Verdict, process: CaseProcess, times: int) -> Runs:
-    """``times`` launches one by one, in the process that has verified the case, behind a warm-up; the result is looked
-    at behind each of them."""
+    """Time ``times`` single launches after a warm-up, in the process that has verified the case.
+
+    The result is inspected after each of them.
+    """
     settings = Settings(samples=times, batch_seconds=0.0, fill=planned.fill, seed=planned.seed)
-    entrant = CandidateRun(Candidate(Arm(""), planned.kernel), TimedShape(planned.problem), planned, process, settings)
-    entrant.verdict = verdict
-    entrant.open()
+    run = CandidateRun(Candidate(Arm(""), planned.kernel), TimedShape(planned.problem), planned, process, settings)
+    run.verdict = verdict
+    run.open()
     seconds: list[float] = []
-    while entrant.status is None and len(seconds) < times:
-        taken = entrant.sample()
+    while run.status is None and len(seconds) < times:
+        taken = run.sample()
         if taken is not None:
             seconds.append(taken)
-    entrant.finish()
-    if entrant.status is not None:
-        return Runs(failure=entrant.reason)
-    return Runs(tuple(seconds), tuple(entrant.facts.get("includes", ())))
+    run.finish()
+    if run.status is not None:
+        return Runs(failure=run.reason)
+    return Runs(tuple(seconds), tuple(run.facts.get("includes", ())))

@@ -1,4 +1,4 @@
-"""How timings are taken; all of it stands in each row."""
+"""Settings of a timing, all of which are in each row."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """``samples``: at least so many a contender. ``batch_seconds``: a sample is as many launches as last so long.
-    ``cold``: caches are overwritten before each launch, which is then timed alone. ``queued``: launches wait until all
-    of a sample are queued, so that the device's time alone is taken. ``rotate``: so many sets of buffers
-    take turns. ``budget``: seconds a shape may take, all its contenders together; what is verified counts.
+    """The way in which a timing is taken.
+
+    ``samples``: least number of samples a candidate.
+    ``batch_seconds``: a sample is as many launches as fill this time.
+    ``cold``: caches are overwritten before each launch, which is then timed alone.
+    ``queued``: launches wait until all of a sample are queued, so that only the device's time counts.
+    ``rotate``: number of sets of buffers that are used interleaved.
+    ``budget``: seconds that a shape may take, all its candidates together; verification counts.
     ``warm_up``: launches go on until the last of them agree within this share, for ``warm_up_seconds`` at most.
-    ``reference`` is what verifies: as of ``PlannedCase``.
+    ``reference``: what verifies, as in ``PlannedCase``.
     """
 
     samples: int = 20
@@ -30,8 +34,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Significance:
-    """When a side has won: ``level`` is the share of false winners that a sweep may have (Benjamini-Hochberg),
-    ``minimum_effect`` the least difference of medians, as a share, that anybody cares for."""
+    """The conditions of a win.
+
+    ``level`` is the share of false winners that a sweep may have (Benjamini-Hochberg), ``minimum_effect`` the least
+    difference of medians, as a share, that matters.
+    """
 
     level: float = 0.05
     minimum_effect: float = 0.03

@@ -1,14 +1,14 @@
-"""A comparison as tables for people: who won how often, then a row a shape."""
+"""A comparison as tables for people: the wins, then a row a shape."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from bitgate.model import ProblemError, parse_case_id
 from bitgate.results.report.columns import columns, counted
 from bitgate.results.report.text import code, literal
-from bitgate.tools.bench.compare import BestInstances, ShapeResult, SweepComparison, mean_ratio
-from bitgate.tools.bench.groups import grouped
+from bitgate.tools.bench.compare import BestInstance, ShapeResult, SweepComparison, mean_ratio
 
 
 class _Row(NamedTuple):
@@ -27,17 +27,17 @@ _HEADER = ("Shape", "A ms", "B ms", "B vs A", "A's instance", "B's instance", "N
 
 
 def text(comparison: SweepComparison) -> str:
-    """For a terminal."""
+    """Format the comparison for a terminal."""
     counts = columns(*_counts(comparison))
     rows = [_row(one) for one in comparison.shapes]
-    return "\n".join([*counts, "", *columns(*_without_notes(rows)), "", _words(comparison)])
+    return "\n".join([*counts, "", *columns(*_without_notes(rows)), "", _format_summary(comparison)])
 
 
 def markdown(comparison: SweepComparison) -> str:
-    """For a pull request or a document."""
+    """Format the comparison for a pull request or a document."""
     rows = [_marked(one, _row(one)) for one in comparison.shapes]
     tables = [_pipes(*_counts(comparison)), _pipes(*_without_notes(rows))]
-    return "\n\n".join(["\n".join(table) for table in tables] + [_words(comparison)]) + "\n"
+    return "\n\n".join(["\n".join(table) for table in tables] + [_format_summary(comparison)]) + "\n"
 
 
 def _marked(one: ShapeResult, row: _Row) -> _Row:
@@ -50,8 +50,8 @@ def _marked(one: ShapeResult, row: _Row) -> _Row:
     )
 
 
-def ms(best: BestInstances | None) -> str:
-    """Four digits, as large as they are needed."""
+def ms(best: BestInstance | None) -> str:
+    """Format the median in milliseconds with four digits."""
     if best is None:
         return "-"
     value = best.seconds.median * 1e3
@@ -59,7 +59,8 @@ def ms(best: BestInstances | None) -> str:
 
 
 def against(one: ShapeResult) -> str:
-    """``B +17 % (15 to 19)``: the share of the slower side's time that the winner saves. A tie's is B's saving."""
+    """Format the winner as ``B +17 % (15 to 19)``: the share of the slower arm's time that it saves. A tie shows B's
+    saving."""
     if one.winner == "unknown":
         return "-"
     ends = [_gain_of_b(ratio) for ratio in (one.high, one.low)]
@@ -83,7 +84,7 @@ def _percent(share: float) -> str:
 
 
 def _counts(comparison: SweepComparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """By what the operation counts together, and all, if there is more than one group."""
+    """Count the wins of each group that the operation names, and of all if there is more than one group."""
     kinds = ["A", "tie", "B"] + ["unknown"] * any(one.winner == "unknown" for one in comparison.shapes)
     names = {"A": "A wins", "tie": "Tie", "B": "B wins", "unknown": "Not compared"}
     groups = grouped(comparison.shapes)
@@ -99,7 +100,7 @@ def _count(shapes: Sequence[ShapeResult], kinds: Sequence[str]) -> tuple[str, ..
 
 
 def _mean(shapes: Sequence[ShapeResult]) -> str:
-    """``0.38 (0.21 to 0.61)``: with the least and the greatest."""
+    """Format the mean with the least and the greatest ratio: ``0.38 (0.21 to 0.61)``."""
     mean = mean_ratio(shapes)
     if mean is None:
         return "-"
@@ -111,14 +112,14 @@ def _row(one: ShapeResult) -> _Row:
     return _Row(name_of(one), ms(one.a), ms(one.b), against(one), _instance(one.a), _instance(one.b), one.note)
 
 
-def _instance(best: BestInstances | None) -> str:
+def _instance(best: BestInstance | None) -> str:
     if best is None:
         return "-"
     return best.words + (f" (of {best.of})" if best.of > 1 else "")
 
 
 def _without_notes(rows: Sequence[_Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and rows; the column of notes only where there are some."""
+    """Return header and rows; the column of notes only where there are some."""
     width = len(_HEADER) if any(row.note for row in rows) else len(_HEADER) - 1
     return _HEADER[:width], [row[:width] for row in rows]
 
@@ -128,13 +129,40 @@ def _pipes(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(line)} |" for line in (header, under, *rows)]
 
 
-def _words(comparison: SweepComparison) -> str:
-    wanted = comparison.significance
+def _format_summary(comparison: SweepComparison) -> str:
+    significance = comparison.significance
     compared = sum(one.compared for one in comparison.shapes)
     return (
         f"ms: the median of a launch. {MEAN}: the geometric mean over the shapes compared, the least and the greatest."
-        f" A winner saves at least {100 * wanted.minimum_effect:.3g} % of the slower side's"
-        f" time, is significant at {100 * wanted.level:.3g} % over {counted(compared, 'shape')} (exact rank test within"
-        f" blocks of rounds, Benjamini-Hochberg), and the {100 * wanted.confidence:.3g} % interval, in brackets, is"
+        f" A winner saves at least {100 * significance.minimum_effect:.3g} % of the slower side's time, is significant"
+        f" at {100 * significance.level:.3g} % over {counted(compared, 'shape')} (exact rank test within blocks of"
+        f" rounds, Benjamini-Hochberg), and the {100 * significance.confidence:.3g} % interval, in brackets, is"
         " clear of 0."
     )
+
+
+OTHERS = "others"
+
+
+def grouped(shapes: Sequence[ShapeResult]) -> dict[str, list[ShapeResult]]:
+    """Group the shapes by what sets them apart, in the words of their operations, sorted.
+
+    A sweep of one type has groups such as ``bwd_data, stride > 1``. Shapes of operations that are not loaded are
+    ``others``.
+    """
+    named = [(_group_names(one.case), one) for one in shapes]
+    known = [words for words, _ in named if words]
+    depth = max(map(len, known), default=0)
+    apart = [place for place in range(depth) if len({words[place : place + 1] for words in known}) > 1] or [depth - 1]
+    groups: dict[str, list[ShapeResult]] = {}
+    for words, one in named:
+        name = ", ".join(words[place] for place in apart if place < len(words)) if words else OTHERS
+        groups.setdefault(name, []).append(one)
+    return dict(sorted(groups.items()))
+
+
+def _group_names(case: str) -> tuple[str, ...]:
+    try:
+        return (problem := parse_case_id(case)).operation.diagnostics.groups(problem)
+    except ProblemError:  # the operation is not loaded here
+        return ()

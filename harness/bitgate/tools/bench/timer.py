@@ -1,5 +1,5 @@
-"""The child's side of a timing: kernels that were verified are launched here, in samples, and nothing is believed of a
-sample whose result is not the verified one."""
+"""The child's side of a timing: verified kernels are launched here, in samples, and a sample counts only if its result
+is the verified one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ from bitgate.numerics.fill import FillPlan, plan_fill
 from bitgate.results.record import UNKNOWN
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.errors import HipError
-from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, shortage
-from bitgate.tools.bench.caches import overwriting_bytes
-from bitgate.tools.bench.launches import Arguments, Clock, Sample
-from bitgate.tools.bench.queue_gate import QueueGate, most_queued
+from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, overwriting_bytes, shortage
+from bitgate.tools.bench.launches import Arguments, Clock, QueueGate, Sample, most_queued
 from bitgate.tools.bench.settings import Settings
 from bitgate.verify.deadline import BUFFERS, LAUNCH, WARM_UP
 from bitgate.verify.launch_effects import after_launch, before_launch
@@ -36,38 +34,38 @@ from bitgate.verify.server import from_json
 from bitgate.verify.session import Session, reference_kind
 
 GUEST = f"{__name__}:Timers"
-"""Asked through ``CaseProcess.call``."""
+"""Called through ``CaseProcess.call``."""
 
 CHECKED_LAUNCHES = 4
-"""Launches at the begin that are looked at one by one; fewer of a kernel that takes long."""
+"""Launches at the start that are checked one by one; fewer for a kernel that takes long."""
 CHECKED_SECONDS = 0.5
 
 LOOKED_BEHIND = 0.5
-"""The share of samples of several launches behind which one launch is looked at by itself."""
+"""The share of samples of several launches after which one launch is checked by itself."""
 
 MOST_LAUNCHES = 1000
-"""In one sample: a device's queue is not endless."""
+"""Most launches in one sample: a device's queue is limited."""
 
 MORE_ATTEMPTS = 2
-"""A thread that was put aside may not have queued its launches in time."""
+"""More attempts at a sample: a preempted thread may not queue its launches in time."""
 
 CASTS = frozenset({"kernel_finish"})
-"""Launches that bring partial sums to the type of the result."""
+"""Launches that convert partial sums to the type of the result."""
 
 AGREEING = 3
-"""The last so many samples of a warm-up agree when it ends."""
+"""Number of last samples that agree when a warm-up ends."""
 
 
 class WrongResult(Exception):
-    """The result is not the verified one, or something else was written; the message says what."""
+    """The result differs from the verified one, or other memory was written; the message says what."""
 
 
-class TooFewSamples(Exception):
-    """There is no memory for its buffers."""
+class InsufficientMemory(Exception):
+    """There is no memory for a case's buffers."""
 
 
 class Timers:
-    """What is timed on one problem, by number; the buffers are shared by all whose data are the same."""
+    """The timed cases of one problem, by number; cases with the same data share buffers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -78,23 +76,25 @@ class Timers:
         self._hold: QueueGate | None = None
 
     def open(self, planned: dict[str, Any], settings: dict[str, Any], digest: str) -> dict[str, Any]:
-        """Prepare a case that has passed with this digest, empty if its bits decide nothing: the first launches are
-        looked at one by one, then it is warmed up. ``wrong``, ``failed`` or ``short`` of memory: it is not
-        to be timed, and why."""
+        """Prepare a case that has passed with this digest, which is empty if its bits decide nothing.
+
+        The first launches are checked one by one, then it is warmed up. The reply is ``wrong``, ``failed`` or ``short``
+        (of memory), with the reason, for a case that cannot be timed.
+        """
         case = from_json(planned, self._session.families)
         stated = Settings(**settings)
 
         def opened() -> dict[str, Any]:
-            buffers = self._held(case, stated), self._cold(stated)
-            timed = TimedCase(self._session, self._clock, case, stated, digest, *buffers, self._holding(stated))
+            buffers = self._buffer_sets(case, stated), self._cold(stated)
+            timed = TimedCase(self._session, self._clock, case, stated, digest, *buffers, self._queue_gate(stated))
             timed.begin()
             self._timed.append(timed)
             return {"number": len(self._timed) - 1, **timed.facts}
 
-        return _told(self._session, opened)
+        return _reply(self._session, opened)
 
     def build(self, planned: dict[str, Any]) -> str:
-        """What the case's kernel is built of today, as its row's fingerprint says it."""
+        """Return the build of the case's kernel today, as in its row's fingerprint."""
         case = from_json(planned, self._session.families)
         try:
             self._session.runner(case.kernel)
@@ -103,17 +103,17 @@ class Timers:
         return self._session.fingerprint(case.kernel)["build"]
 
     def sample(self, number: int, batch: int = 0) -> dict[str, Any]:
-        """A ``Sample``'s fields, of ``batch`` launches if that is stated; or ``wrong``, or ``failed``."""
+        """Return the fields of a ``Sample`` of ``batch`` launches, where that is not 0; or ``wrong``, or ``failed``."""
 
         def sampled() -> dict[str, Any]:
             timed = self._timed[number]
             timed.batch = batch or timed.batch
             return vars(timed.sample())
 
-        return _told(self._session, sampled)
+        return _reply(self._session, sampled)
 
     def finish(self, number: int) -> dict[str, Any]:
-        """One launch more, when all samples are taken, and some on other data."""
+        """Launch once more after all samples were taken, and a few times on other data."""
 
         def finished() -> dict[str, Any]:
             timed = self._timed[number]
@@ -122,10 +122,10 @@ class Timers:
                 timed.launch_on_others(self._data(timed.case, timed.case.seed + OTHER_SEED))
             return {}
 
-        return _told(self._session, finished)
+        return _reply(self._session, finished)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Free everything."""
         for _, _, sets in self._sets:
             free_all(sets)
         self._sets, self._timed = [], []
@@ -133,7 +133,7 @@ class Timers:
             self._overwritten.free()
             self._overwritten = None
 
-    def _held(self, case: PlannedCase, settings: Settings) -> list[BufferSet]:
+    def _buffer_sets(self, case: PlannedCase, settings: Settings) -> list[BufferSet]:
         problem = case.problem
         plan = self._plan(case, case.seed)
         self._session.stage(BUFFERS)
@@ -142,7 +142,7 @@ class Timers:
                 return known
         wanted = max(1, settings.rotate)
         if words := shortage(problem, self._session.device, wanted):
-            raise TooFewSamples(words)
+            raise InsufficientMemory(words)
         data = self._data(case, case.seed)
         sets: list[BufferSet] = []
         try:
@@ -154,7 +154,7 @@ class Timers:
         self._sets.append((problem, plan, sets))
         return sets
 
-    def _holding(self, settings: Settings) -> QueueGate | None:
+    def _queue_gate(self, settings: Settings) -> QueueGate | None:
         if not settings.queued:
             return None
         if self._hold is None:
@@ -180,7 +180,7 @@ class Timers:
 
 @dataclass(eq=False)
 class TimedCase:
-    """One verified case that is launched again and again."""
+    """One verified case that is launched repeatedly."""
 
     session: Session
     clock: Clock
@@ -205,13 +205,13 @@ class TimedCase:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a row says of how it was timed."""
+        """The facts of the timing that a row records."""
         return {
             "seconds": self.seconds,
             "fastest": self.fastest,
             "most": self.most,
             "launches": self.record.launches if self.record else 0,
-            "includes": list(_beside(self.record)) if self.record else [],
+            "includes": list(_other_work(self.record)) if self.record else [],
             "settings": {
                 "batch": self.batch,
                 "loop": "C" if self.is_native else "Python",
@@ -232,26 +232,31 @@ class TimedCase:
         self._warm_up()
 
     def launch_checked(self, keeps: bool = False) -> None:
-        """One launch into blank outputs, or into such that have a part of the result still. Wrong if anything but the
-        verified result comes of it."""
-        held = self._next()
+        """Launch once into blank outputs, or with ``keeps`` into outputs that still hold a part of the result.
+
+        Raises WrongResult unless that gives the verified result.
+        """
+        buffers = self._next()
         if keeps:
-            held.blank_part(self.draw)
+            buffers.blank_part(self.draw)
         else:
-            held.blank()
-        self.record = self._launch(held)
-        self._check(held)
+            buffers.blank()
+        self.record = self._launch(buffers)
+        self._check(buffers)
 
     def launch_on_others(self, others: DeviceData) -> None:
-        """In buffers that it has worked in, and in fresh ones. Wrong if the results differ: what remembers data by
-        their addresses need not compute, and is as right as it is fast while these stay the same."""
-        held = self._next()
-        own = held.data
+        """Launch on other data in buffers that the kernel has used, and in fresh ones.
+
+        Raises WrongResult if the results differ. A kernel that remembers data by their addresses need not compute, and
+        is right and fast only while these stay the same.
+        """
+        buffers = self._next()
+        own = buffers.data
         try:
-            held.fill(others)
-            here = self._digest_in(held)
+            buffers.fill(others)
+            here = self._digest_in(buffers)
         finally:
-            held.fill(own)
+            buffers.fill(own)
         fresh = BufferSet(self.session.device, self.session.tools, self.case.problem, others)
         try:
             there = {self._digest_in(fresh) for _ in range(2)}
@@ -263,14 +268,14 @@ class TimedCase:
                 f" ones {there.pop()}: it remembers data or results by their addresses"
             )
 
-    def _digest_in(self, held: BufferSet) -> str:
-        held.blank()
-        self._launch(held)
-        return held.look(self.workspace).digest
+    def _digest_in(self, buffers: BufferSet) -> str:
+        buffers.blank()
+        self._launch(buffers)
+        return buffers.inspect(self.workspace).digest
 
-    def _launch(self, held: BufferSet) -> DispatchRecord:
-        """Once, to its end."""
-        arguments, device = held.arguments(self.workspace), self.session.device
+    def _launch(self, buffers: BufferSet) -> DispatchRecord:
+        """Launch once and wait for the end."""
+        arguments, device = buffers.arguments(self.workspace), self.session.device
         self._arrange()
         record = self.runner.launch(self.case.problem, arguments.pointers, arguments.workspace, device.stream)
         device.wait()
@@ -278,7 +283,7 @@ class TimedCase:
         return record
 
     def sample(self) -> Sample:
-        """As ``_sample``; again, where launches were to be queued and were not in time."""
+        """Take a sample, again where launches were to be queued and were not in time."""
         taken = self._sample()
         for _ in range(MORE_ATTEMPTS if self.hold is not None else 0):
             if taken.queued:
@@ -287,28 +292,28 @@ class TimedCase:
         return taken
 
     def _sample(self) -> Sample:
-        """``batch`` launches between two looks at the clock. Wrong if any set of buffers is not as it must be.
+        """Time ``batch`` launches between two readings of the clock, and check all buffers they used.
 
-        A launch that finds the result of the one before in its outputs may do nothing and not be seen: so, at random,
-        one more goes into outputs of which a part is blank, which no clock sees.
+        A launch that finds the result of the one before in its outputs could do nothing unnoticed. So, at random, one
+        more goes into outputs of which a part is blank, outside the timing.
         """
         end = self.launched + self.batch
         used = [self.sets[number % len(self.sets)] for number in range(max(self.launched, end - len(self.sets)), end)]
-        for held in used:
-            held.blank()
+        for buffers in used:
+            buffers.blank()
         mark = before_launch(self.session.device)
         taken = self._take(self.batch)
         left = after_launch(self.session.device, mark, {})
-        if harm := left.damage or left.crash:  # work that no clock saw, say
+        if harm := left.damage or left.crash:  # work outside the timing, for example
             raise WrongResult(f"{self._ordinal}: {harm}")
-        for held in used:
-            self._check(held)
+        for buffers in used:
+            self._check(buffers)
         if self.batch > len(self.sets) and self.draw.random() < LOOKED_BEHIND:
             self.launch_checked(keeps=True)
         return taken
 
     def _warm_up(self) -> None:
-        """Until the last samples agree; then a sample has as many launches as it should."""
+        """Launch until the last samples agree; then a sample has as many launches as it should."""
         settings, until = self.settings, perf_counter() + self.settings.warm_up_seconds
         seconds: list[float] = []
         most = MOST_LAUNCHES if self.hold is None else most_queued(self.record)
@@ -329,7 +334,7 @@ class TimedCase:
 
     def _take(self, launches: int) -> Sample:
         self._arrange()
-        sets: list[Arguments] = [held.arguments(self.workspace) for held in self.sets]
+        sets: list[Arguments] = [buffers.arguments(self.workspace) for buffers in self.sets]
         problem, first = self.case.problem, self.launched
         self.launched += launches
         hold = None if self.hold is None else partial(self.hold.begin, launches, self.host_seconds)
@@ -346,24 +351,24 @@ class TimedCase:
     def _arrange(self) -> None:
         LaunchConfig(PLACEMENT, "forward" if self.session.device.host is not None else "").arrange(self.session.device)
 
-    def _check(self, held: BufferSet) -> None:
-        seen = held.look(self.workspace)
-        if seen.damage:
-            raise WrongResult(f"{self._ordinal}: {seen.damage}")
+    def _check(self, buffers: BufferSet) -> None:
+        found = buffers.inspect(self.workspace)
+        if found.damage:
+            raise WrongResult(f"{self._ordinal}: {found.damage}")
         if self.digest:
-            if seen.digest != self.digest:
-                raise WrongResult(f"{self._ordinal}: the result's digest is {seen.digest}, verified was {self.digest}")
-        elif seen.digest != self._digest_here:  # the same bits as before need no second look
-            self._compare(held)
-            self._digest_here = seen.digest
+            if found.digest != self.digest:
+                raise WrongResult(f"{self._ordinal}: the result's digest is {found.digest}, verified was {self.digest}")
+        elif found.digest != self._digest_here:  # the same bits as before need no second comparison
+            self._compare(buffers)
+            self._digest_here = found.digest
 
-    def _compare(self, held: BufferSet) -> None:
+    def _compare(self, buffers: BufferSet) -> None:
         case, session = self.case, self.session
         problem, instance = case.problem, case.kernel.instance
         inputs = session.inputs(problem, instance, case.fill, case.seed)
         kind = reference_kind(problem, inputs.certificate.holds, case.kernel.family.is_reference)
         reference = session.reference(problem, instance, case.fill, case.seed, kind)
-        for role, found in held.results().items():
+        for role, found in buffers.results().items():
             judge = reference.judges.get(role)
             if judge is not None:
                 wrong = int(judge.outside(found.logical).sum())
@@ -377,8 +382,8 @@ class TimedCase:
         return f"after launch {self.launched} of the timing"
 
 
-def _beside(record: DispatchRecord) -> list[str]:
-    """What of a launch does not compute: fills, copies, transposes, casts."""
+def _other_work(record: DispatchRecord) -> list[str]:
+    """Name the parts of a launch that do not compute: fills, copies, transposes, casts."""
     found: dict[str, int] = {}
     for event in record.events:
         is_fill = event.kind is EventKind.MEMSET or event.name.startswith(("fill", "zero_fill"))
@@ -387,12 +392,12 @@ def _beside(record: DispatchRecord) -> list[str]:
     return [name if count == 1 else f"{count} x {name}" for name, count in found.items()]
 
 
-def _told(session: Session, work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+def _reply(session: Session, work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     try:
         return dict(work())
     except WrongResult as error:
         return {"wrong": str(error)}
-    except TooFewSamples as error:
+    except InsufficientMemory as error:
         return {"short": str(error)}
     except KernelRefused as error:
         return {"failed": f"refused to run: {error.refusal.clause}: {error.refusal.text}"}

@@ -1,4 +1,4 @@
-"""Sources of other commits: a side of a comparison is built of them, by this very harness."""
+"""Sources of other commits, of which this harness builds an arm of a comparison."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ ARCHIVE_SECONDS = 300
 
 @dataclass(frozen=True)
 class Tree:
-    """A project in another folder. ``declarations`` are bitgate's own there, None: those of this very bitgate;
-    ``environment`` is what a process of its kernels starts with."""
+    """A project in another folder.
+
+    ``declarations`` are bitgate's there; None stands for those of the running bitgate. ``environment`` is what a
+    process of its kernels starts with.
+    """
 
     project: Project
     declarations: tuple[Path, ...] | None = None
@@ -30,8 +33,11 @@ class Tree:
 
 
 def tree_of(project: Project, folder: Path | None) -> Tree:
-    """The project as it is in ``folder``, a checkout of the same repository; None: as it is here. UsageError if that
-    is none."""
+    """Return the project as it is in ``folder``, a checkout of the same repository; None stands for the project as it
+    is here.
+
+    Raises UsageError if the folder is not such a checkout.
+    """
     if folder is None:
         return Tree(project)
     folder = folder.resolve()
@@ -52,7 +58,8 @@ def tree_of(project: Project, folder: Path | None) -> Tree:
 
 
 def _moved(project: Project, top: Path, folder: Path) -> Project:
-    """With the declarations that a command named, where they lie in the repository, taken from the other folder."""
+    """Return the project with the declarations that a command named taken from the other folder, if the repository has
+    them."""
 
     def moved(path: Path) -> Path:
         path = path.resolve()
@@ -62,13 +69,13 @@ def _moved(project: Project, top: Path, folder: Path) -> Project:
 
 
 def _top(folder: Path) -> Path:
-    """Of the repository; the folder itself where there is none."""
+    """Return the root of the repository; the folder itself outside of one."""
     done = git.ask(folder, "rev-parse", "--show-toplevel")
     return Path(done.stdout.strip()).resolve() if done.returncode == 0 else folder.resolve()
 
 
 def commit_of(project: Project, name: str, option: str) -> str:
-    """The full id of a commit of the project's repository. UsageError if there is none."""
+    """Return the full id of a commit of the project's repository. Raises UsageError if there is none."""
     done = git.ask(project.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if done.returncode:
         raise UsageError(f"{option} {name:.100}: {project.root} knows no such commit")
@@ -76,8 +83,10 @@ def commit_of(project: Project, name: str, option: str) -> str:
 
 
 def sources_of(project: Project, commit: str) -> Path:
-    """The repository's files at a commit, in the cache; made at the first call. The checkout is not touched, nor does
-    its repository know of the folder. UsageError if git cannot give them."""
+    """Return the repository's files at a commit, in the cache; they are extracted at the first call.
+
+    Neither the checkout nor its repository is changed. Raises UsageError if git cannot provide them.
+    """
     folder = paths.cache_dir() / "trees" / commit
     if folder.is_dir():
         return folder
@@ -91,7 +100,7 @@ def sources_of(project: Project, commit: str) -> Path:
         try:
             fresh.rename(folder)
         except OSError:
-            if not folder.is_dir():  # else another process was faster
+            if not folder.is_dir():  # otherwise another process was faster
                 raise
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -101,5 +110,5 @@ def sources_of(project: Project, commit: str) -> Path:
 def _extract(files: tarfile.TarFile, folder: Path) -> None:
     if hasattr(tarfile, "data_filter"):
         files.extractall(folder, filter="data")
-    else:  # a Python of before the filter: what git packs has neither absolute names nor devices
+    else:  # Python before the filter: git packs neither absolute names nor devices
         files.extractall(folder)

@@ -1,4 +1,4 @@
-"""Is what a manifest says possible? Every range is checked before memory is asked for or a kernel started."""
+"""Check that a manifest is possible: every range is checked before memory is allocated or a kernel is started."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ LARGEST_GRID = (1 << 31) - 1
 LARGEST_LDS = max(row.lds_bytes for row in ARCHITECTURES.values())
 LARGEST_KERNARG = 1 << 16
 EXPLICIT = 4096
-"""Bytes of arguments that a kernel may take (kernels/include/bitgate/launch.hpp)."""
+"""Most bytes of arguments that a kernel may take (kernels/include/bitgate/launch.hpp)."""
 MOST_STEPS = 100_000
 POINTER = "global_buffer"
 """The kind of a pointer in a code object's metadata."""
 
 
 def inconsistency(manifest: Manifest, content_bytes: Mapping[str, int]) -> str:
-    """What in the manifest contradicts itself, its files (bytes by buffer) or every GPU; empty if nothing does."""
+    """Describe what in the manifest contradicts itself, its files (bytes by buffer) or every GPU; empty if nothing
+    does."""
     return next(_contradictions(manifest, content_bytes), "")
 
 
 def _contradictions(manifest: Manifest, content_bytes: Mapping[str, int]) -> Iterator[str]:
     for what, name in (("target", manifest.target), ("family", manifest.family), ("instance", manifest.instance)):
         if not is_safe(name):
-            yield f"{what} {name[:80]!r} is no name"
+            yield f"{what} {name[:80]!r} is not a name"
     if manifest.seed < 0 or manifest.seed >= 1 << 63:
-        yield "its seed is no number from 0 up"
+        yield "its seed is not a number from 0 up"
     yield from _buffers(manifest, content_bytes)
     yield from _expected(manifest)
     if not manifest.kernels:
@@ -82,14 +83,14 @@ def _step(manifest: Manifest, step: Step, units: set[str]) -> Iterator[str]:
     for place, size in _places(step):
         buffer = manifest.buffer(place.buffer)
         if buffer is None:
-            yield f"names buffer {place.buffer}, which is not there"
+            yield f"names buffer {place.buffer}, which does not exist"
         elif size < 0 or not 0 <= place.offset <= buffer.bytes - size:
             yield f"reaches outside of buffer {place.buffer}"
     if isinstance(step, MemsetStep) and not 0 <= step.value <= 255:
         yield f"sets bytes to {step.value}"
     if isinstance(step, KernelStep):
         if step.code_object not in units:
-            yield f"names code object {step.code_object}, which is not there"
+            yield f"names code object {step.code_object}, which does not exist"
         yield from _launch(step)
         yield from _kernarg(step.kernarg)
 
@@ -119,7 +120,7 @@ def _kernarg(kernarg: Kernarg) -> Iterator[str]:
     data = kernarg.data
     for pointer in kernarg.pointers:
         if not 0 <= pointer.offset <= kernarg.explicit_bytes - 8:
-            yield "is wrong: a pointer lies outside of its arguments"
+            yield "is wrong: a pointer is outside of its arguments"
         elif any(data[pointer.offset : pointer.offset + 8]):
             yield f"has an address in its file, at byte {pointer.offset} of its segment"
     pointers = sorted(pointer.offset for pointer in kernarg.pointers)
@@ -128,7 +129,7 @@ def _kernarg(kernarg: Kernarg) -> Iterator[str]:
 
 
 def _places(step: Step) -> list[tuple[Place, int]]:
-    """Where a step reaches, and how many bytes from there."""
+    """Return the places that a step reaches, each with its number of bytes."""
     if isinstance(step, KernelStep):
         return [(pointer.target, 0) for pointer in step.kernarg.pointers if pointer.target is not None]
     if isinstance(step, CopyStep):

@@ -1,4 +1,4 @@
-"""The code objects of a kernel instance for a gfx target, and the one that holds a symbol."""
+"""The code objects of a kernel instance for a gfx target, and the search for the one that holds a symbol."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bitgate.kernel.build import Builder
 from bitgate.kernel.build.code_object import CodeObject, KernelCode, bundled, parse
 from bitgate.kernel.build.toolchain import INSTALL_ZIG, find_device_compiler, knows
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.tools.capsule.errors import CapsuleDefect
+from bitgate.tools.capsule.manifest import CapsuleDefect
 
 
 @dataclass(frozen=True)
 class DeviceUnit:
-    """One translation unit's device code: the ELF file and what its metadata says."""
+    """One translation unit's device code: the ELF file and its parsed metadata."""
 
     name: str
     data: bytes
@@ -23,9 +23,10 @@ class DeviceUnit:
 
 
 class DeviceCode:
-    """Compiles no more than what is asked for: first the unit of the instance, then the family's others.
+    """The device code of an instance, compiled no further than needed: first the instance's unit, then the family's
+    others.
 
-    With ziglang where it is installed, so that a capsule is the same on every machine; else with ROCm.
+    ziglang compiles where it is installed, so that a capsule is the same on every machine; else ROCm.
     """
 
     def __init__(self, family: KernelFamily, instance: Instance, target: str) -> None:
@@ -37,13 +38,15 @@ class DeviceCode:
 
     @cached_property
     def own(self) -> tuple[DeviceUnit, ...]:
-        """The unit of the instance; all units where units are not named as groups are. Errors as ``kernel``."""
+        """The unit of the instance; all units where units are not named like groups. Raises the errors of
+        ``kernel``."""
         return self._units({self._group})
 
     def kernel(self, symbols: tuple[str, ...]) -> tuple[DeviceUnit, KernelCode]:
-        """The kernel that has one of these names, and its unit. CapsuleDefect if no unit of the family has it.
+        """Return the kernel that has one of these names, and its unit.
 
-        UsageError without a compiler, BuildError if it does not compile.
+        Raises CapsuleDefect if no unit of the family has it, UsageError without a compiler, BuildError if it does not
+        compile.
         """
         found = _search(self.own, symbols)
         if found is None:

@@ -23,16 +23,19 @@ from bitgate.tools.capsule.consistency import inconsistency
 from bitgate.tools.capsule.manifest import MANIFEST, SCHEMA, BufferSpec, CodeObjectFile, File, Manifest
 
 LONGEST = 256 << 20
-"""Bytes of a manifest: a few thousand launches."""
+"""Most bytes of a manifest: a few thousand launches."""
 
 
-def named(file: str, data: bytes) -> File:
+def file_entry(file: str, data: bytes) -> File:
     return File(file, hashlib.sha256(data).hexdigest())
 
 
 def npy(array: NDArray[Any]) -> bytes:
-    """The bytes of a .npy file. Types that are not numpy's own (bf16, f8) are saved as unsigned integers of their
-    bits; one of them says that it is a float, but no reader knows its name (<f1)."""
+    """Return the bytes of a .npy file.
+
+    Types that numpy does not define (bf16, f8) are saved as unsigned integers of their bits: a reader would not know
+    their names (<f1).
+    """
     if array.dtype.isbuiltin != 1:
         array = array.view(np.dtype(f"u{array.dtype.itemsize}"))
     stream = io.BytesIO()
@@ -41,7 +44,7 @@ def npy(array: NDArray[Any]) -> bytes:
 
 
 def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes]) -> None:
-    """Write a capsule. One that stands there is replaced; the manifest comes last, so that what has one is whole."""
+    """Write a capsule and replace an older one. The manifest comes last, so that a folder with a manifest is whole."""
     for name in files:
         safe_name(name, f"{folder}: a file of the capsule")
     folder.mkdir(parents=True, exist_ok=True)
@@ -53,14 +56,14 @@ def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes]) -> None:
 
 
 def put_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Files of a folder, each whole or not at all; those of the same names are replaced, others stay."""
+    """Write files into a folder, each whole or not at all; those of the same names are replaced, others stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
         _put(folder / safe_name(name, f"{folder}: a file of the capsule"), data)
 
 
 def _put(path: Path, data: bytes) -> None:
-    """Whole or not at all, and in place of a link instead of through it."""
+    """Write a file whole or not at all, and replace a link instead of following it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     draft.write_bytes(data)
@@ -68,8 +71,10 @@ def _put(path: Path, data: bytes) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """The old capsule's own files: those with the bytes that its manifest states. Whatever else lies in the folder
-    stays, and nothing outside of it is touched, whatever that manifest says."""
+    """Remove the old capsule's files: those with the bytes that its manifest states.
+
+    Other files of the folder stay, and nothing outside of it is touched, whatever that manifest says.
+    """
     try:
         old = [file for file in _files(_read(folder)) if is_safe(file.file)]
     except UsageError:
@@ -83,13 +88,13 @@ def _remove(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Capsule:
-    """An opened capsule: every file is there with the bytes that the manifest states."""
+    """An opened capsule: every file exists with the bytes that the manifest states."""
 
     folder: Path
     manifest: Manifest
 
     def array(self, file: File) -> NDArray[Any]:
-        """The data of a .npy file."""
+        """Return the data of a .npy file."""
         path = self.folder / file.file
         try:
             array: NDArray[Any] = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
@@ -106,12 +111,15 @@ class Capsule:
 
 
 def open_capsule(folder: Path) -> Capsule:
-    """UsageError with the file and what is wrong with it, unless everything is there as it was written."""
+    """Open and check a capsule.
+
+    Raises UsageError with the file and what is wrong with it, unless everything is there as it was written.
+    """
     manifest = _read(folder)
     for file in _files(manifest):
         path = folder / safe_name(file.file, f"{folder / MANIFEST}: a file of the capsule")
         if not path.is_file() or path.is_symlink():
-            raise UsageError(f"{path} is missing, or no file of the folder: the capsule is not whole")
+            raise UsageError(f"{path} is missing, or not a file of the folder: the capsule is not whole")
         if hashlib.sha256(path.read_bytes()).hexdigest() != file.sha256:
             raise UsageError(f"{path} has changed since the capsule was written (its SHA-256 is another)")
     capsule = Capsule(folder, manifest)
@@ -131,7 +139,7 @@ def _read(folder: Path) -> Manifest:
         raise UsageError(f"{path} cannot be read, is it cut? {error}") from None
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema == 1:
-        document = _of_two(document)
+        document = _upgraded(document)
     elif schema != SCHEMA:
         raise UsageError(f"{path}: schema {schema!r:.40}, this bitgate reads 1 and {SCHEMA}: write the capsule again")
     try:
@@ -140,14 +148,14 @@ def _read(folder: Path) -> Manifest:
         raise UsageError(f"{path}: {error}") from None
 
 
-def _of_two(document: dict[str, Any]) -> dict[str, Any]:
-    """A manifest of schema 1, which had one result, as one of schema 2."""
+def _upgraded(document: dict[str, Any]) -> dict[str, Any]:
+    """Convert a manifest of schema 1, which had one result, to schema 2."""
     expected = {"expected": [document["expected"]]} if "expected" in document else {}
     return {**document, **expected, "schema": SCHEMA}
 
 
 def _files(value: Any) -> Iterator[File | CodeObjectFile]:
-    """Every file that a manifest names."""
+    """Yield every file that a manifest names."""
     if isinstance(value, (File, CodeObjectFile)):
         yield value
     elif isinstance(value, Struct):
@@ -158,4 +166,4 @@ def _files(value: Any) -> Iterator[File | CodeObjectFile]:
             yield from _files(item)
 
 
-__all__ = ["BufferSpec", "Capsule", "named", "npy", "open_capsule", "write"]
+__all__ = ["BufferSpec", "Capsule", "file_entry", "npy", "open_capsule", "write"]

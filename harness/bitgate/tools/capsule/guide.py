@@ -1,4 +1,4 @@
-"""The text that a capsule carries for whoever loads it without bitgate."""
+"""The text in a capsule for those who load it without bitgate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ABOUT = (
 
 
 def guide(manifest: Manifest) -> str:
-    """README.txt: the steps of this capsule in words, and how each part of the manifest is used."""
+    """Return README.txt: the steps of this capsule in words, and how each part of the manifest is used."""
     lines = [
         manifest.human,
         f"case     {manifest.case}",
@@ -30,58 +30,59 @@ def guide(manifest: Manifest) -> str:
         *([f"same     {manifest.ck_profiler}"] if manifest.ck_profiler else []),
         f"on the host platform these launches gave: {manifest.host_run}",
         "",
-        "manifest.json says all that follows in a form for programs.",
+        "manifest.json has all that follows in a form for programs.",
         "",
         "1. Buffers: device memory of these sizes, with these first contents.",
         *(
-            f"     {spec.name}: {spec.bytes} bytes, aligned to {spec.alignment}, {_content(spec)}"
+            f"     {spec.name}: {spec.bytes} bytes, aligned to {spec.alignment}, {_format_content(spec)}"
             for spec in manifest.buffers
         ),
         "   A .npy file holds the memory from its first byte to its last; bf16 and f8 are saved as unsigned integers.",
         "",
         "2. Steps, in order, on one stream:",
-        *(f"     {number}. {_words(step)}" for number, step in enumerate(manifest.steps, 1)),
+        *(f"     {number}. {_format_step(step)}" for number, step in enumerate(manifest.steps, 1)),
         "",
         "3. Compare:",
-        *(f"     {_comparison(expected)}" for expected in manifest.expected),
+        *(f"     {_format_comparison(expected)}" for expected in manifest.expected),
         "",
         _LOADING,
     ]
     return "\n".join(lines) + "\n"
 
 
-def _content(spec: BufferSpec) -> str:
+def _format_content(spec: BufferSpec) -> str:
     return spec.content.file if spec.content is not None else f"the bytes {spec.pattern} over and over (poison)"
 
 
-def _words(step: Step) -> str:
+def _format_step(step: Step) -> str:
     if isinstance(step, MemsetStep):
-        return f"memset {_place(step.destination)}, {step.bytes} bytes of {step.value}"
+        return f"memset {_format_place(step.destination)}, {step.bytes} bytes of {step.value}"
     if isinstance(step, KernelStep):
         lds = step.lds_dynamic + step.lds_static
         return (
-            f"kernel {step.symbol} of {step.code_object}: grid {_triple(step.grid)} blocks, block {_triple(step.block)}"
-            f" threads, {lds} bytes of LDS ({step.lds_dynamic} dynamic), {step.kernarg.bytes} bytes of kernargs"
+            f"kernel {step.symbol} of {step.code_object}: grid {_format_triple(step.grid)} blocks,"
+            f" block {_format_triple(step.block)} threads,"
+            f" {lds} bytes of LDS ({step.lds_dynamic} dynamic), {step.kernarg.bytes} bytes of kernargs"
         )
-    return f"copy {step.bytes} bytes from {_place(step.source)} to {_place(step.destination)}"
+    return f"copy {step.bytes} bytes from {_format_place(step.source)} to {_format_place(step.destination)}"
 
 
-def _place(place: Place) -> str:
+def _format_place(place: Place) -> str:
     return f"{place.buffer}+{place.offset}"
 
 
-def _triple(sizes: tuple[int, int, int]) -> str:
+def _format_triple(sizes: tuple[int, int, int]) -> str:
     return "x".join(map(str, sizes))
 
 
-def _comparison(expected: ExpectedResult) -> str:
+def _format_comparison(expected: ExpectedResult) -> str:
     tolerance = expected.tolerance
     if tolerance is None:
         return f"{expected.buffer} must equal {expected.content.file} in every bit (digest {expected.digest})."
     if isinstance(tolerance, NanClassSpec):
         return (
-            f"{expected.buffer} must equal {expected.content.file} in every bit, where any NaN is as good as another"
-            f" but {tolerance.poison}, the poison."
+            f"{expected.buffer} must equal {expected.content.file} in every bit; for an expected NaN any NaN will do"
+            f" except {tolerance.poison}, the poison."
         )
     return (
         f"each cell of {expected.buffer} lies within {tolerance.slack.file} of {tolerance.value.file} (f64, logical"

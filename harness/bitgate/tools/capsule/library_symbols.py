@@ -1,8 +1,8 @@
 """Names of functions in a loaded kernel library by address, and addresses by name, hidden functions too.
 
-Kernels of all families are hidden, so that two libraries in one process do not share them: the dynamic linker cannot
-be asked. The file's own symbol table can. nvcc gives template kernels internal linkage on the host, which shows as an L
-in their mangled names; here they have the names that device code has.
+Kernels of all families are hidden, so that two libraries in one process do not share them. The dynamic linker does not
+know them, but the symbol table of the file does. nvcc gives template kernels internal linkage on the host, which shows
+as an L in their mangled names; here they have the names that device code has.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.build.elf import symbols
 
 _ANCHOR = "bitgate_run"
-"""Exported by every kernel library: its address tells where the file is loaded."""
+"""A function that every kernel library exports: its address shows where the file is loaded."""
 
 
 class LibrarySymbols:
-    """Of a library that this process has loaded. UsageError if it is stripped of its symbols."""
+    """The symbols of a library that this process has loaded. Raises UsageError if it is stripped of them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class LibrarySymbols:
             self._names.setdefault(value, []).append(name)
 
     def names(self, address: int) -> tuple[str, ...]:
-        """Every name of the function at an address. UsageError if it has none."""
+        """Return every name of the function at an address. Raises UsageError if it has none."""
         found = self._names.get(address - self._base)
         if not found:
             raise UsageError(f"{self.path} has no symbol for a kernel that it launched: build it without stripping")
@@ -47,12 +47,12 @@ class LibrarySymbols:
 
 @lru_cache(maxsize=4)
 def _values(data: bytes) -> Mapping[str, int]:
-    """Read once for all launches of a library: a thousand symbols take a tenth of a second."""
+    """Return address by name, read once for all launches of a library: a thousand symbols take a tenth of a second."""
     return {external(symbol.name): symbol.value for symbol in symbols(data)}
 
 
 def external(name: str) -> str:
-    """A function's mangled name as if it had external linkage."""
+    """Return a function's mangled name as if it had external linkage."""
     begin = re.match(r"_ZN?", name)
     if begin is None:
         return name

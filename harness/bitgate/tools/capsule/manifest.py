@@ -1,6 +1,6 @@
-"""What ``manifest.json`` says: everything that a loader needs, launch by launch. The classes are its schema; keys that
-they do not have are left alone: a newer writer may say more under the same schema.
+"""The contents of ``manifest.json``: everything that a loader needs, launch by launch.
 
+The classes are its schema. Keys that they do not have are ignored: a newer writer may add some under the same schema.
 Sizes, offsets and alignments are bytes; ``grid`` counts blocks, ``grid_threads`` and ``block`` threads.
 """
 
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 SCHEMA = 2
-"""Manifests of 1 stated one expected result, not a list; they are read still (folder.py)."""
+"""Manifests of schema 1 have one expected result instead of a list; they can still be read (folder.py)."""
 MANIFEST = "manifest.json"
 
 
@@ -33,7 +33,7 @@ class CodeObjectFile(Struct, frozen=True):
 
 
 class TensorSpec(Struct, frozen=True):
-    """How a buffer is read as a tensor: ``lengths`` and ``strides`` (in elements) of the axes that ``axes`` names."""
+    """The view of a buffer as a tensor: ``lengths`` and ``strides`` (in elements) of the axes that ``axes`` names."""
 
     dtype: str
     layout: str
@@ -43,8 +43,11 @@ class TensorSpec(Struct, frozen=True):
 
 
 class BufferSpec(Struct, frozen=True):
-    """Device memory. It begins as the data of ``content`` (.npy, one axis: the memory from its first byte to its last),
-    or, where that is None, as ``pattern`` (hex, in memory order) over and over: poison, that no kernel computes."""
+    """A buffer in device memory, with its initial contents.
+
+    It begins as the data of ``content`` (.npy, one axis: the memory from its first byte to its last). Where that is
+    None it begins as ``pattern`` (hex, in memory order), repeated: poison, which no kernel computes.
+    """
 
     name: str
     role: Literal["input", "output", "workspace"]
@@ -69,15 +72,19 @@ class ArgumentSpec(Struct, frozen=True):
 
 
 class Pointer(Struct, frozen=True):
-    """The 8 bytes at ``offset`` of the segment are the address of ``target``; None: they are null and stay so."""
+    """A pointer in an argument segment: the 8 bytes at ``offset`` are the address of ``target``; None is a null
+    pointer."""
 
     offset: int
     target: Place | None
 
 
 class HiddenArgument(Struct, frozen=True):
-    """What a runtime writes behind the explicit arguments. ``value`` is in the segment already; None: only a runtime
-    can make it, ``note`` says what it is, and the segment holds zero."""
+    """An argument that a runtime writes after the explicit arguments.
+
+    ``value`` is in the segment already. Where it is None only a runtime can make it: ``note`` says what it is, and the
+    segment holds zero.
+    """
 
     offset: int
     size: int
@@ -87,8 +94,10 @@ class HiddenArgument(Struct, frozen=True):
 
 
 class Kernarg(Struct, frozen=True):
-    """The whole argument segment as the target's kernel reads it: ``hex`` has ``bytes`` bytes, zero where a pointer
-    belongs. ``explicit_bytes`` is its part without hidden arguments."""
+    """The whole argument segment as the target's kernel reads it.
+
+    ``hex`` has ``bytes`` bytes, zero where a pointer belongs. ``explicit_bytes`` is its part without hidden arguments.
+    """
 
     bytes: int
     explicit_bytes: int
@@ -104,7 +113,8 @@ class Kernarg(Struct, frozen=True):
 
 
 class Resources(Struct, frozen=True):
-    """What the code object's metadata states: registers a lane or wave, scratch a lane, and the largest block."""
+    """Resources that the code object's metadata state: registers a lane or wave, scratch a lane, and the largest
+    block."""
 
     vgprs: int
     agprs: int
@@ -114,9 +124,10 @@ class Resources(Struct, frozen=True):
 
 
 class KernelStep(Struct, frozen=True, tag_field="kind", tag="kernel"):
-    """``lds_static`` is in the code object already; a launch passes ``lds_dynamic``, a dispatch packet their sum.
+    """One kernel launch.
 
-    ``launcher`` is for bitgate itself: the function of its own library that starts the kernel where it is no GPU's.
+    ``lds_static`` is in the code object already; a launch passes ``lds_dynamic``, a dispatch packet their sum.
+    ``launcher`` is for bitgate itself: the function of its library that starts the kernel where no GPU runs it.
     """
 
     name: str
@@ -135,7 +146,7 @@ class KernelStep(Struct, frozen=True, tag_field="kind", tag="kernel"):
 
 
 class MemsetStep(Struct, frozen=True, tag_field="kind", tag="memset"):
-    """``bytes`` bytes of ``value``."""
+    """A step that sets ``bytes`` bytes to ``value``."""
 
     name: str
     destination: Place
@@ -154,10 +165,12 @@ Step: TypeAlias = KernelStep | MemsetStep | CopyStep
 
 
 class BoundsSpec(Struct, frozen=True, tag_field="kind", tag="bounds"):
-    """Real numbers, in logical order: a cell may be ``slack`` away from ``value`` (f64), or infinite of the same sign
-    where |value| + slack exceeds ``largest`` (8-bit floats end there instead). Where ``value`` is not finite the cell
-    is of its class. Cells of ``exact`` are compared by bits, those of ``open`` not at all, those of ``nan`` may be NaN
-    as well."""
+    """A tolerance around real numbers, in logical order.
+
+    A cell may be ``slack`` away from ``value`` (f64), or infinite of the same sign where |value| + slack exceeds
+    ``largest`` (8-bit floats saturate there instead). Where ``value`` is not finite the cell is of its class. Cells of
+    ``exact`` are compared by bits, those of ``open`` not at all, those of ``nan`` may be NaN as well.
+    """
 
     value: File
     slack: File
@@ -168,15 +181,17 @@ class BoundsSpec(Struct, frozen=True, tag_field="kind", tag="bounds"):
 
 
 class NanClassSpec(Struct, frozen=True, tag_field="kind", tag="nan_class"):
-    """Where a NaN is expected any NaN will do but ``poison``, the bits (hex) that the buffer began with."""
+    """A tolerance that accepts any NaN where one is expected, except ``poison``, the initial bits (hex) of the
+    buffer."""
 
     poison: str
 
 
 class ExpectedResult(Struct, frozen=True):
-    """What ``buffer`` holds after the last step: every bit of ``content``, but for what ``tolerance`` allows.
+    """The expected contents of ``buffer`` after the last step: every bit of ``content``, except for what ``tolerance``
+    allows.
 
-    ``digest`` is bitgate's, over logical elements; empty with a tolerance. ``reference`` is who computed it.
+    ``digest`` is bitgate's, over logical elements; empty with a tolerance. ``reference`` names what computed it.
     """
 
     buffer: str
@@ -187,8 +202,11 @@ class ExpectedResult(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """``steps`` run in order on one stream. ``expected`` has each output once, in the case's order. ``host_run`` says
-    what the same launches gave on bitgate's host platform when the capsule was written: PASS, or what was wrong."""
+    """The whole manifest of a capsule.
+
+    ``steps`` run in order on one stream. ``expected`` has each output once, in the case's order. ``host_run`` is the
+    result of the same launches on bitgate's host platform when the capsule was written: PASS, or what was wrong.
+    """
 
     schema: int
     about: str
@@ -214,7 +232,7 @@ class Manifest(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Of what is expected, as a verdict has it (``exact.digest.digest_of``)."""
+        """The expected digest in the form of a verdict (``digest_of``)."""
         stated = {expected.buffer: expected.digest for expected in self.expected if expected.digest}
         if len(self.expected) == 1:
             return next(iter(stated.values()), "")
@@ -222,3 +240,7 @@ class Manifest(Struct, frozen=True):
 
     def buffer(self, name: str) -> BufferSpec | None:
         return next((buffer for buffer in self.buffers if buffer.name == name), None)
+
+
+class CapsuleDefect(Exception):
+    """A defect found in a kernel family or its code object that prevents a capsule; the message names it."""

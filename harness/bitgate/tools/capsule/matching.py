@@ -1,4 +1,4 @@
-"""Does a launch that the host recorded fit the kernel of a target's code object that it would start?"""
+"""Check that a launch recorded on the host fits the kernel of a target's code object that it would start."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from math import prod
 from bitgate.core.target_id import architecture_of
 from bitgate.kernel.build.code_object import KernelCode
 from bitgate.kernel.dispatch import LaunchEvent
-from bitgate.tools.capsule.errors import CapsuleDefect
+from bitgate.tools.capsule.manifest import CapsuleDefect
 
 EXPLICIT_KINDS = frozenset({"global_buffer", "by_value"})
 
 
 class LaunchMismatch(CapsuleDefect):
-    """A launch does not fit its code object; the message names kernel, target and each difference."""
+    """A launch that does not fit its code object; the message names kernel, target and each difference."""
 
 
 def differences(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds: int | None = None) -> list[str]:
-    """What differs, in words; empty if the launch fits. ``static_lds``: what the kernel's blocks used on the host
-    beside dynamic LDS, in bytes; None if unknown."""
+    """Describe what differs; empty if the launch fits.
+
+    ``static_lds``: bytes that the kernel's blocks used on the host in addition to dynamic LDS; None if unknown.
+    """
     passed = launch.args
     taken = tuple((a.offset, a.size, a.is_pointer) for a in kernel.explicit)
     odd = sorted({a.kind for a in kernel.explicit} - EXPLICIT_KINDS)
@@ -59,7 +61,7 @@ def differences(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds
 
 
 def check(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds: int | None = None) -> None:
-    """LaunchMismatch unless the launch fits."""
+    """Raise LaunchMismatch unless the launch fits."""
     found = differences(launch, kernel, target, static_lds)
     if found:
         raise LaunchMismatch(
@@ -70,10 +72,11 @@ def check(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds: int 
 def _first_argument(passed: tuple[tuple[int, int, bool], ...], taken: tuple[tuple[int, int, bool], ...]) -> str:
     for number, (ours, theirs) in enumerate(zip(passed, taken, strict=False)):
         if ours != theirs:
-            return f"argument {number} is {_words(ours)} on the host, {_words(theirs)} in the code object"
+            here, there = _format_argument(ours), _format_argument(theirs)
+            return f"argument {number} is {here} on the host, {there} in the code object"
     return ""
 
 
-def _words(argument: tuple[int, int, bool]) -> str:
+def _format_argument(argument: tuple[int, int, bool]) -> str:
     offset, size, is_pointer = argument
     return f"{'a pointer' if is_pointer else 'a value'} of {size} bytes at {offset}"

@@ -1,4 +1,4 @@
-"""A capsule's buffers on a device: what they hold before the first step, and where a manifest's places lie."""
+"""A capsule's buffers on a device: their contents before the first step, and the addresses of a manifest's places."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Bytes = NDArray[np.uint8]
 
 
 def image(spec: BufferSpec, content: NDArray[Any] | None) -> Bytes:
-    """What the buffer holds before the first step, byte for byte. ``content`` is the data of the spec's file."""
+    """Return the bytes of the buffer before the first step. ``content`` is the data of the spec's file."""
     if content is not None:
         return as_bytes(content)
     pattern = np.frombuffer(bytes.fromhex(spec.pattern), np.uint8)
@@ -30,12 +30,12 @@ def as_bytes(content: NDArray[Any]) -> Bytes:
 
 
 def tensor_of(tensor: Tensor, image: Bytes) -> HostTensor:
-    """A tensor over memory as it lies on a device."""
+    """Return a tensor over memory as it is on a device."""
     return HostTensor(tensor, image.view(tensor.dtype.numpy))
 
 
 def upload(buffers: Buffers, specs: Iterable[BufferSpec], images: Mapping[str, Bytes]) -> None:
-    """All buffers of a capsule. HipError if there is no memory left."""
+    """Allocate and fill all buffers of a capsule. Raises HipError if there is no memory left."""
     for spec in specs:
         buffers.add(spec.name, spec.bytes, spec.alignment).upload(images[spec.name])
 
@@ -45,7 +45,7 @@ def address_of(place: Place, buffers: Mapping[str, Buffer]) -> int:
 
 
 def place_of(address: int, buffers: Mapping[str, Buffer]) -> Place | None:
-    """The buffer that an address lies in, or behind whose last byte it points."""
+    """Return the buffer that contains an address, or ends there; None if there is no such buffer."""
     for name, buffer in buffers.items():
         if buffer.pointer <= address <= buffer.pointer + buffer.bytes:
             return Place(name, address - buffer.pointer)

@@ -1,6 +1,6 @@
 """Kernels of code objects on an AMD GPU, through HIP's module functions.
 
-Called through ctypes: how hip-python takes the ``extra`` array differs between its releases.
+They are called through ctypes: how hip-python takes the ``extra`` array differs between its releases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bitgate.runtime.errors import HipError
 from bitgate.tools.capsule.manifest import KernelStep
 
 _BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 3
-"""HIP_LAUNCH_PARAM_...: what the next entry of ``extra`` is."""
+"""HIP_LAUNCH_PARAM_...: the meaning of the next entry of ``extra``."""
 
 _FUNCTIONS: dict[str, list[Any]] = {
     "hipModuleLoad": [POINTER(c_void_p), c_char_p],
@@ -24,7 +24,10 @@ _FUNCTIONS: dict[str, list[Any]] = {
 
 
 class ModulePlayer:
-    """``runtime`` is the HIP library that this process runs on, ``folder`` the capsule's. In a ``with``."""
+    """A player of code objects; a context manager that unloads them.
+
+    ``runtime`` is the HIP library that this process runs on, ``folder`` the capsule's.
+    """
 
     def __init__(self, runtime: Path, folder: Path) -> None:
         self._hip = CDLL(str(runtime))
@@ -45,7 +48,7 @@ class ModulePlayer:
         self._modules.clear()
 
     def launch(self, step: KernelStep, kernargs: bytes, stream: int) -> None:
-        """Only the explicit arguments are passed: the runtime writes the hidden ones itself."""
+        """Launch a kernel. Only the explicit arguments are passed: the runtime writes the hidden ones itself."""
         function = c_void_p()
         module = self._module(step.code_object)
         self._call("hipModuleGetFunction", byref(function), module, step.symbol.encode())

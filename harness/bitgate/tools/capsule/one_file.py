@@ -1,4 +1,4 @@
-"""A source and all of its own headers as one file, for whoever has none of them."""
+"""A source and all headers it includes as one file, for people who have none of them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _ONCE = re.compile(r"\s*#\s*pragma\s+once\b")
 
 
 class OneFile:
-    """Headers are looked for beside who includes them, then in ``folders``. ``instead`` has other files in their place.
+    """A text into which sources and their headers are merged.
 
-    A header that was taken in unconditionally is not taken in again; where that was within an ``#if``, it may stand
-    twice, and a guard of its own decides.
+    Headers are looked up next to the including file, then in ``folders``. ``instead`` maps files to others in their
+    place. A header that was taken in unconditionally is not taken in again; within an ``#if`` it may occur twice, and
+    its guard decides.
     """
 
     def __init__(
@@ -37,12 +38,12 @@ class OneFile:
         return "\n".join(self._lines) + "\n"
 
     def add(self, text: str, folder: Path) -> OneFile:
-        """The text of a source that lies in a folder. UsageError for a header that is not there."""
+        """Add the text of a source that is in a folder. Raises UsageError for a header that does not exist."""
         self._take(text, folder, 0)
         return self
 
     def instead(self, path: Path) -> Path:
-        """The file that has a source's text."""
+        """Return the file that has a source's text."""
         return self._instead.get(path.resolve(), path)
 
     def _take(self, text: str, folder: Path, depth: int) -> None:
@@ -63,13 +64,13 @@ class OneFile:
             return
         if depth == 0 and not self._in_cuda:
             self._taken.add(path)
-        guard = f"INLINED_{self._numbers.setdefault(path, len(self._numbers))}"  # headers of one name are many
+        guard = f"INLINED_{self._numbers.setdefault(path, len(self._numbers))}"  # several headers may have one name
         self._lines += [f"// ---- {name}", f"#ifndef {guard}", f"#define {guard}"]
         self._take(self.instead(path).read_text(encoding="utf-8"), path.parent, depth)
         self._lines += [f"#endif // {name}"]
 
     def _hip(self, name: str) -> None:
-        """nvcc has no HIP: ours stands in for it. Other compilers have theirs."""
+        """Include HIP's header: nvcc has none, so ours replaces it; other compilers have theirs."""
         self._lines.append("#if defined(__CUDACC__)")
         self._in_cuda = True
         self._header(name, self._cuda[0], 1)
@@ -82,4 +83,4 @@ class OneFile:
             path = (folder / name).resolve()
             if path.is_file():
                 return path
-        raise UsageError(f'#include "{name}": no such file beside its source or in the folders of headers')
+        raise UsageError(f'#include "{name}": no such file next to its source or in the folders of headers')

@@ -1,4 +1,4 @@
-"""Runs the steps of a capsule on a device: memsets and copies by HIP, kernels by what the platform starts them with."""
+"""Execution of a capsule's steps on a device: memsets and copies by HIP, kernels by the platform's player."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bitgate.verify.running import LaunchConfig, run_prepared
 
 
 class Player(Protocol):
-    """Starts a kernel with the bytes of its argument segment, every pointer in its place, on a HIP stream."""
+    """A starter of kernels, given the bytes of an argument segment with every pointer in its place and a HIP stream."""
 
     def launch(self, step: KernelStep, kernargs: bytes, stream: int) -> None: ...
 
@@ -58,26 +58,26 @@ class Playback:
 
 
 def play(
-    playback: Playback, specs: Sequence[BufferSpec], images: Mapping[str, Bytes], question: OutputExpectation
+    playback: Playback, specs: Sequence[BufferSpec], images: Mapping[str, Bytes], expectation: OutputExpectation
 ) -> Judgement:
-    """The steps on fresh memory, and the judgement of what they leave. HipError if there is no memory left."""
+    """Run the steps on fresh memory and judge the results. Raises HipError if there is no memory left."""
     device = playback.device
     how = LaunchConfig("right", "forward" if device.host is not None else "")
-    reference = question.reference
+    reference = expectation.reference
     run = run_prepared(
         device,
         playback,
         lambda buffers: upload(buffers, specs, images),
-        question.inputs,
+        expectation.inputs,
         reference.tensors,
         how,
     )
     reference.settle(run)
-    return harmed(run) or judged(question, [run])
+    return harmed(run) or judged(expectation, [run])
 
 
 def relocated(kernarg: Kernarg, buffers: Mapping[str, Buffer]) -> bytes:
-    """The argument segment with the addresses that the buffers have now."""
+    """Return the argument segment with the current addresses of the buffers."""
     data = kernarg.data
     for pointer in kernarg.pointers:
         if pointer.target is not None:
@@ -86,18 +86,18 @@ def relocated(kernarg: Kernarg, buffers: Mapping[str, Buffer]) -> bytes:
 
 
 MAX_KERNARG_BYTES = 4096
-"""kernels/include/bitgate/launch.hpp holds every kernel to it."""
+"""Limit that kernels/include/bitgate/launch.hpp sets for every kernel."""
 
 _RELAUNCH = re.compile(r"_ZN7bitgate6detail8relaunchI\w+EEiPK14bitgate_launchPKhPv")
 
 
 def is_launcher(symbol: str) -> bool:
-    """Is it ``bitgate::detail::relaunch`` of some kernel's parameters?"""
+    """Say whether a symbol is ``bitgate::detail::relaunch`` of some kernel's parameters."""
     return _RELAUNCH.fullmatch(symbol) is not None
 
 
 def is_kernel(symbol: str) -> bool:
-    """Might it be a kernel? All of them are C++ functions; the library's C interface and its launchers are none."""
+    """Say whether a symbol might be a kernel: a C++ function that is not one of the library's launchers."""
     return re.fullmatch(r"_Z\w+", symbol) is not None and not symbol.startswith("_ZN7bitgate6detail")
 
 
@@ -105,9 +105,10 @@ _LAUNCHER = CFUNCTYPE(c_int32, POINTER(CLaunch), c_char_p, c_void_p)
 
 
 class LibraryPlayer:
-    """Kernels that are functions of a library: on the host, and where the CUDA runtime registered them.
+    """A player of kernels that are functions of a library: on the host, and where the CUDA runtime registered them.
 
-    UsageError for a kernel that the library does not have, and for a launcher that is none: the names come from a file.
+    Raises UsageError for a kernel that the library does not have, and for a symbol that is not a launcher: names come
+    from a file.
     """
 
     def __init__(self, symbols: LibrarySymbols) -> None:
@@ -116,7 +117,7 @@ class LibraryPlayer:
     def launch(self, step: KernelStep, kernargs: bytes, stream: int) -> None:
         for name, fits in ((step.launcher, is_launcher(step.launcher)), (step.symbol, is_kernel(step.symbol))):
             if not fits:
-                raise UsageError(f"{name[:200]!r} is no kernel's launcher of {self._symbols.path.name}, nor a kernel")
+                raise UsageError(f"{name[:200]!r} is neither a launcher nor a kernel of {self._symbols.path.name}")
         # A launcher reads as many bytes as its kernel takes, whatever a manifest says.
         explicit = kernargs[: step.kernarg.explicit_bytes].ljust(MAX_KERNARG_BYTES, b"\0")
         event = CLaunch(

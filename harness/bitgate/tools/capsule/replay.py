@@ -1,4 +1,5 @@
-"""Runs a capsule on a device that is here: the code object on its own GPU, the library's kernels elsewhere."""
+"""Replay of a capsule on a device of this machine: the code object on the GPU it is for, the library's kernels
+elsewhere."""
 
 from __future__ import annotations
 
@@ -11,27 +12,29 @@ from bitgate.kernel.declaration import wave_sizes
 from bitgate.kernel.resolved import kernel_called
 from bitgate.kernel.runner import LibraryState
 from bitgate.runtime.targets import Target, named, present
+from bitgate.tools.capsule.expectation import expectation_of, images_of
 from bitgate.tools.capsule.folder import Capsule
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.manifest import Manifest
 from bitgate.tools.capsule.modules import ModulePlayer
 from bitgate.tools.capsule.playing import LibraryPlayer, Playback, Player, play
-from bitgate.tools.capsule.question import images_of, question_of
 from bitgate.verify.compare_outputs import Judgement
 from bitgate.verify.session import Session
 from bitgate.worker.mapped import mapped_runtimes
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
+    """The target of a replay and its judgement."""
+
     target: Target
     answer: Judgement
 
 
-def replay(capsule: Capsule, target: str | None = None, project: Project | None = None) -> Replayed:
-    """The verdict of a capsule on a target; by default its own if that is here, else the host.
+def replay(capsule: Capsule, target: str | None = None, project: Project | None = None) -> ReplayResult:
+    """Replay a capsule on a target; by default the one it is for if present, else the host.
 
-    UsageError if the target is not here, has other waves, or the library no longer has the kernels.
+    Raises UsageError if the target is not present, has other waves, or the library no longer has the kernels.
     """
     manifest = capsule.manifest
     where = _target(manifest, target)
@@ -39,18 +42,18 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
         raise UsageError(
             f"{where.name} has no waves of {manifest.wave_size} lanes, as the capsule's kernels need: replay it on host"
         )
-    question = question_of(capsule)
+    expectation = expectation_of(capsule)
     images = images_of(capsule)
     session = Session(where, project=project)
     kernel = kernel_called(session.families, manifest.family, manifest.instance)
-    question = replace(question, tile=kernel.instance.tile, rules=session.rules)
+    expectation = replace(expectation, tile=kernel.instance.tile, rules=session.rules)
 
-    def played(player: Player, conduct: LibraryState) -> Replayed:
+    def played(player: Player, conduct: LibraryState) -> ReplayResult:
         playback = Playback(session.device, player, manifest.steps, kernel.family, conduct)
-        return Replayed(where, play(playback, manifest.buffers, images, question))
+        return ReplayResult(where, play(playback, manifest.buffers, images, expectation))
 
     if where.platform == "amd":
-        _ = session.device  # the runtime that modules are loaded by
+        _ = session.device  # loads the runtime that loads modules
         with ModulePlayer(mapped_runtimes()[0], capsule.folder) as modules:
             return played(modules, LibraryState())
     library = session.library(manifest.family)
@@ -58,7 +61,7 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
 
 
 def _target(manifest: Manifest, name: str | None) -> Target:
-    """AMD's own code object runs where its target says only."""
+    """Choose the target: an AMD code object runs only where its target id allows."""
     if name is None:
         here = [target for target in present() if not target.obstacle and runs_on(manifest.target, target.name)]
         return replace(here[0], name=manifest.target) if here else named("host")

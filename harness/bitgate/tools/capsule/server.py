@@ -14,9 +14,8 @@ from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.user_operation import add_here
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome
-from bitgate.tools.capsule.errors import CapsuleDefect
 from bitgate.tools.capsule.folder import open_capsule
-from bitgate.tools.capsule.manifest import Manifest
+from bitgate.tools.capsule.manifest import CapsuleDefect, Manifest
 from bitgate.tools.capsule.replay import replay
 from bitgate.tools.capsule.standalone import write_standalone
 from bitgate.tools.capsule.writing import CapsuleRequest, write

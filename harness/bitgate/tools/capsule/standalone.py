@@ -1,8 +1,8 @@
-"""A case as one HIP file, its data and a Makefile: for whoever has a compiler and a GPU, and no bitgate.
+"""A case as one HIP file, its data and a Makefile, for people with a compiler and a GPU but without bitgate.
 
 The launches are those that the host platform recorded. The file holds the kernel's headers, and names each kernel as
-the library's symbol does: what decides which launches there are does not go along. Where one of the family's own
-sources defines a kernel, that source does.
+the library's symbol does. Code that chooses the launches is left out. Where one of the family's sources defines a
+kernel, that source is included.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ from bitgate.kernel.dispatch import LaunchEvent
 from bitgate.model import Problem, Tensor, case_id, foreign_line, human
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.rounding import largest
-from bitgate.tools.capsule.errors import CapsuleDefect
 from bitgate.tools.capsule.folder import put_files
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
-from bitgate.tools.capsule.manifest import Place
+from bitgate.tools.capsule.manifest import CapsuleDefect, Place
 from bitgate.tools.capsule.one_file import OneFile
 from bitgate.tools.capsule.recording import argument_places, dispatched, placed, waves_of
 from bitgate.tools.capsule.writing import CapsuleRequest, choose, first_contents, materials
@@ -46,12 +45,12 @@ from bitgate.verify.session import Reference, Session
 SOURCE = "case.hip.cpp"
 AMD = ("gfx942", "gfx1100", "gfx1201")
 NVIDIA = ("sm_90",)
-"""What the Makefile builds for unless that was asked for: the first that has the instance."""
+"""Targets of the Makefile unless one was requested: the first that has the instance."""
 
 
 @dataclass(frozen=True)
 class Standalone:
-    """``case`` and ``kernel`` as elsewhere; ``names`` of the launches, in order."""
+    """A standalone case: ``case`` and ``kernel`` by name, ``names`` of the launches in order, and the files."""
 
     case: str
     kernel: str
@@ -61,27 +60,27 @@ class Standalone:
     others: tuple[str, ...]
 
 
-def write_standalone(order: CapsuleRequest, out: Path) -> Standalone:
-    """Errors as ``make_standalone``; a standalone case that stands in the folder is replaced."""
-    made = make_standalone(order, Session("host", project=order.project))
+def write_standalone(request: CapsuleRequest, out: Path) -> Standalone:
+    """Write a standalone case and replace an older one in the folder; errors as ``make_standalone``."""
+    made = make_standalone(request, Session("host", project=request.project))
     put_files(out, made.files)
     return made
 
 
-def make_standalone(order: CapsuleRequest, session: Session) -> Standalone:
-    """The files of an order. ``session`` is of the host, where the launches are recorded.
+def make_standalone(request: CapsuleRequest, session: Session) -> Standalone:
+    """Make the files of a request. ``session`` is of the host, where the launches are recorded.
 
-    UsageError for what is the user's to mend; CapsuleDefect for a launch that cannot be told in a file.
+    Raises UsageError for mistakes of the user, CapsuleDefect for a launch that a file cannot describe.
     """
-    family, instance, others = choose(order)
+    family, instance, others = choose(request)
     if not family.sources:
         raise UsageError(f"{family.name} has no HIP source: a standalone case is made of a library's sources")
-    target = target_id(order.target)
-    problem, options = order.problem, dict(order.options)
-    library, inputs, reference, workspace = materials(order, session, family, instance)
+    target = target_id(request.target)
+    problem, options = request.problem, dict(request.options)
+    library, inputs, reference, workspace = materials(request, session, family, instance)
     files: dict[str, bytes] = {}
     main = [*_buffers(problem, inputs.tensors, workspace, files)]
-    lanes = wave_sizes(order.target)[0]
+    lanes = wave_sizes(request.target)[0]
     kernels: list[str] = []
     with waves_of(session.device, lanes), Buffers(session.device, "right") as memory:
         for name, tensor in first_contents(problem, inputs.tensors).items():
@@ -95,9 +94,9 @@ def make_standalone(order: CapsuleRequest, session: Session) -> Standalone:
             kernels += [kernel] if kernel else []
             main += _step(event, kernel, memory, lanes)
     main += _comparisons(problem, reference, files)
-    files[SOURCE] = _source(order, family, instance, target, kernels, main).encode()
+    files[SOURCE] = _source(request, family, instance, target, kernels, main).encode()
     files["Makefile"] = _makefile(family, instance, target).encode()
-    files["README.txt"] = _readme(order, family, instance, [event.name for event in record.events]).encode()
+    files["README.txt"] = _readme(request, family, instance, [event.name for event in record.events]).encode()
     name = f"{family.name}.{instance.name}"
     return Standalone(case_id(problem), name, target.name, tuple(e.name for e in record.events), files, others)
 
@@ -114,7 +113,7 @@ def _buffers(problem: Problem, inputs: dict[str, HostTensor], workspace: int, fi
 
 
 def _shared(problem: Problem) -> tuple[str, ...]:
-    """The result, if it begins as an input."""
+    """Return the result, if it begins as an input."""
     return (problem.result,) if problem.in_place else ()
 
 
@@ -145,7 +144,7 @@ def _at(place: Place) -> str:
 
 
 def _variable(name: str) -> str:
-    """A tensor may be called like a word of C++."""
+    """Return the C++ variable of a buffer: a tensor may be named like a keyword."""
     return f"{name}_buffer"
 
 
@@ -187,7 +186,7 @@ def _tolerance(role: str, expected: HostTensor, reference: Reference, files: dic
 
 
 def _kept(files: dict[str, bytes], name: str, array: NDArray[Any]) -> str:
-    """The memory of an array goes into a file; the words that read it."""
+    """Save the memory of an array as a file, and return the C++ that reads it."""
     files[f"{name}.bin"] = data = np.ascontiguousarray(array).tobytes()
     return f'file("{name}.bin", {len(data)}u)'
 
@@ -198,7 +197,7 @@ def _tensor(tensor: Tensor) -> str:
 
 
 def _source(
-    order: CapsuleRequest,
+    request: CapsuleRequest,
     family: KernelFamily,
     instance: Instance,
     target: TargetId,
@@ -226,9 +225,9 @@ def _source(
     if lacking:
         raise CapsuleDefect(f"no source of {family.name} defines {', '.join(lacking)}: nothing to copy it from")
     head = [
-        f"// {human(order.problem)}",
-        f"// case    {case_id(order.problem)}",
-        f"// kernel  {family.name}.{instance.name}" + "".join(f" {n}={v}" for n, v in order.options),
+        f"// {human(request.problem)}",
+        f"// case    {case_id(request.problem)}",
+        f"// kernel  {family.name}.{instance.name}" + "".join(f" {n}={v}" for n, v in request.options),
         f"// made for {target.name}; README.txt says how to build and run it",
     ]
     body = ["int main(int argc, char** argv) {", "  using namespace bitgate;", "  using namespace bitgate::standalone;"]
@@ -236,17 +235,17 @@ def _source(
 
 
 def _includes(text: str) -> str:
-    """Of a generated unit, which registers instances below them."""
+    """Return the includes of a generated unit, which registers instances below them."""
     return "\n".join(line for line in text.splitlines() if line.lstrip().startswith("#include"))
 
 
 def _defined(names: set[str], text: str) -> bool:
-    """Is a kernel of each of these names defined in a text?"""
+    """Say whether a text defines a kernel of each of these names."""
     return all(re.search(rf"__global__[^;{{]*\b{name}\s*\(", text) for name in names)
 
 
 def _template_id(mangled: tuple[str, ...]) -> str:
-    """How C++ names a kernel, out of its symbol. CapsuleDefect for one that has no name outside its file."""
+    """Return the C++ name of a kernel from its symbol. Raises CapsuleDefect for one without a name outside its file."""
     name = _demangled(mangled[0])
     if "(anonymous namespace)" in name or "{lambda" in name:
         raise CapsuleDefect(f"{name} has no name outside its source: give it external linkage")
@@ -260,7 +259,7 @@ def _template_id(mangled: tuple[str, ...]) -> str:
 
 
 def _demangled(symbol: str) -> str:
-    """By the C++ runtime that the kernel's library needs anyway."""
+    """Demangle a symbol by the C++ runtime, which the kernel's library needs anyway."""
     library, status = CDLL("libstdc++.so.6"), c_int()
     library.__cxa_demangle.restype = c_char_p
     found = library.__cxa_demangle(c_char_p(symbol.encode()), None, c_size_t(0), byref(status))
@@ -272,23 +271,23 @@ def _demangled(symbol: str) -> str:
 def _makefile(family: KernelFamily, instance: Instance, target: TargetId) -> str:
     amd, nvidia = (_nearest(family, instance, target, names) for names in (AMD, NVIDIA))
     return _MAKEFILE.format(
-        hip=_words(flags.hip_kernel(amd)),
-        cuda=_words(flags.cuda_kernel(nvidia)),
-        host=_words(flags.host_kernel("gnu")),
+        hip=_format_flags(flags.hip_kernel(amd)),
+        cuda=_format_flags(flags.cuda_kernel(nvidia)),
+        host=_format_flags(flags.host_kernel("gnu")),
         source=SOURCE,
     )
 
 
 def _nearest(family: KernelFamily, instance: Instance, target: TargetId, names: tuple[str, ...]) -> TargetId:
-    """The target that was asked for if it is among ``names``' platform, else the first that has the instance."""
+    """Return the requested target if it is of the platform of ``names``, else the first that has the instance."""
     others = [target_id(name) for name in names]
     if target.platform == others[0].platform:
         return target
     return next((other for other in others if family.on(other.name).instance(instance.name)), others[0])
 
 
-def _words(words: tuple[str, ...]) -> str:
-    """Of an executable, for make's shell."""
+def _format_flags(words: tuple[str, ...]) -> str:
+    """Format the compiler flags of an executable, for make's shell."""
     return " ".join(word.replace('"', '\\"') for word in words if not _is_of_libraries(word))
 
 
@@ -325,13 +324,13 @@ clean:
 """
 
 
-def _readme(order: CapsuleRequest, family: KernelFamily, instance: Instance, names: list[str]) -> str:
-    foreign = foreign_line(order.problem)
+def _readme(request: CapsuleRequest, family: KernelFamily, instance: Instance, names: list[str]) -> str:
+    foreign = foreign_line(request.problem)
     return "\n".join(
         [
-            human(order.problem),
-            f"case     {case_id(order.problem)}, data: {order.fill}, seed {order.seed}",
-            f"kernel   {family.name}.{instance.name}" + "".join(f" {n}={v}" for n, v in order.options),
+            human(request.problem),
+            f"case     {case_id(request.problem)}, data: {request.fill}, seed {request.seed}",
+            f"kernel   {family.name}.{instance.name}" + "".join(f" {n}={v}" for n, v in request.options),
             *([f"same     {foreign}"] if foreign else []),
             f"steps    {', '.join(names)}",
             "",
@@ -339,7 +338,7 @@ def _readme(order: CapsuleRequest, family: KernelFamily, instance: Instance, nam
             "    make cuda && ./case       nvcc",
             "    ./case 1000               prints up to 1000 wrong cells instead of 20",
             "",
-            "It ends with 0 if every cell is as expected, with 1 if one is not, with 2 if a call failed.",
+            "It exits with 0 if every cell is as expected, with 1 if one is not, with 2 if a call failed.",
             f"{SOURCE} is complete: the kernel with its headers, then main() with the launches as they were recorded.",
             "*.bin is memory from its first byte to its last; expected_*.bin was computed on a CPU.",
             "",

@@ -1,14 +1,15 @@
-"""Makes a capsule: device code for the target, launches recorded on the host, data, and the expected result.
+"""Creation of a capsule: device code for the target, launches recorded on the host, data, and the expected result.
 
-Needs no GPU. Every launch is held against the code object, and all of them are replayed once on the host from nothing
-but the capsule's own data, so that what is written is known to be complete.
+Needs no GPU. Every launch is compared with the code object. All launches are replayed once on the host from the
+capsule's data alone, which shows that the capsule is complete.
 """
 
 from __future__ import annotations
 
+from ctypes import CDLL, Structure, byref, c_char, c_uint32, c_uint64
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import structs
 from numpy.typing import NDArray
@@ -24,9 +25,9 @@ from bitgate.model.host_tensor import HostTensor, has_gaps
 from bitgate.numerics.digest import digest
 from bitgate.tools.capsule import folder
 from bitgate.tools.capsule.device_code import DeviceCode
-from bitgate.tools.capsule.folder import named, npy
+from bitgate.tools.capsule.expectation import saved
+from bitgate.tools.capsule.folder import file_entry, npy
 from bitgate.tools.capsule.guide import ABOUT, guide
-from bitgate.tools.capsule.host_lds import lds_of_last_launch
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.manifest import (
     SCHEMA,
@@ -41,8 +42,7 @@ from bitgate.tools.capsule.manifest import (
 from bitgate.tools.capsule.matching import check
 from bitgate.tools.capsule.memory import Bytes, image, upload
 from bitgate.tools.capsule.playing import LibraryPlayer, Playback, play
-from bitgate.tools.capsule.recording import Recorded, record, waves_of
-from bitgate.tools.capsule.tolerance import saved
+from bitgate.tools.capsule.recording import RecordedStep, record, waves_of
 from bitgate.verify.compare_outputs import Judgement, OutputExpectation
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits, poisoned
@@ -55,7 +55,8 @@ README = "README.txt"
 
 @dataclass(frozen=True)
 class CapsuleRequest:
-    """What is asked for. ``kernel`` is a glob over family.instance; the first instance that takes the problem is it."""
+    """A request for a capsule. ``kernel`` is a glob over family.instance; the first match that takes the problem is
+    used."""
 
     problem: Problem
     target: str
@@ -68,52 +69,52 @@ class CapsuleRequest:
 
 @dataclass(frozen=True)
 class WrittenCapsule:
-    """A capsule and the bytes of its files. ``others``: instances that take the problem too."""
+    """A capsule and the bytes of its files. ``others``: further instances that take the problem."""
 
     manifest: Manifest
     files: dict[str, bytes]
     others: tuple[str, ...]
 
 
-def choose(order: CapsuleRequest) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
-    """The instance for an order, and the names of the others. UsageError says why none takes the problem."""
-    chosen = candidates(order.kernel, dict(order.options), order.target, order.project)
+def choose(request: CapsuleRequest) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
+    """Return the instance for a request, and the names of the others. Raises UsageError if none takes the problem."""
+    chosen = candidates(request.kernel, dict(request.options), request.target, request.project)
     families = sorted({kernel.family.name for kernel in chosen})
     chosen = [kernel for kernel in chosen if "host" in kernel.family.platforms]
     if not chosen:
         raise UsageError(f"{', '.join(families)}: not for the host platform, where launches are recorded")
-    selection = select_for(order.problem, chosen)
+    selection = select_for(request.problem, chosen)
     if not selection.supporting:
         refusals = [f"{k.name}: {e.clause}" for k, e in selection.refusing[:3]] or ["none does this operation"]
-        raise UsageError(f"no kernel for {order.target} takes {case_id(order.problem)} ({'; '.join(refusals)})")
+        raise UsageError(f"no kernel for {request.target} takes {case_id(request.problem)} ({'; '.join(refusals)})")
     kernel, *others = selection.supporting
     return kernel.family, kernel.instance, tuple(other.name for other in others)
 
 
-def write(order: CapsuleRequest, out: Path) -> WrittenCapsule:
-    """Write the capsule of an order into a folder; errors as ``make``."""
-    made = make(order, Session("host", project=order.project))
+def write(request: CapsuleRequest, out: Path) -> WrittenCapsule:
+    """Write the capsule of a request into a folder; errors as ``make``."""
+    made = make(request, Session("host", project=request.project))
     folder.write(out, made.manifest, made.files)
     return made
 
 
-def make(order: CapsuleRequest, session: Session, code: DeviceCode | None = None) -> WrittenCapsule:
-    """The capsule of an order. ``session`` is of the host; ``code`` the device code of the order's instance, if known.
+def make(request: CapsuleRequest, session: Session, code: DeviceCode | None = None) -> WrittenCapsule:
+    """Make the capsule of a request.
 
-    UsageError for what is the user's to mend, BuildError if the device code does not compile, CapsuleDefect if a launch
-    does not fit its code object.
+    ``session`` is of the host; ``code`` is the device code of the instance, if known. Raises UsageError for mistakes of
+    the user, BuildError if the device code does not compile, CapsuleDefect if a launch does not fit its code object.
     """
-    if target_id(order.target).platform != "amd":
-        raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
-    family, instance, others = choose(order)
-    problem, options = order.problem, dict(order.options)
-    library, inputs, reference, workspace = materials(order, session, family, instance)
+    if target_id(request.target).platform != "amd":
+        raise UsageError(f"{request.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
+    family, instance, others = choose(request)
+    problem, options = request.problem, dict(request.options)
+    library, inputs, reference, workspace = materials(request, session, family, instance)
     files: dict[str, bytes] = {}
     contents = first_contents(problem, inputs.tensors)
     buffers = _buffers(problem, contents, workspace, files)
     images = {spec.name: image(spec, contents[spec.name].storage if spec.tensor else None) for spec in buffers}
-    code = code or DeviceCode(family, instance, order.target)
-    lanes = wave_sizes(order.target)[0]
+    code = code or DeviceCode(family, instance, request.target)
+    lanes = wave_sizes(request.target)[0]
     with waves_of(session.device, lanes):
         with Buffers(session.device, "right") as memory:
             upload(memory, buffers, images)
@@ -127,9 +128,9 @@ def make(order: CapsuleRequest, session: Session, code: DeviceCode | None = None
             family=family.name,
             instance=instance.name,
             options=options,
-            fill=order.fill,
-            seed=order.seed,
-            target=order.target,
+            fill=request.fill,
+            seed=request.seed,
+            target=request.target,
             wave_size=lanes,
             code_objects=_code_objects(steps, files),
             buffers=buffers,
@@ -137,26 +138,26 @@ def make(order: CapsuleRequest, session: Session, code: DeviceCode | None = None
             expected=_expected(problem, reference, files),
             host_run="",
         )
-        question = OutputExpectation(problem, inputs.tensors, reference, instance.tile, session.rules)
-        answer = _rehearse(session, family, manifest, images, question, steps)
+        expectation = OutputExpectation(problem, inputs.tensors, reference, instance.tile, session.rules)
+        answer = _rehearse(session, family, manifest, images, expectation, steps)
     manifest = structs.replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
     return WrittenCapsule(manifest, files, others)
 
 
 def materials(
-    order: CapsuleRequest, session: Session, family: KernelFamily, instance: Instance
+    request: CapsuleRequest, session: Session, family: KernelFamily, instance: Instance
 ) -> tuple[KernelLibrary, Inputs, Reference, int]:
-    """What a case is made of: its library, data, what must come of them, and the bytes of its workspace."""
-    library, problem = session.library(family.name), order.problem
-    inputs = session.inputs(problem, instance, order.fill, order.seed)
+    """Return the parts of a case: its library, data, expected results, and the bytes of its workspace."""
+    library, problem = session.library(family.name), request.problem
+    inputs = session.inputs(problem, instance, request.fill, request.seed)
     kind = reference_kind(problem, inputs.certificate.holds, family.is_reference)
-    reference = session.reference(problem, instance, order.fill, order.seed, kind)
-    return library, inputs, reference, library.workspace_size(problem, instance.name, dict(order.options))
+    reference = session.reference(problem, instance, request.fill, request.seed, kind)
+    return library, inputs, reference, library.workspace_size(problem, instance.name, dict(request.options))
 
 
 def first_contents(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
-    """What the buffers of tensors hold before the first step, in the order in which to allocate them."""
+    """Return the contents of the tensors' buffers before the first step, in the order in which to allocate them."""
     shared = problem.in_place
     contents = {name: tensor for name, tensor in inputs.items() if name not in shared}
     contents |= {role: poisoned(problem.tensors[role]) for role in problem.outputs}
@@ -168,7 +169,7 @@ def first_contents(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str,
 def _buffers(
     problem: Problem, contents: dict[str, HostTensor], workspace: int, files: dict[str, bytes]
 ) -> tuple[BufferSpec, ...]:
-    """Of the tensors, whose data go to ``files``, and of the workspace."""
+    """Describe the buffers of the tensors, whose data go to ``files``, and of the workspace."""
     specs = [_tensor_buffer(problem, name, first, files) for name, first in contents.items()]
     if workspace:
         poison = f"{SCRATCH_BYTES[0]:02x}"
@@ -195,16 +196,16 @@ def _save(file: str, array: NDArray[Any], files: dict[str, bytes]) -> File:
     if file in files:
         raise UsageError(f"two tensors of the case want the file {file}: give one of them another name")
     files[file] = npy(array)
-    return named(file, files[file])
+    return file_entry(file, files[file])
 
 
-def _code_objects(steps: list[Recorded], files: dict[str, bytes]) -> tuple[CodeObjectFile, ...]:
+def _code_objects(steps: list[RecordedStep], files: dict[str, bytes]) -> tuple[CodeObjectFile, ...]:
     units = {recorded.unit.name: recorded.unit for recorded in steps if recorded.unit is not None}
     found = []
     for unit in units.values():
         file = f"{unit.name}.co"
         files[file] = unit.data
-        entry = named(file, unit.data)
+        entry = file_entry(file, unit.data)
         found.append(CodeObjectFile(file, entry.sha256, unit.name, unit.code.target_id, unit.code.version))
     return tuple(found)
 
@@ -228,10 +229,10 @@ def _rehearse(
     family: KernelFamily,
     manifest: Manifest,
     images: dict[str, Bytes],
-    question: OutputExpectation,
-    steps: list[Recorded],
+    expectation: OutputExpectation,
+    steps: list[RecordedStep],
 ) -> Judgement:
-    """The launches once more, each by itself, from the capsule's data; CapsuleDefect if LDS sizes differ."""
+    """Run the launches again, each by itself, from the capsule's data. Raises CapsuleDefect if LDS sizes differ."""
     assert session.device.host is not None
     runtime = session.device.host.path
     used: dict[int, int] = {}
@@ -242,8 +243,30 @@ def _rehearse(
     library = session.library(family.name)
     player = LibraryPlayer(LibrarySymbols(library.path))
     playback = Playback(session.device, player, manifest.steps, family, library.conduct, measure)
-    answer = play(playback, manifest.buffers, images, question)
+    answer = play(playback, manifest.buffers, images, expectation)
     for recorded in steps:
         if recorded.kernel is not None and id(recorded.step) in used:
             check(recorded.launch, recorded.kernel, manifest.target, used[id(recorded.step)])
     return answer
+
+
+class _HostLaunch(Structure):
+    """Mirror of ``BitgateHostLaunch`` in ``bitgate_host.h``."""
+
+    _fields_: ClassVar[Any] = [
+        ("kernel", c_char * 128),
+        ("grid", c_uint32 * 3),
+        ("block", c_uint32 * 3),
+        ("lds_bytes", c_uint64),
+        ("wave_size", c_uint32),
+        ("threads", c_uint32),
+        ("sequence", c_uint64),
+    ]
+
+
+def lds_of_last_launch(runtime: Path) -> int:
+    """Return the LDS bytes, static and dynamic, of a block of the host's last kernel. ``runtime`` is the loaded
+    library."""
+    launch = _HostLaunch()
+    CDLL(str(runtime)).bitgateHostLastLaunch(byref(launch))
+    return int(launch.lds_bytes)

@@ -1,15 +1,17 @@
-"""What a table does not say: ``--assume NAME=VALUE[,VALUE...]``, and the constants of the kernels it stands for."""
+"""Assumptions about what a table does not state: ``--assume NAME=VALUE[,VALUE...]``, and the constants of its
+kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
 from bitgate.core.errors import UsageError, near
-from bitgate.model import Problem, operations
+from bitgate.model import Operation, Problem, operations
 from bitgate.model.space.column import Column
 from bitgate.model.space.constants import Constants
+from bitgate.model.space.table import NamedProblem, Table
 
 
 def _vector(constants: Constants, text: str) -> Constants:
@@ -36,17 +38,17 @@ _CONSTANTS: dict[str, Callable[[Constants, str], Constants]] = {
 
 
 def columns() -> dict[str, Column]:
-    """The columns of all operations by name."""
+    """Return the columns of all operations by name."""
     return {name: column for one in operations().values() for name, column in one.space.columns.items()}
 
 
 def factor_names() -> list[str]:
-    """Of all operations."""
+    """Return the names of the factors of all operations."""
     return list(dict.fromkeys(factor.name for one in operations().values() for factor in one.space.factors))
 
 
 def put(problem: Problem, name: str, text: str) -> Problem:
-    """The problem with the column's value; as it is if its operation has no such column."""
+    """Return the problem with the column's value, unchanged if its operation has no such column."""
     column = problem.operation.space.columns.get(name)
     changed: Problem = problem if column is None else column.put(problem, text)
     return changed
@@ -54,8 +56,11 @@ def put(problem: Problem, name: str, text: str) -> Problem:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """``columns`` give every row these values (each row once a combination), ``classes`` restrict the field of
-    interest to these classes of a factor, ``operation`` is that of rows that do not name one."""
+    """Assumptions of a question about a table.
+
+    ``columns`` give every row these values (each row once a combination). ``classes`` restrict the field of interest to
+    these classes of a factor. ``operation`` is that of rows that do not name one.
+    """
 
     constants: Constants = field(default_factory=Constants)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -64,7 +69,7 @@ class Assumptions:
 
     @classmethod
     def parse(cls, texts: Iterable[str], factor_names: Sequence[str]) -> Assumptions:
-        """From ``NAME=VALUE[,VALUE...]``. UsageError names what is unknown."""
+        """Parse ``NAME=VALUE[,VALUE...]``. Raises UsageError with the name that is unknown."""
         result = cls()
         for text in texts:
             name, _, values = (part.strip() for part in text.partition("="))
@@ -88,7 +93,7 @@ class Assumptions:
         raise UsageError(f"--assume {name}=...: no such quantity: {near(name, known)}")
 
     def spread(self, problem: Problem, stated: frozenset[str]) -> list[Problem]:
-        """The problem once for each combination of the assumed columns that the table does not state."""
+        """Return the problem once for each combination of the assumed columns that the table does not state."""
         names = [name for name in self.columns if name not in stated]
         spread = []
         for values in product(*(self.columns[name] for name in names)):
@@ -106,3 +111,33 @@ def _positive(name: str, text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise UsageError(f"--assume {name}={text}: give a positive number")
     return int(text)
+
+
+def all_columns() -> frozenset[str]:
+    """Return the columns of a table that states every quantity."""
+    return frozenset(columns())
+
+
+def empty_table() -> Table:
+    """Return a table without cases, from which a new one is generated."""
+    return Table("nothing", (), all_columns())
+
+
+def spread(table: Table, assumptions: Assumptions) -> Iterator[NamedProblem]:
+    """Yield the rows as they run under the assumptions: once for each assumed value of a column that the table
+    lacks."""
+    for row in table.rows:
+        for problem in assumptions.spread(row.problem, table.stated):
+            yield NamedProblem(row.name, problem)
+
+
+def counted_columns(operation: Operation, stated: frozenset[str], assumptions: Assumptions) -> frozenset[str]:
+    """Return the columns whose factors take part: those that vary by statement or by assumption.
+
+    Where the operation says so, a quantity that is not mentioned is known to be plain, so that its other values are
+    holes.
+    """
+    varied = {name for name, values in assumptions.columns.items() if len(values) > 1}
+    fixed = {name for name, values in assumptions.columns.items() if len(values) == 1}
+    plain = {name for name, column in operation.space.columns.items() if column.is_plain}
+    return frozenset((stated | varied | plain) - fixed)

@@ -1,4 +1,4 @@
-"""Sets of classes in bulk: which combinations of t classes a matrix of class indices contains."""
+"""Bulk operations on sets of classes: the combinations of t classes that a matrix of class indices contains."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Combinations:
-    """All combinations of ``strength`` classes of different factors, numbered: those of one factor set stand together
-    from ``offsets[set]`` on, the last factor varying fastest. ``sizes``: classes of each factor."""
+    """All combinations of ``strength`` classes of different factors, numbered.
+
+    Those of one factor set are contiguous from ``offsets[set]`` on, the last factor varying fastest. ``sizes``: classes
+    of each factor.
+    """
 
     sizes: tuple[int, ...]
     strength: int
@@ -36,18 +39,18 @@ class Combinations:
         return int(self.offsets[-1])
 
     def shape(self, number: int) -> tuple[int, ...]:
-        """Numbers of classes of the factors of set ``number``."""
+        """Return the numbers of classes of the factors of set ``number``."""
         return tuple(self.sizes[f] for f in self.sets[number])
 
     def of_set(self, flags: Flags, number: int) -> Flags:
-        """The flags of one factor set, one axis a factor."""
+        """Return the flags of one factor set, one axis a factor."""
         return flags[self.offsets[number] : self.offsets[number + 1]].reshape(self.shape(number))
 
     def present(self, codes: Codes) -> Flags:
-        """Which combinations occur in the rows of ``codes`` (rows, factors).
+        """Flag the combinations that occur in the rows of ``codes`` (rows, factors).
 
-        The classes of a row are bits of one word; rows that agree in the first t - 1 factors of a set are joined by
-        OR, which tells for every further factor at once which of its classes stand beside them.
+        The classes of a row are bits of one word. Rows that agree in the first t - 1 factors of a set are joined by OR.
+        The result holds, for every further factor at once, the classes that occur together with them.
         """
         flags = np.zeros(len(self), dtype=np.bool_)
         if len(codes) == 0:
@@ -68,7 +71,7 @@ class Combinations:
         return flags
 
     def index(self, codes: Codes) -> Index:
-        """The number of every combination of every row: (rows, sets)."""
+        """Return the number of every combination of every row: (rows, sets)."""
         sets = np.array(self.sets, dtype=np.int64)
         sizes = np.array(self.sizes, dtype=np.int64)
         numbers = np.zeros((len(codes), len(sets)), dtype=np.int64)
@@ -77,13 +80,13 @@ class Combinations:
         return numbers + self.offsets[:-1]
 
     def decode(self, number: int) -> tuple[tuple[int, int], ...]:
-        """(factor, class) pairs of one combination."""
+        """Return the (factor, class) pairs of one combination."""
         at = int(np.searchsorted(self.offsets, number, side="right")) - 1
         classes = np.unravel_index(number - int(self.offsets[at]), self.shape(at))
         return tuple((f, int(c)) for f, c in zip(self.sets[at], classes, strict=True))
 
     def any_of(self, marked: list[Flags]) -> Flags:
-        """Combinations with at least one marked class; ``marked[f]`` flags the classes of factor f."""
+        """Flag the combinations with at least one marked class; ``marked[f]`` flags the classes of factor f."""
         flags = np.zeros(len(self), dtype=np.bool_)
         for number, factors in enumerate(self.sets):
             block = self.of_set(flags, number)
@@ -93,7 +96,7 @@ class Combinations:
 
 
 def _radix(codes: Codes, sizes: tuple[int, ...], factors: tuple[int, ...]) -> NDArray[np.int32]:
-    """The number of each row's classes among all classes of these factors."""
+    """Number each row's classes among all class combinations of these factors."""
     value = np.zeros(len(codes), dtype=np.int32)
     for f in factors:
         value = value * np.int32(sizes[f]) + codes[:, f]
@@ -101,7 +104,7 @@ def _radix(codes: Codes, sizes: tuple[int, ...], factors: tuple[int, ...]) -> ND
 
 
 def _one_hot(codes: Codes, sizes: tuple[int, ...]) -> tuple[NDArray[np.uint64], tuple[int, ...]]:
-    """One bit a class, in words of 64 bits: (rows, words), and where the bits of each factor begin."""
+    """Return one bit a class, in words of 64 bits: (rows, words), and where the bits of each factor begin."""
     first = tuple(sum(sizes[:f]) for f in range(len(sizes)))
     bits = np.zeros((len(codes), -(-sum(sizes) // 64)), dtype="<u8")
     rows = np.arange(len(codes))

@@ -1,4 +1,4 @@
-"""Dispatch coverage: which path met which classes of the factors, and which thresholds have cases on both sides."""
+"""Dispatch coverage: the classes of factors that each path met, and thresholds with cases on only one side."""
 
 from __future__ import annotations
 
@@ -13,10 +13,67 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import Operation, operation_called
 from bitgate.model.space.constants import Constants
 from bitgate.model.space.factor import Factor, classify
+from bitgate.model.space.threshold import Threshold
 from bitgate.model.space.tile_factors import TILE_CLASSES, tile_factors
-from bitgate.tools.coverage.ran import Ran, possible
-from bitgate.tools.coverage.threshold import Crossing, crossings
+from bitgate.tools.coverage.ran import RanCase, possible
 from bitgate.tools.coverage.tiles import tiles_of
+
+
+@dataclass(frozen=True)
+class ThresholdSide:
+    """The cases on one side of a threshold.
+
+    ``nearest`` is the distance of the closest one from the edge: at best 0 below it, 1 beyond.
+    """
+
+    words: str
+    cases: int
+    nearest: int | None
+    is_possible: bool
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A threshold with its two sides."""
+
+    name: str
+    below: ThresholdSide
+    beyond: ThresholdSide
+
+    @property
+    def missing(self) -> str:
+        """The side that could have a case and has none, in words; empty too where only one side is possible for this
+        kernel."""
+        if not (self.below.is_possible and self.beyond.is_possible):
+            return ""
+        return next((side.words for side in (self.below, self.beyond) if not side.cases), "")
+
+
+def crossings(thresholds: Sequence[Threshold], ran: Sequence[RanCase], possible: Sequence[RanCase]) -> list[Crossing]:
+    """Return every threshold that applies to these cases, of one family.
+
+    ``possible`` shows which sides exist. An option that moves a threshold makes its far side possible too, which
+    otherwise would need gigabytes.
+    """
+    found = []
+    for threshold in thresholds:
+        met, could = _values(threshold, ran), _values(threshold, possible)
+        if not met and not could:
+            continue
+        sides = []
+        for is_beyond, words in ((False, threshold.below), (True, threshold.beyond)):
+            here = [abs(v - threshold.edge) for v in met if (v > threshold.edge) is is_beyond]
+            possibly = any((v > threshold.edge) is is_beyond for v in could)
+            forced = is_beyond and any(one.kernel.family.option(threshold.option) for one in (*ran[:1], *possible[:1]))
+            sides.append(ThresholdSide(words, len(here), min(here, default=None), possibly or bool(here) or forced))
+        found.append(Crossing(threshold.name, *sides))
+    return found
+
+
+def _values(threshold: Threshold, ran: Sequence[RanCase]) -> list[int]:
+    values = (threshold.quantity(one) for one in ran)
+    return [value for value in values if value is not None]
+
 
 COMMON = 0.002
 FEWEST = 3
@@ -24,8 +81,8 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Unmet:
-    """A class of a factor that a path could meet and no case brought to it; ``share`` of random problems there."""
+class UnmetClass:
+    """A class of a factor that a path could meet but no case did; ``share`` is that of random problems on the path."""
 
     path: str
     factor: str
@@ -35,8 +92,8 @@ class Unmet:
 
 
 @dataclass(frozen=True)
-class Ways:
-    """What a family's cases of one pass did. ``met``: path -> factor -> class -> cases."""
+class DispatchCoverage:
+    """The paths taken by a family's cases of one pass. ``met``: path -> factor -> class -> cases."""
 
     family: str
     operation: str
@@ -44,7 +101,7 @@ class Ways:
     paths: Mapping[str, int]
     unreached: tuple[str, ...]
     met: Mapping[str, Mapping[str, Mapping[str, int]]]
-    unmet: tuple[Unmet, ...]
+    unmet: tuple[UnmetClass, ...]
     main_loops: Mapping[str, int]
     crossings: tuple[Crossing, ...]
 
@@ -74,9 +131,10 @@ class Ways:
         }
 
 
-def ways(ran: Sequence[Ran], families: Mapping[str, KernelFamily]) -> list[Ways]:
-    """One for each family and pass that has a case, and for kernels that have none and are no reference."""
-    found: list[Ways] = []
+def dispatch_coverage(ran: Sequence[RanCase], families: Mapping[str, KernelFamily]) -> list[DispatchCoverage]:
+    """Return the coverage of each family and pass that has a case, and of kernels without cases that are not
+    references."""
+    found: list[DispatchCoverage] = []
     for family in families.values():
         for name in family.operations:
             here = [one for one in ran if one.kernel.family.name == family.name and one.problem.operation.name == name]
@@ -85,14 +143,15 @@ def ways(ran: Sequence[Ran], families: Mapping[str, KernelFamily]) -> list[Ways]
     return found
 
 
-def _ways(family: KernelFamily, operation: Operation, ran: list[Ran]) -> Ways:
+def _ways(family: KernelFamily, operation: Operation, ran: list[RanCase]) -> DispatchCoverage:
     instances = [i for i in family.instances if operation.name in family.operations_of(i)]
     cut = sorted({name for instance in instances for name in tiles_of(instance, operation)})
-    factors = (*operation.space.factors, *tile_factors(dict.fromkeys(cut, 1)))  # of any size: only to be named here
+    # Tiles may have any size here: only the names of their factors are used.
+    factors = (*operation.space.factors, *tile_factors(dict.fromkeys(cut, 1)))
     could = possible(family, operation, instances)
     paths = Counter(one.path for one in ran)
     met: dict[str, dict[str, dict[str, int]]] = {}
-    unmet: list[Unmet] = []
+    unmet: list[UnmetClass] = []
     for path in sorted({one.path for one in (*ran, *could)}):
         reached = _shares(operation, cut, [one for one in ran if one.path == path])
         open_ = _shares(operation, cut, [one for one in could if one.path == path])
@@ -106,8 +165,8 @@ def _ways(family: KernelFamily, operation: Operation, ran: list[Ran]) -> Ways:
                 continue
             for cls, count, chance in zip(factor.classes, counts, chances, strict=True):
                 if count == 0 and chance >= FEWEST and chance / total >= COMMON and paths[path]:
-                    unmet.append(Unmet(path, factor.name, cls.name, cls.words, float(chance) / total))
-    return Ways(
+                    unmet.append(UnmetClass(path, factor.name, cls.name, cls.words, float(chance) / total))
+    return DispatchCoverage(
         family.name,
         operation.name,
         len(ran),
@@ -120,13 +179,16 @@ def _ways(family: KernelFamily, operation: Operation, ran: list[Ran]) -> Ways:
     )
 
 
-def _shares(operation: Operation, cut: Sequence[str], ran: Sequence[Ran]) -> list[list[int]]:
-    """Cases in each class of each factor: of those of the operation, then of the tiles along the lengths that are cut,
-    each case by the tiles of its own instance."""
+def _shares(operation: Operation, cut: Sequence[str], ran: Sequence[RanCase]) -> list[list[int]]:
+    """Count the cases in each class of each factor.
+
+    The factors of the operation come first, then those of the tiles along the lengths that are cut. Each case counts by
+    the tiles of its instance.
+    """
     counts = _counts(operation, operation.space.factors, ran)
     for length in cut:
         total = np.zeros(TILE_CLASSES, np.int64)
-        by_size: dict[int, list[Ran]] = {}
+        by_size: dict[int, list[RanCase]] = {}
         for one in ran:
             if size := tiles_of(one.kernel.instance, operation).get(length):
                 by_size.setdefault(size, []).append(one)
@@ -136,15 +198,15 @@ def _shares(operation: Operation, cut: Sequence[str], ran: Sequence[Ran]) -> lis
     return counts
 
 
-def _counts(operation: Operation, factors: Sequence[Factor], ran: Sequence[Ran]) -> list[list[int]]:
+def _counts(operation: Operation, factors: Sequence[Factor], ran: Sequence[RanCase]) -> list[list[int]]:
     if not ran or not factors:
         return [[0] * len(factor.classes) for factor in factors]
     codes = classify(operation.space.batch([one.problem for one in ran]), factors, Constants())
     return [np.bincount(codes[:, i], minlength=len(factor.classes)).tolist() for i, factor in enumerate(factors)]
 
 
-def in_words(found: Sequence[Ways], top: int) -> str:
-    """The report as text, what is missing first."""
+def format_report(found: Sequence[DispatchCoverage], top: int) -> str:
+    """Format the report as text, with what is missing first."""
     lines: list[str] = []
     for way in found:
         paths = ", ".join(f"{path} {count}" for path, count in way.paths.items()) or "none"

@@ -1,4 +1,4 @@
-"""What a case of a plan is good for: the pairs of factor classes it has, the instance it runs, the defects it kills."""
+"""The value of a plan's case: the pairs of factor classes it has, the instance it runs, the defects it kills."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from bitgate.results.plan import PlannedItem
 from bitgate.suite.tier_solver import FeaturedCase
 
 WEIGHTS = {"pair": 1.0, "instance": 30.0, "refusal": 30.0, "kill": 300.0}
-"""What a feature of a kind counts: a defect that only this case kills is worth some hundred pairs."""
+"""Weight of a feature by kind: a defect that only this case kills is worth some hundred pairs."""
 
 Feature = tuple[str, ...]
-"""Its kind, then what it is: ("pair", "bwd_data", "g=1", "gemms_count=9-31"), ("kill", "flat_path_drops_sub_gemms")."""
+"""A kind, then what it names: ("pair", "bwd_data", "g=1", "gemms_count=9-31"), ("kill",
+"flat_path_drops_sub_gemms")."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +36,16 @@ class Features:
         return np.array([WEIGHTS[name[0]] for name in self.names])
 
     def counts(self, flags: NDArray[np.bool_]) -> dict[str, int]:
-        """How many features of each kind are flagged."""
+        """Count the flagged features of each kind."""
         kinds = np.array([name[0] for name in self.names])
         return {kind: int((flags & (kinds == kind)).sum()) for kind in WEIGHTS}
 
 
 def features(items: Sequence[PlannedItem], killers: Mapping[str, Iterable[str]]) -> Features:
-    """``killers``: for each seeded defect the ids of cases that found it (``read_killers``)."""
+    """Return the features of a plan's items.
+
+    ``killers``: for each seeded defect the ids of cases that found it (``read_killers``).
+    """
     numbers: dict[Feature, int] = {}
     killed: dict[str, list[str]] = {}
     for fault, ids in killers.items():
@@ -60,7 +64,7 @@ def features(items: Sequence[PlannedItem], killers: Mapping[str, Iterable[str]])
 
 
 def _pairs(items: Sequence[PlannedItem]) -> dict[str, list[Feature]]:
-    """The pairs of factor classes of every problem."""
+    """Return the pairs of factor classes of every problem."""
     problems = {item.key.case: parse_case_id(item.key.case) for item in items}
     by_operation: dict[str, list[str]] = {}
     for case, problem in problems.items():
@@ -79,7 +83,10 @@ def _pairs(items: Sequence[PlannedItem]) -> dict[str, list[Feature]]:
 
 
 def read_killers(paths: Sequence[Path]) -> dict[str, list[str]]:
-    """Who found which defect, from what ``bitgate faults run --json`` printed. UsageError for another file."""
+    """Read the cases that found each defect from the output of ``bitgate faults run --json``.
+
+    Raises UsageError for another file.
+    """
     killers: dict[str, list[str]] = {}
     for path in paths:
         try:
@@ -93,5 +100,5 @@ def read_killers(paths: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def _case_of(by: str) -> str:
-    """The planned id within a pytest node id."""
+    """Return the planned id within a pytest node id."""
     return by.partition("[")[2].removesuffix("]") or by

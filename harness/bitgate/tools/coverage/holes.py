@@ -2,7 +2,7 @@
 
 * A hole is reported once, by its fewest classes: with a pair uncovered, no triple around it is listed.
 * Where a union of classes (``gemms_count > 1``) is uncovered as a whole, the union is reported, not its members.
-* A class that no case has at all is reported for each dispatch path, because each path needs its own case.
+* A class without any case is reported for each dispatch path, because each path needs a case.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ class Term:
 
 @dataclass(frozen=True)
 class Hole:
-    """Terms that no case has together; ``plan_only`` where every class combination needs tensors of gigabytes.
-    ``also``: terms of other factors that come to the same (gemms_count > 64, more than two buckets)."""
+    """Terms that no case has together.
+
+    ``plan_only``: every class combination needs tensors of gigabytes. ``also``: equivalent terms of other factors
+    (gemms_count > 64, more than two buckets).
+    """
 
     terms: tuple[Term, ...]
     plan_only: bool
@@ -58,12 +61,12 @@ class Levels:
         self._open: dict[tuple[int, ...], Flags] = {(): np.zeros((), dtype=np.bool_)}
 
     def counts(self, *, plan_only: bool = False) -> tuple[int, int]:
-        """Covered and possible combinations of full strength, of run classes or of plan-only ones."""
+        """Return covered and possible combinations of full strength, of run classes or of plan-only ones."""
         wanted = self.plan_only[-1] if plan_only else ~self.plan_only[-1]
         return int((self.covered[-1] & wanted).sum()), int((self.possible[-1] & wanted).sum())
 
     def holes(self) -> Iterator[Hole]:
-        """All holes, smallest first."""
+        """Yield all holes, smallest first."""
         path = next((i for i, f in enumerate(self.factors) if f.name == PATH), -1)
         for level, covered, possible, plan_only in zip(
             self.levels, self.covered, self.possible, self.plan_only, strict=True
@@ -81,7 +84,10 @@ class Levels:
                     yield Hole(terms, plan_only=not bool(runs[tuple(classes)]))
 
     def _smaller(self, factors: tuple[int, ...], path: int) -> Flags:
-        """Combinations that contain a smaller hole. A pair (path, class that nobody has) is reported in its place."""
+        """Flag the combinations that contain a smaller hole.
+
+        A class without any case is reported as pairs with each path instead.
+        """
         found = np.zeros((), dtype=np.bool_)
         for left_out in range(len(factors)):
             rest = factors[:left_out] + factors[left_out + 1 :]
@@ -91,7 +97,7 @@ class Levels:
         return found
 
     def _within_union(self, open_: Flags, factors: tuple[int, ...]) -> Flags:
-        """Combinations of which one class can be widened to its union with nothing covered."""
+        """Flag the combinations of which one class can be widened to its union with nothing covered."""
         found = np.zeros_like(open_)
         for axis, f in enumerate(factors):
             for position, term in enumerate(self.terms[f]):
@@ -105,7 +111,7 @@ class Levels:
         return found
 
     def _wider(self, flags: Flags, factors: tuple[int, ...]) -> Flags:
-        """Flags over classes -> flags over classes and unions (a union holds where a member does)."""
+        """Extend flags over classes to flags over classes and unions: a union holds where a member does."""
         wide = flags
         for axis, f in enumerate(factors):
             spread = self._spread[f]

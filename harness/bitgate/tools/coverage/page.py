@@ -39,7 +39,7 @@ class ClassPair:
 
 
 def blocks(survey: Survey) -> list[FactorGrid]:
-    """All pairs of factors, the first one before the second."""
+    """Return the grids of all pairs of factors."""
     levels = survey.levels
     pairs = levels.levels[1]
     covered, possible, plan_only = levels.covered[1], levels.possible[1], levels.plan_only[1]
@@ -63,7 +63,7 @@ def blocks(survey: Survey) -> list[FactorGrid]:
 
 
 def write_page(path: Path, surveys: Sequence[Survey], document: Mapping[str, Any]) -> None:
-    """One self-contained HTML file; ``document`` is what ``--json`` prints."""
+    """Write one self-contained HTML file; ``document`` is what ``--json`` prints."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(

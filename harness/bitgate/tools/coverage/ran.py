@@ -1,4 +1,4 @@
-"""What ran, or would run: cases with their dispatch, from results, from a plan, or from problems drawn at random."""
+"""Cases with their dispatch: from results, from a plan, or predicted for problems drawn at random."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ DRAWN = 3000
 
 
 @dataclass(frozen=True)
-class Ran:
-    """A case and the way that it took. ``main_loop`` is empty where the kernel does not tell."""
+class RanCase:
+    """A case and the path that it took. ``main_loop`` is empty where the kernel does not report it."""
 
     problem: Problem
     kernel: Kernel
@@ -44,34 +44,37 @@ class Ran:
         return self.kernel.instance.vector
 
     def option(self, name: str, otherwise: int) -> int:
-        """The option's value, or what production has."""
+        """Return the option's value, or that of production."""
         return int(self.kernel.settings.get(name, otherwise))
 
 
 @dataclass(frozen=True)
-class Records:
-    """What files say that ran; ``unknown`` counts the cases of kernels that nobody here knows, by name."""
+class RanCases:
+    """The cases that files report; ``unknown`` counts the cases of unknown kernels by name."""
 
-    ran: tuple[Ran, ...]
+    ran: tuple[RanCase, ...]
     unknown: Mapping[str, int]
 
     @property
     def words(self) -> str:
-        """Of what is left out; empty if nothing is."""
+        """The cases that are left out, in words; empty if there are none."""
         if not self.unknown:
             return ""
         names = ", ".join(sorted(self.unknown))
-        return f"left out: {sum(self.unknown.values())} cases of kernels that are not known here: {names}"
+        return f"left out: {sum(self.unknown.values())} cases of kernels that are unknown here: {names}"
 
 
-def read_ran(paths: Sequence[Path], families: Mapping[str, KernelFamily]) -> Records:
-    """Of ``results.jsonl`` files every case with a DispatchRecord, and what that says; of plans (plan.json, or what
-    ``bitgate cases --json`` prints) what the families predict. UsageError for a file that is neither, and where all
-    cases are of kernels that are not known."""
-    ran: list[Ran] = []
+def read_ran(paths: Sequence[Path], families: Mapping[str, KernelFamily]) -> RanCases:
+    """Read cases and their dispatch from files.
+
+    From ``results.jsonl`` every case with a DispatchRecord is taken. For plans (plan.json, or the output of ``bitgate
+    cases --json``) the families predict the dispatch. Raises UsageError for another file, and where all cases are of
+    unknown kernels.
+    """
+    ran: list[RanCase] = []
     unknown: Counter[str] = Counter()
     for path in paths:
-        for case, said in _cases(path):
+        for case, stated in _cases(path):
             family = families.get(case["kernel"])
             instance = family.instance(case["instance"]) if family else None
             if family is None or instance is None:
@@ -82,15 +85,16 @@ def read_ran(paths: Sequence[Path], families: Mapping[str, KernelFamily]) -> Rec
             except ProblemError as error:
                 raise UsageError(f"{path}: {error}") from None
             kernel = Kernel(family, instance, tuple(sorted(case["options"].items())))
-            ran += [_ran(problem, kernel, said)] if said else predicted(problem, kernel)
+            ran += [_ran(problem, kernel, stated)] if stated else predicted(problem, kernel)
     if unknown and not ran:
         where = "name their declarations in BITGATE_LOAD, or ask in the folder of their bitgate.toml"
         raise UsageError(f"{', '.join(map(str, paths))}: no kernel of these cases is known here; {where}")
-    return Records(tuple(ran), unknown)
+    return RanCases(tuple(ran), unknown)
 
 
 def _cases(path: Path) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """The cases of a file, each with its DispatchRecord, which a plan has not. UsageError if it is no such file."""
+    """Yield the cases of a file, each with its DispatchRecord, which is empty for a plan. Raises UsageError for another
+    file."""
     try:
         text = path.read_text()
         if path.suffix == ".jsonl":
@@ -106,37 +110,37 @@ def _cases(path: Path) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     yield from found
 
 
-def predicted(problem: Problem, kernel: Kernel) -> Iterator[Ran]:
-    """What the declaration says would run; nothing if it refuses the problem or predicts nothing."""
+def predicted(problem: Problem, kernel: Kernel) -> Iterator[RanCase]:
+    """Yield what the declaration predicts; nothing if it refuses the problem or predicts nothing."""
     dispatch = kernel.prediction(problem) if kernel.refusal(problem) is None else None
     if dispatch is not None:
         yield _ran(problem, kernel, dispatch.stated)
 
 
-def _ran(problem: Problem, kernel: Kernel, said: Mapping[str, Any]) -> Ran:
-    return Ran(
+def _ran(problem: Problem, kernel: Kernel, stated: Mapping[str, Any]) -> RanCase:
+    return RanCase(
         problem,
         kernel,
-        said["path"],
-        said.get("gemms_count", 1),
-        said.get("buckets", 1),
-        said["launches"],
-        said.get("split_k", 1),
-        said.get("split_n", 1),
-        said["zero_fill"],
-        said.get("main_loop", ""),
+        stated["path"],
+        stated.get("gemms_count", 1),
+        stated.get("buckets", 1),
+        stated["launches"],
+        stated.get("split_k", 1),
+        stated.get("split_n", 1),
+        stated["zero_fill"],
+        stated.get("main_loop", ""),
     )
 
 
-def possible(family: KernelFamily, operation: Operation, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:
-    """What could run: predictions for random problems of an operation, each on one of the instances that take it."""
+def possible(family: KernelFamily, operation: Operation, instances: Sequence[Instance], seed: int = 1) -> list[RanCase]:
+    """Predict the dispatch of random problems of an operation, each on one of the instances that take it."""
     if not operation.space.factors:
         return []
     layouts = [layout for instance in instances for layout in instance.layouts]
     dtypes = [operation.space.types(text) for text in dict.fromkeys(text for i in instances for text in i.dtypes)]
     batch = operation.space.candidates((seed,), DRAWN, layouts, "usual")
     rng = np.random.default_rng(seed)
-    found: list[Ran] = []
+    found: list[RanCase] = []
     for row in np.flatnonzero(batch.possible):
         typed = operation.space.typed(batch.problem(int(row)), dtypes[int(rng.integers(len(dtypes)))])
         problem = with_single_gaps(typed)

@@ -1,11 +1,11 @@
-"""Which hole to close first, by a rule that knows no particular bug:
+"""The order in which to close holes, by a rule that does not know any particular bug.
 
-1. fewer classes first (t): a missing pair says more than a missing triple;
-2. systematic ones first: from how often the table uses the classes, at least five shapes should have them together,
-   and none has (all G=1 cases use stride 1, say); the more are missing, the earlier;
-3. closer to a dispatch threshold first: more of the hole's factors are ones that host code branches on;
-4. more common first: the share of problems that have it, estimated from the field sample and, the more shapes a
-   table has, from the table's own frequencies.
+1. Fewer classes first (t): a missing pair matters more than a missing triple.
+2. Systematic ones first: from how often the table uses the classes, at least five shapes should have them together,
+   and none has (all G=1 cases use stride 1, for example); the more are missing, the earlier.
+3. Closer to a dispatch threshold first: more of the hole's factors are ones that host code branches on.
+4. More common first: the share of problems that have it, estimated from the field sample and, the more shapes a
+   table has, from the table's frequencies.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SYSTEMATIC = 5.0
 """Expected cases from which their absence is no accident (probability e^-5 if cases were mixed freely)."""
 
 FIELD_CASES = 100
-"""How many shapes of a table weigh as much as the field sample."""
+"""Number of shapes of a table that weigh as much as the field sample."""
 
 
 class Shares:
@@ -37,7 +37,7 @@ class Shares:
         self._masks: dict[tuple[int, tuple[int, ...]], NDArray[np.bool_]] = {}
 
     def mask(self, terms: Sequence[Term]) -> NDArray[np.bool_]:
-        """Rows that have all terms."""
+        """Flag the rows that have all terms."""
         found = np.ones(self.rows, dtype=np.bool_)
         for term in terms:
             key = (term.factor, term.members)
@@ -50,7 +50,7 @@ class Shares:
         return float(self.mask(terms).mean()) if self.rows else 0.0
 
     def mixed(self, terms: Sequence[Term]) -> float:
-        """The share if the classes were independent of each other."""
+        """Return the share if the classes were independent of each other."""
         share = 1.0
         for term in terms:
             share *= self.joint([term])
@@ -58,7 +58,7 @@ class Shares:
 
 
 def merged(holes: Iterable[Hole], pool: Shares) -> list[Hole]:
-    """Holes that the same problems would close reported as one: the first, with the others' terms beside it."""
+    """Merge holes that the same problems would close into the first of them, with the others' terms as ``also``."""
     found: dict[tuple[int, bytes], Hole] = {}
     for hole in holes:
         key = (hole.strength, blake2b(np.packbits(pool.mask(hole.terms)).tobytes(), digest_size=16).digest())
@@ -70,8 +70,8 @@ def merged(holes: Iterable[Hole], pool: Shares) -> list[Hole]:
 
 
 @dataclass(frozen=True)
-class Weight:
-    """Why a hole stands where it stands: its rank key, and the share of problems and the cases behind it."""
+class HoleWeight:
+    """The reasons for a hole's rank: its share of problems, its expected cases, and its factors near a threshold."""
 
     share: float
     expected: float
@@ -84,9 +84,12 @@ class Weight:
 
 def rank(
     holes: Sequence[Hole], factors: Sequence[Factor], possible: Shares, field: Codes, rows: Codes, shapes: int
-) -> list[tuple[Hole, Weight]]:
-    """The holes in order of importance; ``possible`` are the shares of the pool, ``shapes`` the
-    number of different shapes in the table: the same shape run with more types and layouts is no further evidence."""
+) -> list[tuple[Hole, HoleWeight]]:
+    """Sort the holes by importance.
+
+    ``possible`` are the shares of the pool, ``shapes`` the number of different shapes in the table. The same shape run
+    with more types and layouts is no further evidence.
+    """
     world, table = Shares(field), Shares(rows)
     trust = shapes / (shapes + FIELD_CASES)
     weighed = []
@@ -96,5 +99,5 @@ def rank(
         own = min(1.0, table.mixed(hole.terms) * together)
         share = (1 - trust) * world.joint(hole.terms) + trust * own
         near = sum(factors[term.factor].dispatch for term in hole.terms)
-        weighed.append((hole, Weight(share, own * shapes, near)))
+        weighed.append((hole, HoleWeight(share, own * shapes, near)))
     return sorted(weighed, key=lambda entry: entry[1].key(entry[0].strength))

@@ -1,4 +1,4 @@
-"""Case tables in the formats that teams have: ours, lists of command lines, and what operations know of others'."""
+"""Case tables in the formats that teams have: ours, lists of command lines, and formats that dialects register."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from bitgate.interop import Refused, found_in_list
 from bitgate.interop.dialect import table_readers
 from bitgate.model.space.csv_file import read_records
 from bitgate.model.space.table import NamedProblem, Table, TableReader, TableRequest, wanted
-from bitgate.tools.coverage.table import everything
+from bitgate.tools.coverage.assume import all_columns
 
 
-def read(path: Path, question: TableRequest) -> Table:
-    """The table of any file, by its suffix. UsageError says what is wrong with it and where, or that it has no case."""
+def read(path: Path, request: TableRequest) -> Table:
+    """Read the table of any file, by its suffix. Raises UsageError with the place of what is wrong, or if it has no
+    case."""
     if not path.is_file():
         raise UsageError(
             f"{path}: no such file; give a .toml or .csv table, CK's gtest source, or a list of command lines"
         )
     try:
-        table = _reader_of(path).read(path, question)
+        table = _reader_of(path).read(path, request)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    return _with_rows(table, question)
+    return _with_rows(table, request)
 
 
 def _reader_of(path: Path) -> TableReader:
-    """The first of those that take the suffix; of several the one that knows most of the header's columns."""
+    """Return the first reader that takes the suffix; of several the one that knows most of the header's columns."""
     suffix = path.suffix.lower()
     every = (OURS, *table_readers())
     able = [reader for reader in every if suffix in reader.suffixes]
@@ -37,25 +38,26 @@ def _reader_of(path: Path) -> TableReader:
     return able[0] if able else LINES
 
 
-def read_toml(path: Path, question: TableRequest) -> Table:
-    """Every set of a case table, products expanded; rows that expect a refusal are no cases to cover with."""
+def read_toml(path: Path, request: TableRequest) -> Table:
+    """Read every set of a case table, products expanded; rows that expect a refusal are left out."""
     from bitgate.suite.expand import expand
     from bitgate.suite.table import load_set, set_names
 
     rows: dict[str, NamedProblem] = {}
     for name in set_names(path):
         for row in load_set(path, name):
-            if row.refused or not wanted({"name": row.name, "set": name}, question, path):
+            if row.refused or not wanted({"name": row.name, "set": name}, request, path):
                 continue
             for candidate in expand(row):
                 # Options, fills and seeds run the same problem again: one row of coverage.
                 rows.setdefault(repr(candidate.problem), NamedProblem(row.name, candidate.problem))
-    return Table(str(path), tuple(rows.values()), everything())
+    return Table(str(path), tuple(rows.values()), all_columns())
 
 
-def read_lines(path: Path, question: TableRequest) -> Table:
-    """Case ids, ckProfiler, CK example, MIOpenDriver or benchdnn lines, benchdnn's batch files; # comments."""
-    if question.where:
+def read_lines(path: Path, request: TableRequest) -> Table:
+    """Read case ids, ckProfiler, CK example, MIOpenDriver or benchdnn lines, and benchdnn's batch files; # begins a
+    comment."""
+    if request.where:
         raise UsageError(f"{path}: --where selects rows of a .csv or .toml table, command lines have no columns")
     rows, refused = [], []
     for entry in found_in_list(path):
@@ -63,30 +65,30 @@ def read_lines(path: Path, question: TableRequest) -> Table:
             refused.append(entry)
         else:
             rows.append(NamedProblem(entry.where, entry.problem))
-    return Table(str(path), tuple(rows), everything(), refused=tuple(refused))
+    return Table(str(path), tuple(rows), all_columns(), refused=tuple(refused))
 
 
-def read_suites(project: Project, question: TableRequest) -> Table:
-    """All case tables of a project's suites, in which each problem is one row. UsageError if they hold no case."""
+def read_suites(project: Project, request: TableRequest) -> Table:
+    """Read all case tables of a project's suites, each problem as one row. Raises UsageError if they hold no case."""
     rows: dict[str, NamedProblem] = {}
     refused: list[Refused] = []
-    for table in (read_toml(path, question) for path in project.tables()):
+    for table in (read_toml(path, request) for path in project.tables()):
         refused += table.refused
         for row in table.rows:
             rows.setdefault(repr(row.problem), row)
     source = ", ".join(map(str, project.suites))
-    return _with_rows(Table(source, tuple(rows.values()), everything(), refused=tuple(refused)), question)
+    return _with_rows(Table(source, tuple(rows.values()), all_columns(), refused=tuple(refused)), request)
 
 
-def _with_rows(table: Table, question: TableRequest) -> Table:
+def _with_rows(table: Table, request: TableRequest) -> Table:
     if not table.rows:
-        asked = " and ".join(f"{name}={value}" for name, value in question.where)
+        stated = " and ".join(f"{name}={value}" for name, value in request.where)
         notes = [*(f"{line.where}: {line.reason}" for line in table.refused), *table.notes]
-        why = f" with {asked}" if asked else f": {notes[0]}" if notes else ""
+        why = f" with {stated}" if stated else f": {notes[0]}" if notes else ""
         raise UsageError(f"{table.source}: no case found{why}; nothing to cover")
     return table
 
 
 OURS = TableReader((".toml",), read_toml)
 LINES = TableReader((), read_lines)
-"""For a suffix that nobody claims."""
+"""The reader of suffixes that no other reader takes."""

@@ -1,4 +1,4 @@
-"""From factor classes back to shapes: the smallest problem that has given classes."""
+"""Shapes from factor classes: the smallest problem that has given classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Property = Callable[[Any], Mask]
 
 
 def has(terms: Sequence[Term], factors: Sequence[Factor], constants: Constants) -> Property:
-    """The property of having all these classes, with quantities that all have an effect."""
+    """Return the property of having all these classes, with quantities that all have an effect."""
 
     def check(batch: Candidates) -> Mask:
         found: Mask = batch.possible & batch.exercised
@@ -30,11 +30,13 @@ def has(terms: Sequence[Term], factors: Sequence[Factor], constants: Constants) 
 
 
 def shrink(start: Batch, wanted: Property) -> Batch:
-    """The smallest problem reachable from ``start`` (one row that has the property) by steps that keep it: the
-    cheapest of all single steps is taken until none is cheaper. Cost: ``Candidates.cost``."""
+    """Return the smallest problem reachable from ``start`` (one row that has the property) by steps that keep it.
+
+    The cheapest of all single steps is taken until none is cheaper. Cost: ``Candidates.cost``.
+    """
 
     def cheapest(best: Batch) -> Iterator[Batch]:
-        # The property is asked of all steps at once, so that a step of a problem costs no more than its batch.
+        # The property is evaluated for all steps at once, so that a step of a problem costs no more than its batch.
         steps = best.smaller()
         steps = steps.take(steps.possible)
         steps = steps.take(steps.cost < best.cost[0])
@@ -48,8 +50,10 @@ def shrink(start: Batch, wanted: Property) -> Batch:
 def search(
     wanted: Sequence[Property], pool: Batch, seed: int = 1, generations: int = 12, breed: int = 3000
 ) -> Batch | None:
-    """A problem with all properties, bred from the pool: children take each quantity from one of two parents, and
-    the ones with the most properties breed on. None if none was found."""
+    """Return a problem with all properties, bred from the pool; None if none was found.
+
+    Children take each quantity from one of two parents, and the ones with the most properties breed on.
+    """
     rng = np.random.default_rng(seed)
     parents = pool.take(_fittest(pool, wanted, breed))
     for _ in range(generations):

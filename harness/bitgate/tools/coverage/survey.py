@@ -1,4 +1,4 @@
-"""What a table of cases covers and what it does not: what ``bitgate coverage`` asks, answered for one operation."""
+"""The coverage of a table of cases and its holes, as ``bitgate coverage`` reports them, for one operation."""
 
 from __future__ import annotations
 
@@ -16,33 +16,36 @@ from bitgate.model.space.candidates import Candidates, Ints
 from bitgate.model.space.factor import PATH, Factor, classify
 from bitgate.model.space.table import NamedProblem, Table
 from bitgate.model.space.tile_factors import tile_factors
-from bitgate.tools.coverage.assume import Assumptions, put
+from bitgate.tools.coverage.assume import Assumptions, counted_columns, put, spread
 from bitgate.tools.coverage.combine import Codes, Combinations, Flags
 from bitgate.tools.coverage.holes import Hole, Levels
-from bitgate.tools.coverage.rank import Shares, Weight, merged, rank
+from bitgate.tools.coverage.rank import HoleWeight, Shares, merged, rank
 from bitgate.tools.coverage.solve import has, shrink
-from bitgate.tools.coverage.table import counted_columns, spread
 from bitgate.tools.coverage.tiles import largest
 
 NO_TILES: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """A hole with its rank (from 1) and the weight behind it, the problem that closes it, and how many
-    uncovered combinations of the survey's strength that one row would close."""
+class RankedHole:
+    """A hole with its rank (from 1) and weight, and the problem that closes it.
+
+    ``closes`` counts the uncovered combinations of the survey's strength that this one row would close.
+    """
 
     rank: int
     hole: Hole
-    weight: Weight
+    weight: HoleWeight
     problem: Problem
     closes: int
 
 
 class Scope:
-    """The factors that count for an operation under some assumptions, with the problems that show what is possible
-    (``pool``, cheapest first) and what is common (``field``), as rows of class indices. ``tiles``: of kernels, by the
-    lengths that they cut."""
+    """The factors that count for an operation under some assumptions, and sample problems as rows of class indices.
+
+    ``pool``, cheapest first, shows what is possible, ``field`` what is common. ``tiles`` are those of kernels, by the
+    lengths that they cut.
+    """
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class Scope:
         return classify(batch, self.factors, self.assumptions.constants)
 
     def _within(self, batch: Candidates) -> tuple[Candidates, Codes]:
-        """The rows that have the classes which the assumptions ask for."""
+        """Return the rows that have the classes which the assumptions demand."""
         codes = self.classify(batch)
         keep = self.wanted(codes)
         return (batch, codes) if keep.all() else (batch.take(keep), codes[keep])
@@ -83,7 +86,7 @@ class Scope:
 
 
 class Survey:
-    """How well the rows of one operation cover it. ``levels`` holds the combinations, ``ranked()`` the holes."""
+    """The coverage of one operation by the rows. ``levels`` holds the combinations, ``ranked()`` the holes."""
 
     def __init__(self, scope: Scope, rows: Sequence[NamedProblem], strength: int) -> None:
         self.scope = scope
@@ -107,11 +110,11 @@ class Survey:
 
     @cached_property
     def uncovered(self) -> Flags:
-        """By number of the combination: possible without gigabytes, and in no row."""
+        """The combinations, by number, that are possible without gigabytes and in no row."""
         return self.levels.possible[-1] & ~self.levels.covered[-1] & ~self.levels.plan_only[-1]
 
     @cached_property
-    def order(self) -> list[tuple[Hole, Weight]]:
+    def order(self) -> list[tuple[Hole, HoleWeight]]:
         holes = merged(self.levels.holes(), self._pool)
         return rank(holes, self.scope.factors, self._pool, self.scope.field_codes, self.codes, self.shapes)
 
@@ -119,9 +122,12 @@ class Survey:
     def _pool(self) -> Shares:
         return Shares(self.scope.pool_codes)
 
-    def ranked(self, exact: int) -> Iterator[Ranked]:
-        """The holes in order; the rows of the first ``exact`` ones are shrunk to the smallest problem, the others
-        are the smallest witness of the pool."""
+    def ranked(self, exact: int) -> Iterator[RankedHole]:
+        """Yield the holes in order.
+
+        The rows of the first ``exact`` ones are shrunk to the smallest problem, the others are the smallest witness of
+        the pool.
+        """
         scope, witnesses_of = self.scope, self._pool
         first = np.array([int(np.argmax(witnesses_of.mask(hole.terms))) for hole, _ in self.order], dtype=np.int64)
         closes = self._closes(scope.pool_codes[first])
@@ -130,10 +136,10 @@ class Survey:
             if number < exact:
                 row = shrink(row, has(hole.terms, scope.factors, scope.assumptions.constants))
                 closes[number] = self._closes(scope.classify(row))[0]
-            yield Ranked(number + 1, hole, weight, row.problem(0), int(closes[number]))
+            yield RankedHole(number + 1, hole, weight, row.problem(0), int(closes[number]))
 
     def _closes(self, codes: Codes) -> Ints:
-        """How many combinations that no case has, plan-only ones included, each of these rows would cover."""
+        """Count the combinations without a case, plan-only ones included, that each of these rows would cover."""
         still = self.levels.possible[-1] & ~self.levels.covered[-1]
         parts = [codes[at : at + 64] for at in range(0, len(codes), 64)]
         return np.concatenate(
@@ -142,7 +148,7 @@ class Survey:
 
     @cached_property
     def _conditions(self) -> dict[str, dict[str, str]]:
-        """What each class of 'path' takes for granted: factors that have one class in all its witnesses."""
+        """The implications of each class of 'path': factors that have one class in all its witnesses."""
         codes, factors = self.scope.pool_codes, self.scope.factors
         path = next((i for i, f in enumerate(factors) if f.name == PATH), None)
         if path is None:
@@ -156,13 +162,13 @@ class Survey:
         return conditions
 
     def factors_of(self, hole: Hole) -> dict[str, str]:
-        """Factor -> class, with what a path takes for granted spelt out, and classes that come to the same."""
+        """Return factor -> class, with what a path implies spelt out, and equivalent classes."""
         also = {self.scope.factors[term.factor].name: term.cls.name for term in hole.also}
         named = {self.scope.factors[term.factor].name: term.cls.name for term in hole.terms}
         return {**self._conditions.get(named.get(PATH, ""), {}), **also, **named}
 
     def words(self, hole: Hole) -> str:
-        """The hole as a person says it: ``flat path (2D, G=1) with gemms_count > 1``."""
+        """Describe the hole as a person would: ``flat path (2D, G=1) with gemms_count > 1``."""
         spoken = []
         for term in hole.terms:
             words = term.cls.words
@@ -183,7 +189,7 @@ class Survey:
 def surveys(
     table: Table, assumptions: Assumptions, strength: int, families: Sequence[KernelFamily] = ()
 ) -> list[Survey]:
-    """One survey for each operation that the table has rows of; the tiles of ``families`` count as factors."""
+    """Return one survey for each operation that the table has rows of; the tiles of ``families`` count as factors."""
     by_operation: dict[str, list[NamedProblem]] = {}
     for row in spread(table, assumptions):
         if row.problem.operation.space.factors and _assumed(row.problem, table.stated, assumptions):
@@ -209,12 +215,12 @@ def surveys(
 
 
 def _leading() -> str:
-    """The operation that a table made from nothing is of, if nobody names one."""
+    """Return the operation of a table made from nothing, if none is named."""
     return next(name for name, operation in operations().items() if operation.space.leads)
 
 
 def _assumed(problem: Problem, stated: frozenset[str], assumptions: Assumptions) -> bool:
-    """A row of a table that states a column belongs to the question only with one of the assumed values."""
+    """Say whether a row has one of the assumed values in each column that its table states."""
     if assumptions.operation and problem.operation.name != assumptions.operation:
         return False
     return all(

@@ -1,4 +1,4 @@
-"""A fault: one exact edit of one source file, made on a copy, and what it imitates."""
+"""A fault: one exact edit of one source file, made on a copy, and the defect it imitates."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ OPTIONAL = ("diagnosis",)
 
 @dataclass(frozen=True)
 class Fault:
-    """``file`` is relative to the root of its project; ``find`` stands in it exactly once.
+    """A seeded defect.
 
-    ``diagnosis``: the kind that the report of the killing case should name, empty if any will do.
+    ``file`` is relative to the root of its project; ``find`` occurs in it exactly once. ``diagnosis`` is the kind that
+    the report of the killing case should name, empty if any will do.
     """
 
     name: str
@@ -37,16 +38,17 @@ class Fault:
     replace: str
     diagnosis: str = ""
     source: str = ""
-    """The fault file that it stands in."""
+    """The fault file that defines it."""
 
     @property
     def family(self) -> str:
-        """bitgate's own family whose folder ``file`` lies in, empty if it is a source of several."""
+        """The family of bitgate whose folder contains ``file``, empty if it is a source of several."""
         match = re.match(r"kernels/(?!include/|platforms/|device_tools/)(\w+)/", self.file)
         return match[1] if match else ""
 
     def seeded(self, root: Path) -> str:
-        """The text of ``file`` with the fault in it. UsageError if ``find`` does not stand there exactly once."""
+        """Return the text of ``file`` with the fault in it. Raises UsageError if ``find`` does not occur there exactly
+        once."""
         path = root / self.file
         if not path.is_file():
             raise UsageError(f"{self.source}: fault {self.name}: {self.file} does not exist below {root}")
@@ -54,7 +56,7 @@ class Fault:
         count = text.count(self.find)
         if count != 1:
             raise UsageError(
-                f"{self.source}: fault {self.name}: `find` stands {count} times in {self.file}, not once:"
+                f"{self.source}: fault {self.name}: `find` occurs {count} times in {self.file}, not once:"
                 f" {'quote more of what is around it' if count else 'the source has changed, quote it again'}"
             )
         return text.replace(self.find, self.replace)
@@ -67,18 +69,21 @@ class Fault:
 
 
 def read_faults(paths: Sequence[Path]) -> tuple[Fault, ...]:
-    """The faults of some files, in order. UsageError names file, fault and key; names are unique over all files."""
+    """Read the faults of some files, in order; names are unique over all files.
+
+    Raises UsageError with the file, fault and key at fault.
+    """
     faults = [fault for path in paths for fault in _read(path)]
     names: dict[str, str] = {}
     for fault in faults:
         if fault.name in names:
-            raise UsageError(f"{fault.source}: fault {fault.name} stands in {names[fault.name]} already: rename one")
+            raise UsageError(f"{fault.source}: fault {fault.name} is in {names[fault.name]} already: rename one")
         names[fault.name] = fault.source
     return tuple(faults)
 
 
 def choose(faults: Sequence[Fault], glob: str) -> tuple[Fault, ...]:
-    """The faults whose name matches; UsageError with the nearest name if none does."""
+    """Return the faults whose name matches. Raises UsageError with the nearest name if none does."""
     chosen = tuple(fault for fault in faults if fnmatchcase(fault.name, glob))
     if not chosen:
         names = [fault.name for fault in faults]

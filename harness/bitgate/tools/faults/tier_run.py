@@ -1,4 +1,4 @@
-"""One run of a tier in a process of its own, as anybody would start it: a fault may crash or hang it."""
+"""One run of a tier in a separate process, as a user would start it: a fault may crash or hang it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class TierRun:
-    """What a run left behind. ``code`` is its exit code, negative if a signal ended it, None if time was up."""
+    """The results of a run. ``code`` is its exit code, negative if a signal ended it, None if its time was up."""
 
     code: int | None
     verdicts: tuple[Verdict, ...]
@@ -48,14 +48,13 @@ def run_tier(
     stop: Event,
     pytest_arguments: Sequence[str],
 ) -> TierRun:
-    """Run ``tier`` of what ``pytest_arguments`` name, in the folder ``root`` of a project, with the sources of
-    ``overlay`` in place of the project's.
+    """Run ``tier`` of the tests that ``pytest_arguments`` name, in the folder ``root`` of a project.
 
-    It ends behind ``most_reds`` red verdicts, with 0 never; once ``stop`` is set, it is ended. Node ids of the verdicts
-    are relative to ``folder``.
+    Sources of ``overlay`` replace the project's. The run ends after ``most_reds`` red verdicts (0: never), and is
+    killed once ``stop`` is set. Node ids of the verdicts are relative to ``folder``.
     """
     started = time.monotonic()
-    # A run that is ended in haste may leave a process that still writes.
+    # A run that was killed may leave a process that still writes.
     with tempfile.TemporaryDirectory(prefix="bitgate-faults-", ignore_cleanup_errors=True) as scratch:
         out = Path(scratch)
         command = [
@@ -106,7 +105,7 @@ def _run(
                     return process.wait(POLL_SECONDS)
             return None
         finally:
-            # Workers of a run that crashed, hangs or was interrupted go with it.
+            # Workers of a run that crashed, hangs or was interrupted are killed with it.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -1,4 +1,5 @@
-"""The trial of a fault: does the tier turn red with it, who noticed, and is that test green without it?"""
+"""The trial of a fault: whether the tier turns red with it, which test found it, and whether that is green without
+it."""
 
 from __future__ import annotations
 
@@ -21,12 +22,15 @@ from bitgate.tools.faults.fault import Fault
 from bitgate.tools.faults.tier_run import TierRun, run_tier
 
 REDS_UNTIL_DIAGNOSED = 20
-"""Not every red case can name a defect: where a kind is asked for, this many may pass before it is given up."""
+"""Red cases to run where a diagnosis is expected: not every red case can name a defect."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """``valid``: the fault compiled and could be tried; ``by``: the test, else the case, that found it."""
+    """The result of a fault's trial.
+
+    ``valid``: the fault compiled and could be tried; ``by``: the test, else the case, that found it.
+    """
 
     fault: Fault
     valid: bool
@@ -40,7 +44,7 @@ class Trial:
 
     @property
     def diagnosed(self) -> bool | None:
-        """Whether the report named the kind that the fault asks for; None if it asks for none."""
+        """True if the report named the kind that the fault expects; None if it expects none."""
         return self.fault.diagnosis in self.kinds if self.fault.diagnosis else None
 
     def as_json(self) -> dict[str, Any]:
@@ -64,7 +68,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialSetup:
-    """Where and how long faults are tried, ``jobs`` at a time. ``whole_tier``: run on after the first red."""
+    """The setup of trials, ``jobs`` at a time. ``whole_tier``: run on after the first red."""
 
     tier: str
     target: str
@@ -75,28 +79,28 @@ class TrialSetup:
 
     @property
     def folder(self) -> Path:
-        """What node ids are relative to."""
+        """The folder that node ids are relative to."""
         first, root = self.project.suites[0], self.project.root
         return root if first.is_relative_to(root) else first.parent
 
 
 def try_faults(
     faults: Sequence[Fault],
-    bench: TrialSetup,
+    setup: TrialSetup,
     progress: Callable[[Trial], None],
     tried: Mapping[str, Trial] | None = None,
 ) -> tuple[Trial, ...]:
-    """Try every fault, then run the killing tests once without any fault: who is red there proves nothing.
+    """Try every fault, then run the killing tests once without any fault: those that are red there prove nothing.
 
-    ``progress`` hears of each fault as soon as it is done. Those that were ``tried``, by name, are not tried again.
+    ``progress`` receives each trial as soon as it is done. Faults in ``tried``, by name, are not tried again.
     """
     known = dict(tried or {})
     untried = [fault for fault in faults if fault.name not in known]
     for fault in faults:
-        fault.seeded(bench.project.root)  # a fault that does not apply is told before minutes are spent on the others
+        fault.seeded(setup.project.root)  # a fault that does not apply is reported before the others take minutes
     stop = Event()
-    with ThreadPoolExecutor(bench.jobs) as pool:
-        running = [pool.submit(_try, fault, bench, stop) for fault in untried]
+    with ThreadPoolExecutor(setup.jobs) as pool:
+        running = [pool.submit(_try, fault, setup, stop) for fault in untried]
         try:
             for trial in as_completed(running):
                 progress(trial.result())
@@ -105,57 +109,57 @@ def try_faults(
             pool.shutdown(cancel_futures=True)
             raise
     known |= {trial.result().fault.name: trial.result() for trial in running}
-    return tuple(_confirmed([known[fault.name] for fault in faults], bench, stop))
+    return tuple(_confirmed([known[fault.name] for fault in faults], setup, stop))
 
 
 def score(trials: Sequence[Trial]) -> float:
-    """Killed faults among the valid ones, 0 to 1."""
+    """Return the share of valid faults that were killed, 0 to 1."""
     valid = [trial for trial in trials if trial.valid]
     return sum(trial.killed for trial in valid) / len(valid) if valid else 0.0
 
 
 def exit_code(trials: Sequence[Trial]) -> int:
-    """2 if a fault does not compile or could not be tried, 1 if one stays green, else 0."""
+    """Return 2 if a fault does not compile or could not be tried, 1 if one stays green, else 0."""
     if not all(trial.valid for trial in trials):
         return 2
     return 0 if all(trial.killed for trial in trials) else 1
 
 
-def _try(fault: Fault, bench: TrialSetup, stop: Event) -> Trial:
+def _try(fault: Fault, setup: TrialSetup, stop: Event) -> Trial:
     with tempfile.TemporaryDirectory(prefix="bitgate-overlay-") as overlay:
-        fault.plant(bench.project.root, Path(overlay))
+        fault.plant(setup.project.root, Path(overlay))
         run = run_tier(
-            bench.tier,
-            bench.target,
-            bench.folder,
-            root=bench.project.root,
+            setup.tier,
+            setup.target,
+            setup.folder,
+            root=setup.project.root,
             overlay=Path(overlay),
-            limit_seconds=bench.limit_seconds,
-            most_reds=0 if bench.whole_tier else REDS_UNTIL_DIAGNOSED if fault.diagnosis else 1,
-            threads=max(1, paths.threads() // bench.jobs),
+            limit_seconds=setup.limit_seconds,
+            most_reds=0 if setup.whole_tier else REDS_UNTIL_DIAGNOSED if fault.diagnosis else 1,
+            threads=max(1, paths.threads() // setup.jobs),
             stop=stop,
-            pytest_arguments=[*map(str, bench.project.suites), *_reached(fault, bench.project)],
+            pytest_arguments=[*map(str, setup.project.suites), *_reached(fault, setup.project)],
         )
     return judge(fault, run)
 
 
 def _reached(fault: Fault, project: Project) -> list[str]:
-    """The libraries of the other families are what they were: their verdicts cannot change."""
+    """Return the option that selects the families which include the file: verdicts of the others cannot change."""
     mine = loaded_names(project.runs_on)
     every = [family for family in families(project).values() if not mine or family.name in mine]
-    named = fault.family if project.is_ours else ""  # an owner's folder need not have its family's name
+    named = fault.family if project.is_ours else ""  # a user's folder may be named differently from its family
     reached = (named,) if named else families_reached(project.root / fault.file, every)
     return [f"--kernel={','.join(reached)}"] if 0 < len(reached) < len(every) else []
 
 
 def judge(fault: Fault, run: TierRun) -> Trial:
-    """What a run with the fault in it says; a run that broke before it could say anything says nothing of the fault."""
+    """Conclude from a run with the fault in it; a run that broke before any verdict shows nothing about the fault."""
     findings = [red for red in run.reds if not red.outcome.is_unanswered]
     broken = next((red for red in findings if red.outcome is Outcome.BUILD_FAILED), None)
     if broken is not None:
         return _trial(fault, run, broken, valid=False, killed=False, note="does not compile: not a valid fault")
     if findings:
-        # The finding that names the expected kind tells most; without one the first.
+        # Prefer the finding that names the expected kind, else take the first.
         telling = next((red for red in findings if fault.diagnosis in _kinds(red)), findings[0])
         return _trial(fault, run, telling, killed=True)
     if run.code is None:
@@ -166,10 +170,10 @@ def judge(fault: Fault, run: TierRun) -> Trial:
         return _trial(fault, run, None, killed=False, note=f"stays green over {len(run.verdicts)} verdicts: a hole")
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.output, re.MULTILINE)
     if run.code == 1 and failed:
-        # A test that fails on its own, or whose worker died before it could write its verdict.
+        # The test failed without a verdict, or its worker died before it could write one.
         return replace(_trial(fault, run, None, killed=True, verdict="FAILED"), by=failed[1])
-    said = next((line for line in reversed(run.output.splitlines()) if line.strip()), "nothing")
-    return _trial(fault, run, None, valid=False, killed=False, note=f"its run ended with {run.code} and said: {said}")
+    last = next((line for line in reversed(run.output.splitlines()) if line.strip()), "nothing")
+    return _trial(fault, run, None, valid=False, killed=False, note=f"its run ended with {run.code} and said: {last}")
 
 
 def _trial(
@@ -199,26 +203,26 @@ def _kinds(red: Verdict | None) -> tuple[str, ...]:
     return red.diagnosis.kinds if red and red.diagnosis else ()
 
 
-def _confirmed(trials: Sequence[Trial], bench: TrialSetup, stop: Event) -> Iterator[Trial]:
+def _confirmed(trials: Sequence[Trial], setup: TrialSetup, stop: Event) -> Iterator[Trial]:
     killers = sorted({trial.by for trial in trials if trial.killed and "::" in trial.by})
-    sick: set[str] = set()
+    not_green: set[str] = set()
     if killers:
         run = run_tier(
-            bench.tier,
-            bench.target,
-            bench.folder,
-            root=bench.project.root,
+            setup.tier,
+            setup.target,
+            setup.folder,
+            root=setup.project.root,
             overlay=None,
-            limit_seconds=bench.limit_seconds,
+            limit_seconds=setup.limit_seconds,
             most_reds=0,
             threads=paths.threads(),
             stop=stop,
-            pytest_arguments=[str(bench.folder / killer) for killer in killers],
+            pytest_arguments=[str(setup.folder / killer) for killer in killers],
         )
         green = {verdict.test for verdict in run.verdicts if verdict.green}
-        sick = {red.test for red in run.reds} | (set(killers) - green)
+        not_green = {red.test for red in run.reds} | (set(killers) - green)
     for trial in trials:
-        if trial.by in sick:
+        if trial.by in not_green:
             yield replace(trial, killed=False, note=f"{trial.by} is not green without the fault either")
         else:
             yield trial

@@ -1,4 +1,4 @@
-"""Trials on file, a line each: what was tried is not tried again after a run of hours was cut short."""
+"""A file of trials, one line each: after an interrupted run of hours, finished trials are not repeated."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from bitgate.tools.faults.trial import Trial
 
 
 class TrialRecord:
-    """The file, of one tier, target and commit; it need not be there yet."""
+    """The record file of one tier, target and commit; it need not exist yet."""
 
     def __init__(self, path: Path, tier: str, target: str, commit: str) -> None:
         self.path = path
         self._of = (tier, target, commit)
 
     def known(self, faults: Iterable[Fault]) -> dict[str, Trial]:
-        """What the file says of these faults, as they are now; by name. A last line that was cut counts for nothing.
+        """Return by name the trials of these faults, in their present form. A last line that was cut is ignored.
 
-        UsageError for a file that is none, or of another tier, target or commit.
+        Raises UsageError for another file, or one of another tier, target or commit.
         """
         if not self.path.exists():
             return {}
@@ -43,7 +43,7 @@ class TrialRecord:
         return found
 
     def add(self, trial: Trial) -> None:
-        """OSError where it cannot be written."""
+        """Append a trial. Raises OSError where the file cannot be written."""
         tier, target, commit = self._of
         of = {"fault": _digest(trial.fault), "tier": tier, "target": target, "commit": commit}
         append_line(self.path, json.dumps({**of, **trial.as_json()}).encode() + b"\n")
@@ -52,20 +52,22 @@ class TrialRecord:
         return lines_of(self.path, _TrialLine, "bitgate faults run --record", self._of)
 
 
-class OfRun(Struct):
-    """What each line says of the run that wrote it."""
+class RunLine(Struct):
+    """The fields of each line about the run that wrote it."""
 
     tier: Short
     target: Short
     commit: Short
 
 
-OwnLine = TypeVar("OwnLine", bound=OfRun)
+OwnLine = TypeVar("OwnLine", bound=RunLine)
 
 
 def lines_of(path: Path, shape: type[OwnLine], command: str, run: tuple[str, str, str]) -> list[OwnLine]:
-    """A last line that was cut is taken off the file. UsageError for one that ``command`` did not write, or for another
-    tier, target or commit."""
+    """Return the lines of a record; a last line that was cut is removed from the file.
+
+    Raises UsageError for a file that ``command`` did not write, or of another tier, target or commit.
+    """
     try:
         whole, _, cut = read_bytes(path).rpartition(b"\n")
         lines = [shaped(shape, parse_json(line)) for line in whole.split(b"\n") if line]
@@ -85,7 +87,7 @@ def _digest(fault: Fault) -> str:
     return sha256("\0".join((fault.file, fault.find, fault.replace, fault.diagnosis)).encode()).hexdigest()[:16]
 
 
-class _TrialLine(OfRun):
+class _TrialLine(RunLine):
     fault: Short
     name: Short
     valid: bool

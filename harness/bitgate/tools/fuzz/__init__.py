@@ -1,1 +1,1 @@
-"""Random problems until something is wrong, and the smallest problem that still is."""
+"""Random problems for kernels, and the smallest problem that still fails."""

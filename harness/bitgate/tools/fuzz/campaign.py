@@ -45,13 +45,16 @@ class _Child:
         exchange.write(job, self.process.stdin)
 
     def end(self) -> None:
-        """Its own child goes with it: it asks the kernel for that."""
+        """Kill the worker; the kernel ends its child with it, as the worker has requested."""
         self.process.kill()
         self.process.wait()
 
 
 class Campaign:
-    """``run`` fills ``state``; ``failed`` hears of each shrunk failure, ``progress`` gets a line now and then."""
+    """A fuzzing campaign: ``run`` fills ``state``.
+
+    ``failed`` receives each shrunk failure, ``progress`` a line now and then.
+    """
 
     def __init__(
         self,
@@ -76,8 +79,10 @@ class Campaign:
         self._begin = self._saved = 0.0
 
     def run(self, seconds: float) -> None:
-        """Fuzz for ``seconds`` after the kernels are built; failures found by then are shrunk in any case. What is
-        known is on disk at any time, and after an interrupt too. UsageError if a kernel does not build."""
+        """Fuzz for ``seconds`` after the kernels are built; failures found by then are shrunk in any case.
+
+        All results are on disk at any time, also after an interrupt. Raises UsageError if a kernel does not build.
+        """
         before = self.state.seconds
         try:
             self._start()
@@ -105,7 +110,7 @@ class Campaign:
     # ---- workers
 
     def _start(self) -> None:
-        """Build what is not built, with all cores; then the workers find it done."""
+        """Build missing kernels with all cores, before the workers start."""
         target = named(self.setting.target)
         builder = Builder(target.platform, self._progress, arch=None if target.platform == "host" else target.name)
         families = [family for family in self._families.values() if family.is_built]
@@ -152,11 +157,11 @@ class Campaign:
             self._receive(key.data)
 
     def _receive(self, child: _Child) -> None:
-        """Whatever has arrived; nothing may stay behind in a buffer, where no selector would see it."""
+        """Receive all that has arrived: data left in a buffer would be invisible to the selector."""
         assert child.process.stdout is not None
         data = os.read(child.process.stdout.fileno(), CHUNK_BYTES)
         if not data:
-            # Kernels cannot do that: they run in a child of the worker.
+            # A kernel cannot cause this: it runs in a child of the worker.
             raise UsageError(f"a worker ended with {child.process.wait()}; what is known is in {self.folder}")
         child.inbox += data
         for answer in exchange.complete(child.inbox, self._families):
@@ -182,7 +187,7 @@ class Campaign:
             child.is_ready = True
 
     def _put_back(self, child: _Child) -> None:
-        """An unfinished round is gone on with at the first case that its worker has not told of."""
+        """Keep an unfinished round, from the first case that its worker has not reported."""
         if isinstance(child.job, RoundJob):
             self.state.unfinished[child.job.number] = child.next_case
 
@@ -221,5 +226,5 @@ class Campaign:
 
 
 def default_workers(target: str) -> int:
-    """On the host one a core; elsewhere one for the device."""
+    """Return one worker a core on the host, elsewhere one for the device."""
     return paths.threads() if named(target).platform == "host" else 1

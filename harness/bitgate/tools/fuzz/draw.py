@@ -1,8 +1,8 @@
-"""The problems of a round: small ones, in which every class of every factor is about as common as every other.
+"""The problems of a round: small ones, in which the classes of each factor are about equally common.
 
-A bug hides where a few classes meet. If each of them is common and they are drawn apart from each other, all
-meetings of four are seen within some thousand problems. So many candidates are drawn, each is weighted until the
-classes of all factors are even (raking), and the round takes its problems by these weights.
+A bug hides where a few classes meet. If each of them is common and they are drawn independently, all combinations of
+four occur within some thousand problems. Therefore a large number of candidates is drawn, and each is weighted until
+the classes of all factors are even (raking). The round takes its problems by these weights.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ CANDIDATES = 20_000
 
 @dataclass(frozen=True)
 class RoundSize:
-    """How large the problems of a round may be: ``work`` in multiply-adds of whole tiles (1e7: some milliseconds on a
-    core), and how many they are. ``distribution``: which values the draw prefers, ``tiny`` or ``wide``."""
+    """Limits on the problems of a round: ``work`` in multiply-adds of whole tiles (1e7: some milliseconds on a core).
+
+    ``problems`` is their number. ``distribution`` says which values the draw prefers, ``tiny`` or ``wide``.
+    """
 
     distribution: str
     work: float
@@ -41,12 +43,14 @@ SIZES = (
     RoundSize("tiny", 2e7, 300),
     RoundSize("wide", 2e8, 60),
 )
-"""The sizes of a kernel's rounds, in turn: small problems first, which are many a second."""
+"""The sizes of a kernel's rounds, cyclic: small problems first, which are many a second."""
 
 
 def draw_round(space: ProblemSpace, seed: tuple[int, ...], size: RoundSize, layouts: Sequence[str] = ()) -> Candidates:
-    """At most ``size.problems`` problems; the same ones for the same arguments. ``layouts``: those that kernels say
-    they take."""
+    """Draw at most ``size.problems`` problems; the same ones for the same arguments.
+
+    ``layouts`` are those that kernels declare to take.
+    """
     rng = np.random.default_rng([*seed, space.salt, 1])
     batch = space.candidates(seed, CANDIDATES, layouts, size.distribution)
     batch = batch.take(batch.possible)
@@ -58,8 +62,10 @@ def draw_round(space: ProblemSpace, seed: tuple[int, ...], size: RoundSize, layo
 
 
 def even(codes: NDArray[np.integer], rounds: int = 5, step: float = 0.5, most: float = 50.0) -> NDArray[np.float64]:
-    """Weights of rows with which the classes of each column are about equally common; none above ``most`` times the
-    mean, so that no row stands for a class alone."""
+    """Return weights of rows with which the classes of each column are about equally common.
+
+    None is above ``most`` times the mean, so that no row represents a class alone.
+    """
     weights = np.ones(len(codes))
     for _ in range(rounds):
         for column in codes.T:

@@ -1,4 +1,4 @@
-"""A failure: the case that was red, the smallest that still is, and what one would have to change for it to pass."""
+"""A failure: the red case, the smallest that is still red, and changes that would make it pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bitgate.verify.planned import PlannedCase
 
 @dataclass(frozen=True)
 class FuzzFailure:
-    """A red verdict, when and where: ``seconds`` since the fuzzing began, the ``lane`` and its round."""
+    """A red verdict with its origin: ``seconds`` since the fuzzing began, the ``lane`` and its round."""
 
     planned: PlannedCase
     verdict: Verdict
@@ -26,7 +26,7 @@ class FuzzFailure:
 
     @property
     def signature(self) -> tuple[str, str, str]:
-        """Failures that agree in this are taken for the same bug until someone has looked at the first."""
+        """The signature: failures that agree in it are taken for the same bug until the first has been examined."""
         return self.planned.key.kernel, *signature(self.verdict)
 
 
@@ -35,7 +35,7 @@ def is_failure(verdict: Verdict) -> bool:
 
 
 def signature(verdict: Verdict) -> tuple[str, str]:
-    """What is wrong, roughly: the outcome with the diagnosed kind, or that declaration and library disagree."""
+    """Return roughly what is wrong: the outcome with the diagnosed kind, or that declaration and library disagree."""
     if verdict.outcome is Outcome.REFUSED:
         return verdict.outcome.value, "support"
     return verdict.outcome.value, verdict.diagnosis.kinds[0] if verdict.diagnosis else ""
@@ -58,9 +58,11 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class ShrunkFailure:
-    """``planned`` is the smallest case found that fails as ``found`` does; ``neighbours`` pass, the nearest first.
+    """A failure after shrinking.
 
-    ``minimal``: no smaller case one step away fails; else time was up. ``tried`` counts verdicts."""
+    ``planned`` is the smallest case found that fails as ``found`` does; ``neighbours`` pass, the nearest first.
+    ``minimal``: no smaller case one step away fails; else time was up. ``tried`` counts verdicts.
+    """
 
     found: FuzzFailure
     planned: PlannedCase
@@ -84,7 +86,7 @@ class ShrunkFailure:
         return f"fuzz_{zlib.crc32(self.planned.id.encode()):08x}"
 
     def row(self) -> str:
-        """A row for a case table."""
+        """Return a row for a case table."""
         planned = self.planned
         condition = f"; {self.neighbours[0].words}" if self.neighbours else ""
         fields: dict[str, Any] = {
@@ -133,12 +135,12 @@ class ShrunkFailure:
 
 
 def write_rows(path: Path, failures: Iterable[ShrunkFailure]) -> None:
-    """The failures as a case table."""
+    """Write the failures as a case table."""
     head = "# Found by bitgate fuzz. Copy a row into a suite's cases.toml: once fixed, it guards the fix.\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([head, *(failure.row() for failure in failures)]))
 
 
 def _toml(value: object) -> str:
-    """Strings and numbers are written alike in JSON and TOML."""
+    """Format a value: strings and numbers are written alike in JSON and TOML."""
     return json.dumps(value, ensure_ascii=False)

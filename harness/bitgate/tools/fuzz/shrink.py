@@ -1,10 +1,12 @@
-"""From a failing case to the smallest one that fails alike, and to its nearest passing neighbours."""
+"""Reduction of a failing case to the smallest one that fails alike, and the search for its nearest passing
+neighbours."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
+from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.declared import harness_refusal
@@ -12,17 +14,16 @@ from bitgate.model import Problem
 from bitgate.model.descent import descend
 from bitgate.results.record import Outcome, Verdict
 from bitgate.tools.fuzz.failure import FuzzFailure, Neighbour, ShrunkFailure, is_failure, signature
-from bitgate.tools.fuzz.smaller import change, smaller
 from bitgate.verify.planned import PlannedCase
 
 Judge = Callable[[PlannedCase], Verdict]
 
 MANY_NEIGHBOURS = 400_000_000
-"""Operations beyond which a neighbour is too dear to be tried."""
+"""Operations beyond which a neighbour is too expensive to try."""
 
 
 class Shrinker:
-    """One shrink: verdicts of cases, none asked for twice, until ``seconds`` are up."""
+    """One shrink: each case is judged once at most, until ``seconds`` are up."""
 
     def __init__(self, judge: Judge, found: FuzzFailure, seconds: float = 60.0) -> None:
         self._judge = judge
@@ -51,12 +52,12 @@ class Shrinker:
         return verdict is not None and is_failure(verdict) and self._alike(verdict)
 
     def _alike(self, verdict: Verdict) -> bool:
-        """The kind of diagnosis may change as the problem shrinks; outcome or disagreement may not."""
+        """Say whether a verdict fails alike: the kind of diagnosis may change, outcome or disagreement may not."""
         outcome, kind = signature(verdict)
         return (outcome, kind == "support") == self._wanted
 
     def _verdict(self, planned: PlannedCase) -> Verdict | None:
-        """None where it is nobody's business: the kernel does not take the problem, and rightly so."""
+        """Return the verdict of a case, None if the kernel rightly refuses the problem."""
         if planned not in self._known:
             self._known[planned] = self._ask(planned)
         return self._known[planned]
@@ -75,10 +76,10 @@ class Shrinker:
         try:
             return self._judge(replace(planned, refused=refused))
         except UsageError:
-            return None  # a reference that cannot be had for these types or data
+            return None  # there is no reference for these types or data
 
     def _neighbours(self, planned: PlannedCase) -> Iterator[Neighbour]:
-        """For each quantity its nearest value that passes, if there is one."""
+        """Yield for each quantity its nearest value that passes, if there is one."""
         until = max(self._end, perf_counter() + 0.2 * (self._end - self._begin))
         done: set[str] = set()
         nearby = planned.problem.operation.space.nearby(planned.problem)
@@ -96,9 +97,90 @@ class Shrinker:
                 break
 
     def _instances(self, planned: PlannedCase, problem: Problem) -> Iterator[PlannedCase]:
-        """The same instance; for other types the ones of theirs."""
+        """Yield the case on the same instance; for other types on the instances that take them."""
         if problem.dtypes == planned.problem.dtypes:
             yield replace(planned, problem=problem)
             return
         for instance in planned.kernel.family.instances:
             yield replace(planned, problem=problem, kernel=replace(planned.kernel, instance=instance))
+
+
+@dataclass(frozen=True, order=True)
+class Smallness:
+    """The size of a case: multiply-adds first, then the number of its special features, then its numbers."""
+
+    multiply_adds: int
+    special: int
+    numbers: int
+    vector: int
+
+
+def measure(planned: PlannedCase) -> Smallness:
+    problem = planned.problem
+    odd, numbers = problem.operation.space.oddness(problem)
+    special = (
+        planned.fill != "exact",
+        planned.seed != 0,
+        planned.schedule != "forward",
+        *(True for _ in planned.kernel.options),
+    )
+    instance = planned.kernel.instance
+    vector = sum(instance.vector or ()) + instance.block_size
+    return Smallness(problem.flops // 2, odd + sum(special), numbers, vector)
+
+
+Change = frozenset[tuple[str, int, object]]
+"""Fields, or axes of them, and the values they get."""
+
+
+def change(before: PlannedCase, after: PlannedCase) -> Change:
+    """Return the difference between two cases, so that the same step can be recognized from another case."""
+    return frozenset({*_parts_of(after)} - {*_parts_of(before)})
+
+
+def _parts_of(planned: PlannedCase) -> Iterator[tuple[str, int, object]]:
+    yield from _parts(planned)
+    yield from _parts(planned.problem)
+    _, instance, options = planned.kernel.names
+    yield "instance", 0, instance
+    yield from (("options", axis, pair) for axis, pair in enumerate(options, 1 - len(options)))
+
+
+def _parts(thing: Any) -> Iterator[tuple[str, int, object]]:
+    for field in fields(thing):
+        value = getattr(thing, field.name)
+        if field.name not in ("problem", "kernel"):
+            values = value if isinstance(value, tuple) else (value,)
+            yield from ((field.name, axis, part) for axis, part in enumerate(values, 1 - len(values)))
+
+
+def smaller(planned: PlannedCase) -> list[PlannedCase]:
+    """Return the cases one step smaller, the smallest first."""
+    here = measure(planned)
+    found: dict[PlannedCase, Smallness] = {}
+    for candidate in _steps(planned):
+        size = measure(candidate)
+        if size < here:
+            found[candidate] = size
+    return sorted(found, key=lambda candidate: found[candidate])
+
+
+def _steps(planned: PlannedCase) -> Iterator[PlannedCase]:
+    problem = planned.problem
+    for shape in problem.operation.space.smaller(problem):
+        yield replace(planned, problem=shape)
+    kernel = planned.kernel
+    for instance in kernel.family.instances:
+        if problem.dtypes.canonical in instance.dtypes and instance.name != kernel.instance.name:
+            yield replace(planned, kernel=replace(kernel, instance=instance))
+    for index in range(len(kernel.options)):
+        left = kernel.options[:index] + kernel.options[index + 1 :]
+        yield replace(planned, kernel=replace(kernel, options=left))
+    plain: tuple[dict[str, Any], ...] = (
+        {"fill": "exact"},
+        {"seed": 0},
+        {"schedule": "forward"},
+        {"fill": "exact", "seed": 0, "schedule": "forward", "kernel": replace(kernel, options=())},
+    )
+    for change in plain:
+        yield replace(planned, **change)

@@ -1,4 +1,4 @@
-"""What a fuzzing run leaves behind, so that another one goes on where it stopped."""
+"""The saved state of a fuzzing run, from which a later one goes on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ SCHEMA = 1
 
 @dataclass
 class CampaignState:
-    """``unfinished``: rounds that were begun, with the case to go on at. ``failures`` as ``Shrunk.as_json`` writes."""
+    """The state of a campaign.
+
+    ``unfinished``: rounds that were begun, with the case to go on at. ``failures`` are as ``ShrunkFailure.as_json``
+    writes them.
+    """
 
     seed: int
     kernel: str | None
@@ -29,7 +33,7 @@ class CampaignState:
     failures: list[dict[str, Any]] = field(default_factory=list)
 
     def take_round(self) -> tuple[int, int]:
-        """The next round to run and the case to begin at."""
+        """Return the next round to run and the case to begin at."""
         if self.unfinished:
             number = min(self.unfinished)
             return number, self.unfinished.pop(number)
@@ -70,15 +74,16 @@ class CampaignState:
 
 
 def read_state(path: Path, seed: int, kernel: str | None, target: str) -> CampaignState:
-    """The state of an earlier run of the same question. UsageError if there is none, or it was another question."""
+    """Read the state of an earlier run with the same arguments. Raises UsageError if there is none, or of other
+    arguments."""
     try:
         document = json.loads(path.read_text())
         if document["schema"] != SCHEMA:
             raise UsageError(f"{path}: written by another version of bitgate; start anew, without --resume")
-        asked = (document["seed"], document["kernel"], document["target"])
-        if asked != (seed, kernel, target):
+        before = (document["seed"], document["kernel"], document["target"])
+        if before != (seed, kernel, target):
             raise UsageError(
-                f"{path}: was left by --seed {asked[0]} --kernel {asked[1] or '*'} on {asked[2]}: ask for the same,"
+                f"{path}: was left by --seed {before[0]} --kernel {before[1] or '*'} on {before[2]}: ask for the same,"
                 " or start anew without --resume"
             )
         tally: dict[str, Any] = document["tally"]

@@ -1,1 +1,1 @@
-"""Generic mutants of kernel sources: hundreds in one library behind a run-time switch, and the suites' score."""
+"""Generic mutants of kernel sources: hundreds in one library with a run-time switch, and the suites' score."""

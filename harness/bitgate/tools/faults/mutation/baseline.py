@@ -1,5 +1,7 @@
-"""What cases give with no mutant on: by the plain library and by that of mutants, which must agree; and what of the
-mutants each case reaches."""
+"""Verdicts of cases with no mutant on, by the plain library and by that of mutants, and the mutants each case reaches.
+
+Both libraries must agree.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from bitgate.core.errors import UsageError
 from bitgate.results.record import Verdict
 from bitgate.tools.faults.mutation.lanes import Lane, MutantCase, drive, open_lanes
 from bitgate.tools.faults.mutation.schema import WATCHING
-from bitgate.tools.faults.mutation.trial import Sound
+from bitgate.tools.faults.mutation.trial import GreenCase
 from bitgate.verify.process import Opening
 
 Say = Callable[[str], None]
@@ -18,31 +20,36 @@ Say = Callable[[str], None]
 TELL_SECONDS = 10.0
 
 
-def plain_verdicts(questions: Sequence[MutantCase], opening: Opening, jobs: int, say: Say) -> list[Sound]:
-    """The cases that are green as the sources are, in their order."""
+def plain_verdicts(questions: Sequence[MutantCase], opening: Opening, jobs: int, say: Say) -> list[GreenCase]:
+    """Return the cases that are green with unchanged sources, in their order."""
     with open_lanes(opening, jobs, {}, say) as lanes:
-        parts = _told(drive(lanes, _parts(questions, _plain)), len(questions), say)
-        found = {id(sound.question): sound for part in parts for sound in part}
-    return [sound for question in questions if (sound := found[id(question)]).verdict.green]
+        parts = _with_progress(drive(lanes, _parts(questions, _plain)), len(questions), say)
+        found = {id(green_case.question): green_case for part in parts for green_case in part}
+    return [green_case for question in questions if (green_case := found[id(question)]).verdict.green]
 
 
-def watched(lanes: Sequence[Lane], plain: Sequence[Sound], family: str, say: Say) -> list[Sound]:
-    """The same cases by the library of mutants, none of them on. UsageError if one differs from the plain library's."""
-    questions = {id(sound.question): sound for sound in plain}
+def watched(lanes: Sequence[Lane], plain: Sequence[GreenCase], family: str, say: Say) -> list[GreenCase]:
+    """Run the same cases by the library of mutants, none of them on.
+
+    Raises UsageError if a verdict differs from the plain library's.
+    """
+    questions = {id(green_case.question): green_case for green_case in plain}
     found = []
-    for part in _told(drive(lanes, _parts([sound.question for sound in plain], _watched)), len(plain), say):
-        for sound in part:
-            check_same(questions[id(sound.question)].verdict, sound.verdict, family)
-            found.append(sound)
+    for part in _with_progress(
+        drive(lanes, _parts([green_case.question for green_case in plain], _watched)), len(plain), say
+    ):
+        for green_case in part:
+            check_same(questions[id(green_case.question)].verdict, green_case.verdict, family)
+            found.append(green_case)
     return found
 
 
-def _told(parts: Iterable[list[Sound]], total: int, say: Say) -> Iterator[list[Sound]]:
-    done, told = 0, monotonic()
+def _with_progress(parts: Iterable[list[GreenCase]], total: int, say: Say) -> Iterator[list[GreenCase]]:
+    done, reported = 0, monotonic()
     for part in parts:
         done += len(part)
-        if monotonic() - told > TELL_SECONDS:
-            told = monotonic()
+        if monotonic() - reported > TELL_SECONDS:
+            reported = monotonic()
             say(f"{done} of {total} cases")
         yield part
 
@@ -55,18 +62,18 @@ def check_same(plain: Verdict, mutants: Verdict, family: str) -> None:
         was, now = (f"{verdict.outcome} {verdict.digest[:12]}".strip() for verdict in (plain, mutants))
         raise UsageError(
             f"{family}: {plain.test or plain.key.case}: {was} by the plain library, {now} by that of mutants with none"
-            f" on ({mutants.reason or 'no reason'}): nothing can be learned from it; try another --seed, or report it"
+            f" on ({mutants.reason or 'no reason'}): its verdicts mean nothing; try another --seed, or report it"
         )
 
 
-Job = Callable[[Lane], Generator[MutantCase, Verdict, list[Sound]]]
+Job = Callable[[Lane], Generator[MutantCase, Verdict, list[GreenCase]]]
 
 
 def _parts(
     questions: Sequence[MutantCase],
-    way: Callable[[Lane, Sequence[MutantCase]], Generator[MutantCase, Verdict, list[Sound]]],
+    way: Callable[[Lane, Sequence[MutantCase]], Generator[MutantCase, Verdict, list[GreenCase]]],
 ) -> list[Job]:
-    """A job a problem: its inputs and reference are made once."""
+    """Return a job for each problem, so that its inputs and reference are made once."""
     problems: dict[str, list[MutantCase]] = {}
     for question in questions:
         problems.setdefault(question.planned.case, []).append(question)
@@ -77,20 +84,20 @@ def _parts(
     return [job(part) for part in problems.values()]
 
 
-def _plain(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[Sound]]:
+def _plain(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[GreenCase]]:
     found = []
     for question in questions:
         begun = monotonic()
         verdict = yield question
-        found.append(Sound(question, verdict, monotonic() - begun))
+        found.append(GreenCase(question, verdict, monotonic() - begun))
     return found
 
 
-def _watched(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[Sound]]:
+def _watched(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[GreenCase]]:
     found = []
     for question in questions:
         lane.turn(question.planned, WATCHING)
         begun = monotonic()
         verdict = yield question
-        found.append(Sound(question, verdict, monotonic() - begun, frozenset(lane.reached(question.planned))))
+        found.append(GreenCase(question, verdict, monotonic() - begun, frozenset(lane.reached(question.planned))))
     return found

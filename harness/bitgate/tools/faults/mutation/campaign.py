@@ -1,4 +1,4 @@
-"""A draw of mutants, tried on the cases of the families that they are in: family by family, a library each."""
+"""A campaign: a draw of mutants is tried on the cases of their families, one library a family."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from bitgate.verify.process import Opening
 Say = Callable[[str], None]
 
 _BEST_FIRST = (Fate.KILLED, Fate.TIMEOUT, Fate.SURVIVED, Fate.NOT_REACHED, Fate.NOT_COMPILABLE)
-"""Of a mutant in several families: one kill is enough."""
+"""Order of fates for a mutant in several families: one kill is enough."""
 
 
 @dataclass(frozen=True)
 class MutationSetup:
-    """``questions`` by family; ``limit``: the most seconds of a case with a mutant on; ``jobs`` mutants at a time."""
+    """The setup of a campaign.
+
+    ``questions``: cases by family; ``limit``: most seconds of a case with a mutant on; ``jobs``: mutants at a time.
+    """
 
     builder: Builder
     families: Mapping[str, KernelFamily]
@@ -42,7 +45,7 @@ class MutationSetup:
 
 @dataclass
 class Score:
-    """What became of a draw; each mutant once."""
+    """The fates of a draw, each mutant once."""
 
     trials: list[MutantTrial] = field(default_factory=list)
 
@@ -60,7 +63,7 @@ class Score:
 
     @property
     def value(self) -> float | None:
-        """Killed of those that a case reached, 0 to 1; None if none was."""
+        """Killed share of the mutants that a case reached, 0 to 1; None if none was reached."""
         return self.killed / self.counted if self.counted else None
 
     @property
@@ -78,8 +81,10 @@ class Score:
 def run(
     bench: MutationSetup, drawn: Sequence[Mutant], pool: Population, known: Known, done: Callable[[MutantTrial], None]
 ) -> Score:
-    """Try what is not ``known``; ``done`` hears of each trial at once. UsageError if a library of mutants is not, with
-    none of them on, what the plain one is."""
+    """Try the mutants that are not ``known``; ``done`` receives each trial at once.
+
+    Raises UsageError if a library of mutants, with none of them on, differs from the plain one.
+    """
     tried: dict[Mutant, list[MutantTrial]] = {mutant: [] for mutant in drawn}
     for (mutant, _), old in known.items():
         tried[mutant].append(old)

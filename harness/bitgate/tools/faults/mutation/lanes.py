@@ -18,8 +18,7 @@ from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build import overlay as overlays
 from bitgate.results.record import Verdict
-from bitgate.tools.faults.mutation.schema import OFF
-from bitgate.tools.faults.mutation.switch import GUEST
+from bitgate.tools.faults.mutation.schema import GUEST, OFF
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.worker.child import WorkerDied

@@ -1,6 +1,6 @@
-"""The library of a family with all mutants of a draw in it: its sources as schemata, in a folder beside the real ones.
+"""A family's library with all mutants of a draw in it, built from schemata of its sources in a separate folder.
 
-A mutant that does not compile is found by halving those on the lines that the compiler minds, and left out.
+A mutant that does not compile is found by halving those on the lines that the compiler rejects, and left out.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ Numbered = Mapping[int, Mutant]
 
 @dataclass(frozen=True)
 class MutantLibrary:
-    """``overlay`` as a session takes it; the mutants that are in it by the number that switches them on, and those that
-    do not compile."""
+    """A library of mutants.
+
+    ``overlay`` is in the form that a session takes. ``mutants`` holds those in the library by the number that switches
+    them on; those that do not compile are listed apart.
+    """
 
     overlay: Mapping[str, Path]
     mutants: Numbered
@@ -39,7 +42,7 @@ class Schemata:
         self._builder, self._family, self._paths, self._folder = builder, family, paths, folder
 
     def write(self, mutants: Numbered) -> dict[Path, Path]:
-        """What stands in for which source."""
+        """Write the sources, and return the replacement of each."""
         files = dict.fromkeys(mutant.file for mutant in mutants.values())
         overlay = {}
         for place, file in enumerate(files):
@@ -54,7 +57,7 @@ class Schemata:
             return complaints(self._builder, self._family, self.write(mutants))
 
     def build(self, mutants: Numbered) -> Mapping[str, Path]:
-        """BuildError if one does not compile."""
+        """Build the library. Raises BuildError if a mutant does not compile."""
         overlay = {str(path): copy for path, copy in self.write(mutants).items()}
         with quick():
             self._builder.family(self._family, overlay)
@@ -74,7 +77,7 @@ def build(
     folder: Path,
     say: Callable[[str], None],
 ) -> MutantLibrary:
-    """BuildError if the family does not compile without any mutant either."""
+    """Build a family's library of mutants. Raises BuildError if the family does not compile without mutants either."""
     schemata = Schemata(builder, family, paths, folder)
     left: dict[int, Mutant] = dict(enumerate(mutants, 1))
     out: list[Mutant] = []
@@ -82,18 +85,18 @@ def build(
         try:
             return MutantLibrary(schemata.build(left), left, tuple(out))
         except BuildError as error:
-            said = error.output
-        while said:
-            suspects = _suspects(left, said, schemata) or left
+            output = error.output
+        while output:
+            suspects = _suspects(left, output, schemata) or left
             say(f"{family.name}: a mutant of {len(suspects)} does not compile: looking for it")
             culprits = _culprits(suspects, schemata) or _culprits(left, schemata)
             if not culprits:
-                raise BuildError(f"{family.name} with mutants", said)
+                raise BuildError(f"{family.name} with mutants", output)
             for number in culprits:
                 mutant = left.pop(number)
                 say(f"not compilable: {mutant.name}")
                 out.append(mutant)
-            said = schemata.complaint(left)
+            output = schemata.complaint(left)
 
 
 def _suspects(mutants: Numbered, output: str, schemata: Schemata) -> dict[int, Mutant]:
@@ -117,7 +120,7 @@ def _culprits(suspects: Numbered, schemata: Schemata) -> list[int]:
 
 @contextmanager
 def quick() -> Iterator[None]:
-    """As for all runs that use a library once."""
+    """Build as all runs do that use a library once."""
     before = os.environ.get(overlays.QUICK)
     os.environ[overlays.QUICK] = "1"
     try:

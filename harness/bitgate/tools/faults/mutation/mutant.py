@@ -1,4 +1,4 @@
-"""A mutant: one small generic edit of one source file, and where it stands."""
+"""A mutant: one small generic edit of one source file, with its place."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from hashlib import sha256
 
 @dataclass(frozen=True, order=True)
 class Mutant:
-    """``mutated`` stands for bytes ``start`` to ``end`` of ``file``, which hold ``original``. Lines and columns count
-    from 1."""
+    """An edit that puts ``mutated`` in place of bytes ``start`` to ``end`` of ``file``, which hold ``original``.
+
+    Lines and columns count from 1.
+    """
 
     file: str
-    """Below the root of its project, or as the compiler names it."""
+    """Path below the root of its project, or as the compiler names it."""
     start: int
     end: int
     operator: str
@@ -39,6 +41,6 @@ class Mutant:
 
 
 def short(text: str, most: int = 90) -> str:
-    """In one line."""
+    """Shorten a text to one line."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 4]} ..."

@@ -1,7 +1,7 @@
-"""What a mutant changes: an operator, a constant, a condition, a barrier. Text of a source in, mutants out.
+"""Operators of mutation: an operator, a constant, a condition or a barrier is changed. Source text in, mutants out.
 
-The text is parsed by tree-sitter, which knows no types: what then does not compile is found when it is built. Places
-whose value the compiler must know cannot be switched when the program runs; they are left out, and counted.
+tree-sitter parses the text without types; a mutant that does not compile is found when it is built. Places whose value
+the compiler must know cannot be switched at run time; they are left out, and counted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OPERATORS = (
 )
 
 LONGEST = 400
-"""Characters of the text that a mutant holds twice."""
+"""Most characters of the text that a mutant holds twice."""
 
 CONSTANT, ATTRIBUTE, UNPARSED, LONG = "constant expression", "attribute", "not parsed", "too long"
 
@@ -66,19 +66,19 @@ _FLOAT = re.compile(r"(?=.*[.eEpP])[0-9.][0-9a-fA-FxX.eEpP+-]*?[fFlL]?")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _CALLED_WORD = re.compile(r"\b(?:__launch_bounds__|__attribute__|BITGATE_LAUNCH_BOUNDS|alignas)\s*(?=\()")
 _WORD = re.compile(r"\b(?:__[a-z_]+__|[A-Z][A-Z0-9]*_[A-Z0-9_]+)(?=\s+[A-Za-z_])")
-"""What qualifies a declaration, and is no C++: ``__device__``, ``BITGATE_HD``."""
+"""Qualifiers of a declaration that are no C++: ``__device__``, ``BITGATE_HD``."""
 
 
 @dataclass
 class MutantScan:
-    """The mutants of a file in order, and how many places were left out, by why."""
+    """The mutants of a file in order, and the number of places left out, by reason."""
 
     mutants: list[Mutant] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
 def mutants_of(text: str, file: str, lines: Collection[int] | None = None) -> MutantScan:
-    """Of the ``lines`` that are compiled; None: of all. UsageError without tree-sitter."""
+    """Return the mutants of the ``lines`` that are compiled (None: of all). Raises UsageError without tree-sitter."""
     source = text.encode()
     tree = parser().parse(plain_cpp(text, lines).encode())
     walk = _Walk(source, file, sha256(source).hexdigest()[:16])
@@ -88,7 +88,7 @@ def mutants_of(text: str, file: str, lines: Collection[int] | None = None) -> Mu
 
 
 def plain_cpp(text: str, lines: Collection[int] | None = None) -> str:
-    """The text with blanks, byte for byte, for what is no C++, for directives and for lines that are not compiled."""
+    """Blank out, byte for byte, what is not C++, directives, and lines that are not compiled."""
     for pattern in (_DIRECTIVE, _WORD):
         text = pattern.sub(lambda match: _blank(match[0]), text)
     text = _without_calls(text)
@@ -137,7 +137,7 @@ class _Walk:
             self.visit(child, why or (CONSTANT if constant is not None and child.id == constant.id else ""))
 
     def _text(self, node: Node) -> str:
-        """In one line and without comments."""
+        """Return a node's text in one line and without comments."""
         parts, at = [], node.start_byte
         for comment in _comments(node):
             parts.append(self._source[at : comment.start_byte])
@@ -167,43 +167,43 @@ class _Walk:
 
 
 Offer = tuple[str, "Node", str]
-Say = Callable[["Node"], str]
+TextOf = Callable[["Node"], str]
 
 
-def _offers(node: Node, say: Say) -> Iterator[Offer]:
-    """Operator, what is replaced, by what."""
+def _offers(node: Node, text_of: TextOf) -> Iterator[Offer]:
+    """Yield operator, replaced node and replacement."""
     maker = _MAKERS.get(node.type)
     if maker is not None:
-        yield from maker(node, say)
+        yield from maker(node, text_of)
 
 
-def _binary(node: Node, say: Say) -> Iterator[Offer]:
+def _binary(node: Node, text_of: TextOf) -> Iterator[Offer]:
     left, sign, right = (node.child_by_field_name(name) for name in ("left", "operator", "right"))
     if left is None or sign is None or right is None:
         return
     for operator, table in (("relational", RELATIONAL), ("arithmetic", ARITHMETIC), ("logical", LOGICAL)):
         if (other := table.get(sign.type)) is not None:
-            yield operator, node, f"{say(left)} {other} {say(right)}"
+            yield operator, node, f"{text_of(left)} {other} {text_of(right)}"
     if sign.type == "&&":
-        yield from (("bounds", node, f"static_cast<bool>({say(half)})") for half in (left, right))
+        yield from (("bounds", node, f"static_cast<bool>({text_of(half)})") for half in (left, right))
 
 
-def _assignment(node: Node, say: Say) -> Iterator[Offer]:
+def _assignment(node: Node, text_of: TextOf) -> Iterator[Offer]:
     left, sign, right = (node.child_by_field_name(name) for name in ("left", "operator", "right"))
     other = ASSIGNMENT.get(sign.type) if sign is not None else None
     if other and left is not None and right is not None:
-        yield "assignment", node, f"{say(left)} {other} {say(right)}"
+        yield "assignment", node, f"{text_of(left)} {other} {text_of(right)}"
 
 
-def _update(node: Node, say: Say) -> Iterator[Offer]:
+def _update(node: Node, text_of: TextOf) -> Iterator[Offer]:
     sign, operand = node.child_by_field_name("operator"), node.child_by_field_name("argument")
     if sign is not None and operand is not None:
         other, is_prefix = STEP[sign.type], sign.start_byte < operand.start_byte
-        yield "step", node, f"{other}{say(operand)}" if is_prefix else f"{say(operand)}{other}"
+        yield "step", node, f"{other}{text_of(operand)}" if is_prefix else f"{text_of(operand)}{other}"
 
 
-def _number(node: Node, say: Say) -> Iterator[Offer]:
-    text = say(node)
+def _number(node: Node, text_of: TextOf) -> Iterator[Offer]:
+    text = text_of(node)
     if match := _INTEGER.fullmatch(text):
         digits, suffix = match[1].replace("'", ""), match[2]
         is_octal = digits[0] == "0" and digits.isdigit()
@@ -214,19 +214,19 @@ def _number(node: Node, say: Say) -> Iterator[Offer]:
         yield "constant", node, f"{text} + 1"
 
 
-def _truth(node: Node, say: Say) -> Iterator[Offer]:
+def _truth(node: Node, text_of: TextOf) -> Iterator[Offer]:
     yield "constant", node, "false" if node.type == "true" else "true"
 
 
-def _if(node: Node, say: Say) -> Iterator[Offer]:
-    yield from _condition(node, say, is_bounds=True)
+def _if(node: Node, text_of: TextOf) -> Iterator[Offer]:
+    yield from _condition(node, text_of, is_bounds=True)
 
 
-def _loop(node: Node, say: Say) -> Iterator[Offer]:
-    yield from _condition(node, say, is_bounds=node.type == "for_statement")
+def _loop(node: Node, text_of: TextOf) -> Iterator[Offer]:
+    yield from _condition(node, text_of, is_bounds=node.type == "for_statement")
 
 
-def _condition(node: Node, say: Say, is_bounds: bool = False) -> Iterator[Offer]:
+def _condition(node: Node, text_of: TextOf, is_bounds: bool = False) -> Iterator[Offer]:
     condition = node.child_by_field_name("condition")
     if condition is not None and condition.type == "condition_clause":
         condition = condition.child_by_field_name("value")
@@ -235,23 +235,23 @@ def _condition(node: Node, say: Say, is_bounds: bool = False) -> Iterator[Offer]
     if condition is None or condition.type in ("declaration", "comment"):
         return
     sign = condition.child_by_field_name("operator")
-    if sign is None or sign.type not in ("==", "!="):  # those the other way round are relational mutants
-        yield "negation", condition, f"!({say(condition)})"
+    if sign is None or sign.type not in ("==", "!="):  # negated, these would equal relational mutants
+        yield "negation", condition, f"!({text_of(condition)})"
     if is_bounds:
         yield "bounds", condition, "true"
 
 
-def _statement(node: Node, say: Say) -> Iterator[Offer]:
+def _statement(node: Node, text_of: TextOf) -> Iterator[Offer]:
     call = next(iter(node.named_children), None)
     if call is None or call.type != "call_expression":
         return
     function = call.child_by_field_name("function")
-    name = re.search(r"\w+$", re.sub(r"<.*", "", say(function)).strip()) if function is not None else None
+    name = re.search(r"\w+$", re.sub(r"<.*", "", text_of(function)).strip()) if function is not None else None
     if name is not None and _WAIT.fullmatch(name[0]):
         yield "barrier", node, ""
 
 
-_MAKERS: Mapping[str, Callable[[Node, Say], Iterator[Offer]]] = {
+_MAKERS: Mapping[str, Callable[[Node, TextOf], Iterator[Offer]]] = {
     "binary_expression": _binary,
     "assignment_expression": _assignment,
     "update_expression": _update,
@@ -268,7 +268,7 @@ _MAKERS: Mapping[str, Callable[[Node, Say], Iterator[Offer]]] = {
 
 
 def _constant_part(node: Node) -> Node | None:
-    """What the compiler evaluates of a statement that runs."""
+    """Return the part of a run-time statement that the compiler evaluates."""
     if node.type == "case_statement":
         return node.child_by_field_name("value")
     if node.type == "field_declaration" and _is_function(node.child_by_field_name("declarator")):
@@ -285,7 +285,7 @@ def _is_function(declarator: Node | None) -> bool:
 
 
 def _why_not(node: Node) -> str:
-    """Why nothing in the node can be switched when the program runs; empty if it can."""
+    """Say why nothing in the node can be switched at run time; empty if it can."""
     if node.type in _FORBIDDEN:
         return _FORBIDDEN[node.type]
     if node.type in ("declaration", "field_declaration"):
@@ -304,7 +304,7 @@ def _comments(node: Node) -> Iterator[Node]:
 
 @lru_cache(maxsize=1)
 def parser() -> Parser:
-    """UsageError without tree-sitter."""
+    """Return a parser of C++. Raises UsageError without tree-sitter."""
     try:
         import tree_sitter_cpp
         from tree_sitter import Language, Parser

@@ -1,4 +1,4 @@
-"""Trials of mutants on file, a line each as soon as it is known, so that a run that was cut short goes on."""
+"""A file of mutants' trials, a line each as soon as it is known, so that an interrupted run can go on."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from bitgate.core.untrusted import Count, Seconds, Short, Text
 from bitgate.results.record import append_line
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
-from bitgate.tools.faults.trial_record import OfRun, lines_of
+from bitgate.tools.faults.trial_record import RunLine, lines_of
 
 Known = dict[tuple[Mutant, str], MutantTrial]
-"""By mutant and family."""
+"""Trials by mutant and family."""
 
 
 class MutantRecord:
-    """The file, of one tier, target and commit; it need not be there yet."""
+    """The record file of one tier, target and commit; it need not exist yet."""
 
     def __init__(self, path: Path, tier: str, target: str, commit: str) -> None:
         self.path = path
         self._of = (tier, target, commit)
 
     def known(self, mutants: Sequence[Mutant]) -> Known:
-        """What the file says of these. UsageError for a file that is none, or of another run."""
+        """Return the recorded trials of these mutants. Raises UsageError for another file, or one of another run."""
         if not self.path.exists():
             return {}
         by_digest = {mutant.digest: mutant for mutant in mutants}
@@ -36,13 +36,13 @@ class MutantRecord:
         return found
 
     def add(self, trial: MutantTrial) -> None:
-        """OSError where it cannot be written."""
+        """Append a trial. Raises OSError where the file cannot be written."""
         tier, target, commit = self._of
         of = {"mutant": trial.mutant.digest, "tier": tier, "target": target, "commit": commit}
         append_line(self.path, json.dumps({**of, **trial.as_json()}).encode() + b"\n")
 
 
-class _MutantLine(OfRun):
+class _MutantLine(RunLine):
     mutant: Short
     family: Short
     fate: Short

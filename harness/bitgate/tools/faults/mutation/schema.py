@@ -1,26 +1,30 @@
-"""The mutant schema of a source: all of its mutants in one text, each behind a switch that is read when it is reached.
+"""The mutant schema of a source: all of its mutants in one text, each selected by a switch when it is reached.
 
     a < b    becomes    (BITGATE_MUTANT(17) ? (a <= b) : (a < b))
 
-Lines stay where they are, so that what a compiler says of the schema can be looked up in the source. Where the compiler
-evaluates an expression itself, the schema is what the source says.
+Lines stay where they are, so that the compiler's messages on the schema point to the source. Where the compiler
+evaluates an expression itself, the schema equals the source. The switch is turned by a guest in the process of the
+kernels, which also reads the mutants that were reached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from ctypes import CDLL, c_int, c_ubyte, memset, sizeof
 from itertools import groupby
+from typing import Any
 
 from bitgate.tools.faults.mutation.mutant import Mutant
+from bitgate.verify.session import Session
 
 OFF, WATCHING = 0, -1
-"""What the switch is set to where no mutant is on; WATCHING also notes which places are reached."""
+"""Values of the switch where no mutant is on; WATCHING also notes which places are reached."""
 
 SWITCH, REACHED = "bitgate_mutant", "bitgate_mutants_reached"
-"""What a library of mutants exports: an int, and a byte for each mutant from 1 on."""
+"""Exports of a library of mutants: an int, and a byte for each mutant from 1 on."""
 
 MOST = 1 << 15
-"""Mutants of a library."""
+"""Most mutants of a library."""
 
 PREFACE = f"""\
 #ifndef BITGATE_MUTANT
@@ -44,7 +48,7 @@ inline constexpr bool is_on(int number) {{
 
 
 def schema_of(text: str, file: str, mutants: Mapping[int, Mutant]) -> str:
-    """The source with its ``mutants``, by number, behind the switch."""
+    """Return the source with its ``mutants``, by number, each selected by the switch."""
     return f'{PREFACE}#line 1 "{file}"\n{behind_switch(text, mutants)}'
 
 
@@ -62,7 +66,7 @@ Span = tuple[int, int, Sequence[tuple[int, Mutant]]]
 
 
 class _Render:
-    """Spans come outer ones first; they are nodes of a tree, so that none overlaps another in part."""
+    """A rendering of nested spans, outer ones first: as nodes of a tree they do not overlap in part."""
 
     def __init__(self, source: bytes, spans: Sequence[Span]) -> None:
         self._source, self._spans, self._next = source, spans, 0
@@ -89,3 +93,44 @@ def _choice(mutants: Iterable[tuple[int, Mutant]], original: str) -> str:
     for number, mutant in reversed(kept):
         text = f"(BITGATE_MUTANT({number}) ? ({mutant.mutated}) : {text})"
     return text
+
+
+GUEST = f"{__name__}:MutantSwitch"
+
+
+class MutantSwitch:
+    """The switch of an instance's library, which is loaded already and stays loaded.
+
+    A library whose code has no mutant has no switch to turn.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._switches: dict[str, tuple[c_int, Any] | None] = {}
+
+    def turn(self, family: str, instance: str, to: int) -> None:
+        found = self._of(family, instance)
+        if found is None:
+            return
+        switch, reached = found
+        if to == WATCHING:
+            memset(reached, 0, sizeof(reached))
+        switch.value = to
+
+    def reached(self, family: str, instance: str) -> list[int]:
+        """Return the mutants whose places were executed since the switch was turned to WATCHING."""
+        found = self._of(family, instance)
+        return [] if found is None else [number for number, seen in enumerate(bytes(found[1])) if seen]
+
+    def _of(self, family: str, instance: str) -> tuple[c_int, Any] | None:
+        path = str(self._session.library(family, instance).path.resolve())
+        if path not in self._switches:
+            self._switches[path] = switch_of(CDLL(path))
+        return self._switches[path]
+
+
+def switch_of(handle: CDLL) -> tuple[c_int, Any] | None:
+    try:
+        return c_int.in_dll(handle, SWITCH), (c_ubyte * MOST).in_dll(handle, REACHED)
+    except ValueError:  # no such symbol
+        return None

@@ -21,14 +21,14 @@ from bitgate.tools.faults.mutation.operators import mutants_of
 
 @dataclass
 class Population:
-    """All mutants, by families that compile their place; the paths of their files; what was left out, by why."""
+    """All mutants with the families that compile them, the paths of their files, and the places left out by reason."""
 
     families: dict[Mutant, list[str]] = field(default_factory=dict)
     paths: dict[str, Path] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def drawn(self, sample: int, seed: int) -> list[Mutant]:
-        """``sample`` of them, in the order of their places; all, if there are not more."""
+        """Draw ``sample`` mutants, in the order of their places; all, if there are not more."""
         every = sorted(self.families)
         return sorted(random.Random(seed).sample(every, min(sample, len(every))))
 
@@ -36,8 +36,11 @@ class Population:
 def population(
     builder: Builder, families: Iterable[KernelFamily], project: Project, files: str, operators: Sequence[str]
 ) -> Population:
-    """Of the files (a glob; empty: all but those of the interface) and operators (none: all) that are asked for.
-    UsageError if there is none."""
+    """Return the mutants of the requested files and operators.
+
+    ``files`` is a glob; empty stands for all but those of the interface. No ``operators`` stands for all. Raises
+    UsageError if there is no mutant.
+    """
     lines: dict[Path, set[int]] = {}
     reached: dict[Path, list[tuple[str, set[int]]]] = {}
     for family in families:
@@ -67,13 +70,14 @@ def of_family(mutants: Sequence[Mutant], family: str, families: Mapping[Mutant, 
 
 
 def _interface() -> frozenset[Path]:
-    """What a library says and is told through the C ABI: tests of bitgate itself are for that, not cases."""
+    """Return the headers of the C ABI: their defects are for bitgate's tests to find, not for cases."""
     headers = own_kernels() / "include" / "bitgate"
     return Includes().closure([headers / "library.hpp", headers / "record.hpp"], headers)
 
 
 def _is_mutable(path: Path, family: KernelFamily, project: Project) -> bool:
-    """An owner's kernels are mutated in the owner's files, bitgate's in their folder and in headers they share."""
+    """Say whether a file is mutated: a user's kernels in the user's files, bitgate's in their folder and shared
+    headers."""
     if not path.is_file():
         return False
     if family.folder.is_relative_to(own_kernels()):

@@ -1,4 +1,4 @@
-"""The trial of a mutant: which of the cases that reach its place turns red, if any does."""
+"""The trial of a mutant: the first of the cases that reach its place which turns red, if any does."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.schema import OFF
 
 LEAST_SECONDS, TIMES_AS_LONG = 10.0, 30.0
-"""What a case may take with a mutant: machines are shared, and so are their clocks."""
+"""Limits of a case with a mutant: machines are shared, and so are their clocks."""
 
 
 class Fate(str, Enum):
+    """The result of a mutant's trial."""
+
     KILLED = "killed"
     TIMEOUT = "timeout"
     """Killed by a case that did not end."""
@@ -32,13 +34,13 @@ class Fate(str, Enum):
 
     @property
     def counts(self) -> bool:
-        """Is it a part of the score?"""
+        """True for a fate that is a part of the score."""
         return self.is_kill or self is Fate.SURVIVED
 
 
 @dataclass(frozen=True)
 class MutantTrial:
-    """``by``: the test that killed it. ``cases``: how many reached its place."""
+    """A mutant's trial. ``by``: the test that killed it; ``cases``: how many reached its place."""
 
     mutant: Mutant
     family: str
@@ -74,8 +76,8 @@ class MutantTrial:
 
 
 @dataclass(frozen=True)
-class Sound:
-    """A case that is green without a mutant: how long it takes, and the mutants that it reaches."""
+class GreenCase:
+    """A case that is green without a mutant, the time it takes, and the mutants that it reaches."""
 
     question: MutantCase
     verdict: Verdict
@@ -88,10 +90,12 @@ class Sound:
 
 
 def trial(
-    lane: Lane, number: int, mutant: Mutant, family: str, reaching: Sequence[Sound], limit: float
+    lane: Lane, number: int, mutant: Mutant, family: str, reaching: Sequence[GreenCase], limit: float
 ) -> Generator[MutantCase, Verdict, MutantTrial]:
-    """Cases from the shortest on, until one is red. One that is red where other mutants ran before must be green there
-    without this one, or red in a new process."""
+    """Run the cases from the shortest on, until one is red.
+
+    A case that is red where other mutants ran before must be green there without this one, or red in a new process.
+    """
     begun = monotonic()
     fate, red = (Fate.SURVIVED if reaching else Fate.NOT_REACHED), None
     for case in sorted(reaching, key=lambda sound: sound.seconds):
@@ -121,7 +125,7 @@ def trial(
 
 
 def _is_sound(lane: Lane, question: MutantCase, process: int) -> Generator[MutantCase, Verdict, bool]:
-    """Does the process still stand, and give a green verdict with no mutant on?"""
+    """Say whether the process is still running, and gives a green verdict with no mutant on."""
     if lane.process.number != process:
         return False
     lane.turn(question.planned, OFF)
@@ -130,7 +134,7 @@ def _is_sound(lane: Lane, question: MutantCase, process: int) -> Generator[Mutan
 
 
 def _is_red(verdict: Verdict) -> bool:
-    """A machine that breaks says nothing of a mutant."""
+    """Say whether a verdict is red; a machine that breaks shows nothing about a mutant."""
     return not verdict.green and not verdict.outcome.is_unanswered
 
 

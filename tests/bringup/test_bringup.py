@@ -1,4 +1,4 @@
-"""Visits of sound and of sick machines: each illness is named, and told from the others."""
+"""Bring-ups of sound and of broken machines: each fault is named, and distinguished from the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = ("--target", "host", "--no-smoke", "--kernel", "naive_reduction.*")
 
 
 @dataclass(frozen=True)
-class Visit:
+class BringupRun:
     code: int
     document: dict[str, Any]
     stderr: str
@@ -40,11 +40,11 @@ class Visit:
         return [step["result"] for step in self.document["steps"]]
 
 
-def visit(out: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Visit:
-    command = [sys.executable, "-m", "bitgate", "first-contact", "--json", "--out", str(out), *arguments]
+def bring_up(out: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> BringupRun:
+    command = [sys.executable, "-m", "bitgate", "bringup", "--json", "--out", str(out), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})})
     assert "Traceback" not in done.stderr
-    return Visit(done.returncode, json.loads(done.stdout), done.stderr, bundled(out))
+    return BringupRun(done.returncode, json.loads(done.stdout), done.stderr, bundled(out))
 
 
 def bundled(path: Path) -> dict[str, bytes]:
@@ -56,7 +56,7 @@ def bundled(path: Path) -> dict[str, bytes]:
 
 
 def test_a_runtime_without_a_function_is_a_broken_installation(tmp_path: Path) -> None:
-    """A stand-in for ROCm's runtime lacks two functions; one of them nothing of bitgate's needs."""
+    """A stand-in for ROCm's runtime lacks two functions; one of them bitgate does not need."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("g++", "as", "ld"):  # and no hipcc: its builds are others' tests
@@ -67,7 +67,7 @@ def test_a_runtime_without_a_function_is_a_broken_installation(tmp_path: Path) -
     )
     rocm = tmp_path / "rocm"
     subprocess.run([sys.executable, "-c", build, str(rocm)], check=True, cwd=STAND_IN.parent)
-    found = visit(
+    found = bring_up(
         tmp_path / "b.tar.gz",
         "--no-smoke",
         environment={
@@ -86,7 +86,7 @@ def test_a_runtime_without_a_function_is_a_broken_installation(tmp_path: Path) -
     assert "administers this machine" in found.document["send"]
     assert found.results == ["red"] * 4 + ["not tried"] * 4
     assert found.step("tools")["sentence"].startswith("device is red: ")
-    assert found.step("smoke")["sentence"] == "left out as asked"
+    assert found.step("smoke")["sentence"] == "left out as requested"
     assert {"summary.md", "steps.jsonl", "doctor.json", "kernel.log"} <= found.files.keys()
     everything = b"".join(found.files.values())
     assert str(tmp_path).encode() not in everything
@@ -94,7 +94,7 @@ def test_a_runtime_without_a_function_is_a_broken_installation(tmp_path: Path) -
 
 
 def test_a_disk_without_space_loses_nothing_that_can_be_told() -> None:
-    found = visit(Path("/dev/full"), "--target", "gfx1201", "--no-smoke")
+    found = bring_up(Path("/dev/full"), "--target", "gfx1201", "--no-smoke")
     assert found.code == 2
     last = found.stderr.splitlines()[-1]
     assert last.startswith("bitgate: /dev/full: No space left on device: free some space, or name another place")
@@ -104,7 +104,7 @@ def test_a_disk_without_space_loses_nothing_that_can_be_told() -> None:
 
 def test_an_interrupted_visit_keeps_its_bundle(tmp_path: Path) -> None:
     out = tmp_path / "b.tar.gz"
-    command = [sys.executable, "-m", "bitgate", "first-contact", "--out", str(out), *SMALL]
+    command = [sys.executable, "-m", "bitgate", "bringup", "--out", str(out), *SMALL]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         for line in running.stderr:
@@ -119,7 +119,7 @@ def test_an_interrupted_visit_keeps_its_bundle(tmp_path: Path) -> None:
 
 
 def test_a_sound_machine_is_green(tmp_path: Path) -> None:
-    found = visit(tmp_path / "b.tar.gz", "--target", "host", "--no-smoke", "--kernel", "naive_reduction.i8")
+    found = bring_up(tmp_path / "b.tar.gz", "--target", "host", "--no-smoke", "--kernel", "naive_reduction.i8")
     assert (found.code, found.document["verdict"]) == (0, "green")
     assert found.results == ["green"] * 7 + ["not tried"]
     assert found.step("probes")["compared"] == 6
@@ -134,7 +134,7 @@ def test_a_sound_machine_is_green(tmp_path: Path) -> None:
 def test_an_unknown_target_or_kernel_is_told_at_once(tmp_path: Path) -> None:
     for words in (("--target", "gfx9999"), ("--load", str(tmp_path / "none.py"))):
         done = subprocess.run(
-            [sys.executable, "-m", "bitgate", "first-contact", "--no-smoke", *words], capture_output=True, text=True
+            [sys.executable, "-m", "bitgate", "bringup", "--no-smoke", *words], capture_output=True, text=True
         )
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1
@@ -144,7 +144,7 @@ def test_an_unknown_target_or_kernel_is_told_at_once(tmp_path: Path) -> None:
 def test_a_wrong_lane_map_is_the_platform(tmp_path: Path) -> None:
     (fault,) = choose(read_faults([ours().root / "suites" / "faults" / "platform.toml"]), "platform_b_transposed")
     fault.plant(ours().root, tmp_path / "overlay")
-    found = visit(tmp_path / "b.tar.gz", *SMALL, environment={"BITGATE_OVERLAY": str(tmp_path / "overlay")})
+    found = bring_up(tmp_path / "b.tar.gz", *SMALL, environment={"BITGATE_OVERLAY": str(tmp_path / "overlay")})
     assert (found.code, found.document["verdict"]) == (1, "platform")
     assert "platform_probe.lanes" in found.step("probes")["sentence"]
     assert "bitgate's authors" in found.document["send"]
@@ -158,7 +158,7 @@ def test_device_tools_that_count_wrong_are_the_platform(tmp_path: Path) -> None:
     faults = read_faults([ours().root / "suites" / "faults" / "device_tools.toml"])
     fault = next(fault for fault in faults if "compare" in fault.file or "sums" in fault.file)
     fault.plant(ours().root, tmp_path / "overlay")
-    found = visit(tmp_path / "b.tar.gz", *SMALL, environment={"BITGATE_OVERLAY": str(tmp_path / "overlay")})
+    found = bring_up(tmp_path / "b.tar.gz", *SMALL, environment={"BITGATE_OVERLAY": str(tmp_path / "overlay")})
     assert (found.code, found.document["verdict"]) == (1, "platform")
     assert found.step("tools")["result"] == "red"
 
@@ -166,11 +166,11 @@ def test_device_tools_that_count_wrong_are_the_platform(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_a_kernel_that_traps_is_the_kernel(tmp_path: Path) -> None:
     declaration = HERE / "trapping" / "declaration.py"
-    found = visit(tmp_path / "b.tar.gz", "--target", "host", "--no-smoke", "--load", str(declaration))
+    found = bring_up(tmp_path / "b.tar.gz", "--target", "host", "--no-smoke", "--load", str(declaration))
     assert (found.code, found.document["verdict"]) == (1, "kernel")
     assert "CRASHED" in found.step("tiny")["sentence"]
     assert "trap" in found.step("tiny")["sentence"]
-    assert found.document["send"].startswith("send the bundle to the owner of trapping")
+    assert found.document["send"].startswith("send the bundle to the authors of trapping")
     assert b"ud2" in found.files["disassembly/trapping.fwd_f32.s"]
     assert any(re.fullmatch(r"capsules/1_trapping\.fwd_f32/case\.hip\.cpp", name) for name in found.files)
 
@@ -204,10 +204,10 @@ def test_a_compiler_that_miscompiles_one_instance_is_suspected(tmp_path: Path) -
     wrapper.write_text(MISCOMPILER.format(python=sys.executable, compiler=shutil.which("g++")))
     wrapper.chmod(0o755)
     environment = {"CXX": str(wrapper), "BITGATE_CACHE": str(tmp_path / "cache")}
-    found = visit(tmp_path / "b.tar.gz", *SMALL, environment=environment)
+    found = bring_up(tmp_path / "b.tar.gz", *SMALL, environment=environment)
     assert (found.code, found.document["verdict"]) == (1, "kernel")
     reds = found.step("tiny")["reds"]
     assert {red["kernel"] for red in reds} == {"naive_reduction.i8"}
     assert "compiled at -O1 it is right: suspect the compiler" in reds[0]["sentence"]
-    assert "whoever makes the compiler" in found.document["send"]
+    assert "the makers of the compiler" in found.document["send"]
     assert "disassembly/naive_reduction.i8.s" in found.files

@@ -1,11 +1,13 @@
-"""The visit: each step in its turn, whatever became of those before, and the bundle at the end."""
+"""The run of a bring-up: each step in its turn, whatever the result of those before, and the bundle at the end."""
 
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from bitgate import __version__
@@ -13,21 +15,47 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.lab.bringup import cases, evidence
 from bitgate.lab.bringup.bundle import Bundle
-from bitgate.lab.bringup.conclusion import Conclusion, conclude
+from bitgate.lab.bringup.conclusion import Conclusion, conclude, summary
 from bitgate.lab.bringup.finding import STEPS, BringupStep, RedCase, StepFinding, StepResult, obstacle
-from bitgate.lab.bringup.scratch import Scratch
 from bitgate.lab.bringup.server import taken
 from bitgate.lab.bringup.smoke import LOG, records_in, smoke
-from bitgate.lab.bringup.summary import summary
+from bitgate.worker.endable import Endable
 
-Say = Callable[[str], None]
+
+class Scratch(Endable):
+    """A folder for the output of other processes, made when it is needed: a full disk spoils no other step."""
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def folder(self, name: str) -> Path:
+        """Return a place in the folder, not made yet. Raises OSError if the folder cannot be made."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="bitgate-first-contact-", ignore_cleanup_errors=True)
+        return self.made / name
+
+    @property
+    def made(self) -> Path:
+        """The folder, or a path that does not exist if it was not needed."""
+        return Path(self._folder.name) if self._folder else Path("/nonexistent")
+
+    def end(self) -> None:
+        if self._folder is not None:
+            folder, self._folder = self._folder, None
+            folder.cleanup()
+
+
+Report = Callable[[str], None]
 _DISASSEMBLY = BringupStep("disassembly", "", STEPS[-1].blames, 180)
 
 
 @dataclass(frozen=True)
 class BringupOptions:
-    """What is visited. ``doctor`` is the ``module:function`` that takes the first step; ``kernel`` a glob over
-    family.instance for the last two; ``smoke_arguments``: of ``bitgate run``, None to leave it out."""
+    """The options of a bring-up.
+
+    ``doctor`` is the ``module:function`` of the first step; ``kernel`` a glob over family.instance for the last two.
+    ``smoke_arguments`` are those of ``bitgate run``; None leaves the smoke tier out.
+    """
 
     target: str
     project: Project
@@ -39,40 +67,40 @@ class BringupOptions:
 
 @dataclass
 class Bringup:
-    """``say`` hears a line of progress."""
+    """A bring-up in progress. ``report`` receives lines of progress."""
 
-    order: BringupOptions
+    options: BringupOptions
     bundle: Bundle
-    say: Say
+    report: Report
     findings: dict[str, StepFinding] = field(default_factory=dict)
     records: dict[str, list[str]] = field(default_factory=dict)
     fingerprints: dict[str, None] = field(default_factory=dict)
 
     def take(self, step: BringupStep, number: int, scratch: Scratch) -> None:
-        """One step: its finding stands in the journal before the next begins."""
+        """Run one step; its finding is in the journal before the next begins."""
         begun = time.monotonic()
         try:
-            self.say(f"[{number}/{len(self.order.steps)}] {step.name}: {step.does}")
-            found = self._found(step, scratch)
+            self.report(f"[{number}/{len(self.options.steps)}] {step.name}: {step.does}")
+            found = self._finding_of(step, scratch)
         except KeyboardInterrupt:
             self._note(StepFinding(step.name, StepResult.INTERRUPTED, "Ctrl-C", time.monotonic() - begun))
             raise
         except (UsageError, OSError) as error:
             found = StepFinding(step.name, StepResult.RED, " ".join(str(error).split()), blames=step.blames)
-        except Exception as error:  # of bitgate itself: the next step may still tell something
-            said = str(error).strip().splitlines() or [type(error).__name__]
+        except Exception as error:  # a defect of bitgate: the next step may still be useful
+            lines = str(error).strip().splitlines() or [type(error).__name__]
             found = StepFinding(
-                step.name, StepResult.RED, f"{type(error).__name__}: {said[-1]}"[:600], blames=step.blames
+                step.name, StepResult.RED, f"{type(error).__name__}: {lines[-1]}"[:600], blames=step.blames
             )
             self.bundle.text(f"steps/{step.name}_error.txt", str(error))
         self._note(replace(found, seconds=time.monotonic() - begun))
 
     def skip(self, step: BringupStep, number: int, why: str) -> None:
-        self.say(f"[{number}/{len(self.order.steps)}] {step.name}")
+        self.report(f"[{number}/{len(self.options.steps)}] {step.name}")
         self._note(StepFinding(step.name, StepResult.NOT_TRIED, why))
 
     def gather(self, scratch: Scratch) -> None:
-        """What helps whoever reads of the red ones."""
+        """Gather evidence on the red cases."""
         reds = [red for found in self.findings.values() for red in found.reds]
         for found in self.findings.values():
             if found.step == "probes" and found.reds:
@@ -82,7 +110,7 @@ class Bringup:
         self._write_capsules([red for red in reds if "probe" not in str(red.event.get("fill"))], scratch)
 
     def keep_records(self, scratch: Scratch) -> None:
-        """Small files first: if something does not fit, it is the longest."""
+        """Put the records into the bundle, small files first: if something does not fit, it is the longest."""
         self.bundle.json("fingerprints.json", [json.loads(one) for one in self.fingerprints])
         self.bundle.text("kernel.log", evidence.kernel_log())
         for name, lines in self.records.items():
@@ -96,21 +124,21 @@ class Bringup:
         for path in scratch.made.glob(f"*/{LOG}"):
             self.bundle.text("records/smoke.log", path.read_text(errors="replace"))
 
-    def _found(self, step: BringupStep, scratch: Scratch) -> StepFinding:
-        order = self.order
+    def _finding_of(self, step: BringupStep, scratch: Scratch) -> StepFinding:
+        options = self.options
         if step.name == "smoke":
-            return smoke(step, order.smoke_arguments or (), scratch.folder("smoke"), self.say)
+            return smoke(step, options.smoke_arguments or (), scratch.folder("smoke"), self.report)
         if step.name in ("probes", "tiny"):
             keep, output = self._keeper(step.name), _StepOutput()
             try:
                 if step.name == "probes":
-                    return cases.probes(step, order.target, order.project, self.say, keep, output)
-                return cases.tiny(step, order.target, order.project, order.kernel, self.say, keep, output)
+                    return cases.probes(step, options.target, options.project, self.report, keep, output)
+                return cases.tiny(step, options.target, options.project, options.kernel, self.report, keep, output)
             finally:
                 if output.data:
                     self.bundle.text(f"steps/{step.name}_output.txt", output.data.decode(errors="replace"))
-        do = order.doctor if step.name == "doctor" else _BY_CHILD[step.name]
-        found, files = taken(step, do, {"target": order.target, "project": order.project.as_json()}, self.say)
+        do = options.doctor if step.name == "doctor" else _BY_CHILD[step.name]
+        found, files = taken(step, do, {"target": options.target, "project": options.project.as_json()}, self.report)
         for name, text in files.items():
             own = name if name.startswith(("doctor", "compiler")) else f"steps/{step.name}_{name}"
             self.bundle.text(own, text)
@@ -129,16 +157,16 @@ class Bringup:
         self.findings[found.step] = found
         trouble = self.bundle.journal(found.as_json())
         took = f"  {found.seconds:.1f} s" if found.seconds else ""
-        self.say(f"      {found.result}{took}  {found.sentence}")
+        self.report(f"      {found.result}{took}  {found.sentence}")
         if trouble:
-            self.say(f"      (not written down: {trouble})")
+            self.report(f"      (not written down: {trouble})")
 
     def _disassemble(self, reds: Sequence[RedCase]) -> None:
         kernels = list(dict.fromkeys(red.kernel for red in evidence.chosen(reds, len(reds))))
         for kernel in kernels[: evidence.MOST_DISASSEMBLIES]:
-            self.say(f"disassembly of {kernel}")
-            arguments = {"target": self.order.target, "project": self.order.project.as_json(), "kernel": kernel}
-            found, files = taken(_DISASSEMBLY, f"{evidence.__name__}:disassembly", arguments, self.say)
+            self.report(f"disassembly of {kernel}")
+            arguments = {"target": self.options.target, "project": self.options.project.as_json(), "kernel": kernel}
+            found, files = taken(_DISASSEMBLY, f"{evidence.__name__}:disassembly", arguments, self.report)
             if found.result is StepResult.RED:
                 self.bundle.left_out[f"disassembly/{kernel}.s"] = found.sentence
             for name, text in files.items():
@@ -146,16 +174,16 @@ class Bringup:
 
     def _write_capsules(self, reds: Sequence[RedCase], scratch: Scratch) -> None:
         for number, red in enumerate(evidence.chosen(reds, evidence.MOST_CAPSULES), 1):
-            self.say(f"capsule {number}: {red.event.get('case')} on {red.kernel}")
+            self.report(f"capsule {number}: {red.event.get('case')} on {red.kernel}")
             name, out = f"capsules/{number}_{red.kernel}", scratch.folder(f"capsule{number}")
-            if why := evidence.write_capsule(red, self.order.target, self.order.project, out):
+            if why := evidence.write_capsule(red, self.options.target, self.options.project, out):
                 self.bundle.left_out[name] = why
             else:
                 self.bundle.folder(name, out)
 
 
 class _StepOutput(bytearray):
-    """The end of what kernels print."""
+    """The last part of what kernels print."""
 
     MOST = 1 << 20
 
@@ -178,7 +206,7 @@ _BY_CHILD = {
 
 @dataclass(frozen=True)
 class BringupResult:
-    """``size``: bytes of the bundle; ``trouble``: why there is none, if so."""
+    """The result of a bring-up. ``size``: bytes of the bundle; ``trouble``: why there is no bundle."""
 
     conclusion: Conclusion
     findings: tuple[StepFinding, ...]
@@ -186,42 +214,44 @@ class BringupResult:
     trouble: str = ""
 
 
-def visit(order: BringupOptions, bundle: Bundle, say: Say) -> BringupResult:
-    """All steps, then the bundle: also if it is interrupted. OSError or UsageError if the place of the bundle cannot be
-    written to, before anything was tried."""
+def bring_up(options: BringupOptions, bundle: Bundle, report: Report) -> BringupResult:
+    """Run all steps and write the bundle, also after an interrupt.
+
+    Raises OSError or UsageError before the first step if the bundle's place cannot be written to.
+    """
     bundle.begin()
-    one = Bringup(order, bundle, say)
+    one = Bringup(options, bundle, report)
     with Scratch() as scratch:
-        is_whole = _taken(one, scratch)
+        is_whole = _run_steps(one, scratch)
         one.keep_records(scratch)
         findings = tuple(one.findings.values())
         conclusion = conclude(findings, is_whole)
         try:
-            size = bundle.write(summary(order.target, __version__, findings, conclusion))
+            size = bundle.write(summary(options.target, __version__, findings, conclusion))
         except OSError as error:
             return BringupResult(conclusion, findings, 0, error.strerror or str(error))
     return BringupResult(conclusion, findings, size)
 
 
-def _taken(one: Bringup, scratch: Scratch) -> bool:
-    """Was it not interrupted?"""
-    steps = one.order.steps
+def _run_steps(one: Bringup, scratch: Scratch) -> bool:
+    """Run the steps, and return whether they were not interrupted."""
+    steps = one.options.steps
     try:
         for number, step in enumerate(steps, 1):
-            if step.name == "smoke" and one.order.smoke_arguments is None:
-                one.skip(step, number, "left out as asked")
+            if step.name == "smoke" and one.options.smoke_arguments is None:
+                one.skip(step, number, "left out as requested")
             elif why := obstacle(step, one.findings):
                 one.skip(step, number, why)
             else:
                 one.take(step, number, scratch)
         one.gather(scratch)
     except KeyboardInterrupt:
-        one.say("interrupted: the bundle holds what is known so far")
+        one.report("interrupted: the bundle holds what is known so far")
         for number, step in enumerate(steps, 1):
             if step.name not in one.findings:
                 one.skip(step, number, "interrupted")
         return False
-    except Exception as error:  # no evidence is worth the findings
-        one.say(f"evidence is missing: {type(error).__name__}: {error}")
+    except Exception as error:  # the findings matter more than evidence
+        one.report(f"evidence is missing: {type(error).__name__}: {error}")
         one.bundle.left_out["evidence"] = f"{type(error).__name__}: {error}"
     return True

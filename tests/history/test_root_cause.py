@@ -13,7 +13,7 @@ from tests.history.nights import NODES, TARGETS, Lab, Planted, key_of, write
 
 from bitgate.cli.main import run
 from bitgate.lab.history.ingest import ingest
-from bitgate.lab.history.root_cause import CauseKind, Outlier, blamed, sick
+from bitgate.lab.history.root_cause import CauseKind, Outlier, infer_causes, unreliable
 from bitgate.lab.history.store import opened
 
 CASES = 40
@@ -112,7 +112,7 @@ def causes(deviations: list[Outlier], nights: int, cases: int, machines: int) ->
         CauseKind.MACHINE: {f"n{number}": nights * cases // machines for number in range(machines)},
         CauseKind.NIGHT: dict.fromkeys(range(nights), cases),
     }
-    return {(cause.kind, cause.name) for cause in blamed(deviations, answers)}
+    return {(cause.kind, cause.name) for cause in infer_causes(deviations, answers)}
 
 
 def test_a_case_that_fails_everywhere_is_the_case() -> None:
@@ -148,7 +148,7 @@ def test_a_lab_with_one_machine_still_tells_machine_from_case() -> None:
 
 def test_a_machine_that_loses_cases_is_told_and_one_lost_case_is_not() -> None:
     answers = {f"n{number}": 1000 for number in range(6)}
-    assert [cause.name for cause in sick(Counter({"n1": 60, "n2": 1}), answers)] == ["n1"]
-    assert sick(Counter({"n1": 1}), answers) == []
-    assert sick(Counter(), answers) == []
-    assert [cause.name for cause in sick(Counter({"n1": 1000}), answers)] == ["n1"]
+    assert [cause.name for cause in unreliable(Counter({"n1": 60, "n2": 1}), answers)] == ["n1"]
+    assert unreliable(Counter({"n1": 1}), answers) == []
+    assert unreliable(Counter(), answers) == []
+    assert [cause.name for cause in unreliable(Counter({"n1": 1000}), answers)] == ["n1"]
