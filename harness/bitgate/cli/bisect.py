@@ -42,9 +42,9 @@ def bisect(
 ) -> int:
     """Find the commit since which a case is red.
 
-    Runs `git bisect run` with `bitgate verify` in a separate worktree. Your checkout is not touched, and nothing is left
-    after it; builds come from the cache that all runs share. Commits that do not build are skipped. Ends with 1 if the
-    commit is found, 2 if the good one is bad or the bad one good.
+    Runs `git bisect run` with `bitgate verify` in a separate worktree. Your checkout is not touched, and nothing is
+    left after it; builds come from the cache that all runs share. Commits that do not build are skipped. Ends with 1 if
+    the commit is found, 2 if the good one is bad or the bad one good.
     """
     from bitgate.core.project_file import find as project_here
     from bitgate.lab.history.bisect import bisect as find

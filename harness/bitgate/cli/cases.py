@@ -65,8 +65,7 @@ def cases(
     if sweep:
         _list_sweep(sweep, project, as_json)
         return 0
-    tier = tier or project.tiers[-1]
-    project.check_tier(tier)
+    project.check_tier(tier or project.tiers[0])
     tell_whose(project)
     if update_digests or check_digests:
         from bitgate.cli.digests import go_over
@@ -76,7 +75,7 @@ def cases(
         if reason and not update_digests:
             raise UsageError("--reason goes with --update-digests")
         why = " ".join(reason.split())
-        return go_over(tier, kernel, project, store=update_digests, reason=why, as_json=as_json)
+        return go_over(tier or project.tiers[-1], kernel, project, store=update_digests, reason=why, as_json=as_json)
     if reason:
         raise UsageError("--reason goes with --update-digests")
     if solved_tier:
@@ -85,7 +84,7 @@ def cases(
         every, now = (make_plan(name, target, project, kernel) for name in (project.tiers[-1], solved_tier))
         solve_tier(solved_tier, every, now, seconds, killers or [], out, as_json)
         return 0
-    plan = make_plan(tier, target, project, kernel)
+    plan = make_plan(tier or project.tiers[0], target, project, kernel)
     if as_json:
         typer.echo(json.dumps({"plan": plan.to_json()}))
         return 0

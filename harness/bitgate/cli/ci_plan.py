@@ -90,8 +90,9 @@ def durations(
 ) -> int:
     """Write the seconds of past runs, for `ci plan`.
 
-    `ci plan --durations FOLDER` reads them on machines that never ran a case. The last seven runs of a case count, apart by the class of machine. Written into a suites folder's `durations`, the
-    tables are what every checkout plans by.
+    `ci plan --durations FOLDER` reads them on machines that never ran a case. The last seven runs of a case count,
+    apart by the class of machine. Written into a suites folder's `durations`, the tables are what every checkout plans
+    by.
     """
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import with_operations

@@ -49,8 +49,8 @@ def coverage(
 ) -> None:
     """Report combinations of factor classes that no case has.
 
-    The most important come first, each with one row that closes it. Rank: fewer classes first, then systematic ones, then
-    closer to a dispatch threshold, then more common. Without --cases the suites of the repository are read.
+    The most important come first, each with one row that closes it. Rank: fewer classes first, then systematic ones,
+    then closer to a dispatch threshold, then more common. Without --cases the suites of the repository are read.
     """
     from bitgate.core.errors import UsageError
     from bitgate.core.project_file import FILE, find

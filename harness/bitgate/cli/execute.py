@@ -36,8 +36,8 @@ def execute(
 ) -> int:
     """Run a HIP program on CPU threads and report incidents.
 
-    Incidents are faults, refused calls, and races of a --race build. Without --schedule the order is forward; of several
-    schedules each has one run, and the program should print the same under all.
+    Incidents are faults, refused calls, and races of a --race build. Without --schedule the order is forward; of
+    several schedules each has one run, and the program should print the same under all.
 
     Exit codes: 0 sound; 1 an incident, the program itself failed, or it printed something else under another schedule;
     2 it cannot be started; 130 interrupted.

@@ -49,8 +49,8 @@ def history(
 ) -> int:
     """Report trends, flaky cases and bad machines of past runs.
 
-    Past runs are read into a database once: `bitgate history ingest out`. The default is $BITGATE_HISTORY, else a file in
-    your data folder.
+    Past runs are read into a database once: `bitgate history ingest out`. The default is $BITGATE_HISTORY, else a file
+    in your data folder.
     """
     if pair is not None:
         if context.invoked_subcommand is not None:
@@ -167,8 +167,8 @@ def first_bad(
 ) -> int:
     """Find since which run a case is red, and the commits.
 
-    The commits are those between the last good run and the first red one. Cases that are known to be flaky, and machines
-    that spoil answers, are left out: see `bitgate history flaky`.
+    The commits are those between the last good run and the first red one. Cases that are known to be flaky, and
+    machines that spoil answers, are left out: see `bitgate history flaky`.
     """
     from bitgate.core import git
     from bitgate.lab.history.first_bad import first_bad as find
@@ -194,8 +194,9 @@ def first_bad(
 def flaky(url: Url = "", last: Last = 60, target: Target = "", as_json: AsJson = False) -> int:
     """Find flaky cases, unreliable machines and bad nights.
 
-    A flaky case answers differently on the same bits. A machine that spoils a thousand cases is reported as one machine,
-    and not as a thousand cases; docs/history.md has the formula. The score is in decibans: 13 is twenty to one.
+    A flaky case answers differently on the same bits. A machine that spoils a thousand cases is reported as one
+    machine, and not as a thousand cases; docs/history.md has the formula. The score is in decibans: 13 is twenty to
+    one.
     """
     from bitgate.lab.history.flaky import root_causes
 

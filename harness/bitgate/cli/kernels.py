@@ -37,8 +37,8 @@ def kernels(
 ) -> None:
     """List kernel families, their instances and options.
 
-    Lists what each supports, and what the recorded runs verified. Ends with 1 if no case of the regression tier would run
-    some instance: what is never run is never verified.
+    Lists what each supports, and what the recorded runs verified. Ends with 1 if no case of the regression tier would
+    run some instance: what is never run is never verified.
     """
     if context.invoked_subcommand is not None:
         if target or kernel or load or json_:
@@ -75,8 +75,8 @@ def new_kernel(
 ) -> None:
     """Make a folder NAME with a kernel that runs.
 
-    Its operation, HIP source, suite and a seeded defect are a separate repository, to be changed into yours file by file;
-    each says what belongs there.
+    Its operation, HIP source, suite and a seeded defect are a separate repository, to be changed into yours file by
+    file; each says what belongs there.
     """
     from bitgate.kernel import skeleton
 

@@ -55,9 +55,9 @@ def run_example(
     EXAMPLE: convnd_fwd, convnd_bwd_data, grouped_conv_fwd, grouped_conv_bwd_weight, grouped_conv_bwd_data,
     grouped_conv3d_bwd_data; or with types, waves and kind: .._wavelet_xdl_fp16.
 
-    ARGS: none; or verification (0 none, 1 CPU, 2 GPU), init (0 none, 1 integers, 2 decimals) and time (0 no, 1 yes, or a
-    number of runs); or these and ndim G N K C filter.. input.. strides.. dilations.. left pads.. right pads... G may be
-    left out of convnd_fwd and convnd_bwd_data; a split-K may follow in grouped_conv_bwd_weight.
+    ARGS: none; or verification (0 none, 1 CPU, 2 GPU), init (0 none, 1 integers, 2 decimals) and time (0 no, 1 yes, or
+    a number of runs); or these and ndim G N K C filter.. input.. strides.. dilations.. left pads.. right pads... G may
+    be left out of convnd_fwd and convnd_bwd_data; a split-K may follow in grouped_conv_bwd_weight.
 
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
     """

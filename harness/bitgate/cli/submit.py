@@ -60,10 +60,10 @@ def submit(
 ) -> int:
     """Run a whole night: plan, run shards, merge results.
 
-    Each shard runs on a machine of its target; without --target on those that have a pool of the executor in the targets
-    file. What a lost machine left unanswered runs once more, elsewhere; a red case once more, to find out whether it
-    fails each time. Nothing that is red turns green by running again. All is kept in NIGHT: if this command is killed,
-    give it again with --resume. Processes of shards are fewer where --jobs share cores.
+    Each shard runs on a machine of its target; without --target on those that have a pool of the executor in the
+    targets file. What a lost machine left unanswered runs once more, elsewhere; a red case once more, to find out
+    whether it fails each time. Nothing that is red turns green by running again. All is kept in NIGHT: if this command
+    is killed, give it again with --resume. Processes of shards are fewer where --jobs share cores.
 
     Exit codes: 0 green, 1 red or lost, 2 usage, 3 nothing was compared, 130 interrupted.
     """
