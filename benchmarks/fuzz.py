@@ -1,6 +1,6 @@
 """Does ``bitgate fuzz`` find bugs that hide where four conditions meet? ``python benchmarks/fuzz.py [--help]``
 
-A seeded generator plants one bug after the other in a copy of a kernel's sources (``bitgate.tools.fuzz.planting``),
+A seeded generator plants one bug after the other in a copy of a kernel's sources (``planting.py``),
 each a conjunction of four random conditions on the problem, and runs ``bitgate fuzz`` against it. Prints one line a
 bug: whether it was found, after how many seconds of fuzzing, and the multiply-adds of the problem that is left. A bug
 that was not found is looked for where all its conditions hold; if no such problem shows it, that is told too.
@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from planting import Planted, plant, sites
+
 from bitgate.core import paths
 from bitgate.kernel.build import overlay as overlays
 from bitgate.model import parse_case_id
 from bitgate.ops.convolution.space.batch import Batch
-from bitgate.tools.fuzz.planting import Planted, plant, sites
 
 MAIN = "from bitgate.cli.main import main; main()"
 

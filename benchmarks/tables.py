@@ -8,7 +8,7 @@ Four tables of bwd_data problems, all in f32 so that one translation unit is bui
 - the same shapes in all that a table of shapes can be multiplied by: with and without gaps and a D tensor as well;
 - a generated one with every pair of classes (smoke), and one with 95 % of all triples (regression).
 
-First, for many bugs planted by a seed (conjunctions of four conditions, ``bitgate.tools.fuzz.planting``): how many
+First, for many bugs planted by a seed (conjunctions of four conditions, ``planting.py``): how many
 have a row on which all four hold, without which no run can notice them. Then ``--run`` of those bugs and the written
 faults of the named files of suites/faults are really tried: each table's rows, on one instance each, until the first
 red verdict. Rows that are not green without any fault prove nothing and are left out, and so are large ones.
@@ -28,6 +28,8 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from planting import Planted, plant
+
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build import overlay as overlays
@@ -45,7 +47,6 @@ from bitgate.tools.coverage.generate import close
 from bitgate.tools.coverage.readers import read
 from bitgate.tools.coverage.survey import Scope, Survey
 from bitgate.tools.faults.fault import Fault, read_faults
-from bitgate.tools.fuzz.planting import Planted, plant
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session

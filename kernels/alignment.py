@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitgate.model import Tensor
+from bitgate.operation import Tensor
 
 PROMISED_ALIGNMENT = 16
 """Bytes, of every base pointer."""

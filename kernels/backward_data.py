@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from bitgate.kernel.declaration import Refusal
-from bitgate.ops.convolution import ConvProblem, gemms_count
+from bitgate.kernel import Refusal
+from bitgate.operation import ConvProblem, gemms_count
 
 from .limits import MAX_COORDINATE
 

@@ -11,10 +11,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.kernel.generated import Registered, units
-from bitgate.model import DtypeSet
-from bitgate.ops.convolution import ConvProblem, Pass
+from bitgate.kernel import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal, Registered, units
+from bitgate.operation import ConvProblem, DtypeSet, Pass
 
 from .channels_last import channels_last
 from .clauses import broken_assertion, broken_vectors, channel_access, grid_blocks, too_many_threads, wrong_types

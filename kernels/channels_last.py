@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from bitgate.kernel.declaration import Refusal
-from bitgate.model import Tensor
-from bitgate.ops.convolution import ConvProblem, default_layout, default_weight_layout
-from bitgate.ops.convolution.layout import (
+from bitgate.kernel import Refusal
+from bitgate.operation import (
     INPUT_LAYOUTS,
+    ConvProblem,
+    Tensor,
+    default_layout,
+    default_weight_layout,
     input_letters,
     output_layout,
     output_letters,

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bitgate.kernel.declaration import Instance, Refusal
-from bitgate.model import Tensor
-from bitgate.ops.convolution import ConvProblem
+from bitgate.kernel import Instance, Refusal
+from bitgate.operation import ConvProblem, Tensor
 
 from .alignment import CHANNEL, is_aligned
 from .limits import MAX_GRID_THREADS

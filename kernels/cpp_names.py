@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bitgate.kernel.generated import element
-from bitgate.model import DtypeSet
+from bitgate.kernel import element
+from bitgate.operation import DtypeSet
 
 WAVES = {64: "", 32: "_w32"}
 """Lanes of a wave -> how names end of what is for them alone."""

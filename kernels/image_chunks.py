@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import isqrt
 
-from bitgate.kernel.declaration import ANY_INTEGER, Option
-from bitgate.model import Tensor
-from bitgate.ops.convolution import ConvProblem
+from bitgate.kernel import ANY_INTEGER, Option
+from bitgate.operation import ConvProblem, Tensor
 
 from .channels_last import channels_last
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel import KernelFamily
 
 
 def library_family(

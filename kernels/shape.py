@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitgate.kernel.declaration import Instance
-from bitgate.model import DTYPES, Accumulation, DtypeSet
+from bitgate.kernel import Instance
+from bitgate.operation import DTYPES, Accumulation, DtypeSet
 
 from .channels_last import ANY_LAYOUT
 from .cpp_names import WAVES

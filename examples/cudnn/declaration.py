@@ -14,13 +14,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.errors import UsageError
-from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
-from bitgate.kernel.dispatch import DispatchRecord
-from bitgate.kernel.errors import KernelFailed
-from bitgate.kernel.runner import Capability, LibraryState
-from bitgate.model import F32_ACCUMULATION
-from bitgate.ops.convolution import ConvProblem
+from bitgate.kernel import (
+    Capability,
+    DispatchRecord,
+    Instance,
+    KernelFailed,
+    KernelFamily,
+    LibraryState,
+    Refusal,
+    UsageError,
+)
+from bitgate.operation import F32_ACCUMULATION, ConvProblem
 
 DTYPES = {"f16": "HALF", "bf16": "BFLOAT16"}
 PLANS_TRIED = 8

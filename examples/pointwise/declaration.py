@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.model import F32_ACCUMULATION
-from bitgate.ops.convolution import ConvProblem
+from bitgate.kernel import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.operation import F32_ACCUMULATION, ConvProblem
 
 LAYOUTS = ("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc")
 

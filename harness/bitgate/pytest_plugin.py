@@ -1,16 +1,18 @@
 """The pytest plugin, by entry point. It wakes up for suites only (folders with a cases.toml); every other pytest run
-on the machine pays one look at its arguments and meets no option, hook or exit code of ours."""
+on the machine pays one look at its arguments and meets two marks and the fixture ``bitgate`` of ours, and no option,
+hook or exit code before a test asks for that."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from bitgate.suite.pytest.checks import Check
     from bitgate.suite.pytest.run import TestRun
 
 TABLE = "cases.toml"
@@ -27,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def names_a_suite(arguments: Sequence[str | object], folder: Path) -> bool:
-    """Does a pytest command line ask for suites? A folder is one if it, a child or a grandchild has a case table."""
+    """Return whether a pytest command line asks for suites: folders that have a case table, up to two levels down."""
     paths = [folder / str(argument).partition("::")[0] for argument in arguments if not str(argument).startswith("-")]
     places = [path for path in paths if _exists(path)]
     if not places:
@@ -51,7 +53,7 @@ def _has_table(folder: Path, depth: int) -> bool:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, None, None]:
-    """A bad option ends with 2, as everywhere in bitgate; pytest itself would end with 4."""
+    """End with 2 for a bad option, as everywhere in bitgate; pytest itself would end with 4."""
     yield
     known = early_config.known_args_namespace
     if hasattr(known, AWAKE) and not known.help:
@@ -87,11 +89,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config.option, AWAKE):
-        return
     for tier, meaning in (("smoke", "what every change must pass"), ("regression", "all of it; contains smoke")):
         config.addinivalue_line("markers", f"{tier}: {meaning} (bitgate)")
-    if not config.option.help and not config.option.markers:
+    if hasattr(config.option, AWAKE) and not config.option.help and not config.option.markers:
         from bitgate.suite.pytest.start import start
 
         start(config)
@@ -101,3 +101,20 @@ def awake(config: pytest.Config) -> TestRun | None:
     from bitgate.suite.pytest.run import RUN
 
     return config.stash.get(RUN, None)
+
+
+@pytest.fixture
+def bitgate(request: pytest.FixtureRequest) -> Check:
+    """Verify cases: ``bitgate.check(case, kernel=...)`` records the verdict, and fails the test if it is red."""
+    from bitgate.suite.pytest.checks import Check, checks_of
+
+    return Check(checks_of(request.config), request.node)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over the reports of a worker of xdist that has used the fixture."""
+    if names := getattr(node, "workeroutput", {}).get("bitgate_checked"):
+        from bitgate.suite.pytest.checks import checks_of
+
+        checks_of(node.config).answer_for(names)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bitgate.kernel.declaration import Dispatch, Instance, Refusal
-from bitgate.kernel.generated import Registered, units
-from bitgate.ops.convolution import ConvProblem
-from bitgate.ops.gemm import GEMM_LAYOUTS, GemmProblem
+from bitgate.kernel import Dispatch, Instance, Refusal, Registered, units
+from bitgate.operation import GEMM_LAYOUTS, ConvProblem, GemmProblem
 
 from ..clauses import VectorAccess, broken_vectors, grid_blocks, too_many_threads, wrong_types
 from ..cpp_names import WAVES, types

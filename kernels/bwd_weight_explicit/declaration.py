@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from bitgate.kernel.declaration import Dispatch, Instance, Refusal
-from bitgate.kernel.generated import element
-from bitgate.model import Tensor
-from bitgate.ops.convolution import ConvProblem
+from bitgate.kernel import Dispatch, Instance, Refusal, element
+from bitgate.operation import ConvProblem, Tensor
 
 from ..backward_weight import Way, family, instances
 from ..channels_last import channels_last

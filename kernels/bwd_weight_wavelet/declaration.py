@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitgate.kernel.declaration import Instance
+from bitgate.kernel import Instance
 
 from ..backward_weight import Way, family
 from ..cpp_names import types

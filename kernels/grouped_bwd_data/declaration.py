@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
-from bitgate.kernel.generated import Registered, units
-from bitgate.model import DTYPES
-from bitgate.ops.convolution import ConvProblem, Pass, SubGemm, gemms_count, sub_gemm_rows, sub_gemms
+from bitgate.kernel import ANY_INTEGER, Dispatch, Instance, Option, Refusal, Registered, units
+from bitgate.operation import DTYPES, ConvProblem, Pass, SubGemm, gemms_count, sub_gemm_rows, sub_gemms
 
 from ..backward_data import too_large
 from ..channels_last import channels_last

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from bitgate.kernel.declaration import Dispatch, Instance, Refusal
-from bitgate.kernel.generated import Registered, units
-from bitgate.ops.convolution import ConvProblem, Pass
+from bitgate.kernel import Dispatch, Instance, Refusal, Registered, units
+from bitgate.operation import ConvProblem, Pass
 
 from ..channels_last import channels_last
 from ..clauses import (

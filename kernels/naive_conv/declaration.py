@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bitgate.kernel.declaration import Dispatch, Instance, Option, Refusal
-from bitgate.kernel.generated import Registered, element, units
-from bitgate.model import DTYPES, Accumulation, DtypeSet
-from bitgate.ops.convolution import CONVOLUTIONS, ConvProblem, Pass
-from bitgate.ops.convolution.layout import INPUT_LAYOUTS
+from bitgate.kernel import Dispatch, Instance, Option, Refusal, Registered, element, units
+from bitgate.operation import CONVOLUTIONS, DTYPES, INPUT_LAYOUTS, Accumulation, ConvProblem, DtypeSet, Pass
 
 from ..cpp_names import FWD
 from ..library_family import library_family

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.model import DTYPES, F32_ACCUMULATION, Accumulation
-from bitgate.ops.reduction import ReductionProblem
+from bitgate.kernel import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, ReductionProblem
 
 SPELLINGS = {"f32": ("f32",), "f16": ("f16",), "bf16": ("bf16",), "i8": ("i8", "i8_i8_i32"), "i32": ("i32",)}
 

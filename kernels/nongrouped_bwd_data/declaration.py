@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from bitgate.kernel.declaration import Dispatch, Instance, Refusal
-from bitgate.kernel.generated import Registered, units
-from bitgate.model import DTYPES
-from bitgate.ops.convolution import ConvProblem, Pass, gemms_count, sub_gemm_rows, sub_gemms
+from bitgate.kernel import Dispatch, Instance, Refusal, Registered, units
+from bitgate.operation import DTYPES, ConvProblem, Pass, gemms_count, sub_gemm_rows, sub_gemms
 
 from ..backward_data import too_large
 from ..clauses import (

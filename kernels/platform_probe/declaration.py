@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.model import F32_ACCUMULATION, Problem
+from bitgate.kernel import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.operation import F32_ACCUMULATION, Problem
 
 PROBES = {
     "wave": ("device", 256),

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
-from bitgate.kernel.generated import Registered, element, units
-from bitgate.model import DTYPES, F32_ACCUMULATION, Accumulation
-from bitgate.ops.reduction import Kind, ReductionProblem
+from bitgate.kernel import ANY_INTEGER, Dispatch, Instance, Option, Refusal, Registered, element, units
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, Kind, ReductionProblem
 
 from ..cpp_names import WAVES
 from ..library_family import library_family

@@ -1,6 +1,6 @@
 """Backward data gives the right bits: dx equals the exact reference in every bit, and nothing else is written."""
 
-from bitgate.suite.pytest import verified
+from bitgate.testing import verified
 
 test_bits = verified("conv_bwd_data")
 test_numbers = verified("conv_bwd_data#numbers")

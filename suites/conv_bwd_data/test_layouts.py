@@ -1,8 +1,8 @@
 """Any layout gives the same bits: tensors without channels last go through transposed copies in the workspace."""
 
-from bitgate.suite.pytest import SOME, cases
+from bitgate.testing import SOME, cases
 
 
 @cases("conv_bwd_data#layouts")
-def test_layouts(planned, gate, took):
-    took(gate(planned), transposes=SOME, workspace_bytes=SOME)
+def test_layouts(planned, check, expect_dispatch):
+    expect_dispatch(check(planned), transposes=SOME, workspace_bytes=SOME)

@@ -1,5 +1,5 @@
 """One-hot dy and w: each element reaches its receptive field, and no other cell."""
 
-from bitgate.suite.pytest import verified
+from bitgate.testing import verified
 
 test_receptive_field = verified("conv_bwd_data#probe")

@@ -1,6 +1,6 @@
 """Backward weight gives the right bits: dw equals the exact reference in every bit, and nothing else is written."""
 
-from bitgate.suite.pytest import verified
+from bitgate.testing import verified
 
 test_bits = verified("conv_bwd_weight")
 test_grid = verified("conv_bwd_weight#grid")

@@ -1,5 +1,5 @@
 """What a kernel cannot do it refuses, and says by which clause."""
 
-from bitgate.suite.pytest import refused
+from bitgate.testing import refused
 
 test_refusal = refused("conv_fwd#interface")

@@ -1,5 +1,5 @@
 """Batched GEMM gives the right bits: C equals the exact reference in every bit, and nothing else is written."""
 
-from bitgate.suite.pytest import verified
+from bitgate.testing import verified
 
 test_bits = verified("gemm")

@@ -2,24 +2,24 @@
 
 from dataclasses import replace
 
-from bitgate.suite.pytest import cases, verified
+from bitgate.testing import cases, verified
 
 test_bits = verified("large")
 
 
 @cases("large#naive")
-def test_naive_kernels(planned, gate):
-    verdict = gate(planned)
+def test_naive_kernels(planned, check):
+    verdict = check(planned)
     assert verdict.reference == "checksum"
 
 
 @cases("large#gpu_reference")
-def test_against_the_device(planned, gate):
-    verdict = gate(replace(planned, reference="gpu"))
+def test_against_the_device(planned, check):
+    verdict = check(replace(planned, reference="gpu"))
     assert verdict.reference == "gpu"
 
 
 @cases("large#checksum")
-def test_against_the_identity(planned, gate):
-    verdict = gate(replace(planned, reference="checksum"))
+def test_against_the_identity(planned, check):
+    verdict = check(replace(planned, reference="checksum"))
     assert verdict.reference == "checksum"

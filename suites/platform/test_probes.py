@@ -1,5 +1,5 @@
 """Probes of the platform. They run first; if one is red, the rest of the run is NOT_RUN for that reason."""
 
-from bitgate.suite.pytest import verified
+from bitgate.testing import verified
 
 test_probe = verified("platform")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from bitgate.core.toml import parse_toml
 
 HERE = Path(__file__).resolve().parent
 DECLARATION = HERE / "kernels" / "declaration.py"
@@ -66,7 +62,7 @@ def shape(number: int) -> str:
 
 def _read() -> Iterator[Exhibit]:
     numbers = count(1)
-    for hall, rows in tomllib.loads((HERE / "exhibits.toml").read_text()).items():
+    for hall, rows in parse_toml((HERE / "exhibits.toml").read_text()).items():
         for row in rows:
             yield Exhibit(next(numbers), hall, **row)
 

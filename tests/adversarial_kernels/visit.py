@@ -37,7 +37,7 @@ COMMANDS = {
 """The three ways to run a suite."""
 
 MODULE = """
-from bitgate.suite.pytest import verified
+from bitgate.testing import verified
 
 test_exhibit = verified("museum")
 """

@@ -107,7 +107,9 @@ def test_foreign_lines(try_all: Any, part: int) -> None:
     assert try_all(f"line {part}", 2000, make_one, ANSWERS) > 800
 
 
-TABLE = (Path(__file__).parents[1] / "pytest_plugin" / "conftest.py").read_text().split('TABLE = """')[1].split('"""')[0]
+TABLE = (
+    (Path(__file__).parents[1] / "pytest_plugin" / "conftest.py").read_text().split('TABLE = """')[1].split('"""')[0]
+)
 
 
 def test_case_tables(try_all: Any) -> None:

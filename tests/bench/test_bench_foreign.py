@@ -1,4 +1,4 @@
-"""Other programs' lines in a benchmark: problems, settings, what is refused, and the programs' own reports."""
+"""Other programs' lines in a benchmark: problems, settings, what is refused, and ckProfiler's Perf lines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 from bitgate.cli.bench_foreign import (
     TimedProblem,
     by_settings,
+    ck_profiler_lines,
     listed,
     merged,
     named_cases,
     notes,
     repeated,
-    reports,
     settings_of,
 )
 from bitgate.core.errors import UsageError
@@ -21,6 +21,7 @@ from bitgate.model import case_id, parse_case_id
 from bitgate.results.record.timing import SCHEMA, Timing, TimingStatus
 from bitgate.tools.bench.arm import TimedShape
 from bitgate.tools.bench.settings import Settings
+from bitgate.verify.trace import perf_line
 
 CASE = "fwd_f16_nhwgc_g1n1k8c8_y1_h4"
 PROFILED = "ckProfiler grouped_conv_fwd 1 1 0 {} 2 1 1 8 8 1 1 4 4 1 1 1 1 0 0 0 0"
@@ -177,31 +178,25 @@ def test_notes_are_told_once():
     ]
 
 
-def test_each_programs_lines_are_reported_in_its_own_words():
+def test_lines_of_ck_profiler_get_its_perf_lines_and_no_others():
     wanted = named_cases([PROFILED.format("1 1 0 1"), DRIVEN, "benchdnn --mode=P --conv mb1ic8ih4oc8oh4kh1", CASE])
     rows = [row(one.problem, instance, (2e-3, 4e-3)) for one in wanted for instance in ("a", "b")]
-    lines = list(reports(wanted, rows))
-    assert [
-        line.split(":")[0] for line in lines if line.startswith(("input", "Best", "MIOpen", "Output", "total"))
-    ] == [
-        "input",
-        "Best configuration parameters",
-        "MIOpen Forward Conv. Algorithm",
-        "Output template",
-        "total perf",
-    ]
-    assert lines.count("name: grouped_fwd.a") == 1
-    assert "Forward Convolution Verifies OK on CPU reference (0)" in lines
+    said = perf_line(wanted[0].problem, 3.0, width=10)
+    assert said.startswith("Perf:          3 ms, ")
+    assert list(ck_profiler_lines(wanted, rows)) == [f"{said}, grouped_fwd.a", f"{said}, grouped_fwd.b"]
 
 
-def test_what_was_not_verified_has_no_time():
+def test_split_ks_are_told_apart():
+    wanted = named_cases(["ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 1 1 2 8 8 1 7 1 1 0 0 all"])[:2]
+    rows = [row(one.problem, "a", (1e-3,)) for one in wanted]
+    ends = [line.split("GB/s, ")[1] for line in ck_profiler_lines(wanted, rows)]
+    assert ends == ["grouped_fwd.a, SplitK -1", "grouped_fwd.a"]
+
+
+def test_what_was_not_verified_has_no_perf_line():
     (wanted,) = named_cases([PROFILED.format("1 1 0 1")])
     rows = [
         row(wanted.problem, "a", (), TimingStatus.NOT_VERIFIED, "3 cells differ"),
         row(wanted.problem, "b", (), TimingStatus.REFUSED),
     ]
-    assert list(reports([wanted], rows))[4:] == [
-        "grouped_fwd.a: not verified: 3 cells differ",
-        "grouped_fwd.b does not support this problem",
-        "Best configuration parameters: none, no instance was timed",
-    ]
+    assert list(ck_profiler_lines([wanted], rows)) == []

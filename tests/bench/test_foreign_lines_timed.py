@@ -31,26 +31,12 @@ def bench(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Bench:
     return call
 
 
-def test_a_line_of_ck_profiler_prints_what_ck_profiler_prints(bench: Bench) -> None:
+def test_a_line_of_ck_profiler_prints_its_perf_lines(bench: Bench) -> None:
     code, said, _, rows = bench(PROFILED.format("2 2 0 1"), "--samples", "5")
     assert code == 0, said
     assert {(row.fill, row.settings["reference"]) for row in rows} == {("decimal", "auto")}
-    lines = said.splitlines()
-    at = lines.index("out: dim 5, lengths {1, 1, 8, 3, 3}, strides {8, 72, 1, 24, 8}")
-    assert [line.partition(":")[0] for line in lines[at : at + 10]] == [
-        "out",
-        "wei",
-        "in",
-        "Perf",
-        "Perf",
-        "Best configuration parameters",
-        "name",
-        "avg_time",
-        "tflops",
-        "GB/s",
-    ]
-    assert lines[at + 3].endswith(", grouped_bwd_data.f16_32x32x32_a1b1c1, SplitK 1")
-    assert lines[at + 6].startswith("name: grouped_bwd_data.f16_32x32x32_a1b1c1")
+    perf = [line for line in said.splitlines() if line.startswith("Perf: ")]
+    assert [line.rpartition(", ")[2] for line in perf] == [row.key.name for row in rows]
 
 
 def test_the_verification_that_a_line_names_is_the_one_that_is_done(bench: Bench) -> None:
@@ -78,9 +64,7 @@ def test_a_log_of_miopen_is_timed_once_a_problem(bench: Bench, tmp_path: Path) -
     assert (samples, batch, [len(row.seconds) for row in rows]) == (4, 1, [4])
     assert "the line asks for no verification: only what is verified is timed" in error
     lines = said.splitlines()
-    at = lines.index("MIOpen Backward Data Conv. Algorithm: 5, Solution: grouped_bwd_data.f16_32x32x32_a1b1c1")
-    assert lines[at + 1].startswith("GPU Kernel Time Backward Data Conv. Elapsed: ")
-    assert lines[at + 3].startswith("stats: bwdd-conv3x3u2, 1, 8, 3, 3, 3, 3, 8,  10368, 1296, 576, ")
+    assert not [line for line in lines if line.startswith("Perf: ")]
     assert f"2 x ./bin/{DRIVEN} -t 1 -i 4 -V 0" in lines
     assert "refused: 1 of 3, not looked at" in lines
 
@@ -95,11 +79,7 @@ def test_a_shape_file_of_benchdnn(bench: Bench, tmp_path: Path) -> None:
     assert code == 0, said
     assert {row.settings["samples"] for row in rows} == {3}
     lines = said.splitlines()
-    (perf,) = [line for line in lines if line.startswith("perf,")]
-    assert perf.startswith("perf,cpu,grouped_bwd_data.f16_32x32x32_a1b1c1")
-    assert ',"small",--conv --dir=BWD_D --dt=f16 mb1ic8ih6oc8oh3kh3sh2ph1n"small",1.0368e-05,0,' in perf
-    assert "tests:1 passed:1 skipped:0 mistrusted:0 unimplemented:0 invalid_arguments:0 failed:0 listed:0" in lines
-    assert "  1 x --perf-template=csv is not understood: only the default one is printed (first: line 4)" in lines
+    assert "  1 x --perf-template=csv is not understood: times are printed as bitgate's own (first: line 4)" in lines
 
 
 def test_json_says_what_asked_for_a_problem_and_how_often(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def test_the_line_of_cks_example_17_to_the_digit() -> None:
     time with six digits: the one that it divided by begins with 1.40031."""
     assert EXAMPLE_17.flops == 2 * 128 * 256 * 128 * 36 * 36 * 3 * 3 == 97_844_723_712
     assert EXAMPLE_17.bytes == 2 * (128 * 128 * 71 * 71 + 256 * 128 * 3 * 3 + 128 * 256 * 36 * 36)
+    assert perf_line(EXAMPLE_17, 2, width=10) == "Perf:          2 ms, 48.9224 TFlops, 125.354 GB/s"
     assert perf_line(EXAMPLE_17, 1.400314) == "Perf: 1.40031 ms, 69.8734 TFlops, 179.037 GB/s"
 
 

@@ -37,15 +37,15 @@ MODULE = """
 import time
 from pathlib import Path
 
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 HOLD = Path(__file__).parents[2] / "hold"
 seen = []
 
 
 @cases("mine")
-def test_bits(planned, gate, took):
-    took(gate(planned), path="pointwise")
+def test_bits(planned, check, expect_dispatch):
+    expect_dispatch(check(planned), path="pointwise")
     seen.append(planned)
     while len(seen) > 1 and HOLD.exists():
         time.sleep(0.05)

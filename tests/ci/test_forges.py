@@ -18,6 +18,7 @@ from bitgate.lab.ci.forges import DEVICE_FLAGS, github, gitlab, jenkins
 from bitgate.lab.ci.matrix import Job
 
 CI = paths.room("ci")
+WORKFLOWS = paths.root() / ".github" / "workflows"
 NAMES = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,20}", fullmatch=True)
 
 
@@ -87,7 +88,7 @@ def _bitgate_lines(text: str) -> list[str]:
 
 
 def test_every_flavour_runs_the_same_lines() -> None:
-    of_github = _bitgate_lines((CI / "workflows" / "tier.yml").read_text())
+    of_github = _bitgate_lines((WORKFLOWS / "tier.yml").read_text())
     child = yaml.safe_load(gitlab(_one())).values()
     scripts = [line for job in child if isinstance(job, dict) for line in job["script"]]
     of_gitlab = _bitgate_lines("\n".join([(CI / "gitlab" / "bitgate.yml").read_text(), *scripts]))
@@ -106,7 +107,7 @@ def test_every_flavour_has_the_same_gate() -> None:
 def test_our_own_pipelines_call_what_an_owner_calls() -> None:
     """What others rely on is what we run ourselves."""
     for name in ("smoke", "nightly"):
-        job = yaml.safe_load((CI / "workflows" / f"{name}.yml").read_text())["jobs"]["tier"]
+        job = yaml.safe_load((WORKFLOWS / f"{name}.yml").read_text())["jobs"]["tier"]
         assert job["uses"] == "./.github/workflows/tier.yml"
     included = yaml.safe_load((CI / "gitlab" / "pipeline.yml").read_text())["include"]
     assert {include["local"] for include in included} == {"ci/gitlab/bitgate.yml"}

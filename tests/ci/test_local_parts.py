@@ -12,7 +12,7 @@ import pytest
 
 from bitgate.core import paths
 
-LOCAL = paths.room("ci") / "local"
+LOCAL = paths.root() / ".ci" / "local"
 NAMES = {
     "matrix": {"target": "gfx942", "minutes": 20, "container": {"image": "a:1.2.3"}},
     "needs": {"matrix": {"result": "success", "outputs": {"matrix": '{"include": [{"n": 1}]}'}}},

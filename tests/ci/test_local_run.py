@@ -13,7 +13,7 @@ import pytest
 from bitgate.core import paths
 
 CHECKOUT = paths.root()
-RUN = CHECKOUT / "ci" / "local" / "run.py"
+RUN = CHECKOUT / ".ci" / "local" / "run.py"
 groovy = pytest.mark.needs("groovy")
 GITHUB, GITLAB, JENKINS = "github", "gitlab", pytest.param("jenkins", marks=groovy)
 
@@ -74,12 +74,12 @@ bitgate(tier: 'smoke', shards: '2')
 }
 FILE = dict(zip(("github", "gitlab", "jenkins"), PIPELINES, strict=True))
 MODULE = """
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 
 @cases("mine")
-def test_bits(planned, gate, took):
-    took(gate(planned), path="pointwise")
+def test_bits(planned, check, expect_dispatch):
+    expect_dispatch(check(planned), path="pointwise")
 """
 TABLE = """
 [[case]]

@@ -21,6 +21,7 @@ from bitgate.lab.ci.matrix import Job, cells
 from bitgate.results.targets_file import read_targets
 
 CI = paths.room("ci")
+WORKFLOWS = paths.root() / ".github" / "workflows"
 NO_TAGS: dict[str, Any] = {} if version("check_jsonschema") >= "0.39" else {"tags": ["docker"]}
 """GitLab takes an empty list; schemas of before, which Python 3.10 has, ask for a tag."""
 GROOVY = [CI / "jenkins" / "Jenkinsfile", *sorted((CI / "jenkins" / "vars").glob("*.groovy"))]
@@ -32,7 +33,7 @@ def _wrong(name: str, document: Any) -> list[str]:
     return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(document)]
 
 
-@pytest.mark.parametrize("path", sorted((CI / "workflows").glob("*.yml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: path.stem)
 def test_workflows_are_githubs(path: Path) -> None:
     document = yaml.safe_load(path.read_text())
     document["on"] = document.pop(True)
@@ -40,7 +41,7 @@ def test_workflows_are_githubs(path: Path) -> None:
 
 
 def test_a_workflow_that_is_none_is_told() -> None:
-    document = yaml.safe_load((CI / "workflows" / "smoke.yml").read_text())
+    document = yaml.safe_load((WORKFLOWS / "smoke.yml").read_text())
     document["on"] = document.pop(True)
     document["jobs"]["checks"]["runs_on"] = document["jobs"]["checks"].pop("runs-on")
     assert _wrong("github-workflows", document)
@@ -111,7 +112,7 @@ def test_the_pipelines_that_the_document_shows_are_right() -> None:
     of_github, of_gitlab = map(yaml.safe_load, _blocks("yaml"))
     of_github["on"] = of_github.pop(True)
     assert _wrong("github-workflows", of_github) == []
-    called = yaml.safe_load((CI / "workflows" / "tier.yml").read_text())
+    called = yaml.safe_load((WORKFLOWS / "tier.yml").read_text())
     stated = of_github["jobs"]["kernels"]["with"]
     assert set(stated) <= set(called[True]["workflow_call"]["inputs"])
     assert _wrong("gitlab-ci", of_gitlab) == []

@@ -71,7 +71,6 @@ CHANGED: dict[str, Callable[[PlannedItem], bool]] = {
     "kernels/platforms/hip_api.txt": everything,
     # declarations, and what they share
     "kernels/grouped_fwd/declaration.py": family("grouped_fwd"),
-    "kernels/grouped_fwd/planting.toml": family("grouped_fwd"),
     "kernels/backward_data.py": family("grouped_bwd_data", "nongrouped_bwd_data"),
     # Python, by who imports it
     "harness/bitgate/verify/pipeline.py": everything,

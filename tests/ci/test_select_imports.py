@@ -63,8 +63,8 @@ def test_a_declaration_shares_files_with_its_neighbours(tmp_path: Path) -> None:
 def test_a_test_that_names_another_judge_is_found(tmp_path: Path) -> None:
     path = tmp_path / "test_a.py"
     for text, is_named in {
-        "def test(gate, planned):\n    gate(planned)\n": False,
-        "def test(gate, planned):\n    gate(planned, by=judge)\n": True,
+        "def test(check, planned):\n    check(planned)\n": False,
+        "def test(check, planned):\n    check(planned, by=judge)\n": True,
         "reference = by = 1\n": False,
         "def cut off(": True,
     }.items():

@@ -82,12 +82,16 @@ def test_a_gap_takes_in_nothing_but_what_it_names(tmp_path: Path, other: Verdict
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('owner = "ann@lab"\n', "", "[[target.host.tolerated]] 1: owner missing"),
-        ('"ann@lab"', '" "', "reason and owner are for people"),
-        ("2026-12-31", '"soon"', "at '$.expires'"),
-        ("case =", "cases =", "unknown key 'cases': did you mean 'case'?"),
+        ('owner = "ann@lab"\n', "", "[[target.host.tolerated]] 1: owner: is missing; who will make them run"),
+        ('"ann@lab"', '" "', "owner: ' ' is not a text"),
+        ("2026-12-31", '"soon"', "expires: soon is not a date such as 2030-01-31"),
+        ("case =", "cases =", "cases: no such field; did you mean 'case'?"),
         ('kernel = "tiled_*"\ncase = "*_f8ocp_*"\nnot_run = "*no conversion*"\n', "", "it takes in everything"),
-        ("[[target.host.tolerated]]", "[target.host.tolerated]", "write [[target.host.tolerated]]"),
+        (
+            "[[target.host.tolerated]]",
+            "[target.host.tolerated]",
+            "tolerated: is not a list of tables; write [[target.NAME.tolerated]]",
+        ),
     ],
 )
 def test_a_mistake_in_a_gap_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:

@@ -51,10 +51,14 @@ def test_the_text_to_find_stands_there_exactly_once(tmp_path: Path, times: int, 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("diagnosis =", "diagnose =", "unknown key 'diagnose'"),
-        ('"race"', '"witchcraft"', "diagnosis 'witchcraft' is none of"),
-        ('imitates = "CK c366de553: missing block_sync_lds"\n', "", "imitates missing"),
-        ('"a();"', "3", "replace is a text"),
+        ("diagnosis =", "diagnose =", "diagnose: no such field; did you mean 'diagnosis'?"),
+        ('"race"', '"witchcraft"', "diagnosis: 'witchcraft' is not one of"),
+        (
+            'imitates = "CK c366de553: missing block_sync_lds"\n',
+            "",
+            "imitates: is missing; the defect that it imitates",
+        ),
+        ('"a();"', "3", "replace: 3 is not a text"),
         ('"kernels/k.hip.cpp"', '"../k.hip.cpp"', "not a path below"),
         ('"drops_a_barrier"', '"Drops a barrier"', "characters a to z"),
         ("find = '''a();\n__syncthreads();'''", "find = 'a();'", "nothing would change"),

@@ -31,7 +31,7 @@ tier = "smoke"
 why = "one case is enough to notice a kernel that does nothing"
 """
 TEST = """
-from bitgate.suite.pytest import verified
+from bitgate.testing import verified
 
 test_bits = verified("one_case")
 """

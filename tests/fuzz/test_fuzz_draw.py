@@ -7,22 +7,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bitgate.core import paths
 from bitgate.kernel.registry import select
-from bitgate.model import operation_called, parse_case_id
+from bitgate.model import operation_called
 from bitgate.model.space.candidates import problems_of
 from bitgate.model.space.constants import Constants
 from bitgate.model.space.factor import classify
 from bitgate.ops.convolution import CONVOLUTIONS, Pass
-from bitgate.ops.convolution.space.batch import Batch
 from bitgate.ops.convolution.space.factors import FACTORS
 from bitgate.tools.fuzz.draw import SIZES, draw_round, even
 from bitgate.tools.fuzz.lane import lanes
-from bitgate.tools.fuzz.planting import Condition, plant, sites
 
 SPACES = [operation_called(direction).space for direction in CONVOLUTIONS]
 FWD, BWD_DATA = (operation_called(direction).space for direction in (Pass.FWD, Pass.BWD_DATA))
-QUANTITIES = {quantity.name: quantity for quantity in BWD_DATA.plantable}
 LAYOUTS = ("nhwgc", "gnhwc")
 
 
@@ -88,36 +84,3 @@ def test_cases_of_a_lane_are_the_same_ones_again_and_meet_every_instance():
     assert min(met.values()) >= 3
     assert any(planned.refused for planned in first)
     assert any(planned.kernel.options for planned in first)
-
-
-SITES = sites()
-
-
-@pytest.mark.parametrize("family", SITES)
-def test_planted_bugs_apply_to_the_sources_and_some_problem_has_them(family):
-    site = SITES[family]
-    for seed in range(8):
-        planted = plant(family, seed)
-        assert len({condition.quantity.name for condition in planted.conditions}) == 4
-        text = planted.fault(f"planted_{seed}", paths.root()).seeded(paths.root())
-        assert all(condition.cpp in text for condition in planted.conditions)
-        assert plant(family, seed) == planted
-    assert set(QUANTITIES) >= {"G", "Sy", "K", "Py"}
-    assert "geometry" in site.made_by(paths.root())
-
-
-def test_planted_conjunctions_of_four_are_met_within_some_rounds():
-    batches = [draw_round(BWD_DATA, (2, visit), SIZES[visit % 4], LAYOUTS) for visit in range(8)]
-    bugs = [plant("grouped_bwd_data", 500 + seed) for seed in range(40)]
-    met = [sum(int(bug.holds(batch).sum()) for batch in batches) for bug in bugs]
-    assert sum(count > 0 for count in met) >= 38
-
-
-def test_a_condition_reads_a_problem_as_it_says():
-    batch = Batch.from_problems([parse_case_id("bwd_data_f32_nhwgc_g2n3k9c8_y3x1_h7x5_s2x1_d1x1_p1x0_q0x2")])
-    assert {name: int(quantity.of(batch)[0]) for name, quantity in QUANTITIES.items()} == {
-        **{"ndim": 2, "G": 2, "N": 3, "K": 9, "C": 8, "Fy": 3, "Fx": 1, "Sy": 2, "Sx": 1, "Dy": 1, "Dx": 1},
-        **{"Py": 1, "Px": 0, "Qx": 2, "Iy": 7, "Ix": 5, "Oy": 3, "Ox": 7, "NumD": 0},
-    }
-    for name, relation, holds in (("K", "% 8 != 0", True), ("C", "% 8 == 0", True), ("G", "== 1", False)):
-        assert bool(Condition(QUANTITIES[name], relation).holds(batch)[0]) is holds

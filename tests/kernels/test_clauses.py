@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 from tests.kernels.agreement import clauses
 
+from bitgate.core.toml import parse_toml
 from bitgate.model import parse_case_id
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 STATED = [
     (family, instance, case, clause or None)
-    for family, instances in tomllib.loads(Path(__file__).with_name("clauses.toml").read_text()).items()
+    for family, instances in parse_toml(Path(__file__).with_name("clauses.toml").read_text()).items()
     for instance, cases in instances.items()
     for case, clause in cases.items()
 ]

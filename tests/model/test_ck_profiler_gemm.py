@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.interop import Controls, TimedKernel, controls_of, found_in_case, parse_foreign, perf_of, report
+from bitgate.interop import Controls, controls_of, found_in_case, parse_foreign, perf_of
 from bitgate.model import DtypeSet, ProblemError, case_id, foreign_line, parse_case_id
 from bitgate.model.gap import Gap
 from bitgate.ops.gemm.problem import GEMM_LAYOUTS, gemm_problem
@@ -94,34 +94,3 @@ def test_what_is_printed_reads_back(dtypes, layout, sizes, split_k, gapped):
         assert dtypes in ("f8fnuz", "f16_ctf8fnuz", "f64") or split_k == -1 or (split_k > 1 and sizes[0] > 1)
     else:
         assert parse_foreign(line) == (problem,)
-
-
-def test_the_lines_of_a_measurement():
-    (problem,) = parse_foreign(README)
-    rows = [
-        TimedKernel(problem, "slow", (2e-3,)),
-        TimedKernel(problem, "fast", (1.1933e-3,)),
-        TimedKernel(problem, "other", refused=True, reason="refused: k"),
-        TimedKernel(problem, "wrong", reason="not verified: 12 cells of C differ"),
-    ]
-    fast = "1.1933 ms, 107.977 TFlops, 80.8422 GB/s, fast"
-    assert report("ckProfiler", rows) == [
-        "a_m_k: dim 2, lengths {3840, 4096}, strides {4096, 1}",
-        "b_k_n: dim 2, lengths {4096, 4096}, strides {1, 4096}",
-        "c_m_n: dim 2, lengths {3840, 4096}, strides {4096, 1}",
-        "found 4 instances",
-        "Perf:          2 ms, 64.4245 TFlops, 48.2345 GB/s, slow",
-        f"Perf:     {fast}",
-        "other does not support this problem",
-        "wrong: not verified: 12 cells of C differ",
-        "Best Perf for datatype = f16 ALayout =  RowMajor BLayout =  ColumnMajor M = 3840 N = 4096 K = 4096"
-        f" StrideA = 4096 StrideB = 4096 StrideC = 4096 : {fast}",
-    ]
-
-
-def test_the_lines_of_a_batch():
-    (problem,) = parse_foreign("ckProfiler batched_gemm 2 2 1 1 0 1 4 5 6 -1 -1 -1 3")
-    lines = report("ckProfiler", [TimedKernel(problem, "any", (1e-3,))])
-    assert lines[0] == "a_g_m_k: dim 3, lengths {3, 4, 6}, strides {24, 1, 4}"
-    assert lines[-1] == "Best Perf: 1 ms, 7.2e-07 TFlops, 0.000444 GB/s, any"
-    assert report("ckProfiler", [TimedKernel(problem, "any", reason="crashed")])[-1].startswith("Best Perf: none")

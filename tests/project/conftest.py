@@ -39,15 +39,15 @@ why = "a row alone"
 case = "bwd_data_f32_nwgc_g1n1k2c2_y1_h3"
 """
 MODULE = """
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 
 @cases("mine")
-def test_bits(planned, gate, took):
-    took(gate(planned), path="pointwise")
+def test_bits(planned, check, expect_dispatch):
+    expect_dispatch(check(planned), path="pointwise")
 """
 ROWS_MODULE = """
-from bitgate.suite.pytest import verified
+from bitgate.testing import verified
 
 test_bits = verified("rows")
 """

@@ -289,7 +289,7 @@ def test_a_mistake_in_the_file_ends_each_command_with_2_and_one_line(
     monkeypatch.chdir(empty.folder)
     assert run(command) == 2
     said = capsys.readouterr()
-    assert said.err == f"bitgate: {empty.folder}/bitgate.toml: unknown key 'suits': did you mean 'suites'?\n"
+    assert said.err == f"bitgate: {empty.folder}/bitgate.toml: suits: no such field; did you mean 'suites'?\n"
     assert said.out == ""
 
 

@@ -51,5 +51,5 @@ def test_a_bad_targets_file_ends_a_run_in_one_line(owners: Any) -> None:
     done = owners.bitgate("run", "--target=host", "-n0")
     assert done.code == 2
     (line,) = [line for line in done.said.splitlines() if "targets.toml" in line]
-    assert "[target.host]: unknown key 'gates': did you mean 'gate'?" in line
+    assert "[target.host]: gates: no such field; did you mean 'gate'?" in line
     assert "Traceback" not in done.said

@@ -44,11 +44,11 @@ smoke = { dtypes = "f32" }
 """
 MODULE = """
 import os, signal, time
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 @cases("toy")
-def test_toy(planned, gate):
-    gate(planned)
+def test_toy(planned, check):
+    check(planned)
 """
 
 

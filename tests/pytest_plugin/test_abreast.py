@@ -24,8 +24,8 @@ NO_CASE = """
 def test_of_no_case():
     open("order", "a").write("no case" + chr(10))
 """
-LAWS = ("gate(planned)", "from bitgate.verify.laws import judge_by_laws; gate(planned, by=judge_by_laws)")
-NOTING = ("    gate(planned)", "    open('order', 'a').write(planned.case + chr(10))\n    gate(planned)")
+LAWS = ("check(planned)", "from bitgate.verify.laws import judge_by_laws; check(planned, by=judge_by_laws)")
+NOTING = ("    check(planned)", "    open('order', 'a').write(planned.case + chr(10))\n    check(planned)")
 
 
 def add_sick(suites: Any) -> None:
@@ -65,11 +65,11 @@ def test_a_test_of_no_case_has_its_turn(suites: Any) -> None:
     assert len(suites.verdicts) == 6
 
 
-PLAIN = '@cases("toy")\ndef test_toy(planned, gate):\n    gate(planned)\n'
+PLAIN = '@cases("toy")\ndef test_toy(planned, check):\n    check(planned)\n'
 CHECKED = "assert request.node.location == type(request.node).location.func(request.node)"
-PLACED = PLAIN.replace("gate)", "gate, request)").replace("    gate(", f"    {CHECKED}\n    gate(")
+PLACED = PLAIN.replace("check)", "check, request)").replace("    check(", f"    {CHECKED}\n    check(")
 CLASSED = "class TestToy:\n" + "".join(
-    f"    {line}\n" for line in PLACED.replace("(planned, gate", "(self, planned, gate").splitlines()
+    f"    {line}\n" for line in PLACED.replace("(planned, check", "(self, planned, check").splitlines()
 )
 
 
@@ -99,13 +99,13 @@ def test_a_kernel_that_kills_its_process_costs_its_case_only(suites: Any) -> Non
 
 
 def test_it_stops_at_the_first_red_test(suites: Any) -> None:
-    suites.write(module=("gate(planned)", "gate(planned), 1 / 0"))
+    suites.write(module=("check(planned)", "check(planned), 1 / 0"))
     assert suites.run(TWO, "-x").returncode == 1
     assert len(suites.verdicts) == 1
 
 
 def test_what_ran_is_not_run_again(suites: Any) -> None:
-    suites.write(module=("gate(planned)", "gate(planned), 'f64' in planned.case and 1 / 0"))
+    suites.write(module=("check(planned)", "check(planned), 'f64' in planned.case and 1 / 0"))
     assert suites.run(TWO).returncode == 1
     suites.write()
     done = suites.run(TWO, "--resume")
@@ -155,8 +155,8 @@ def test_ctrl_c_keeps_the_verdict_that_is_there(suites: Any, monkeypatch: pytest
 
 def test_ctrl_c_does_not_wait_for_a_test_that_takes_its_time(suites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITGATE_SPIN_SECONDS", "500")
-    slow = 'gate):\n    len(open("out/host/results.jsonl").readlines()) >= 5 and time.sleep(1000)'
-    suites.write(module=("gate):", slow))
+    slow = 'check):\n    len(open("out/host/results.jsonl").readlines()) >= 5 and time.sleep(1000)'
+    suites.write(module=("check):", slow))
     add_sick(suites)
     status, said = suites.interrupt(signal.SIGINT, lambda: len(suites.verdicts) >= 5, *hangs("1"))
     assert status == 130, said
@@ -165,7 +165,7 @@ def test_ctrl_c_does_not_wait_for_a_test_that_takes_its_time(suites: Any, monkey
 
 THREADS = """    import threading
     outcomes = []
-    ask = lambda: outcomes.append(gate(planned).outcome.value)
+    ask = lambda: outcomes.append(check(planned).outcome.value)
     threads = [threading.Thread(target=ask) for _ in range(3)]
     for thread in threads:
         thread.start()
@@ -176,7 +176,7 @@ THREADS = """    import threading
 
 @pytest.mark.parametrize("processes", ["0", "2"])
 def test_threads_of_a_test_ask_one_after_another(suites: Any, processes: str) -> None:
-    suites.write(module=("    gate(planned)", THREADS))
+    suites.write(module=("    check(planned)", THREADS))
     done = suites.run(f"--processes={processes}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert suites.outcomes == ["PASS"] * 18

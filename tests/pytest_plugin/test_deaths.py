@@ -9,12 +9,12 @@ from unittest.mock import Mock
 
 from bitgate.suite.pytest.workers import ByProblem
 
-KILL = 'gate):\n    "g2" in planned.case and os.kill(os.getpid(), signal.SIGKILL)'
-HANG = 'gate):\n    "g2" in planned.case and time.sleep(1000)'
+KILL = 'check):\n    "g2" in planned.case and os.kill(os.getpid(), signal.SIGKILL)'
+HANG = 'check):\n    "g2" in planned.case and time.sleep(1000)'
 
 
 def test_a_killed_worker_costs_its_case_only(suites: Any) -> None:
-    suites.write(module=("gate):", KILL))
+    suites.write(module=("check):", KILL))
     finished = suites.run("-n2")
     assert finished.returncode == 1
     assert suites.outcomes == ["CRASHED"] * 2 + ["PASS"] * 4
@@ -45,7 +45,7 @@ def test_what_a_dead_worker_leaves_goes_on_without_the_case_that_killed_it() -> 
 
 def test_without_workers_a_resumed_run_goes_past_what_killed_it_twice(suites: Any) -> None:
     """Two of the six cases kill their process: each does so twice."""
-    suites.write(module=("gate):", KILL))
+    suites.write(module=("check):", KILL))
     assert suites.run().returncode == -9
     with (suites.out / "results.jsonl").open("a") as record:
         record.write('{"schema":1,"case":"cut by the cra')
@@ -62,7 +62,7 @@ def test_without_workers_a_resumed_run_goes_past_what_killed_it_twice(suites: An
 
 
 def test_a_hung_case_ends_its_worker_and_is_on_the_record(suites: Any) -> None:
-    suites.write(module=("gate):", HANG))
+    suites.write(module=("check):", HANG))
     finished = suites.run("-n2", "--case-timeout=5")
     assert finished.returncode == 1
     assert suites.outcomes == ["HUNG"] * 2 + ["PASS"] * 4
@@ -71,7 +71,7 @@ def test_a_hung_case_ends_its_worker_and_is_on_the_record(suites: Any) -> None:
 
 
 def test_a_hung_case_without_workers_ends_the_run_with_its_reports(suites: Any) -> None:
-    suites.write(module=("gate):", HANG))
+    suites.write(module=("check):", HANG))
     finished = suites.run("--case-timeout=1", "-k", "f32")
     assert finished.returncode == 1
     assert "HUNG" in suites.outcomes

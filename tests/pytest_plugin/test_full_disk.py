@@ -10,12 +10,12 @@ import pytest
 
 LIMIT = """    import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))  # what a full disk does to a file
-    gate(planned)"""
+    check(planned)"""
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2", "--processes=2"])
 def test_a_record_that_can_grow_no_more(suites: Any, workers: str) -> None:
-    suites.write(module=("    gate(planned)", LIMIT))
+    suites.write(module=("    check(planned)", LIMIT))
     done = suites.run(workers)
     said = done.stdout + done.stderr
     assert done.returncode == 2, said

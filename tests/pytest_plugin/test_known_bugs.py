@@ -117,7 +117,7 @@ def test_a_bad_entry_ends_with_2_and_one_line(suites: Any, run_here: Any, ledger
 
 
 def test_a_known_bug_that_takes_its_worker_with_it_is_green_too(suites: Any, ledger: Any) -> None:
-    suites.write(module=("gate):", 'gate):\n    "h8x8" in planned.case and os.kill(os.getpid(), signal.SIGKILL)'))
+    suites.write(module=("check):", 'check):\n    "h8x8" in planned.case and os.kill(os.getpid(), signal.SIGKILL)'))
     (suites.folder / "suites" / "toy" / "cases.toml").write_text(TABLE)
     ledger('"MISMATCH"\nkind = "missing_sub_gemm"', '"CRASHED"')
     finished = suites.run("-n1", "-k", "h8x8 or g2", OFF)

@@ -21,11 +21,11 @@ tier = "smoke"
 """
 TAKEN, OTHER = "bwd_data_f32_nhwgc_g1n1k2c2_y1x1_h3x3", "fwd_f32_nhwgc_g1n1k2c2_y1x1_h3x3"
 MODULE = """
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 @cases("{suite}")
-def test_it(planned, gate, took):
-    took(gate(planned), {stated})
+def test_it(planned, check, expect_dispatch):
+    expect_dispatch(check(planned), {stated})
 """
 RunHere = Callable[..., tuple[int, str]]
 
@@ -148,7 +148,10 @@ def test_bitgates_tests_hold_a_loaded_kernel_to_bits_alone(owners: Any, run_here
 def test_a_way_that_is_not_stated_or_is_another_fails(
     suites: Any, run_here: RunHere, stated: str, message: str
 ) -> None:
-    plain, held = "gate):\n    gate(planned)", f"gate, took):\n    took(gate(planned), {stated})"
+    plain, held = (
+        "check):\n    check(planned)",
+        f"check, expect_dispatch):\n    expect_dispatch(check(planned), {stated})",
+    )
     suites.write(module=(plain, held))
     code, output = run_here("-k", "first", "-x")
     assert code == 1
@@ -173,7 +176,9 @@ def test_a_bound_that_admits_zero_fails_its_test_unless_the_row_states_it(
     """Not a skipped test: it is nobody's plan."""
     (owners.folder / "suites" / "mine" / "cases.toml").write_text(ROW.format(case=LOOSE) + DECIMALS + stated)
     module = owners.folder / "suites" / "mine" / "test_mine.py"
-    module.write_text(module.read_text().replace("took(gate(planned), path=", "dict(verdict=gate(planned), path="))
+    module.write_text(
+        module.read_text().replace("expect_dispatch(check(planned), path=", "dict(verdict=check(planned), path=")
+    )
     ended, output = run_here("suites/mine", "-k", "mine")
     assert (ended, owners.outcomes) == (code, [outcome]), output
     assert (" 1 failed" in output) == (outcome == "NOT_RUN")

@@ -12,7 +12,7 @@ from bitgate.core import paths
 
 
 def test_the_second_run_in_a_folder_ends_with_2(suites: Any) -> None:
-    suites.write(module=("gate):", 'gate):\n    time.sleep(1000 if "g2" in planned.case else 0)'))
+    suites.write(module=("check):", 'check):\n    time.sleep(1000 if "g2" in planned.case else 0)'))
     first = subprocess.Popen(
         suites.command(), cwd=suites.folder, env=suites.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

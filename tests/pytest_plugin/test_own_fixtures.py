@@ -20,23 +20,23 @@ def planned(planned):
 """
 BESIDE = """
 import pytest
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 @pytest.fixture
-def mine(planned, row, gate, request):
+def mine(planned, row, check, request):
     assert request.getfixturevalue("planned") is planned
     return planned, row
 
 @cases("toy", ndim=2)
-def test_toy(mine, planned, row, ndim, gate, took):
+def test_toy(mine, planned, row, ndim, check, expect_dispatch):
     assert mine == (planned, row)
     assert mine[0] is planned
     assert planned.problem.ndim == ndim == 2
-    took(gate(planned), launches=1)
+    expect_dispatch(check(planned), launches=1)
 """
 OF_A_PARAMETER = """
 import pytest
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 @pytest.mark.parametrize("planned", ["another"])
 def test_of_no_case(planned):
@@ -44,19 +44,19 @@ def test_of_no_case(planned):
 
 @pytest.mark.parametrize("took", ["mine"])
 @cases("toy")
-def test_toy(planned, gate, took):
+def test_toy(planned, check, expect_dispatch):
     assert took == "mine"
-    gate(planned)
+    check(planned)
 """
 LOGGING = """
 import logging
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 @cases("toy")
-def test_toy(planned, gate, caplog):
+def test_toy(planned, check, caplog):
     logging.getLogger("mine").warning("seen")
     assert caplog.messages == ["seen"]
-    gate(planned)
+    check(planned)
 """
 
 
@@ -101,3 +101,21 @@ def test_a_plugin_whose_options_are_asked_for_stays(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PYTEST_ADDOPTS", "-q --log-cli-level INFO")
     assert "-pno:logging" not in spared([])
     assert "-pno:benchmark" in spared([])
+
+
+FORMER = """
+from bitgate.plugin import cases
+
+@cases("toy", ndim=2)
+def test_toy(planned, gate, took):
+    took(gate(planned), launches=1)
+"""
+
+
+def test_former_names_of_fixtures_work_with_one_warning_a_function(suites: Any, run_here: Any) -> None:
+    (suites.folder / "suites" / "toy" / "test_toy.py").write_text(FORMER)
+    code, output = run_here("-W", "always")
+    assert code == 0, output
+    for old, new in (("gate", "check"), ("took", "expect_dispatch")):
+        assert output.count(f"the fixture '{old}' is '{new}' now; the former name goes with 0.3") == 1
+    assert "bitgate.plugin is not a public module: import from bitgate.testing" in output

@@ -19,11 +19,11 @@ why = "the platform"
 """
 PROBES = """
 import os, signal
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 @cases("zz_probes")
-def test_probe(planned, gate):
-    gate(planned)
+def test_probe(planned, check):
+    check(planned)
 """
 RED = '    assert planned.key.instance != "lanes", "B is transposed"\n'
 DEADLY = '    planned.key.instance == "lanes" and os.kill(os.getpid(), signal.SIGKILL)\n'
@@ -76,7 +76,7 @@ def test_behind_a_red_probe_nothing_runs(probed: Any, workers: str) -> None:
 
 def test_a_probe_that_kills_its_worker_is_red(probed: Any) -> None:
     suites = probed()
-    (suites.folder / "suites/zz_probes/test_probes.py").write_text(PROBES.replace("    gate", DEADLY + "    gate"))
+    (suites.folder / "suites/zz_probes/test_probes.py").write_text(PROBES.replace("    check", DEADLY + "    check"))
     assert suites.run("-n2").returncode == 1
     probes, others = by_kernel(suites)
     assert probes["lanes"] is Outcome.CRASHED

@@ -8,11 +8,11 @@ import pytest
 
 IN_SETUP = """
 import pytest
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 @pytest.fixture
-def checked(planned, gate):
-    gate(planned)
+def checked(planned, check):
+    check(planned)
     pytest.skip("that was all")
 
 @cases("toy")
@@ -22,7 +22,7 @@ def test_toy(planned, checked):
 
 IN_TEARDOWN = """
 import pytest
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 @pytest.fixture
 def tidy(planned):
@@ -30,8 +30,8 @@ def tidy(planned):
     assert "f64" not in planned.case, "not tidy"
 
 @cases("toy")
-def test_toy(planned, gate, tidy):
-    gate(planned)
+def test_toy(planned, check, tidy):
+    check(planned)
 """
 
 TWICE = """
@@ -47,7 +47,7 @@ def pytest_runtest_protocol(item, nextitem):
     return True
 """
 
-FAILS_ONCE = """    gate(planned)
+FAILS_ONCE = """    check(planned)
     if not os.path.exists("tried") and "f64" in planned.case:
         open("tried", "w")
         raise ValueError("the first time")"""
@@ -84,7 +84,7 @@ def test_a_test_that_fails_as_it_is_torn_down_is_red_on_the_record(suites: Any, 
 
 def test_a_test_that_another_plugin_runs_again_has_one_line_for_each_time(suites: Any, way: str) -> None:
     """And a run in which one build has answered in two ways is not green."""
-    suites.write(module=("    gate(planned)", FAILS_ONCE))
+    suites.write(module=("    check(planned)", FAILS_ONCE))
     (suites.folder / "suites" / "conftest.py").write_text(TWICE)
     done = suites.run(way)
     assert done.returncode == 1, done.stdout

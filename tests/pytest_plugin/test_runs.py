@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 AS_IS = ("", "")
-AGAIN = """def test_again(planned, gate):
-    gate(planned)
+AGAIN = """def test_again(planned, check):
+    check(planned)
 
 @cases("toy")
 def test_toy"""
@@ -100,9 +100,9 @@ def test_a_failed_assertion_after_the_gate_is_on_the_record(suites: Any, run_her
 
 
 def test_a_test_of_one_line_is_shown_where_it_is_written(suites: Any, run_here: Any) -> None:
-    written = "def test_toy(planned, gate):\n    gate(planned)"
+    written = "def test_toy(planned, check):\n    check(planned)"
     suites.write(
-        module=(f'@cases("toy")\n{written}', 'from bitgate.suite.pytest import verified\ntest_toy = verified("toy")')
+        module=(f'@cases("toy")\n{written}', 'from bitgate.testing import verified\ntest_toy = verified("toy")')
     )
     code, output = run_here("-v", "--tier=smoke")
     assert code == 0
@@ -168,8 +168,8 @@ def test_what_the_user_must_mend_ends_with_2_and_one_line(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", ["-n0", "-n2", "--processes=2"])
 def test_an_interrupted_run_keeps_what_it_has(suites: Any, number: signal.Signals, workers: str) -> None:
-    behind_the_first = 'gate):\n    os.path.getsize("out/host/results.jsonl") and time.sleep(100)'
-    suites.write(module=("gate):", behind_the_first))
+    behind_the_first = 'check):\n    os.path.getsize("out/host/results.jsonl") and time.sleep(100)'
+    suites.write(module=("check):", behind_the_first))
     code, output = suites.interrupt(number, lambda: bool(suites.verdicts) and suites.is_at("toy"), workers)
     assert code == 130, output
     assert len(suites.verdicts) < 6
@@ -196,7 +196,9 @@ def builds_broken(said: str) -> bool:
 
 
 def test_a_run_that_ends_at_its_first_red_case_builds_a_family_when_its_first_case_comes(suites: Any) -> None:
-    suites.write(('name = "second"', 'name = "second"\nkernels = "broken*"'), ("gate(planned)", "gate(planned), 1 / 0"))
+    suites.write(
+        ('name = "second"', 'name = "second"\nkernels = "broken*"'), ("check(planned)", "check(planned), 1 / 0")
+    )
     (suites.folder / "declaration.py").write_text(BROKEN)
     (suites.folder / "broken.hip.cpp").write_text("#error not a kernel\n")
     of_both = ("--load=declaration.py", "--kernel=*", "--tier=smoke")

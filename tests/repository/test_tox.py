@@ -10,7 +10,8 @@ from pathlib import Path
 import yaml
 
 from bitgate.core import paths
-from bitgate.results.targets_file import TIERS, read_targets
+from bitgate.core.choices import TIERS
+from bitgate.results.targets_file import read_targets
 
 CHECKOUT = paths.root()
 TOX = (CHECKOUT / "tox.ini").read_text()
@@ -54,7 +55,7 @@ def test_every_environment_that_a_document_names_is_there() -> None:
 
 
 def test_every_environment_that_a_workflow_names_is_there() -> None:
-    workflow = yaml.safe_load((CHECKOUT / "ci" / "workflows" / "smoke.yml").read_text())
+    workflow = yaml.safe_load((CHECKOUT / ".github" / "workflows" / "smoke.yml").read_text())
     named = set(workflow["jobs"]["checks"]["strategy"]["matrix"]["env"])
     assert named
     assert named <= ENVIRONMENTS

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.cli.cases import make_plan
 from bitgate.core import paths
 from bitgate.core.project import ours
 from bitgate.model import parse_case_id
@@ -17,6 +16,7 @@ from bitgate.results.record import Key, Outcome, Verdict
 from bitgate.runtime.targets import Target
 from bitgate.suite import durations
 from bitgate.suite.durations import Durations, History, Pace
+from bitgate.suite.suites import make_plan
 
 HERE, THERE = "Xeon/2", "Ryzen/16"
 

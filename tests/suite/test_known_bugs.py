@@ -209,12 +209,12 @@ def test_ledgers_around_a_suite_and_beside_a_kernel_count_too(tmp_path: Path) ->
     ("old", "new", "words"),
     [
         ("owner =", "ownr =", "ownr: no such field; did you mean 'owner'?"),
-        ('owner = "ann"\n', "", "owner: is missing; who mends it"),
-        ('"ann"', '""', "owner: '' is no text"),
-        ("2030-01-31", '"soon"', "expires: soon is no date such as 2030-01-31"),
-        ("2030-01-31", "2030-01-31T00:00:00Z", "is no date"),
-        ('"MISMATCH"', '"PASS"', "verdict: 'PASS' is no failure of a kernel"),
-        ('"MISMATCH"', "[]", "verdict: [] is no failure"),
+        ('owner = "ann"\n', "", "owner: is missing; who fixes it"),
+        ('"ann"', '""', "owner: '' is not a text"),
+        ("2030-01-31", '"soon"', "expires: soon is not a date such as 2030-01-31"),
+        ("2030-01-31", "2030-01-31T00:00:00Z", "is not a date"),
+        ('"MISMATCH"', '"PASS"', "verdict: 'PASS' is not one of "),
+        ('"MISMATCH"', "[]", "verdict: [] is not one of "),
         ('kind = "missing_sub_gemm"\n', "", "kind: is missing; say as what a MISMATCH is diagnosed"),
         ('"missing_sub_gemm"', '"missing_subgemm"', "did you mean 'missing_sub_gemm'?"),
         ('"host"', '"gfx94"', "target: no target is called 'gfx94'"),
@@ -241,8 +241,12 @@ def test_ledgers_around_a_suite_and_beside_a_kernel_count_too(tmp_path: Path) ->
             "is 31 days after since: a flaky case is quarantined for 30",
         ),
         ("expires", 'flaky = "often"\nsince = 2030-02-01\nexpires', "is -1 days after since"),
-        ("expires", "machine = []\nexpires", "machine: [] is neither a text nor a list of texts"),
-        ("expires", 'fill = "exct"\nexpires', "fill: 'exct' is not known; did you mean 'exact'?"),
+        ("expires", "machine = []\nexpires", "machine: is an empty list"),
+        (
+            "expires",
+            'fill = "exct"\nexpires',
+            "fill: 'exct' is not one of exact, decimal, special, probe; did you mean 'exact'?",
+        ),
     ],
 )
 def test_a_bad_entry_says_where_and_what(tmp_path: Path, old: str, new: str, words: str) -> None:

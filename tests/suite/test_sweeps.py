@@ -113,7 +113,7 @@ def test_a_row_may_be_a_whole_case_id(tmp_path):
     ("text", "words"),
     [
         (ROW, "title is missing"),
-        ("title = 3\n" + ROW, "title: give a text"),
+        ("title = 3\n" + ROW, "title: 3 is not a text"),
         (TITLE, "no rows"),
         (TITLE + ROW + ROW, "the name a stands at"),
         (TITLE + ROW + ROW.replace('"a"', '"b"'), "the problem fwd_f16_nhwgc_g1n1k8c8_y3x3_h8x8"),

@@ -14,7 +14,7 @@ import typer
 
 from bitgate.cli import bench_gate
 from bitgate.cli.args import check_writable, options_named
-from bitgate.cli.bench_foreign import TimedProblem, by_settings, notes, repeated, reports
+from bitgate.cli.bench_foreign import TimedProblem, by_settings, ck_profiler_lines, notes, repeated
 from bitgate.cli.bench_shapes import asked_for
 from bitgate.cli.verify import progress
 from bitgate.core import paths
@@ -281,7 +281,7 @@ def _tell(rows: Sequence[Timing], comparison: SweepComparison | None, asked: Ben
 
         print(text(comparison))
     else:
-        for line in reports(asked.wanted, rows):
+        for line in ck_profiler_lines(asked.wanted, rows):
             print(line)
     counts = {status: sum(row.status is status for row in rows) for status in TimingStatus}
     print(", ".join(f"{count} {status.value}" for status, count in counts.items() if count) or "nothing was timed")

@@ -1,9 +1,8 @@
-"""What ``bitgate bench`` takes of other programs' lines: problems, how they are to be timed, and how their programs
-print the result."""
+"""Other programs' lines as ``bitgate bench`` takes them: problems, how they are to be timed, and ckProfiler's line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from bitgate.interop import (
     Found,
     PerfRequest,
     Refused,
-    TimedKernel,
     Understood,
     command_of,
     found_in_case,
@@ -22,14 +20,13 @@ from bitgate.interop import (
     one_line,
     perf_of,
     program_of,
-    report,
 )
-from bitgate.interop.controls import VERIFICATIONS
 from bitgate.interop.dialect import table_readers
 from bitgate.model import Problem, ProblemError, case_id
 from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench.arm import TimedShape
 from bitgate.tools.bench.settings import Settings
+from bitgate.verify.trace import perf_line
 
 USUAL = Settings()
 
@@ -163,28 +160,14 @@ def repeated(wanted: Iterable[TimedProblem]) -> list[str]:
     return [f"{one.count} x {one.line or case_id(one.problem)}" for one in several]
 
 
-def reports(wanted: Sequence[TimedProblem], rows: Iterable[Timing]) -> Iterator[str]:
-    """What was measured in the words of each program: ckProfiler reports a command line at a time, the others all."""
-    of_case: dict[str, list[Timing]] = {}
-    for row in rows:
-        of_case.setdefault(row.case, []).append(row)
-    groups: dict[tuple[str, str], list[TimedKernel]] = {}
+def ck_profiler_lines(wanted: Iterable[TimedProblem], rows: Iterable[Timing]) -> Iterator[str]:
+    """Yield ckProfiler's Perf line, by the mean time, of each kernel on each problem that a line of ckProfiler asks
+    for."""
+    found = list(rows)
     for one in wanted:
-        key = (one.program, one.line if one.program == "ckProfiler" else "")
-        groups.setdefault(key, []).extend(_measured(one, row) for row in of_case.get(case_id(one.problem), ()))
-    for (program, _), measured in groups.items():
-        yield from report(program, measured)
-
-
-def _measured(one: TimedProblem, row: Timing) -> TimedKernel:
-    held_to = VERIFICATIONS[2 if one.perf.reference == "gpu" else 1]
-    return TimedKernel(
-        one.problem,
-        f"{row.kernel}.{row.instance}",
-        row.seconds if row.status is TimingStatus.TIMED else (),
-        refused=row.status is TimingStatus.REFUSED,
-        reason=f"{row.status.value}: {row.reason}",
-        verified=held_to if row.status is TimingStatus.TIMED else "",
-        line=one.line,
-        on_cpu=row.device.get("kind") == "cpu",
-    )
+        if one.program == "ckProfiler":
+            problem: Any = one.problem
+            split = f", SplitK {problem.split_k}" if problem.is_split else ""
+            for row in (row for row in found if row.case == case_id(problem) and row.status is TimingStatus.TIMED):
+                milliseconds = 1e3 * sum(row.seconds) / len(row.seconds)
+                yield f"{perf_line(problem, milliseconds, width=10)}, {row.key.name}{split}"

@@ -12,7 +12,6 @@ from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
     from bitgate.core.project import Project
-    from bitgate.results.plan import Plan
 
 app = typer.Typer(add_completion=False)
 
@@ -78,6 +77,8 @@ def cases(
         return go_over(tier or project.tiers[-1], kernel, project, store=update_digests, reason=why, as_json=as_json)
     if reason:
         raise UsageError("--reason goes with --update-digests")
+    from bitgate.suite.suites import make_plan
+
     if solved_tier:
         from bitgate.cli.solve_tier import solve_tier
 
@@ -112,32 +113,3 @@ def _list_sweep(name: str, project: Project, as_json: bool) -> None:
     for row in rows:
         typer.echo(f"{row['name']}\n    {row['case']}\n    {row['human']}")
     typer.echo(f"{len(rows)} problems")
-
-
-def make_plan(tier: str, target: str, project: Project, kernel: str = "", *, of_all: bool = False) -> Plan:
-    """The plan of all tables of a project's suites: of what it runs on, unless it is to be ``of_all`` families.
-    UsageError for an unknown tier, target or kernel, or a bad table."""
-    from bitgate.core.target_id import target_id
-    from bitgate.kernel import registry
-    from bitgate.kernel.loading import loaded_names
-    from bitgate.runtime import targets
-    from bitgate.suite import durations
-    from bitgate.suite.planning import Setting, check_setting
-    from bitgate.suite.row import SMOKE
-    from bitgate.suite.suites import plan_suites, with_tables
-
-    project.check_tier(tier)
-    wanted = target_id(target or targets.best().name)
-    name = wanted.name
-    here = next((one for one in targets.present() if one.name == name), None)
-    setting = Setting(
-        target=name,
-        platform=wanted.platform,
-        families=registry.families(project),
-        kernel=kernel,
-        tier=SMOKE if tier == SMOKE else "",
-        durations=durations.load(name, durations.machine_of(here) if here else "", project.shelves),
-        loaded=frozenset() if of_all else loaded_names(project.runs_on),
-    )
-    check_setting(with_tables(setting, project.tables()))
-    return plan_suites(setting, tier, project.tables())

@@ -123,13 +123,13 @@ def merge(
     from bitgate.lab.ci.matrix import NightExpectation, expected_of
     from bitgate.results.build_manifest import BuildManifest
     from bitgate.results.plan import PlanError
-    from bitgate.results.report.annotations import FORGES, github_lines, write_quality
+    from bitgate.results.report.annotations import ANNOTATED, github_lines, write_quality
     from bitgate.results.report.render import merge as merge_results
     from bitgate.results.report.run_finding import RunFinding
     from bitgate.results.run_plan import RunPlan
 
-    if annotate and annotate not in FORGES:
-        raise UsageError(f"--annotate {annotate}: {near(annotate, FORGES)}")
+    if annotate and annotate not in ANNOTATED:
+        raise UsageError(f"--annotate {annotate}: {near(annotate, ANNOTATED)}")
     try:
         plan = RunPlan.read(plan_file) if plan_file else None
     except PlanError as error:

@@ -115,7 +115,7 @@ def compile_(
 
 def _of_tier(tier: str, target: str, project: Project) -> frozenset[str]:
     """The families that the tier's cases run on."""
-    from bitgate.cli.cases import make_plan
+    from bitgate.suite.suites import make_plan
 
     return frozenset(item.key.kernel for item in make_plan(tier, target, project).cases)
 

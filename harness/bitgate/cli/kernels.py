@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate.cli.cases import make_plan
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.project_file import find
@@ -23,6 +22,7 @@ from bitgate.kernel.loading import loaded_names, to_load, with_operations
 from bitgate.model import Problem, ProblemError, parse_case_id
 from bitgate.results.record import Key, Outcome, RecordError, read
 from bitgate.runtime import targets
+from bitgate.suite.suites import make_plan
 
 app = typer.Typer(add_completion=False)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.cli.example_lines import WORDINGS, perf, traced, verification
 from bitgate.cli.verify import exit_code, print_verdict, progress
 from bitgate.cli.wanted_cases import reference_of
 from bitgate.core.errors import UsageError
-from bitgate.interop import Controls, TimedKernel, Variant, controls_of, parse_foreign, variant_of
+from bitgate.interop import Controls, Variant, controls_of, parse_foreign, variant_of
 from bitgate.kernel.declaration import Instance
 from bitgate.model import Problem, ProblemError
 
@@ -21,6 +20,18 @@ if TYPE_CHECKING:
     from bitgate.results.record import Verdict
 
 app = typer.Typer(add_completion=False)
+
+FAMILIES: dict[str, dict[str, str]] = {
+    "convnd_fwd": {"": "grouped_fwd"},
+    "convnd_bwd_data": {"": "nongrouped_bwd_data"},
+    "grouped_conv_fwd": {"": "grouped_fwd"},
+    "grouped_conv_bwd_weight": {"": "grouped_bwd_weight", "wavelet": "bwd_weight_wavelet"},
+    "grouped_conv_bwd_data": {"": "grouped_bwd_data"},
+    "grouped_conv3d_bwd_data": {"": "grouped_bwd_data"},
+}
+"""The family that computes what an example does, by the example without ``example_``, types and waves, and by kind."""
+
+LAUNCH = "launch_and_time_kernel:"
 
 ARGUMENTS = (
     "none; or verification (0 none, 1 CPU, 2 GPU), init (0 none, 1 integers, 2 decimals) and time (0 no, 1 yes, or a"
@@ -49,8 +60,8 @@ def run_example(
 ) -> int:
     """Run a CK example by its command line.
 
-    It takes the example's arguments, has its defaults where one is left out, and prints its lines. What is timed is
-    verified first, whatever the verification says: Perf is the mean of all runs by device events.
+    It takes the example's arguments, has its defaults where one is left out, and prints the lines of CK's example 17.
+    What is timed is verified first, whatever the verification says: Perf is the mean of all runs by device events.
 
     EXAMPLE: convnd_fwd, convnd_bwd_data, grouped_conv_fwd, grouped_conv_bwd_weight, grouped_conv_bwd_data,
     grouped_conv3d_bwd_data; or with types, waves and kind: .._wavelet_xdl_fp16.
@@ -62,17 +73,19 @@ def run_example(
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
     """
     from bitgate.core.project_file import find
+    from bitgate.results.record import Outcome
     from bitgate.runtime.targets import best, named
     from bitgate.tools.bench.runs import Runs, timed_runs
     from bitgate.verify.planned import PlannedCase
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
     from bitgate.verify.session import ZEROS
+    from bitgate.verify.trace import perf_line
 
     problem, controls, variant = _read(example, arguments or [])
-    wording = WORDINGS[variant.name]
+    family = FAMILIES[variant.name][variant.kind]
     where, project = named(target) if target else best(), find()
-    selection = select_for(problem, candidates(kernel or f"{wording.family[variant.kind]}.*", {}, where.name, project))
+    selection = select_for(problem, candidates(kernel or f"{family}.*", {}, where.name, project))
     if not selection.supporting:
         print(f"Not supported: {_nearest_refusal(problem, selection.refusing)}; nothing was compared")
         return 3
@@ -91,14 +104,14 @@ def run_example(
         verdict = process.verify(planned, trace=ran.append)
         times = _times(controls, ran[0]["seconds"]) if ran and _is_verified(verdict) else 0
         for trace in ran:
-            print(*traced(trace["lines"], problem, wording, times), sep="\n", flush=True)
+            print(*_traced(trace["lines"], times), sep="\n", flush=True)
         runs = timed_runs(planned, verdict, process, times) if times else Runs()
     if runs.seconds:
-        print(*perf(TimedKernel(problem, chosen.name, runs.seconds), wording), sep="\n")
+        print(perf_line(problem, 1e3 * sum(runs.seconds) / len(runs.seconds)))
     if runs.includes:
         print(f"in this time, beside the kernels that compute: {', '.join(runs.includes)}")
-    for line in verification(verdict, controls, wording):
-        print(line)
+    if verdict.outcome is Outcome.MISMATCH:
+        print("Error: Incorrect results!")
     print_verdict(verdict)
     if verdict.compared:
         print(f"compared with the reference '{verdict.reference}'")
@@ -111,6 +124,15 @@ def run_example(
     return 1 if runs.failure else exit_code([verdict])
 
 
+def _traced(lines: Sequence[str], times: int) -> Iterator[str]:
+    """Yield the lines of a trace; ``times`` runs are timed, 0 if none are."""
+    for line in lines:
+        yield line
+        if times and line.startswith(LAUNCH):
+            yield "Warm up"
+            yield f"Start running {times} times..."
+
+
 def _read(example: str, arguments: list[str]) -> tuple[Problem, Controls, Variant]:
     line = " ".join([f"example_{example.removeprefix('example_')}", *arguments])
     try:
@@ -118,8 +140,8 @@ def _read(example: str, arguments: list[str]) -> tuple[Problem, Controls, Varian
         (problem,) = parse_foreign(line)
     except ProblemError as error:
         raise UsageError(f"{error}. Arguments: {ARGUMENTS}") from None
-    if variant is None or variant.name not in WORDINGS:
-        raise UsageError(f"example '{example}' does not run here; known: {', '.join(WORDINGS)}")
+    if variant is None or variant.name not in FAMILIES:
+        raise UsageError(f"example '{example}' does not run here; known: {', '.join(FAMILIES)}")
     return problem, controls or Controls(), variant
 
 

@@ -14,6 +14,7 @@ import typer
 
 from bitgate.cli.args import options_named
 from bitgate.cli.wanted_cases import CommandOptions, RequestedCase, wanted_by, wanted_in
+from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from bitgate.verify.this_process import ThisProcess
 
 app = typer.Typer(add_completion=False)
-
-REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
 
 
 @dataclass(frozen=True)

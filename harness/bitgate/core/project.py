@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core import paths
+from bitgate.core.choices import TIERS
 from bitgate.core.errors import UsageError, near
-
-TIERS = ("smoke", "regression")
-"""Each holds those before it."""
 
 TABLE = "cases.toml"
 OPERATION = "operation.py"

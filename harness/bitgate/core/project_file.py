@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.errors import UsageError, near
-from bitgate.core.project import TIERS, Project, ours
-from bitgate.core.untrusted import InvalidInput, read_bytes
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from bitgate.core.choices import TIERS
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project, ours
+from bitgate.core.table_fields import TableFields, names, one_of
+from bitgate.core.toml import read_toml
 
 FILE = "bitgate.toml"
 TABLE = "bitgate"
-LONGEST = 1 << 20
 
 
 def find(*places: Path | None) -> Project:
@@ -35,26 +30,11 @@ def find(*places: Path | None) -> Project:
 
 
 def read(file: Path) -> Project:
-    """UsageError naming the file, the key, and what to do: unknown keys, wrong types, what does not exist."""
+    """Return the project that a file states. Raises UsageError naming the file, the key, and what to do."""
     file = file.absolute()
-    stated = _stated(file)
-    for key in stated:
-        if key not in KEYS:
-            raise UsageError(f"{file}: unknown key '{key}': {near(key, KEYS)}")
-    values = {key: KEYS[key](FileEntry(file, key, value)) for key, value in stated.items()}
+    checks = {key: partial(reader, file.parent) for key, reader in KEYS.items()}
+    values = TableFields(checks).read(file, _stated(file))
     return Project(root=file.parent, file=file, **{**_defaults(file.parent, values), **values})
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    """A key of a file, and its value."""
-
-    file: Path
-    key: str
-    value: Any
-
-    def wrong(self, what: str) -> UsageError:
-        return UsageError(f"{self.file}: {self.key}: {what}")
 
 
 def _file_above(place: Path) -> Path | None:
@@ -68,12 +48,7 @@ def _file_above(place: Path) -> Path | None:
 
 
 def _stated(file: Path) -> Mapping[str, Any]:
-    try:
-        document = tomllib.loads(read_bytes(file, LONGEST).decode())
-    except InvalidInput as error:
-        raise UsageError(f"{file}: {error}") from None
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
-        raise UsageError(f"{file}: not TOML: {error}") from None
+    document, _ = read_toml(file)
     for name in document:
         if name != TABLE:
             raise UsageError(f"{file}: '{name}' is unknown: all keys stand below [{TABLE}]")
@@ -95,92 +70,73 @@ def _defaults(root: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _names(stated: FileEntry) -> tuple[str, ...]:
-    value = stated.value
-    if not isinstance(value, list) or not value or not all(isinstance(name, str) and name for name in value):
-        raise stated.wrong(f'{value!r:.80} is no list of texts: write {stated.key} = ["..."]')
-    if twice := next((name for name in value if value.count(name) > 1), None):
-        raise stated.wrong(f"'{twice}' stands there twice")
-    return tuple(value)
-
-
-def _place(stated: FileEntry, name: str) -> Path:
+def _place(root: Path, name: str) -> Path:
     try:
-        path = (stated.file.parent / name).resolve()
+        path = (root / name).resolve()
         exists = path.exists()
     except (OSError, ValueError, RuntimeError) as error:  # a NUL, a name of thousands of letters, links in a circle
-        raise stated.wrong(f"{name!r:.80} is no path: {error}") from None
+        raise ValueError(f"{name!r:.80} is no path: {error}") from None
     if not exists:
-        raise stated.wrong(f"{path} does not exist; paths are relative to the file")
+        raise ValueError(f"{path} does not exist; paths are relative to the file")
     return path
 
 
-def _folders(stated: FileEntry) -> tuple[Path, ...]:
-    return _all(stated, Path.is_dir, "folder")
+def _of_kind(root: Path, name: str, is_one: Callable[[Path], bool], kind: str) -> Path:
+    path = _place(root, name)
+    if not is_one(path):
+        raise ValueError(f"{path} is no {kind}")
+    return path
 
 
-def _files(stated: FileEntry) -> tuple[Path, ...]:
-    return _all(stated, Path.is_file, "file")
+def _folders(root: Path, value: Any) -> tuple[Path, ...]:
+    return tuple(_of_kind(root, name, Path.is_dir, "folder") for name in names(value))
 
 
-def _all(stated: FileEntry, is_one: Callable[[Path], bool], kind: str) -> tuple[Path, ...]:
-    places = tuple(_place(stated, name) for name in _names(stated))
-    for place in places:
-        if not is_one(place):
-            raise stated.wrong(f"{place} is no {kind}")
-    return places
+def _files(root: Path, value: Any) -> tuple[Path, ...]:
+    return tuple(_of_kind(root, name, Path.is_file, "file") for name in names(value))
 
 
-def _declarations(stated: FileEntry) -> tuple[Path, ...]:
-    """A folder stands for its declaration.py."""
-    named = (_place(stated, name) for name in _names(stated))
-    files = tuple(path / "declaration.py" if path.is_dir() else path for path in named)
+def _one_file(root: Path, value: Any) -> Path:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f'{value!r:.80} is not a text such as "..."')
+    return _of_kind(root, value, Path.is_file, "file")
+
+
+def _declarations(root: Path, value: Any) -> tuple[Path, ...]:
+    """Return the named declarations, of a folder its declaration.py."""
+    places = [_place(root, name) for name in names(value)]
+    files = tuple(path / "declaration.py" if path.is_dir() else path for path in places)
     for file in files:
         if not file.is_file():
-            raise stated.wrong(f"{file} does not exist: name a declaration, or the folder of its declaration.py")
+            raise ValueError(f"{file} does not exist: name a declaration, or the folder of its declaration.py")
     return files
 
 
-def _of_folders(stated: FileEntry) -> tuple[Path, ...]:
-    """A folder stands for every TOML file in it."""
-
-    def listed() -> Iterator[Path]:
-        for name in _names(stated):
-            path = _place(stated, name)
-            found = sorted(path.glob("*.toml")) if path.is_dir() else [path]
-            if not found:
-                raise stated.wrong(f"{path} holds no .toml file")
-            yield from found
-
-    return tuple(dict.fromkeys(listed()))
+def _tables(root: Path, value: Any) -> tuple[Path, ...]:
+    """Return the named files, of a folder every TOML file in it."""
+    found: dict[Path, None] = {}
+    for path in (_place(root, name) for name in names(value)):
+        files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+        if not files:
+            raise ValueError(f"{path} holds no .toml file")
+        found |= dict.fromkeys(files)
+    return tuple(found)
 
 
-def _one_file(stated: FileEntry) -> Path:
-    if not isinstance(stated.value, str) or not stated.value:
-        raise stated.wrong(f'{stated.value!r:.80} is no text: write {stated.key} = "..."')
-    path = _place(stated, stated.value)
-    if not path.is_file():
-        raise stated.wrong(f"{path} is no file")
-    return path
+def _tiers(root: Path, value: Any) -> tuple[str, ...]:
+    """Return the named tiers, the smallest first."""
+    chosen = [*map(one_of(*TIERS), names(value))]
+    return tuple(name for name in TIERS if name in chosen)
 
 
-def _tiers(stated: FileEntry) -> tuple[str, ...]:
-    """Some of those that there are, the smallest first."""
-    names = _names(stated)
-    for name in names:
-        if name not in TIERS:
-            raise stated.wrong(f"no tier is called '{name}': {near(name, TIERS)}")
-    return tuple(name for name in TIERS if name in names)
-
-
-KEYS: dict[str, Callable[[FileEntry], Any]] = {
+KEYS: dict[str, Callable[[Path, Any], Any]] = {
     "suites": _folders,
     "load": _declarations,
     "targets": _one_file,
     "tiers": _tiers,
-    "faults": _of_folders,
+    "faults": _tables,
     "known_bugs": _files,
     "operations": _files,
     "rules": _files,
 }
-"""Each with what reads it; the names are those of Project."""
+"""Keys, which are fields of Project, and what reads each of them. Paths are relative to the folder of the file."""

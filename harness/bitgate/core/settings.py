@@ -1,115 +1,111 @@
 """The variables of the environment that bitgate reads, and what each may hold.
 
-An empty one counts as not set: CI systems hand on variables that nobody has filled in. All are looked at when a command
-or a test run starts, so that nonsense is told whatever the command needs of it; files and folders that a variable names
-are asked for where they are used. ``kernels/platforms/host/runtime/environment.cpp`` says the same of those that the
-host runtime reads, for programs that start without bitgate.
+An empty one counts as not set: CI systems hand on variables that were never filled in. All are checked when a command
+or a test run starts, so that nonsense is reported whatever the command needs of it. Files and folders that a variable
+names are looked for where they are used. ``kernels/platforms/host/runtime/environment.cpp`` says the same of those that
+the host runtime reads, for programs that start without bitgate.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
-
-May: TypeAlias = "Callable[[str], str]"
-"""What to do about a value, in words; empty if it may stand."""
+from bitgate.core.table_fields import Check, number
 
 MOST_SECONDS = 1_000_000
 MOST_ATTEMPTS = 999_999_999
 LONGEST_TEXT = 200
 LONGEST_PATH = 4095
 LONGEST_NAME = 255
-"""Of the parts of a path, in bytes."""
+"""Bytes of a part of a path."""
 
 
 def check(environment: Mapping[str, str] = os.environ) -> None:
-    """UsageError names the first variable that holds what it may not, with the value and what to do."""
-    for name, may in VARIABLES.items():
-        value = environment.get(name, "")
-        if value and (advice := _of_one_line(value) or may(value)):
-            raise UsageError(f"{name}={shown(value)}: {advice}")
+    """Raise UsageError for the first variable with a wrong value: the value, and what to do."""
+    for name, may_hold in VARIABLES.items():
+        if value := environment.get(name, ""):
+            try:
+                if re.search(r"[\x00-\x1f\x7f]", value):
+                    raise ValueError("take out its control characters")
+                may_hold(value)
+            except ValueError as error:
+                raise UsageError(f"{name}={shown(value)}: {error}") from None
 
 
 def shown(value: str) -> str:
-    """A value in a message: its beginning, on one line."""
+    """Return the beginning of a value on one line, for a message."""
     return re.sub(r"[^ -~]", "?", value[:40])
 
 
-def _of_one_line(value: str) -> str:
-    return "take out its control characters" if re.search(r"[\x00-\x1f\x7f]", value) else ""
+def _count(most: int) -> Check:
+    return lambda value: number(1, most)(int(value) if re.fullmatch(r"[0-9]{1,9}", value) else value)
 
 
-def _count(most: int) -> May:
-    def may(value: str) -> str:
-        digits = re.fullmatch(r"[0-9]+", value) is not None and len(value) <= 9
-        return "" if digits and 1 <= int(value) <= most else f"give a number from 1 to {most}"
-
-    return may
+def _seconds(value: str) -> None:
+    seconds = float(value) if re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", value) else 0
+    if not 0 < seconds <= MOST_SECONDS:
+        raise ValueError(f"give seconds, more than 0 and at most {MOST_SECONDS}")
 
 
-def _seconds(value: str) -> str:
-    try:
-        seconds = float(value) if re.fullmatch(r"[0-9][0-9.eE+-]*", value) else 0
-    except ValueError:
-        seconds = 0
-    return "" if 0 < seconds <= MOST_SECONDS else f"give seconds, more than 0 and at most {MOST_SECONDS}"
+def _text(value: str) -> None:
+    if len(value) > LONGEST_TEXT:
+        raise ValueError(f"give at most {LONGEST_TEXT} characters, not {len(value)}")
 
 
-def _flag(value: str) -> str:
-    return "" if value == "1" else "give 1, or unset it"
-
-
-def _text(value: str) -> str:
-    return "" if len(value) <= LONGEST_TEXT else f"give at most {LONGEST_TEXT} characters, not {len(value)}"
-
-
-def _path(value: str) -> str:
+def _path(value: str) -> None:
     data = os.fsencode(value)
-    fits = len(data) <= LONGEST_PATH and all(len(part) <= LONGEST_NAME for part in data.split(b"/"))
-    return "" if fits else f"no path is that long ({len(data)} bytes): shorten it"
+    if len(data) > LONGEST_PATH or any(len(part) > LONGEST_NAME for part in data.split(b"/")):
+        raise ValueError(f"no path is that long ({len(data)} bytes): shorten it")
 
 
-def _path_or_url(value: str) -> str:
-    """A URL may hold a token, which is longer than a name."""
-    return ("" if len(value) <= LONGEST_PATH else _path(value)) if "://" in value else _path(value)
+def _path_or_url(value: str) -> None:
+    if "://" not in value or len(value) > LONGEST_PATH:  # a URL may hold a token, which is longer than a name
+        _path(value)
 
 
-def _paths(value: str) -> str:
-    return next(filter(None, map(_path, value.split(os.pathsep))), "")
+def _paths(value: str) -> None:
+    for part in value.split(os.pathsep):
+        _path(part)
 
 
-def _place(value: str) -> str:
-    """A folder, which need not be there yet."""
-    is_taken = os.path.exists(value) and not os.path.isdir(value)
-    return _path(value) or ("it is a file: set it to a folder that can be written" if is_taken else "")
+def _place(value: str) -> None:
+    """Check a folder, which need not exist yet."""
+    _path(value)
+    if os.path.exists(value) and not os.path.isdir(value):
+        raise ValueError("it is a file: set it to a folder that can be written")
 
 
-def _folder(value: str) -> str:
-    return _path(value) or ("" if os.path.isdir(value) else "no such folder; unset it, or name one")
+def _folder(value: str) -> None:
+    _path(value)
+    if not os.path.isdir(value):
+        raise ValueError("no such folder; unset it, or name one")
 
 
-def _one_of(*words: str) -> May:
-    return lambda value: "" if value in words else f"give {' or '.join(words)}, or unset it"
+def _only(word: str) -> Check:
+    def check(value: str) -> None:
+        if value != word:
+            raise ValueError(f"give {word}, or unset it")
+
+    return check
 
 
-VARIABLES: dict[str, May] = {
+VARIABLES: dict[str, Check] = {
     "BITGATE_ARTEFACTS": _path_or_url,
     "BITGATE_CACHE": _place,
     "BITGATE_DATA_ROOT": _folder,
     "BITGATE_DIAGNOSIS_SECONDS": _seconds,
-    "BITGATE_FETCH_ONLY": _flag,
+    "BITGATE_FETCH_ONLY": _only("1"),
     "BITGATE_HISTORY": _path_or_url,
-    "BITGATE_HOST_PRETEND_CPU": _one_of("x86-64-v2"),
+    "BITGATE_HOST_PRETEND_CPU": _only("x86-64-v2"),
     "BITGATE_LOAD": _paths,
     "BITGATE_OUT": _place,
     "BITGATE_OVERLAY": _folder,
     "BITGATE_OVERLAY_ROOT": _folder,
-    "BITGATE_QUICK_BUILD": _flag,
+    "BITGATE_QUICK_BUILD": _only("1"),
     "BITGATE_ROOMS": _folder,
     "BITGATE_RUN_ATTEMPT": _count(MOST_ATTEMPTS),
     "BITGATE_RUN_ID": _text,
@@ -119,4 +115,4 @@ VARIABLES: dict[str, May] = {
 }
 
 OWN = ("BITGATE_BISECT", "BITGATE_CHILD", "BITGATE_EXEC", "BITGATE_FIRST_CONTACT", "BITGATE_STAMP", "BITGATE_TASK")
-"""From a process of bitgate to those that it starts: each sets its own, whatever it found."""
+"""Variables from a process of bitgate to those that it starts, which overwrite what they find."""

@@ -9,13 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from bitgate.interop import benchdnn, benchdnn_report
+from bitgate.interop import benchdnn
 from bitgate.interop.controls import Controls
 from bitgate.interop.dialect import dialects
 from bitgate.interop.found import NO_LINE, Found, Refused, Understood, all_understood, in_words, one_line, reasons
 from bitgate.interop.joined import joined
 from bitgate.interop.listing import read_list, understood
-from bitgate.interop.measured import TimedKernel
 from bitgate.interop.perf_request import PerfRequest
 from bitgate.interop.program import Program, Variant
 from bitgate.interop.shell import of_one_command
@@ -27,7 +26,6 @@ __all__ = [
     "Found",
     "PerfRequest",
     "Refused",
-    "TimedKernel",
     "Understood",
     "Variant",
     "command_of",
@@ -42,7 +40,6 @@ __all__ = [
     "problems_of",
     "program_of",
     "reasons",
-    "report",
     "variant_of",
 ]
 
@@ -67,7 +64,7 @@ def programs() -> Mapping[str, Program]:
         for name, program in dialect.programs.items():
             read.setdefault(name, []).append(program)
     known = {name: joined(name, several) if several[0].commands else several[0] for name, several in read.items()}
-    return known | {BENCHDNN: Program(benchdnn.parse, report=benchdnn_report.report)}
+    return known | {BENCHDNN: Program(benchdnn.parse)}
 
 
 def is_foreign(text: str) -> bool:
@@ -150,24 +147,10 @@ def perf_of(entry: Understood) -> PerfRequest:
 
 
 def program_of(line: str) -> str:
-    """The program that a line is for, as ``report`` takes it; empty for a case id."""
+    """Return the program that a line is for; empty for a case id."""
     if not is_foreign(line):
         return ""
     return BENCHDNN if benchdnn.is_bare(line) else _program(line)[0]
-
-
-def report(program: str, measured: Sequence[TimedKernel]) -> list[str]:
-    """What was measured, in a program's own words; nothing where it has none of its own here."""
-    if not measured:
-        return []
-    operation = measured[0].problem.operation.name
-    stated = (
-        dialect.programs[program]
-        for dialect in dialects()
-        if operation in dialect.operations and program in dialect.programs
-    )
-    known = next(stated, None) or programs().get(program)
-    return list(known.report(measured)) if known is not None and known.report is not None else []
 
 
 def _asked(line: str, question: Callable[[Program], Callable[[Sequence[str]], Answer] | None]) -> Answer | None:

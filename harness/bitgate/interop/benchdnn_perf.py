@@ -1,4 +1,4 @@
-"""What benchdnn's options say of how its problems are timed."""
+"""The timing that benchdnn's options ask for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def perf_request(options: Mapping[str, str]) -> PerfRequest:
         return PerfRequest(refusal=f"--mode={options['mode']} asks for no timing: P does, and bitgate verify runs C")
     template = options.get("perf-template", "def")
     if template != "def":
-        return PerfRequest(refusal=f"--perf-template={template} is not understood: only the default one is printed")
+        return PerfRequest(refusal=f"--perf-template={template} is not understood: times are printed as bitgate's own")
     request = PerfRequest(cold=options.get("cold-cache", "none") not in ("", "none"))
     for name in ("fix-times-per-prb", "max-ms-per-prb"):
         if not re.fullmatch(r"\d{1,9}(\.\d*)?(e\d)?", options.get(name, "0")):

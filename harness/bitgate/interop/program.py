@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bitgate.interop.controls import Controls
-from bitgate.interop.measured import TimedKernel
 from bitgate.interop.perf_request import PerfRequest
 from bitgate.model.problem import Problem
 
@@ -31,15 +30,14 @@ class Program:
     """``parse`` gives the problems of a line's words, from the program's name on; where lines say so, ``controls`` how
     they are to be run, ``variant`` on which instances, ``perf`` how they are to be timed. All raise ProblemError.
 
-    ``report`` says what was measured in the program's own words. ``commands``: the words behind the program's name that
-    are the operation's, where others of its commands may be another operation's.
+    ``commands``: the words after the program's name that are the operation's, where others of its commands may be
+    another operation's.
     """
 
     parse: Callable[[Sequence[str]], tuple[Any, ...]]
     controls: Callable[[Sequence[str]], Controls] | None = None
     variant: Callable[[Sequence[str]], Variant] | None = None
     perf: Callable[[Sequence[str]], PerfRequest] | None = None
-    report: Callable[[Sequence[TimedKernel]], Iterator[str]] | None = None
     commands: tuple[str, ...] = ()
 
 

@@ -1,0 +1,41 @@
+"""The public names that a kernel's declaration imports, and the layer that describes, builds and calls kernels.
+
+The names are documented in docs/api.md and stable; the modules of this package are not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bitgate.core.exports import exports
+
+if TYPE_CHECKING:
+    from bitgate.core.errors import UsageError as UsageError
+    from bitgate.kernel.declaration import ANY_INTEGER as ANY_INTEGER
+    from bitgate.kernel.declaration import Dispatch as Dispatch
+    from bitgate.kernel.declaration import Instance as Instance
+    from bitgate.kernel.declaration import KernelFamily as KernelFamily
+    from bitgate.kernel.declaration import Option as Option
+    from bitgate.kernel.declaration import Refusal as Refusal
+    from bitgate.kernel.declaration import wave_sizes as wave_sizes
+    from bitgate.kernel.dispatch import DispatchRecord as DispatchRecord
+    from bitgate.kernel.errors import KernelFailed as KernelFailed
+    from bitgate.kernel.errors import KernelRefused as KernelRefused
+    from bitgate.kernel.generated import Registered as Registered
+    from bitgate.kernel.generated import element as element
+    from bitgate.kernel.generated import units as units
+    from bitgate.kernel.runner import Capability as Capability
+    from bitgate.kernel.runner import LibraryState as LibraryState
+    from bitgate.kernel.runner import Runner as Runner
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "bitgate.core.errors": "UsageError",
+        "bitgate.kernel.declaration": "ANY_INTEGER Dispatch Instance KernelFamily Option Refusal wave_sizes",
+        "bitgate.kernel.dispatch": "DispatchRecord",
+        "bitgate.kernel.errors": "KernelFailed KernelRefused",
+        "bitgate.kernel.generated": "Registered element units",
+        "bitgate.kernel.runner": "Capability LibraryState Runner",
+    },
+)

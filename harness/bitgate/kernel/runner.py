@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bitgate.core.former_names import class_formerly
 from bitgate.kernel.cache.content import content_of
 
 if TYPE_CHECKING:
@@ -111,3 +113,7 @@ class LibraryRunner:
         self, problem: Any, buffers: Mapping[str, int], workspace: tuple[int, int], stream: int
     ) -> DispatchRecord:
         return self.library.run(problem, self.instance, self.options, buffers, workspace, stream)
+
+
+def __getattr__(name: str) -> Any:
+    return class_formerly(name, sys.modules[__name__])

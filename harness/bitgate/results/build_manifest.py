@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.core.untrusted import Count, InvalidInput, Name, Short, parse_json, read_bytes, shaped
 
 SCHEMA = 1
@@ -45,10 +45,7 @@ class BuildManifest:
     def write(self, path: Path) -> None:
         """The whole file or none of it."""
         document = {"schema": SCHEMA, "kind": KIND, **asdict(self)}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.write_text(json.dumps(document, indent=1) + "\n")
-        draft.replace(path)
+        write_whole(path, json.dumps(document, indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> BuildManifest:

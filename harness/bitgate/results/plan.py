@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from bitgate.core.files import write_whole
 from bitgate.core.untrusted import InvalidInput, Name, NameOrNone, Seconds, Short, Text, parse_json, read_bytes, shaped
 from bitgate.results.record.key import FIELDS, Key, stated
 from bitgate.results.shard import ShardText
@@ -130,10 +130,7 @@ class Plan:
 
     def write(self, path: Path) -> None:
         """Write the whole file or none of it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.write_text(self.text)
-        draft.replace(path)
+        write_whole(path, self.text)
 
     @classmethod
     def read(cls, path: Path) -> Plan:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
@@ -15,6 +14,7 @@ from typing import Any
 from msgspec import NODEFAULT, Struct, structs
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.core.untrusted import InvalidInput, Name, Seconds, Short, parse_json, read_bytes, shaped
 from bitgate.results.plan import Plan, PlanError, PlannedItem, items_of
 from bitgate.results.shard import Shard, ShardText, split
@@ -78,10 +78,7 @@ class RunPlan:
                 for plan in self.shards
             ],
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.write_text(json.dumps(document, separators=(",", ":")) + "\n")
-        draft.replace(path)
+        write_whole(path, json.dumps(document, separators=(",", ":")) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> RunPlan:

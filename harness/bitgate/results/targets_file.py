@@ -3,48 +3,51 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from bitgate.core.architecture import PLATFORMS, Architecture, Platform
+from bitgate.core.choices import ENGINES, FORGES, REGRESSION, SMOKE, TIERS
 from bitgate.core.errors import UsageError, near
-from bitgate.core.project import TIERS, Project
+from bitgate.core.project import Project
 from bitgate.core.safe_name import RULE, is_safe
+from bitgate.core.table_fields import (
+    FieldError,
+    TableFields,
+    are_tables,
+    boolean,
+    day,
+    each,
+    first_double,
+    like,
+    list_of,
+    number,
+    one_of,
+    string,
+    tables,
+    text,
+)
 from bitgate.core.target_id import architecture_of, canonical, target_id
-from bitgate.core.untrusted import InvalidInput, read_bytes, shaped
+from bitgate.core.toml import read_toml
 from bitgate.results.allowed_skips import AllowedSkip
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 SCHEMA = 2
 READ = (1, SCHEMA)
 """In schema 1 every pool is GitHub's, and has no more than name, target, labels and state."""
-LONGEST = 1 << 20
 MOST_MINUTES = 6 * 24 * 60
 MOST_GPUS = 1024
 
 # Which tiers a gate opens.
 GATES: dict[str, tuple[str, ...]] = {
-    "pull_request": ("smoke", "regression"),
-    "nightly": ("regression",),
+    "pull_request": (SMOKE, REGRESSION),
+    "nightly": (REGRESSION,),
 }
 
-FORGES = ("github", "gitlab", "jenkins")
-"""Backends that start a pool's jobs by themselves, on machines with its labels."""
-ENGINES = ("slurm", "dask", "local")
-"""Backends that `bitgate ci submit` hands a pool's jobs to."""
 CONSTRAINT = r"[A-Za-z0-9_.+|&*()\[\]-]{1,240}"
 IMAGE = r"[a-z0-9][A-Za-z0-9_.:/@-]{0,240}"
-
-T = TypeVar("T", bound=Struct)
 
 
 class CiTarget(Struct, frozen=True):
@@ -111,27 +114,17 @@ def features_of(architecture: Architecture) -> tuple[str, ...]:
 
 
 def read_targets(path: Path, tiers: Sequence[str] = TIERS) -> CiTargets:
-    """Read and check the file, of a project with these tiers. UsageError names the key that is unknown, missing or
-    wrong, and what would be right."""
-    try:
-        document = tomllib.loads(read_bytes(path, LONGEST).decode())
-    except (ValueError, RecursionError) as error:  # no file, not TOML, not UTF-8, a number of thousands of digits
-        raise UsageError(f"{path}: {error}") from None
-    _known(path, "the file", document, ("schema", "target", "pool"))
-    schema = document.get("schema")
-    if type(schema) is not int or schema not in READ:
-        raise UsageError(f"{path}: schema = {schema!r:.40}: this bitgate reads {' and '.join(map(str, READ))}")
-    tables, pools_ = document.get("target", {}), document.get("pool", [])
-    if not _are_tables(tables.values() if isinstance(tables, dict) else [tables]):
-        raise UsageError(f"{path}: targets are tables: write [target.gfx942]")
-    if not isinstance(pools_, list) or not _are_tables(pools_):
-        raise UsageError(f"{path}: pools are a list of tables: write [[pool]]")
-    targets = tuple(_target(path, name, tables[name], tiers) for name in tables)
+    """Read and check the file, of a project with these tiers. Raises UsageError, which names the key that is unknown,
+    missing or wrong, and what would be right."""
+    document, _ = read_toml(path)
+    stated = _DOCUMENT.read(path, document)
+    promised, pools_ = stated.get("target", {}), stated.get("pool", [])
+    targets = tuple(_target(path, name, values, tiers) for name, values in promised.items())
     names = [target.name for target in targets]
-    pools = tuple(_pool(path, f"[[pool]] {n}", pool, names, schema) for n, pool in enumerate(pools_, 1))
+    pools = tuple(_pool(path, f"[[pool]] {n}", pool, names, stated["schema"]) for n, pool in enumerate(pools_, 1))
     for kind, given in (("target", names), ("pool", [pool.name for pool in pools])):
-        if twice := next((name for name in given if given.count(name) > 1), None):
-            raise UsageError(f"{path}: {kind} {twice} stands there twice")
+        if twice := first_double(given):
+            raise UsageError(f"{path}: {kind} {twice} appears twice")
     return CiTargets(targets, pools)
 
 
@@ -141,110 +134,131 @@ def tolerated_by(project: Project, target: str) -> tuple[AllowedSkip, ...]:
     return promise.tolerated if promise else ()
 
 
-def _are_tables(values: Iterable[object]) -> bool:
-    return all(isinstance(value, dict) for value in values)
-
-
-def _record(path: Path, where: str, kind: type[T], values: Mapping[str, Any]) -> T:
-    fields = msgspec.structs.fields(kind)
-    _known(path, where, values, [field.name for field in fields])
-    missing = [field.name for field in fields if field.required and field.name not in values]
-    if missing:
-        raise UsageError(f"{path}: {where}: {', '.join(missing)} missing")
-    try:
-        return shaped(kind, dict(values))
-    except InvalidInput as error:
-        raise UsageError(f"{path}: {where}: {error}") from None
-
-
-def _known(path: Path, where: str, values: Mapping[str, Any], known: Any) -> None:
-    for name in values:
-        if name not in known:
-            raise UsageError(f"{path}: {where}: unknown key '{name}': {near(name, known)}")
-
-
 def _target(path: Path, name: str, values: Mapping[str, Any], tiers: Sequence[str]) -> CiTarget:
-    where = f"[target.{name}]"
+    place = f"{path}: [target.{name}]"
     if "name" in values:
-        raise UsageError(f"{path}: {where}: unknown key 'name': it stands in the brackets")
-    gaps = values.get("tolerated", [])
-    if not isinstance(gaps, list) or not _are_tables(gaps):
-        raise UsageError(f"{path}: {where}: tolerated gaps are a list of tables: write [[target.{name}.tolerated]]")
-    read = [_gap(path, f"[[target.{name}.tolerated]] {n}", gap) for n, gap in enumerate(gaps, 1)]
-    target = _record(path, where, CiTarget, {**values, "name": canonical(name), "tolerated": read})
-    _one_of(path, where, "platform", target.platform, PLATFORMS)
-    _one_of(path, where, "gate", target.gate, tuple(GATES))
+        raise FieldError(place, "name", "no such field; the name is the one in the brackets")
+    stated = _TARGET.read(place, values)
+    skips = tuple(
+        _skip(f"{path}: [[target.{name}.tolerated]] {n}", skip) for n, skip in enumerate(stated.pop("tolerated", ()), 1)
+    )
+    target = CiTarget(name=canonical(name), **stated, tolerated=skips)
     if set(target.minutes) != set(tiers):
-        raise UsageError(f"{path}: {where}: minutes needs one number each for {', '.join(tiers)}")
-    if not all(0 < value <= MOST_MINUTES for value in target.minutes.values()):
-        raise UsageError(f"{path}: {where}: minutes are positive integers up to {MOST_MINUTES}")
+        raise FieldError(place, "minutes", f"give one number each for {', '.join(tiers)}")
     try:
         platform = target_id(target.name).platform
     except UsageError as error:
-        raise UsageError(f"{path}: {where}: {error}") from None
+        raise UsageError(f"{place}: {error}") from None
     if target.platform != platform:
-        raise UsageError(f"{path}: {where}: platform = {target.platform!r}: {target.name} is of {platform}")
+        raise FieldError(place, "platform", f"{target.platform!r} is not that of {target.name}: {platform}")
     has = features_of(architecture_of(target.name))
     for word in target.features:
         if word not in has:
-            raise UsageError(f"{path}: {where}: features: {target.name} has no '{word:.40}': {near(word, has)}")
+            raise FieldError(place, "features", f"{target.name} has no '{word:.40}'; {near(word, has)}")
     return target
 
 
-def _gap(path: Path, where: str, values: Mapping[str, Any]) -> AllowedSkip:
-    gap = _record(path, where, AllowedSkip, values)
-    if not (gap.reason.strip() and gap.owner.strip()):
-        raise UsageError(f"{path}: {where}: reason and owner are for people: say why, and who fills the gap")
-    if gap.case == gap.kernel == gap.not_run == "*":
-        raise UsageError(f"{path}: {where}: it takes in everything: name a glob as case, kernel or not_run")
-    return gap
+def _skip(place: str, values: Mapping[str, Any]) -> AllowedSkip:
+    skip = AllowedSkip(**_SKIP.read(place, values))
+    if skip.case == skip.kernel == skip.not_run == "*":
+        raise UsageError(f"{place}: it takes in everything: name a glob as case, kernel or not_run")
+    return skip
 
 
 def _pool(path: Path, where: str, values: Mapping[str, Any], targets: Sequence[str], schema: int) -> Pool:
-    stated = values.get("target")
-    if stated is None:
-        raise UsageError(f"{path}: {where}: target missing")
-    if "backend" not in values and schema > 1:
-        raise UsageError(f"{path}: {where}: backend missing: {', '.join(FORGES + ENGINES)}")
-    if "targets" in values:
-        raise UsageError(f"{path}: {where}: unknown key 'targets': did you mean 'target'?")
-    devices = stated if isinstance(stated, list) else [stated]
-    renamed = {**values, "targets": [canonical(one) if isinstance(one, str) else one for one in devices]}
-    pool = _record(path, where, Pool, {name: value for name, value in renamed.items() if name != "target"})
-    if not is_safe(pool.name):
-        raise UsageError(f"{path}: {where}: name: {RULE}")
-    where = f"[[pool]] {pool.name}"
-    _one_of(path, where, "backend", pool.backend, FORGES + ENGINES)
+    place = f"{path}: {where}"
+    stated = _POOL.read(place, values)
+    if "backend" not in stated and schema > 1:
+        raise FieldError(place, "backend", f"is missing; {', '.join(FORGES + ENGINES)}")
+    pool = Pool(targets=stated.pop("target"), **stated)
+    place = f"{path}: [[pool]] {pool.name}"
     try:
         serves = any(pool.serves(target) for target in targets)
     except UsageError as error:
-        raise UsageError(f"{path}: {where}: target: {error}") from None
+        raise FieldError(place, "target", error) from None
     if not serves:
-        named = ", ".join(pool.targets)
-        raise UsageError(f"{path}: {where}: target = {named!r:.80} serves none of {', '.join(targets)}")
-    _check_asked(path, where, pool)
-    if not pool.up and not (pool.state.startswith("drained:") and pool.state.removeprefix("drained:").strip()):
-        raise UsageError(f'{path}: {where}: state = {pool.state!r}: write "up" or "drained: <reason>"')
+        raise FieldError(place, "target", f"{', '.join(pool.targets)!r:.80} serves none of {', '.join(targets)}")
+    if pool.backend in FORGES:
+        if not pool.labels:
+            raise FieldError(place, "labels", f"give a list of one or more words: {RULE}")
+        if pool.constraint:
+            raise FieldError(place, "constraint", f"is for {' and '.join(ENGINES)}: {pool.backend} has labels")
+    elif pool.labels:
+        raise FieldError(place, "labels", f"are for {', '.join(FORGES)}: {pool.backend} has a constraint")
     return pool
 
 
-def _check_asked(path: Path, where: str, pool: Pool) -> None:
-    """What jobs ask of a machine, in the words of the pool's backend."""
-    if pool.backend in FORGES:
-        if not pool.labels or not all(map(is_safe, pool.labels)):
-            raise UsageError(f"{path}: {where}: labels is a list of one or more words: {RULE}")
-        if pool.constraint:
-            raise UsageError(f"{path}: {where}: constraint is of {' and '.join(ENGINES)}: {pool.backend} has labels")
-    elif pool.labels:
-        raise UsageError(f"{path}: {where}: labels are of {', '.join(FORGES)}: {pool.backend} has a constraint")
-    if pool.constraint and not re.fullmatch(CONSTRAINT, pool.constraint):
-        raise UsageError(f"{path}: {where}: constraint = {pool.constraint!r:.80}: write features such as gfx942&mi300")
-    if pool.image and not re.fullmatch(IMAGE, pool.image):
-        raise UsageError(f"{path}: {where}: image = {pool.image!r:.80}: write NAME:TAG or NAME@sha256:DIGEST")
-    if not 0 <= pool.gpus <= MOST_GPUS:
-        raise UsageError(f"{path}: {where}: gpus = {pool.gpus}: write how many a job gets, up to {MOST_GPUS}")
+def _minutes(value: Any) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise ValueError("give a table such as { smoke = 15, regression = 60 }")
+    return {tier: number(1, MOST_MINUTES)(minutes) for tier, minutes in value.items()}
 
 
-def _one_of(path: Path, where: str, name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError(f"{path}: {where}: {name} = {value!r:.80} is none of {', '.join(known)}")
+def _named_tables(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or not are_tables([*value.values()]):
+        raise ValueError("targets are tables; write [target.gfx942]")
+    return value
+
+
+def _schema(value: Any) -> int:
+    if type(value) is not int or value not in READ:
+        raise ValueError(f"{value!r:.40}: this bitgate reads {' and '.join(map(str, READ))}")
+    return value
+
+
+def _device(value: Any) -> str:
+    return canonical(string(value))
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or not is_safe(value):
+        raise ValueError(f"{value!r:.80}: {RULE}")
+    return value
+
+
+def _state(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"up|drained:.*\S.*", value, re.DOTALL):
+        raise ValueError(f'{value!r:.80}: write "up" or "drained: <reason>"')
+    return value
+
+
+_DOCUMENT = TableFields(
+    {"schema": _schema, "target": _named_tables, "pool": tables("[[pool]]")},
+    {"schema": f"write schema = {SCHEMA}"},
+)
+_TARGET = TableFields(
+    {
+        "platform": one_of(*PLATFORMS),
+        "gate": one_of(*GATES),
+        "minutes": _minutes,
+        "features": list_of(string),
+        "tolerated": tables("[[target.NAME.tolerated]]"),
+    },
+    {
+        "platform": f"one of {', '.join(PLATFORMS)}",
+        "gate": f"when it runs: {', '.join(GATES)}",
+        "minutes": "after which a job is stopped, for each tier",
+    },
+)
+_SKIP = TableFields(
+    {"reason": text, "owner": text, "expires": day, "case": string, "kernel": string, "not_run": string},
+    {
+        "reason": "why the cases need not run",
+        "owner": "who will make them run",
+        "expires": "the last day, such as 2030-01-31",
+    },
+)
+_POOL = TableFields(
+    {
+        "name": _word,
+        "target": each(_device),
+        "state": _state,
+        "backend": one_of(*FORGES, *ENGINES),
+        "labels": list_of(_word),
+        "constraint": like(f"({CONSTRAINT})?", "gfx942&mi300"),
+        "gpus": number(0, MOST_GPUS),
+        "exclusive": boolean,
+        "image": like(f"({IMAGE})?", "NAME:TAG or NAME@sha256:DIGEST"),
+    },
+    {"name": "what the pool is called", "target": "a target, or a list", "state": 'write "up" or "drained: <reason>"'},
+)

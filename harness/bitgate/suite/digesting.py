@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.model import Accumulation, Problem
 from bitgate.numerics.certificate import ZERO_RESULT, blind, certify
@@ -18,7 +19,6 @@ from bitgate.numerics.fill import FillPlan, is_stored, make_inputs, plan_fill
 from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.reference import defined_results, exact_results
 from bitgate.suite.planning import Setting
-from bitgate.suite.row import SMOKE
 from bitgate.suite.suites import planned_tests
 from bitgate.verify.bounds import nan_class
 from bitgate.verify.planned import PlannedCase

@@ -22,6 +22,7 @@ from filelock import FileLock
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.core.untrusted import Seconds
 from bitgate.kernel.cache.content import sha256
 from bitgate.model import Problem
@@ -184,9 +185,7 @@ def note(path: Path, machine: str, verdicts: Iterable[Verdict], work: Mapping[st
     with FileLock(_lock_of(path)):
         known = _read(path)
         known[machine] = learn(known.get(machine, History()), verdicts, work)
-        draft = path.with_suffix(".draft")
-        draft.write_text(render(known))
-        draft.replace(path)
+        write_whole(path, render(known))
 
 
 def learn(known: History, verdicts: Iterable[Verdict], work: Mapping[str, int]) -> History:

@@ -8,9 +8,10 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from bitgate.core.table_fields import FieldError
 from bitgate.model import Problem, ProblemError, case_id, operation_called, parse_case_id
 from bitgate.suite.durations import work_of
-from bitgate.suite.row import AXES, CaseRow, RowError
+from bitgate.suite.row import AXES, CaseRow
 from bitgate.suite.vocabulary import LAYOUT_AXES, LAYOUTS, TAIL_AXES, properties, value_of
 
 
@@ -39,7 +40,7 @@ class ExpandedCase:
 
 
 def expand(row: CaseRow) -> Iterator[ExpandedCase]:
-    """The row's product in the order of AXES, the first slowest. Raises RowError for an impossible problem."""
+    """The row's product in the order of AXES, the first slowest. Raises FieldError for an impossible problem."""
     names = [name for name in AXES if name in row.axes]
     options = [[(name, value) for value in values] for name, values in row.options.items()]
     for step in row.locked:
@@ -72,11 +73,11 @@ def _fits(chosen: Mapping[str, Any], row: CaseRow, step: Mapping[str, Any]) -> b
         if layout is None or not space.layouts:
             continue
         if layout not in LAYOUTS:
-            raise RowError(row.origin, axis, f"unknown layout '{layout}'; known are {', '.join(LAYOUTS)}")
+            raise FieldError(row.origin, axis, f"unknown layout '{layout}'; known are {', '.join(LAYOUTS)}")
         if LAYOUTS[layout] == ndim:
             continue
         if axis in step or all(LAYOUTS.get(other) != ndim for other in row.axes[axis]):
-            raise RowError(row.origin, axis, f"none is {ndim}D like the shape {shape}; add one")
+            raise FieldError(row.origin, axis, f"none is {ndim}D like the shape {shape}; add one")
         return False
     return True
 
@@ -86,18 +87,18 @@ def _problem(chosen: Mapping[str, Any], row: CaseRow) -> Problem:
     try:
         problem = parse_case_id(text)
     except ProblemError as error:
-        raise RowError(row.origin, "case" if "case" in chosen else "shape", str(error)) from None
+        raise FieldError(row.origin, "case" if "case" in chosen else "shape", str(error)) from None
     for name, stated in row.stated.items():
         if (found := value_of(problem, name)) != stated:
             said = f"{properties()[name].stated} {found}" if found is not None else f"has no {name}"
-            raise RowError(row.origin, name, f"the row says {stated}, {text} {said}")
+            raise FieldError(row.origin, name, f"the row says {stated}, {text} {said}")
     return problem
 
 
 def _case_text(chosen: Mapping[str, Any], row: CaseRow) -> str:
     for name in ("pass", "dtypes"):
         if name not in chosen:
-            raise RowError(row.origin, name, "is missing; give it here or in [defaults]")
+            raise FieldError(row.origin, name, "is missing; give it here or in [defaults]")
     layouts, tail = (
         [axis.word(chosen[axis.name]) for axis in axes if axis.name in chosen] for axes in (LAYOUT_AXES, TAIL_AXES)
     )

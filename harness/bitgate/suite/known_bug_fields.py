@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from bitgate.core.architecture import ARCHITECTURES
 from bitgate.core.checkout import relative
 from bitgate.core.errors import UsageError
+from bitgate.core.table_fields import (
+    Check,
+    FieldError,
+    TableFields,
+    are_tables,
+    day,
+    each,
+    one_of,
+    options,
+    table,
+    text,
+)
 from bitgate.core.target_id import target_id
+from bitgate.core.toml import read_toml, row_lines
 from bitgate.model import Problem, ProblemError, case_id, operations, parse_case_id
 from bitgate.model.space.problem_property import Property, PropertyKind
 from bitgate.model.tensor_types import spelled
@@ -21,11 +32,6 @@ from bitgate.numerics.fill import fill_names
 from bitgate.results.record import KINDS, Outcome
 from bitgate.suite.row import near
 from bitgate.suite.vocabulary import properties, value_of
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 SECTION = "known_bug"
 FAILURES = tuple(outcome for outcome in Outcome if outcome.is_kernels)
@@ -65,45 +71,28 @@ def where() -> Mapping[str, Property]:
 
 
 def read_entries(path: Path) -> list[dict[str, Any]]:
-    """The checked fields of each entry; none where there is no file. Raises UsageError naming file, line and field."""
-    try:
-        text = path.read_text()
-        document = tomllib.loads(text)
-    except FileNotFoundError:
+    """Return the checked fields of each entry; none where there is no file. Raises UsageError naming file, line and
+    field."""
+    if not path.exists():
         return []
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
-        raise UsageError(f"{path}: not a ledger of known bugs: {error}") from None
+    document, written = read_toml(path)
     for name, rows in document.items():
-        if name != SECTION or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        if name != SECTION or not are_tables(rows):
             raise UsageError(f"{path}: '{name}': write [[{SECTION}]] above each entry, and nothing else")
-    headers = re.finditer(rf"^[ \t]*\[\[[ \t]*{SECTION}[ \t]*\]\]", text, re.MULTILINE)
-    lines = [text.count("\n", 0, header.start()) + 1 for header in headers]
     rows = document.get(SECTION, [])
-    return [_entry(row, path, line) for row, line in zip(rows, lines or [1] * len(rows), strict=False)]
+    return [_entry(row, path, line) for row, line in zip(rows, row_lines(written, SECTION, len(rows)), strict=True)]
 
 
 def _entry(row: Mapping[str, Any], path: Path, line: int) -> dict[str, Any]:
     origin = f"{path}:{line}: [[{SECTION}]]"
-    for name in row:
-        if name not in _CHECKS:
-            raise UsageError(f"{origin}: {name}: no such field; {near(name, _CHECKS)}")
-    for name in ("kernel", "target", "verdict", "owner", "ticket", "expires"):
-        if name not in row:
-            raise UsageError(f"{origin}: {name}: is missing; {_WHY[name]}")
+    checked = _FIELDS.read(origin, row)
     if "where" not in row and "case" not in row:
-        raise UsageError(
-            f"{origin}: where: is missing; say which problems fail: where = {{ pass = 'bwd_data', g = 1 }}"
-        )
+        raise FieldError(origin, "where", "is missing; say which problems fail: where = { pass = 'bwd_data', g = 1 }")
     fields: dict[str, Any] = {"origin": f"{relative(path)}:{line}", "kind": ""}
-    for name, value in row.items():
-        try:
-            fields[_PLURALS.get(name, name)] = _CHECKS[name](value)
-        except ValueError as error:
-            raise UsageError(f"{origin}: {name}: {error}") from None
+    fields |= {_PLURALS.get(name, name): value for name, value in checked.items()}
     if fields["verdict"] in DIAGNOSED and not fields["kind"]:
-        raise UsageError(
-            f"{origin}: kind: is missing; say as what a {fields['verdict']} is diagnosed: {', '.join(KINDS)}"
-        )
+        known = ", ".join(KINDS)
+        raise FieldError(origin, "kind", f"is missing; say as what a {fields['verdict']} is diagnosed: {known}")
     _check_quarantine(fields, origin)
     return fields
 
@@ -112,24 +101,16 @@ def _check_quarantine(fields: dict[str, Any], origin: str) -> None:
     since = fields.pop("since", None)
     if ("flaky" in fields) != (since is not None):
         lacking, there = ("since", "flaky") if since is None else ("flaky", "since")
-        raise UsageError(f"{origin}: {lacking}: is missing beside {there}; {_WHY[lacking]}")
+        raise FieldError(origin, lacking, f"is missing beside {there}; {_QUARANTINE[lacking]}")
     if since is None:
         return
     days = (fields["expires"] - since).days
     if not 0 <= days <= QUARANTINE_DAYS:
-        raise UsageError(
-            f"{origin}: expires: {fields['expires']} is {days} days after since: a flaky case is quarantined for"
-            f" {QUARANTINE_DAYS} days at most"
-        )
+        said = f"{fields['expires']} is {days} days after since"
+        raise FieldError(origin, "expires", f"{said}: a flaky case is quarantined for {QUARANTINE_DAYS} days at most")
 
 
-_WHY = {
-    "kernel": "a glob over family.instance",
-    "target": "where it fails: host, gfx942, gfx9*, or a list",
-    "verdict": f"how it fails: {', '.join(FAILURES)}",
-    "owner": "who mends it",
-    "ticket": "where it is written down",
-    "expires": "until when it may fail, a date such as 2030-01-31",
+_QUARANTINE = {
     "flaky": "what shows that it fails now and then only, such as '7 of 60 nights, on node4 alone'",
     "since": f"the day of that finding: expires is at most {QUARANTINE_DAYS} days later",
 }
@@ -139,73 +120,32 @@ _PLURALS = {"kernel": "kernels", "target": "targets", "machine": "machines", "ca
 # ---------------------------------------------------------------------------------------- what a field may hold
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else [value]
-    if not items or not all(isinstance(item, str) and item.strip() for item in items):
-        raise ValueError(f"{value!r} is neither a text nor a list of texts")
-    return tuple(items)
-
-
-def _text(value: Any) -> str:
+def _glob(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{value!r} is no text")
-    return " ".join(value.split())
+        raise ValueError(f"{value!r:.80} is neither a text nor a list of texts")
+    return value
 
 
-def _targets(value: Any) -> tuple[str, ...]:
-    return tuple(item if re.search(r"[*?\[]", item) else _target(item) for item in _texts(value))
-
-
-def _target(text: str) -> str:
+def _target(value: Any) -> str:
+    glob = _glob(value)
+    if re.search(r"[*?\[]", glob):
+        return glob
     try:
-        return target_id(text).name
+        return target_id(glob).name
     except UsageError:
-        raise ValueError(f"no target is called '{text}'; {near(text, ARCHITECTURES)}") from None
+        raise ValueError(f"no target is called '{glob}'; {near(glob, ARCHITECTURES)}") from None
 
 
-def _verdict(value: Any) -> Outcome:
-    if value not in [one.value for one in FAILURES]:
-        raise ValueError(f"{value!r} is no failure of a kernel; known are {', '.join(FAILURES)}")
-    return Outcome(value)
-
-
-def _one_of(known: Iterable[str]) -> Callable[[Any], str]:
-    names = tuple(known)
-
-    def check(value: Any) -> str:
-        if value not in names:
-            raise ValueError(f"{value!r} is not known; {near(str(value), names)}")
-        return str(value)
-
-    return check
-
-
-def _date(value: Any) -> date:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return value
+def _case(value: Any) -> str:
     try:
-        return date.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{value} is no date such as 2030-01-31") from None
-
-
-def _cases(value: Any) -> frozenset[str]:
-    try:
-        return frozenset(case_id(parse_case_id(text)) for text in _texts(value))
+        return case_id(parse_case_id(_glob(value)))
     except ProblemError as error:
         raise ValueError(str(error)) from None
 
 
-def _options(value: Any) -> dict[str, tuple[str, ...]]:
-    if not isinstance(value, dict) or not value:
-        raise ValueError("give a table such as { flat_path_gate = 'off' }")
-    return {name: tuple(map(str, values if isinstance(values, list) else [values])) for name, values in value.items()}
-
-
 def _where(value: Any) -> dict[str, PropertyMatch]:
-    if not isinstance(value, dict) or not value:
-        raise ValueError("give a table such as { pass = 'bwd_data', g = 1, gemms_count = { min = 2 } }")
-    return {name: _wanted(name, values) for name, values in value.items()}
+    stated = table("{ pass = 'bwd_data', g = 1, gemms_count = { min = 2 } }")(value)
+    return {name: _wanted(name, values) for name, values in stated.items()}
 
 
 def _wanted(name: str, value: Any) -> PropertyMatch:
@@ -259,20 +199,30 @@ _VALUES: Mapping[PropertyKind, Callable[[str, Any], Any]] = {
     PropertyKind.DTYPES: _dtypes,
 }
 
-
-_CHECKS: dict[str, Callable[[Any], Any]] = {
+_CHECKS: dict[str, Check] = {
     "where": _where,
-    "case": _cases,
-    "kernel": _texts,
-    "target": _targets,
-    "options": _options,
-    "fill": lambda value: tuple(_one_of(fill_names())(one) for one in _texts(value)),
-    "verdict": _verdict,
-    "kind": _one_of(KINDS),
-    "owner": _text,
-    "ticket": _text,
-    "expires": _date,
-    "flaky": _text,
-    "since": _date,
-    "machine": _texts,
+    "case": lambda value: frozenset(each(_case)(value)),
+    "kernel": each(_glob),
+    "target": each(_target),
+    "options": options,
+    "fill": lambda value: each(one_of(*fill_names()))(value),
+    "verdict": lambda value: Outcome(one_of(*FAILURES)(value)),
+    "kind": one_of(*KINDS),
+    "owner": text,
+    "ticket": text,
+    "expires": day,
+    "flaky": text,
+    "since": day,
+    "machine": each(_glob),
 }
+_FIELDS = TableFields(
+    _CHECKS,
+    {
+        "kernel": "a glob over family.instance",
+        "target": "where it fails: host, gfx942, gfx9*, or a list",
+        "verdict": f"how it fails: {', '.join(FAILURES)}",
+        "owner": "who fixes it",
+        "ticket": "where it is written down",
+        "expires": "until when it may fail, a date such as 2030-01-31",
+    },
+)

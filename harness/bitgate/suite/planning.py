@@ -10,8 +10,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from bitgate.core.choices import REGRESSION, SMOKE
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import ours
+from bitgate.core.table_fields import FieldError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import HINT, families
@@ -20,7 +22,7 @@ from bitgate.results.plan import PlannedItem
 from bitgate.suite.durations import Durations
 from bitgate.suite.expand import ExpandedCase, expand
 from bitgate.suite.instance_selection import eligible, one_each, refusals
-from bitgate.suite.row import NEVER, REGRESSION, SMOKE, CaseRow, RowError, near
+from bitgate.suite.row import NEVER, CaseRow, near
 from bitgate.suite.table import loads
 from bitgate.verify.planned import PlannedCase
 
@@ -206,7 +208,7 @@ def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCas
     takes_some = any(setting.lets_run(kernel.family) for kernel in named)
     is_elsewhere = bool(setting.loaded) and (is_ours(row) or not takes_some)
     if setting.of_table and not setting.kernel and not takes_some:
-        raise RowError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
+        raise FieldError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
     smoke_policy = row.smoke.get("instances", (row.instances,))[0]
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
@@ -346,19 +348,19 @@ def keywords_of(planned: PlannedCase) -> tuple[str, ...]:
 
 
 def _named(row: CaseRow, setting: Setting) -> Sequence[Kernel]:
-    """The instances that the row names, or all; RowError if it names a kernel or an option that there is not."""
+    """The instances that the row names, or all; FieldError if it names a kernel or an option that there is not."""
     for glob in row.kernels:
         if not setting.matching((glob,)):
-            raise RowError(row.origin, "kernels", _no_kernel(glob, setting))
+            raise FieldError(row.origin, "kernels", _no_kernel(glob, setting))
     named = setting.matching(row.kernels)
     for name, values in row.options.items():
         option = next((option for kernel in named if (option := kernel.family.option(name))), None)
         if option is None:
             every = sorted({option.name for family in setting.families.values() for option in family.options})
-            raise RowError(row.origin, "options", f"no kernel of the row has an option '{name}'; {near(name, every)}")
+            raise FieldError(row.origin, "options", f"no kernel of the row has an option '{name}'; {near(name, every)}")
         for value in values:
             if not option.allows(value):
-                raise RowError(row.origin, "options", f"{name} = '{value}': {near(value, option.values)}")
+                raise FieldError(row.origin, "options", f"{name} = '{value}': {near(value, option.values)}")
     return named
 
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bitgate.core.checkout import relative
-from bitgate.core.errors import UsageError
+from bitgate.core.choices import REGRESSION, TIERS
 from bitgate.core.errors import near as near
-from bitgate.core.project import TIERS
+from bitgate.core.table_fields import (
+    Check,
+    FieldError,
+    TableFields,
+    boolean,
+    like,
+    number,
+    numbers,
+    one_of,
+    options,
+    table,
+    text,
+    texts,
+)
 from bitgate.model import operations
-from bitgate.model.space.field_check import Check, as_list, numbers, texts
 from bitgate.numerics.fill import fill_names
 from bitgate.suite.vocabulary import LAYOUT_AXES, LENGTHS, STATED, TAIL_AXES, shape_check
 
-SMOKE, REGRESSION = TIERS
 NEVER = "never"
 """Instead of a tier: a kind of target that a row is not for."""
 TARGET_KINDS = ("host", "gpu")
@@ -46,13 +57,6 @@ class Origin:
     def place(self) -> str:
         """``file:line``, the file as its repository names it: dashboards place a failure by it."""
         return f"{relative(self.path)}:{self.line}"
-
-
-class RowError(UsageError):
-    """A bad row: file, line, row name, field, what is wrong and what to do."""
-
-    def __init__(self, origin: Origin, field_name: str, problem: str) -> None:
-        super().__init__(f"{origin}: {field_name}: {problem}")
 
 
 @dataclass(frozen=True)
@@ -87,18 +91,8 @@ class CaseRow:
 
 
 def make_row(fields: Mapping[str, Any], origin: Origin) -> CaseRow:
-    """The row of a TOML table (defaults and includes already merged in). Raises RowError."""
-    for name in fields:
-        if name not in _CHECKS:
-            raise RowError(origin, name, f"no such field; {near(name, FIELDS)}")
-    checked: dict[str, Any] = {}
-    for name, value in fields.items():
-        try:
-            checked[name] = _CHECKS[name](value)
-        except ValueError as error:
-            raise RowError(origin, name, str(error)) from None
-    if not checked.get("why"):
-        raise RowError(origin, "why", "is missing; say in one sentence what this row would catch")
+    """Return the row of a TOML table, defaults and includes already merged in. Raises FieldError."""
+    checked = _FIELDS.read(origin, fields)
     locked = checked.get("zip", ({},))
     _check_shape(checked, locked, origin)
     axes = {name: checked[name] for name in AXES if name in checked}
@@ -129,52 +123,30 @@ def _check_shape(checked: Mapping[str, Any], locked: tuple[Mapping[str, Any], ..
     if len(ways) != 1:
         said = f"given as {' and as '.join(ways)}" if ways else "is missing"
         fields = " or ".join(" ".join(lengths.needed) for lengths in LENGTHS)
-        raise RowError(origin, "shape", f"{said}; give one of case, shape, or the fields {fields}")
+        raise FieldError(origin, "shape", f"{said}; give one of case, shape, or the fields {fields}")
     for lengths in dict.fromkeys(given.values()):
         if missing := [name for name in lengths.needed if name not in checked]:
-            raise RowError(origin, missing[0], f"is missing beside {', '.join(given)}")
+            raise FieldError(origin, missing[0], f"is missing beside {', '.join(given)}")
 
 
 # ---------------------------------------------------------------------------------------- what a field may hold
 
 
-def _one_of(*known: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        if value not in known:
-            raise ValueError(f"{value!r} is not one of {', '.join(known)}")
-        return str(value)
-
-    return check
-
-
-def _sentence(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("give a sentence")
-    return value.strip()
-
-
 def _tier(value: Any) -> dict[str, str]:
-    """``"smoke"``, or by target kind ``{host = "never", gpu = "smoke"}``."""
-    if isinstance(value, dict):
-        if unknown := set(value) - set(TARGET_KINDS):
-            raise ValueError(f"{min(unknown)!r} is not one of {', '.join(TARGET_KINDS)}")
-        return {kind: _one_of(*TIERS, NEVER)(value.get(kind, REGRESSION)) for kind in TARGET_KINDS}
-    return dict.fromkeys(TARGET_KINDS, _one_of(*TIERS)(value))
-
-
-def _options(value: Any) -> dict[str, tuple[str, ...]]:
+    """Return the tier by target kind, of ``"smoke"`` or of ``{host = "never", gpu = "smoke"}``."""
     if not isinstance(value, dict):
-        raise ValueError("give a table such as { flat_path_gate = ['gemms_count', 'off'] }")
-    return {name: tuple(str(item) for item in as_list(values)) for name, values in sorted(value.items())}
+        tier: str = one_of(*TIERS)(value)
+        return dict.fromkeys(TARGET_KINDS, tier)
+    stated = {one_of(*TARGET_KINDS)(kind): one_of(*TIERS, NEVER)(tier) for kind, tier in value.items()}
+    return dict.fromkeys(TARGET_KINDS, REGRESSION) | stated
 
 
 def _zip(value: Any) -> tuple[dict[str, Any], ...]:
     """``{ dtypes = [a, b], layouts = [c, d] }`` -> ({dtypes: a, layouts: c}, {dtypes: b, layouts: d})."""
-    if not isinstance(value, dict) or not value:
-        raise ValueError("give a table of lists such as { dtypes = ['f16', 'f32'], layouts = ['nhwgc', 'gnhwc'] }")
-    if unknown := [name for name in value if name not in AXES]:
-        raise ValueError(f"{unknown[0]!r} is not an axis; known are {', '.join(AXES)}")
-    lists = {name: _CHECKS[name](values) for name, values in value.items()}
+    stated = table("{ dtypes = ['f16', 'f32'], layouts = ['nhwgc', 'gnhwc'] }, of lists")(value)
+    if unknown := [name for name in stated if name not in AXES]:
+        raise ValueError(f"{unknown[0]!r} is not an axis; {near(unknown[0], AXES)}")
+    lists = {name: _CHECKS[name](values) for name, values in stated.items()}
     lengths = {name: len(values) for name, values in lists.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"its lists differ in length: {', '.join(f'{n} has {c}' for n, c in lengths.items())}")
@@ -182,17 +154,12 @@ def _zip(value: Any) -> tuple[dict[str, Any], ...]:
 
 
 def _smoke(value: Any) -> dict[str, tuple[Any, ...]]:
-    if not isinstance(value, dict):
-        raise ValueError("give a table of what smoke keeps, such as { layouts = 'nhwgc', instances = 'one' }")
-    kept: dict[str, tuple[Any, ...]] = {}
-    for name, values in value.items():
-        if name == "instances":
-            kept[name] = (_one_of(*INSTANCE_POLICIES)(values),)
-        elif name in AXES:
-            kept[name] = tuple(_CHECKS[name](values))
-        else:
-            raise ValueError(f"{name!r} is neither an axis nor instances; known are {', '.join(AXES)}")
-    return kept
+    stated = table("{ layouts = 'nhwgc', instances = 'one' }, of what smoke keeps")(value)
+    for name in stated:
+        if name not in (*AXES, "instances"):
+            raise ValueError(f"{name!r} is neither an axis nor instances; {near(name, AXES)}")
+    kept = {name: _CHECKS[name](values) for name, values in stated.items()}
+    return {name: (found,) if name == "instances" else tuple(found) for name, found in kept.items()}
 
 
 def _refused(value: Any) -> str:
@@ -201,26 +168,9 @@ def _refused(value: Any) -> str:
     return str(value["refused"])
 
 
-def _dispatch(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict) or not value:
-        raise ValueError("give a table such as { path = 'grouped', gemms_count = 9, launches = 1 }")
-    return dict(value)
-
-
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{value!r} is neither true nor false")
-    return value
-
-
-def _count(value: Any) -> int:
-    return numbers(1)(value)[0]
-
-
-_NAME = texts(r"\S.*", "a name")
 _CHECKS: dict[str, Check] = {
-    "name": _NAME,
-    "why": _sentence,
+    "name": like(r"\S.*", "a name"),
+    "why": text,
     "case": texts(r"[a-z0-9_]+", "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28"),
     "pass": lambda value: texts("|".join(operations()), f"one of {', '.join(operations())}")(value),
     "shape": lambda value: shape_check()(value),
@@ -230,19 +180,19 @@ _CHECKS: dict[str, Check] = {
     "seeds": numbers(0),
     "schedules": texts(r"forward|reverse|lockstep|race|random:\d+", "forward, reverse, lockstep, random:7 or race"),
     **{name: check for lengths in LENGTHS for name, check in lengths.checks.items()},
-    "options": _options,
+    "options": options,
     "zip": _zip,
     "kernels": texts(r"\S+", "grouped_bwd_data*"),
-    "instances": _one_of(*INSTANCE_POLICIES),
+    "instances": one_of(*INSTANCE_POLICIES),
     "tier": _tier,
     "smoke": _smoke,
-    "pin": _sentence,
+    "pin": text,
     "expect": _refused,
-    "dispatch": _dispatch,
-    **dict.fromkeys(STATED, _count),
-    "zero_result": _boolean,
+    "dispatch": table("{ path = 'grouped', gemms_count = 9, launches = 1 }"),
+    **dict.fromkeys(STATED, number(1)),
+    "zero_result": boolean,
 }
-FIELDS: tuple[str, ...] = (*_CHECKS, "include")
+_FIELDS = TableFields(_CHECKS, {"why": "say in one sentence what this row would catch"})
 
 
 def name_of(fields: Mapping[str, Any], number: int) -> str:

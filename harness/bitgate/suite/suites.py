@@ -7,9 +7,16 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.core.target_id import target_id
+from bitgate.kernel import registry
+from bitgate.kernel.loading import loaded_names
 from bitgate.results.plan import Plan, repeated
-from bitgate.suite.planning import Setting, for_table, line_of, plan_rows, row_of
+from bitgate.runtime import targets
+from bitgate.suite import durations
+from bitgate.suite.planning import Setting, check_setting, for_table, line_of, plan_rows, row_of
 from bitgate.suite.table import load_set, set_names
 from bitgate.verify.planned import PlannedCase
 
@@ -41,3 +48,23 @@ def planned_tests(setting: Setting, tables: Iterable[Path]) -> list[PlannedCase]
         for name in set_names(table)
         for test in plan_rows(load_set(table, name), for_table(setting, table), suite=table.parent.name)
     ]
+
+
+def make_plan(tier: str, target: str, project: Project, kernel: str = "", *, of_all: bool = False) -> Plan:
+    """The plan of all tables of a project's suites: of what it runs on, unless it is to be ``of_all`` families.
+    UsageError for an unknown tier, target or kernel, or a bad table."""
+    project.check_tier(tier)
+    wanted = target_id(target or targets.best().name)
+    name = wanted.name
+    here = next((one for one in targets.present() if one.name == name), None)
+    setting = Setting(
+        target=name,
+        platform=wanted.platform,
+        families=registry.families(project),
+        kernel=kernel,
+        tier=SMOKE if tier == SMOKE else "",
+        durations=durations.load(name, durations.machine_of(here) if here else "", project.shelves),
+        loaded=frozenset() if of_all else loaded_names(project.runs_on),
+    )
+    check_setting(with_tables(setting, project.tables()))
+    return plan_suites(setting, tier, project.tables())

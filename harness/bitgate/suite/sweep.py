@@ -9,9 +9,10 @@ from pathlib import Path
 
 from bitgate.core.errors import UsageError, near
 from bitgate.core.project import Project
+from bitgate.core.table_fields import FieldError
 from bitgate.model import Problem, ProblemError, case_id, parse_case_id
 from bitgate.suite.expand import expand
-from bitgate.suite.row import CaseRow, RowError
+from bitgate.suite.row import CaseRow
 from bitgate.suite.table import DEFAULT_SET, about, load_set, set_names
 
 FOLDER = "sweeps"
@@ -95,7 +96,7 @@ def _shapes(row: CaseRow, of_set: str) -> Iterator[SweepShape]:
     odd = [one.name for one in fields(CaseRow) if getattr(row, one.name) != getattr(plain, one.name)]
     for name in (*odd, *(name for name in _OF_RUNS if name in steps)):
         name = {"refused": "expect"}.get(name, name)
-        raise RowError(row.origin, name, "says how a problem is run; a sweep lists problems only, so remove it")
+        raise FieldError(row.origin, name, "says how a problem is run; a sweep lists problems only, so remove it")
     problems = [candidate.problem for candidate in expand(row)]
     for suffix, problem in zip(_what_differs(problems), problems, strict=True):
         yield SweepShape(" ".join(filter(None, (row.name, of_set, suffix))), problem, row.origin.place)

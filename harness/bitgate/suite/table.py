@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -11,12 +10,9 @@ from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import TABLE as TABLE
-from bitgate.suite.row import CaseRow, Origin, RowError, make_row, name_of, near
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from bitgate.core.table_fields import FieldError, are_tables, checked, text
+from bitgate.core.toml import read_toml, row_lines
+from bitgate.suite.row import CaseRow, Origin, make_row, name_of, near
 
 DEFAULT_SET = "case"
 
@@ -55,7 +51,7 @@ def about(path: Path) -> dict[str, str]:
 def _fields_of_set(
     path: Path, set_name: str, within: tuple[str, ...]
 ) -> list[tuple[dict[str, Any], Origin, tuple[Part, ...]]]:
-    sets, defaults, text, *_ = _document(path)
+    sets, defaults, lines, *_ = _document(path)
     here = f"{path.name}#{set_name}"
     if here in within:
         raise UsageError(f"{path}: include goes in a circle: {' -> '.join((*within, here))}; remove one of them")
@@ -63,7 +59,7 @@ def _fields_of_set(
         raise UsageError(f"{path}: has no [[{set_name}]]; {near(set_name, sets)}")
     found: list[tuple[dict[str, Any], Origin, tuple[Part, ...]]] = []
     for number, own in enumerate(sets[set_name], 1):
-        origin = Origin(path, _line(text, set_name, number), set_name, name_of(own, number))
+        origin = Origin(path, lines[set_name][number - 1], set_name, name_of(own, number))
         part = (path, set_name, number)
         if "include" not in own:
             found.append(({**defaults, **own}, origin, (part,)))
@@ -80,40 +76,33 @@ def _included(value: Any, origin: Origin) -> tuple[Path, str]:
     """``"other.toml#name"``, or ``"#name"`` for a set of the same file."""
     match = re.fullmatch(r"([^#]*)(?:#(\w+))?", value) if isinstance(value, str) else None
     if match is None or not value:
-        raise RowError(origin, "include", f"{value!r} is not like 'other.toml#set' or '#set'")
+        raise FieldError(origin, "include", f"{value!r} is not like 'other.toml#set' or '#set'")
     path = (origin.path.parent / match[1]).resolve() if match[1] else origin.path
     if not path.is_file():
-        raise RowError(origin, "include", f"{path} does not exist; paths are relative to the including file")
+        raise FieldError(origin, "include", f"{path} does not exist; paths are relative to the including file")
     return path, match[2] or DEFAULT_SET
 
 
-Document = tuple[dict[str, list[dict[str, Any]]], dict[str, Any], str, tuple[Path, ...], dict[str, str]]
-"""Sets, defaults, text, declarations of a table, and what it says of itself."""
+Document = tuple[
+    dict[str, list[dict[str, Any]]], dict[str, Any], dict[str, list[int]], tuple[Path, ...], dict[str, str]
+]
+"""Sets, defaults, lines of the rows of each set, declarations of a table, and its texts of ABOUT."""
 
 
 @lru_cache(maxsize=64)
 def _read(path: Path, stamp: int) -> Document:
-    try:
-        text = path.read_text()
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
-        raise UsageError(f"{path}: not TOML: {error}") from None
+    document, written = read_toml(path)
     defaults = document.pop("defaults", {})
     if not isinstance(defaults, Mapping):
         raise UsageError(f"{path}: defaults: write one table, [defaults], of fields that every row of the file has")
     stated = [document.pop("load", None), dict(defaults).pop("load", None)]
     load = tuple(place for value in stated if value is not None for place in _declarations(value, path))
-    said = {name: _text(name, document.pop(name), path) for name in ABOUT if name in document}
+    said = {name: checked(path, name, text, document.pop(name)) for name in ABOUT if name in document}
     for name, rows in document.items():
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        if not are_tables(rows):
             raise UsageError(f"{path}: '{name}' is not a set of rows; write [[{name}]] above each row, or [defaults]")
-    return document, {name: value for name, value in defaults.items() if name != "load"}, text, load, said
-
-
-def _text(name: str, value: Any, path: Path) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"{path}: {name}: give a text; the table says by it what it is")
-    return " ".join(value.split())
+    lines = {name: row_lines(written, name, len(rows)) for name, rows in document.items()}
+    return document, {name: value for name, value in defaults.items() if name != "load"}, lines, load, said
 
 
 def _declarations(value: Any, path: Path) -> list[Path]:
@@ -133,12 +122,3 @@ def _document(path: Path) -> Document:
         return _read(path, path.stat().st_mtime_ns)
     except FileNotFoundError:
         raise UsageError(f"{path}: no such case table; a suite is a folder with a {TABLE} and test modules") from None
-
-
-def _line(text: str, set_name: str, number: int) -> int:
-    """The line of the set's n-th header. TOML parsers do not tell it; headers stand on lines of their own."""
-    headers = re.finditer(rf"^[ \t]*\[\[[ \t]*\"?{re.escape(set_name)}\"?[ \t]*\]\]", text, re.MULTILINE)
-    for count, header in enumerate(headers, 1):
-        if count == number:
-            return text.count("\n", 0, header.start()) + 1
-    return 1

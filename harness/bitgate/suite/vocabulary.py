@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from bitgate.core.table_fields import Check, each, number, texts
 from bitgate.model import Problem, operation_called, operations
-from bitgate.model.space import ProblemSpace, field_check
-from bitgate.model.space.field_check import Check, gap_words, gaps, texts
+from bitgate.model.gap import gap_of
+from bitgate.model.space import ProblemSpace
 from bitgate.model.space.problem_property import Property, PropertyKind
 from bitgate.model.space.row import AxisField, Lengths
 
@@ -49,14 +50,34 @@ LAYOUTS: Mapping[str, int] = {name: ndim for one in operations().values() for na
 OWN: tuple[AxisField, ...] = tuple(dict.fromkeys(axis for one in operations().values() for axis in one.space.axes))
 """Axes that only some operations have."""
 
+
+def _of_single_axes(value: str) -> list[str]:
+    return [f"gap{part}" for part in value.split("_")]
+
+
+def _gap(value: Any) -> bool | str:
+    """Return ``true``, for all tensors, or a text such as ``"inw8_outh4"``, for these tensors and axes."""
+    if not isinstance(value, bool | str) or (isinstance(value, str) and not all(map(gap_of, _of_single_axes(value)))):
+        raise ValueError(f"{value!r} is neither true nor false nor like inw8 or inw8_outh4")
+    return value
+
+
+def _gap_words(value: bool | str) -> str:
+    return "_".join(_of_single_axes(value)) if isinstance(value, str) else "gap" * value
+
+
+def _split_k(value: Any) -> int:
+    return -1 if value == "auto" else int(number(1)(value))
+
+
 SHARED: tuple[AxisField, ...] = (
     AxisField(
         "ops",
         texts(r"[a-z0-9]+(_[a-z0-9]+)*", "bilinear, inscale_weirelu (or pass for none)"),
         lambda value: "" if value == "pass" else str(value),
     ),
-    AxisField("gap", gaps, gap_words),
-    AxisField("split_k", field_check.split_k, lambda value: {1: "", -1: "skauto"}.get(value, f"sk{value}")),
+    AxisField("gap", each(_gap), _gap_words),
+    AxisField("split_k", each(_split_k), lambda value: {1: "", -1: "skauto"}.get(value, f"sk{value}")),
 )
 """Words behind the sizes that several operations have."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import Refusal
@@ -32,9 +33,6 @@ from bitgate.verify.session import ZEROS, Inputs, Reference, Session, reference_
 from bitgate.verify.verdict import verdict_of
 from bitgate.verify.watch import Watch, in_words, undisturbed
 from bitgate.verify.workspace import workspace_disagreement
-
-REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
-"""``none``: the case runs, guards and dispatch are looked at, and its bits are compared with nothing."""
 
 Observer = Callable[[str, HostTensor], None]
 """Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``, of several outputs

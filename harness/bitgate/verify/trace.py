@@ -69,11 +69,14 @@ def summary_line(record: DispatchRecord) -> str:
     )
 
 
-def perf_line(problem: Problem, milliseconds: float) -> str:
-    """``Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s``: the dense count of operations, each tensor moved once."""
+def perf_line(problem: Problem, milliseconds: float, width: int = 0) -> str:
+    """Return ``Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s``, the time in at least ``width`` places.
+
+    Operations are the dense count, and each tensor is moved once.
+    """
     tflops = problem.flops / 1e9 / milliseconds
     gigabytes = problem.bytes / 1e6 / milliseconds
-    return f"Perf: {milliseconds:g} ms, {tflops:g} TFlops, {gigabytes:g} GB/s"
+    return f"Perf: {milliseconds:>{width}g} ms, {tflops:g} TFlops, {gigabytes:g} GB/s"
 
 
 def _event_line(event: LaunchEvent, lds_bytes: int) -> str:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from bitgate.core.toml import parse_toml
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.model import F32_ACCUMULATION
 from bitgate.ops.convolution import ConvProblem
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 HERE = Path(__file__).resolve().parent
-TABLE = tomllib.loads((HERE.parent / "exhibits.toml").read_text())
+TABLE = parse_toml((HERE.parent / "exhibits.toml").read_text())
 HEALTHY = "healthy"
 
 WORKSPACE = {"writes_past_its_workspace": 256}

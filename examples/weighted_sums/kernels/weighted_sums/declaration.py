@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
-from bitgate.model import F32_ACCUMULATION
-from bitgate.model.sized import SizedProblem
+from bitgate.kernel import Dispatch, Instance, KernelFamily
+from bitgate.operation import F32_ACCUMULATION, SizedProblem
 
 
 def dispatch(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:

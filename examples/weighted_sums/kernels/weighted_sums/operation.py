@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bitgate.model.sized import Sized, StatedTensor, read, written
+from bitgate.operation import Sized, StatedTensor, read, written
 
 
 @dataclass(frozen=True)

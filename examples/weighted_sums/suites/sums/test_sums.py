@@ -1,8 +1,8 @@
 """Weighted sums on every case of the table."""
 
-from bitgate.suite.pytest import cases
+from bitgate.testing import cases
 
 
 @cases("sums")
-def test_bits(planned, gate, took):
-    took(gate(planned), path="a_row_a_thread")
+def test_bits(planned, check, expect_dispatch):
+    expect_dispatch(check(planned), path="a_row_a_thread")

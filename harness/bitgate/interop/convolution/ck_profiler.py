@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bitgate.interop.controls import Controls
-from bitgate.interop.convolution import ck_profiler_report
 from bitgate.interop.convolution.ck_profiler_operations import OPERATIONS, Profiled
 from bitgate.interop.convolution.parameters import (
     PASSES,
@@ -148,6 +147,6 @@ def _in_dimensions(layouts: tuple[str, str], ndim: int) -> tuple[str, str]:
 
 DIALECT = Dialect(
     PASSES,
-    {"ckProfiler": Program(parse, controls, perf=perf, report=ck_profiler_report.report, commands=tuple(OPERATIONS))},
+    {"ckProfiler": Program(parse, controls, perf=perf, commands=tuple(OPERATIONS))},
     line=ck_profiler_line,
 )

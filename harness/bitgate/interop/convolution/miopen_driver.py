@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from bitgate.interop.convolution import miopen_report
 from bitgate.interop.convolution.parameters import PASSES
 from bitgate.interop.dialect import Dialect
 from bitgate.interop.numbers import integer
@@ -226,4 +225,4 @@ def _layouts(values: dict[str, str], ndim: int) -> tuple[str, str]:
     return _LAYOUTS[spelled["in_layout"]], _WEIGHT_LAYOUTS[spelled["fil_layout"]]
 
 
-DIALECT = Dialect(PASSES, {"MIOpenDriver": Program(parse, perf=perf, report=miopen_report.report)})
+DIALECT = Dialect(PASSES, {"MIOpenDriver": Program(parse, perf=perf)})

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from bitgate.interop.controls import Controls
 from bitgate.interop.dialect import Dialect
-from bitgate.interop.gemm import ck_profiler_report
 from bitgate.interop.numbers import integer, integers
 from bitgate.interop.perf_request import PerfRequest, of_controls
 from bitgate.interop.program import Program
@@ -150,6 +149,6 @@ def _of(table: Mapping[int, str], word: str, what: str) -> str:
 
 DIALECT = Dialect(
     ("gemm",),
-    {"ckProfiler": Program(parse, controls, perf=perf, report=ck_profiler_report.report, commands=tuple(OPERATIONS))},
+    {"ckProfiler": Program(parse, controls, perf=perf, commands=tuple(OPERATIONS))},
     line=ck_profiler_line,
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import suppress
 from pathlib import Path
+
+from bitgate.core.files import write_whole
 
 SUFFIX = ".sha256"
 
@@ -40,9 +41,7 @@ def _compare(path: Path) -> bool:
         return seal.read_text().strip() == found
     except FileNotFoundError:
         with suppress(OSError):  # a cache that cannot be written
-            draft = seal.with_name(f".{seal.name}.{os.getpid()}")
-            draft.write_text(found)
-            draft.replace(seal)
+            write_whole(seal, found)
         return True
     except (OSError, UnicodeDecodeError):
         return False

@@ -6,11 +6,12 @@ What is read from it was written by others: whoever reads compares hashes.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -73,17 +74,11 @@ class ArtefactStore:
 
         def put() -> None:
             path = f"{self._root}/{name}"
-            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
-            if not self.is_local:
-                self._system.pipe_file(path, content)
+            if self.is_local:
+                write_whole(Path(path), content)
                 return
-            draft = f"{path}.{os.getpid()}-{secrets.token_hex(4)}"
-            try:
-                self._system.pipe_file(draft, content)
-                os.replace(draft, path)
-            finally:
-                if os.path.exists(draft):
-                    os.unlink(draft)
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            self._system.pipe_file(path, content)
 
         self._asked(put)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import tarfile
 import time
 import zlib
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.lab.bringup.scrub import Scrubber
 
 LARGEST = 16 << 20
@@ -109,12 +109,7 @@ class Bundle:
             with self.path.open("wb") as file:
                 file.write(data)
             return len(data)
-        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            draft.write_bytes(data)
-            draft.replace(self.path)
-        finally:
-            draft.unlink(missing_ok=True)
+        write_whole(self.path, data)
         self._journal.unlink(missing_ok=True)
         return len(data)
 

@@ -6,17 +6,12 @@ A file whose former text is unknown, or that cannot be read in either form, coun
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
+from bitgate.core.toml import parse_toml
 from bitgate.lab.ci.select_changes import FileChange
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class Whole(Enum):
@@ -122,8 +117,8 @@ def _entries(data: bytes | None) -> list[dict[str, Any]] | Whole:
 def _toml(data: bytes | None) -> dict[str, Any] | None:
     """Parse TOML; None for a missing file, or what is neither a case table nor a ledger."""
     try:
-        document = tomllib.loads(data.decode()) if data is not None else None
-    except (ValueError, RecursionError):
+        document = parse_toml(data.decode()) if data is not None else None
+    except ValueError:
         return None
     if document is None:
         return None

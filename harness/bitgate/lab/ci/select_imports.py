@@ -1,7 +1,8 @@
 """The import graph of a package, read from the sources without importing anything.
 
-Imports within functions count. So does a text that names a module (``"bitgate.verify.server:serve"``), since children
-are started by such a text. Code under ``if TYPE_CHECKING`` is never run.
+Imports within functions count, and so does a text that names a module (``"bitgate.verify.server:serve"``), since
+children are started by such a text. Code under ``if TYPE_CHECKING`` is never run. A name that a public module
+offers by ``bitgate.core.exports`` is an import of the module that defines it, and of no other in the table.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 _NAMES_A_MODULE = re.compile(r"[a-zA-Z_]\w*(?:\.\w+)+(?::\w+)?")
+EXPORTS = "exports"
+"""The function of ``bitgate.core.exports`` by which a public module offers names of others."""
 
 
 class ImportGraph:
@@ -67,10 +70,26 @@ class ImportGraph:
 
     def _known(self, name: str) -> Iterator[str]:
         """Yield what an import of ``a.b.c`` runs: a, a.b and, unless it is a name within b, a.b.c."""
+        module, _, last = name.rpartition(".")
+        if home := self._exported(module).get(last):
+            yield from self._known(f"{home}.{last}")
         while name:
             if name in self.files:
                 yield name
             name = name.rpartition(".")[0]
+
+    def _exported(self, module: str) -> dict[str, str]:
+        """Return the names that a module offers by ``exports``, each with the module that defines it."""
+        if module not in self._tables:
+            path = self.files.get(module)
+            tables = [call.args[1] for call in _export_calls(path)] if path else []
+            named = [item for table in tables for item in ast.literal_eval(table).items()]
+            self._tables[module] = {name: home for home, names in named for name in names.split()}
+        return self._tables[module]
+
+    @cached_property
+    def _tables(self) -> dict[str, dict[str, str]]:
+        return {}
 
     def _name(self, path: Path) -> str:
         parts = path.relative_to(self.folder.parent).with_suffix("").parts
@@ -103,6 +122,16 @@ def states(path: Path, *keywords: str) -> bool:
     return not module.body or any(keyword.arg in keywords for call in calls for keyword in call.keywords)
 
 
+def _export_calls(path: Path) -> list[ast.Call]:
+    if EXPORTS.encode() not in path.read_bytes():
+        return []
+    return [node for node in ast.walk(_parsed(path)) if _is_export(node) and isinstance(node, ast.Call)]
+
+
+def _is_export(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == EXPORTS
+
+
 def _files(stem: Path) -> tuple[Path, Path]:
     return stem.with_name(f"{stem.name}.py"), stem / "__init__.py"
 
@@ -124,6 +153,8 @@ def _imported(path: Path, package: str) -> Iterator[str]:
             getattr(part, "id", getattr(part, "attr", "")) == "TYPE_CHECKING" for part in ast.walk(node.test)
         ):
             waiting += node.orelse
+            continue
+        if _is_export(node):
             continue
         waiting += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):

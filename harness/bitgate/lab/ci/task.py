@@ -24,6 +24,7 @@ import psutil
 from msgspec import Struct
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.core.untrusted import Count, InvalidInput, Name, Seconds, Short, Text, parse_json, read_bytes, shaped
 from bitgate.lab.executors.executor import Task, TaskState, TaskStatus
 from bitgate.results.shard import Shard, ShardText
@@ -231,9 +232,7 @@ def _memory_kills() -> int:
 
 
 def _write(path: Path, document: Any) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(document) + "\n")
-    draft.replace(path)
+    write_whole(path, json.dumps(document) + "\n")
 
 
 class _TaskShape(Struct):

@@ -11,20 +11,15 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
+from bitgate.core.choices import ENGINES
 from bitgate.core.errors import UsageError, near
 from bitgate.lab.executors.executor import Executor
-
-MODULES: dict[str, str] = {
-    "local": "bitgate.lab.executors.local",
-    "slurm": "bitgate.lab.executors.slurm",
-    "dask": "bitgate.lab.executors.dask",
-}
-"""Modules, imported on demand: an engine's packages are extras."""
 
 
 def executor(name: str, night: Path, jobs: int = 0, options: Mapping[str, str] | None = None) -> Executor:
     """Make the executor of a name. Raises UsageError for an unknown name, with the nearest."""
-    if name not in MODULES:
-        raise UsageError(f"--executor {name}: {near(name, MODULES)}")
-    made: Executor = import_module(MODULES[name]).make(night, jobs, options or {})
+    if name not in ENGINES:
+        raise UsageError(f"--executor {name}: {near(name, ENGINES)}")
+    # Imported when asked for: an engine's own packages are extras.
+    made: Executor = import_module(f"{__name__}.{name}").make(night, jobs, options or {})
     return made

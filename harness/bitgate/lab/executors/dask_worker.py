@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from bitgate.core.files import write_whole
 from bitgate.core.untrusted import InvalidInput, Short, parse_json, read_bytes, shaped
 from bitgate.lab.ci import task as tasks
 from bitgate.lab.executors.executor import TaskState, TaskStatus
@@ -56,9 +57,7 @@ def run(folder_name: str) -> None:
     if first := begun(folder):  # Dask starts a task again after its worker was lost
         tasks.leave(folder, TaskStatus(TaskState.NODE_FAILED, node=first.name, reason="Dask lost its worker"))
         return
-    draft = folder / f".{WORKER}.{worker.id}"
-    draft.write_text(json.dumps({"name": str(worker.name), "address": worker.address}) + "\n")
-    draft.replace(folder / WORKER)
+    write_whole(folder / WORKER, json.dumps({"name": str(worker.name), "address": worker.address}) + "\n")
     with (folder / tasks.LOG).open("ab") as log:
         process = subprocess.Popen(
             tasks.wrapper(folder / tasks.TASK),

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bitgate.model.space.column import Column
     from bitgate.model.space.factor import Codes, Factor
     from bitgate.model.space.neighbour import Nearby
-    from bitgate.model.space.planting import Plantable
     from bitgate.model.space.problem_property import Property
     from bitgate.model.space.quantity import Quantity
     from bitgate.model.space.threshold import Threshold
@@ -184,11 +183,6 @@ class ProblemSpace:
         return self.witnesses(domains)
 
     # ------------------------------------------------------------------------------------------ fuzzing and shrinking
-
-    @property
-    def plantable(self) -> tuple[Plantable, ...]:
-        """Numbers that a bug planted in a kernel of ours may depend on."""
-        return ()
 
     def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> Candidates:
         """``size`` random problems, mostly in the layouts that kernels say they take. ``distribution``: ``tiny`` or

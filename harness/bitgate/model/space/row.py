@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bitgate.model.space.field_check import Check
+from bitgate.core.table_fields import Check
 
 
 @dataclass(frozen=True)

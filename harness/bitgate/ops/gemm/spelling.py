@@ -9,6 +9,7 @@ from bitgate.model import ProblemError
 from bitgate.model.spelling import Tail, not_a_part, tail_in_words, tail_words, take_dtypes
 from bitgate.ops.gemm.problem import GEMM_LAYOUTS, GemmProblem, gemm_problem
 
+USUAL_LAYOUT = "rcr"
 _SIZES = re.compile(r"(?:b(?P<batch>\d+))?m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)")
 
 
@@ -20,8 +21,10 @@ def spell(problem: GemmProblem) -> str:
 
 
 def parse(text: str, words: list[str]) -> GemmProblem:
-    """The problem of an id; a batch of 1 may be left out. ProblemError says which part of the id is wrong."""
+    """The problem of an id; a batch of 1 and the layout rcr may be left out. ProblemError says which part is wrong."""
     dtypes = take_dtypes(text, words)
+    if words and _SIZES.fullmatch(words[0]):
+        words.insert(0, USUAL_LAYOUT)
     layout = words.pop(0) if words else ""
     if layout not in GEMM_LAYOUTS:
         raise ProblemError(f"case '{text}': expected a layout of {', '.join(GEMM_LAYOUTS)}, found '{layout}'")

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from bitgate.core.table_fields import texts
 from bitgate.model import DTYPES, DtypeSet
 from bitgate.model.space import ProblemSpace
-from bitgate.model.space.field_check import texts
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Length, Quantity
 from bitgate.model.space.row import AxisField, ShapePattern

@@ -13,7 +13,7 @@ from bitgate.results.report.summary import Summary
 SHOWN = 10
 """GitHub shows as many errors of a step."""
 QUALITY = "codequality.json"
-FORGES = ("github", "gitlab")
+ANNOTATED = ("github", "gitlab")
 
 
 class Remark(NamedTuple):

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import Attr, FinalResult, FloatAttr
 
+from bitgate.core.files import replacing
 from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.results.report.cells import cell_lines
 from bitgate.results.report.ledger import AttemptEntry, Ledger
@@ -133,12 +134,10 @@ def merged(
 
 
 def write(xml: JUnitDocument, path: Path) -> None:
-    """Write in one move, so that a reader never meets half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write the file in one move."""
     ElementTree.indent(xml._elem)
-    xml.write(str(part))
-    part.replace(path)
+    with replacing(path) as draft:
+        xml.write(str(draft))
 
 
 def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, AttemptEntry]], room: SizeBudget) -> JUnitSuite:

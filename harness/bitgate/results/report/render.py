@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -11,6 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.core.project import templates
 from bitgate.results.build_manifest import BuildManifest
 from bitgate.results.report import junit
@@ -125,10 +125,7 @@ def _cut(text: str) -> str:
 
 
 def _write_summary(summary: Summary, out_dir: Path) -> None:
-    out_dir.mkdir(parents=True, exist_ok=True)
-    draft = out_dir / f".{SUMMARY}.{os.getpid()}"
-    draft.write_text(markdown(summary))
-    draft.replace(out_dir / SUMMARY)
+    write_whole(out_dir / SUMMARY, markdown(summary))
 
 
 def _now() -> str:

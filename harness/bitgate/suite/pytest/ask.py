@@ -12,11 +12,12 @@ import pytest
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
+from bitgate.core.table_fields import FieldError
 from bitgate.model import Problem
 from bitgate.results.record import Verdict
 from bitgate.suite import vocabulary
 from bitgate.suite.expand import expand
-from bitgate.suite.row import CaseRow, RowError, near
+from bitgate.suite.row import CaseRow, near
 from bitgate.suite.table import DEFAULT_SET, TABLE
 from bitgate.verify.planned import PlannedCase
 
@@ -34,9 +35,9 @@ def cases(table: str, *, needs: str = "", **factors: Any) -> Callable[[Test], Te
     ``factors`` keep the cases whose factor has that value, or one of the listed values; a listed value that no case
     has is an error, so that a test cannot lose a class unseen. ``needs``: a statement that every row must make, since
     the test holds the verdict to it (``dispatch`` or ``refused``). The test may take these arguments: ``planned`` (the
-    planned case), ``row`` (the table's row), ``gate`` (call it with ``planned``: verifies, records, fails if red,
-    and returns the Verdict), ``took`` (call it with the Verdict: what ran is what the row's ``dispatch`` states), and
-    each factor that it names.
+    planned case), ``row`` (the table's row), ``check`` (call it with ``planned``: verifies, records, fails if red,
+    and returns the Verdict), ``expect_dispatch`` (call it with the Verdict: what ran is what the row's ``dispatch``
+    states), and each factor that it names.
     """
     mark = pytest.MarkDecorator(pytest.Mark(MARK, (table, needs), factors, _ispytest=True), _ispytest=True)
     return mark
@@ -45,8 +46,8 @@ def cases(table: str, *, needs: str = "", **factors: Any) -> Callable[[Test], Te
 def verified(table: str, *, by: Callable[..., Verdict] | None = None, **factors: Any) -> Callable[..., None]:
     """The test that most sets need: each planned case is green, and nothing else is held. ``by``: another judge."""
 
-    def test(planned: PlannedCase, gate: Callable[..., Verdict]) -> None:
-        gate(planned, by=by)
+    def test(planned: PlannedCase, check: Callable[..., Verdict]) -> None:
+        check(planned, by=by)
 
     test.by = by  # type: ignore[attr-defined]
     return cases(table, **factors)(_of_module(test))
@@ -55,8 +56,8 @@ def verified(table: str, *, by: Callable[..., Verdict] | None = None, **factors:
 def refused(table: str) -> Callable[..., None]:
     """The test of a set of refusals: each row states its clause, and the kernel names that one."""
 
-    def test(planned: PlannedCase, row: CaseRow, gate: Callable[..., Verdict]) -> None:
-        clause, _, _ = gate(planned).reason.partition(":")
+    def test(planned: PlannedCase, row: CaseRow, check: Callable[..., Verdict]) -> None:
+        clause, _, _ = check(planned).reason.partition(":")
         if clause != row.refused:
             pytest.fail(f"refused by {clause}; stated is {row.refused}", pytrace=False)
 
@@ -102,7 +103,9 @@ class Ask:
         for row in rows:
             if self.needs and not getattr(row, self.needs):
                 field_name = {"refused": "expect"}.get(self.needs, self.needs)
-                raise RowError(row.origin, field_name, "is missing, and the set's test holds each row to it; state it")
+                raise FieldError(
+                    row.origin, field_name, "is missing, and the set's test holds each row to it; state it"
+                )
         if not self.factors:
             return
         problems = [candidate.problem for row in rows for candidate in expand(row)]

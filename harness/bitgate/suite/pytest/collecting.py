@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bitgate.core.choices import REGRESSION, SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.model.fill import DEFAULT
@@ -23,7 +24,6 @@ from bitgate.suite.pytest.ask import MARK, Ask, value_of
 from bitgate.suite.pytest.record import begin
 from bitgate.suite.pytest.run import TestRun, as_pytest_error
 from bitgate.suite.pytest.sharding import own_cases
-from bitgate.suite.row import REGRESSION, SMOKE
 from bitgate.suite.table import load_set
 from bitgate.verify.planned import PlannedCase
 

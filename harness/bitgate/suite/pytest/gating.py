@@ -53,6 +53,9 @@ LAST_TEST_SECONDS = 2.0
 MAY_NOT_RUN = ("skip", "skipif", "xfail")
 """Marks of tests whose kernels may be kept from running: they do not begin ahead."""
 
+FORMER_FIXTURES = {"gate": "check", "took": "expect_dispatch"}
+"""Former name of a fixture -> its name of today."""
+
 
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
@@ -93,10 +96,12 @@ class Gating:
         self._makers: dict[str, Callable[[PlannedCase], Any]] = {
             "planned": self._planned,
             "row": row_of,
-            "gate": self._gate,
-            "took": self._took,
+            "check": self._check,
+            "expect_dispatch": self._expect_dispatch,
+            **{old: getattr(self, f"_{new}") for old, new in FORMER_FIXTURES.items()},
         }
         self._ours = OwnFixtures(self, self._makers)
+        self._warned: set[tuple[object, str]] = set()
         self.leaving: Leaving | None = None
         """The processes of kernels, on their way out."""
         self.here: list[str] = []
@@ -115,20 +120,30 @@ class Gating:
         return row_of(bitgate_test)
 
     @pytest.fixture
-    def gate(self, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
-        """``gate(planned)`` -> the Verdict of the case, ``gate(planned, by=judge)`` that of another judge than
+    def check(self, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
+        """``check(planned)`` -> the Verdict of the case, ``check(planned, by=judge)`` that of another judge than
         ``verify``; the test fails here if it is red."""
 
-        return self._gate(bitgate_test)
+        return self._check(bitgate_test)
 
     @pytest.fixture
-    def took(self, bitgate_test: PlannedCase) -> Callable[..., None]:
-        """``took(verdict, launches=1)``: the dispatch record says so, and what the row's ``dispatch`` states.
+    def expect_dispatch(self, bitgate_test: PlannedCase) -> Callable[..., None]:
+        """``expect_dispatch(verdict, launches=1)``: the dispatch record says so, and what the row states.
 
         bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has ways of its own,
         and is held to bits by them. An owner's rows hold any kernel."""
 
-        return self._took(bitgate_test)
+        return self._expect_dispatch(bitgate_test)
+
+    @pytest.fixture
+    def gate(self, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
+        """The former name of ``check``."""
+        return self._check(bitgate_test)
+
+    @pytest.fixture
+    def took(self, bitgate_test: PlannedCase) -> Callable[..., None]:
+        """The former name of ``expect_dispatch``."""
+        return self._expect_dispatch(bitgate_test)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -139,14 +154,23 @@ class Gating:
             item.funcargs[PARAMETER] = test
             for name in self._ours.among(item):
                 item.funcargs[name] = self._makers[name](test)
+                if name in FORMER_FIXTURES:
+                    self._warn(item, name)
+
+    def _warn(self, item: pytest.Function, name: str) -> None:
+        """Once for each test function that asks for a fixture by its former name."""
+        if (item.function, name) not in self._warned:
+            self._warned.add((item.function, name))
+            what = f"the fixture '{name}' is '{FORMER_FIXTURES[name]}' now; the former name goes with 0.3"
+            item.warn(pytest.PytestDeprecationWarning(what))
 
     def _planned(self, test: PlannedCase) -> PlannedCase:
         return self._of_test(test, self.item.nodeid)
 
-    def _gate(self, test: PlannedCase) -> Callable[..., Verdict]:
+    def _check(self, test: PlannedCase) -> Callable[..., Verdict]:
         item = self.item
 
-        def _gate(planned: PlannedCase, by: Judge | None = None) -> Verdict:
+        def _check(planned: PlannedCase, by: Judge | None = None) -> Verdict:
             __tracebackhide__ = True
             verdict = self._verdict(planned, test, item.nodeid, by)
             item.stash.setdefault(VERDICTS, []).append(verdict)
@@ -155,18 +179,18 @@ class Gating:
             if verdict.outcome is Outcome.KNOWN_BUG:
                 pytest.skip(f"KNOWN_BUG: {verdict.reason}")
             if not verdict.green:
-                pytest.fail(_in_words(verdict), pytrace=False)
+                pytest.fail(in_words(verdict), pytrace=False)
             return verdict
 
-        return _gate
+        return _check
 
-    def _took(self, test: PlannedCase) -> Callable[..., None]:
-        def _took(verdict: Verdict, **stated: Any) -> None:
+    def _expect_dispatch(self, test: PlannedCase) -> Callable[..., None]:
+        def _expect_dispatch(verdict: Verdict, **stated: Any) -> None:
             family = self.run.setting.families.get(verdict.key.kernel)
             if not is_ours(row_of(test)) or (family is not None and is_own(family)):
                 assert_dispatch(verdict, row_of(test), stated)
 
-        return _took
+        return _expect_dispatch
 
     def _verdict(self, planned: PlannedCase, test: PlannedCase, node_id: str, by: Judge | None) -> Verdict:
         if test.nobody:
@@ -332,11 +356,11 @@ class Gating:
         recorded = item.stash.get(RECORDED, 0)
         fresh = verdicts[recorded:]
         if report.failed and not fresh and report.when != "teardown":
-            reason = f"the test ended before a verdict: {_first_line(report)}"
+            reason = f"the test ended before a verdict: {first_line(report)}"
             fresh = [stand_in(self.run, test, item.nodeid, Outcome.INFRA, reason)]
         elif report.failed and all(verdict.green for verdict in fresh or verdicts[-1:]):
             name = item.name.partition("[")[0]
-            fresh[-1:] = [_contradicted(one, name, _first_line(report)) for one in fresh[-1:] or verdicts[-1:]]
+            fresh[-1:] = [contradicted(one, name, first_line(report)) for one in fresh[-1:] or verdicts[-1:]]
         verdicts[recorded:] = fresh
         for verdict in fresh:
             append(self.run.results, verdict)
@@ -366,7 +390,7 @@ def _name_of(judge: Judge | None) -> str:
     return f"{judge.__module__}:{judge.__qualname__}" if judge else ""
 
 
-def _in_words(verdict: Verdict) -> str:
+def in_words(verdict: Verdict) -> str:
     """What a person needs of a red verdict."""
     lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.name}"]
     said = sentence_of(verdict)
@@ -377,14 +401,14 @@ def _in_words(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _contradicted(verdict: Verdict, test: str, said: str) -> Verdict:
+def contradicted(verdict: Verdict, test: str, said: str) -> Verdict:
     """Right bits, yet the test found fault: a wrong path, or the wrong clause."""
     sentence = f"the verdict alone was {verdict.outcome}, but {test} failed: {said}"
     diagnosis = Diagnosis(("other",), sentence)
     return replace(verdict, outcome=Outcome.MISMATCH, expected=False, reason=sentence, diagnosis=diagnosis)
 
 
-def _first_line(report: pytest.TestReport) -> str:
+def first_line(report: pytest.TestReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(crash.message if crash else report.longrepr).strip()
     return text.splitlines()[0] if text else "no message"

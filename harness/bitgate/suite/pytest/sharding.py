@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bitgate.core.choices import REGRESSION
 from bitgate.core.errors import UsageError
 from bitgate.results.plan import PlanError, PlannedItem
 from bitgate.results.run_plan import RunPlan, whole_id
 from bitgate.results.shard import Shard, split
 from bitgate.suite.pytest.run import TestRun
-from bitgate.suite.row import REGRESSION
 
 
 def stated(shard: str, plan: str) -> tuple[Shard | None, RunPlan | None]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bitgate.core import paths, settings
+from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
@@ -34,7 +35,6 @@ from bitgate.suite.pytest.ending import Ending
 from bitgate.suite.pytest.gating import Gating
 from bitgate.suite.pytest.options import pairs
 from bitgate.suite.pytest.run import RUN, TestRun, as_pytest_error
-from bitgate.suite.row import SMOKE
 
 
 def start(config: pytest.Config) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from msgspec import Struct, to_builtins
 from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.core.safe_name import is_safe, safe_name
 from bitgate.core.untrusted import InvalidInput, parse_json, read_bytes, shaped
 from bitgate.tools.capsule.consistency import inconsistency
@@ -51,23 +51,15 @@ def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes]) -> None:
     if (folder / MANIFEST).is_symlink() or (folder / MANIFEST).exists():
         _remove(folder)
     for name, data in files.items():
-        _put(folder / name, data)
-    _put(folder / MANIFEST, (json.dumps(to_builtins(manifest), indent=1) + "\n").encode())
+        write_whole(folder / name, data)
+    write_whole(folder / MANIFEST, (json.dumps(to_builtins(manifest), indent=1) + "\n").encode())
 
 
 def put_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files into a folder, each whole or not at all; those of the same names are replaced, others stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
-        _put(folder / safe_name(name, f"{folder}: a file of the capsule"), data)
-
-
-def _put(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, and replace a link instead of following it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    draft.write_bytes(data)
-    draft.replace(path)
+        write_whole(folder / safe_name(name, f"{folder}: a file of the capsule"), data)
 
 
 def _remove(folder: Path) -> None:

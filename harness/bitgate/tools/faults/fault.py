@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,15 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
+from bitgate.core.table_fields import TableFields, are_tables, like, one_of, string, text
+from bitgate.core.toml import read_toml
 from bitgate.results.record import KINDS
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-REQUIRED = ("name", "imitates", "file", "find", "replace")
-OPTIONAL = ("diagnosis",)
 
 
 @dataclass(frozen=True)
@@ -93,33 +86,42 @@ def choose(faults: Sequence[Fault], glob: str) -> tuple[Fault, ...]:
 
 
 def _read(path: Path) -> list[Fault]:
-    try:
-        document = tomllib.loads(path.read_text())
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
-        raise UsageError(f"{path}: {error}") from None
+    document, _ = read_toml(path)
     tables = document.get("fault")
-    if set(document) != {"fault"} or not isinstance(tables, list) or not tables:
+    if set(document) != {"fault"} or not are_tables(tables) or not tables:
         raise UsageError(f"{path}: a fault file holds one or more [[fault]] tables and nothing else")
     return [_fault(path, number, table) for number, table in enumerate(tables, 1)]
 
 
-def _fault(path: Path, number: int, table: dict[str, Any]) -> Fault:
-    where = f"{path}: fault {table.get('name', number)}"
-    for key, value in table.items():
-        if key not in (*REQUIRED, *OPTIONAL):
-            raise UsageError(f"{where}: unknown key '{key}': known are {', '.join((*REQUIRED, *OPTIONAL))}")
-        if not isinstance(value, str):
-            raise UsageError(f"{where}: {key} is a text")
-    missing = [key for key in REQUIRED if key not in table]
-    if missing:
-        raise UsageError(f"{where}: {', '.join(missing)} missing")
-    fault = Fault(**table, source=str(path))
-    if not re.fullmatch(r"[a-z0-9_]+", fault.name):
-        raise UsageError(f"{where}: a name has the characters a to z, 0 to 9 and _ only")
+def _fault(path: Path, number: int, stated: dict[str, Any]) -> Fault:
+    where = f"{path}: fault {stated.get('name', number)}"
+    fault = Fault(**_FIELDS.read(where, stated), source=str(path))
     if not fault.find or fault.find == fault.replace:
         raise UsageError(f"{where}: `find` is empty or equals `replace`: nothing would change")
-    if fault.diagnosis and fault.diagnosis not in KINDS:
-        raise UsageError(f"{where}: diagnosis '{fault.diagnosis}' is none of {', '.join(KINDS)}")
-    if Path(fault.file).is_absolute() or ".." in Path(fault.file).parts:
-        raise UsageError(f"{where}: file {fault.file} is not a path below the root of its project")
     return fault
+
+
+def _file(value: Any) -> str:
+    name = text(value)
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ValueError(f"{name} is not a path below the root of its project")
+    return name
+
+
+_FIELDS = TableFields(
+    {
+        "name": like(r"[a-z0-9_]+", "drops_a_barrier: it has the characters a to z, 0 to 9 and _ only"),
+        "imitates": string,
+        "file": _file,
+        "find": string,
+        "replace": string,
+        "diagnosis": lambda value: value and one_of(*KINDS)(value),
+    },
+    {
+        "name": "what the fault is called",
+        "imitates": "the defect that it imitates, such as a ticket",
+        "file": "the source that is edited, relative to the root of its project",
+        "find": "the text to replace, which the file holds exactly once",
+        "replace": "the text to put in its place",
+    },
+)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.tools.fuzz.worker import FuzzTally
 
 SCHEMA = 1
@@ -56,7 +56,6 @@ class CampaignState:
 
     def write(self, path: Path) -> None:
         """Write the whole file or none of it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         document = {
             "schema": SCHEMA,
             "seed": self.seed,
@@ -68,9 +67,7 @@ class CampaignState:
             "tally": dict(vars(self.tally)),
             "failures": self.failures,
         }
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.write_text(json.dumps(document) + "\n")
-        draft.replace(path)
+        write_whole(path, json.dumps(document) + "\n")
 
 
 def read_state(path: Path, seed: int, kernel: str | None, target: str) -> CampaignState:

@@ -13,7 +13,6 @@ from bitgate.model.space.column import Column
 from bitgate.model.space.contraction import with_operand_operation
 from bitgate.model.space.factor import Codes, Factor
 from bitgate.model.space.neighbour import Nearby
-from bitgate.model.space.planting import Plantable
 from bitgate.model.space.problem_property import Property
 from bitgate.model.space.threshold import Threshold
 from bitgate.ops.convolution.problem import ConvProblem, Pass
@@ -66,12 +65,6 @@ class ConvolutionSpace(ProblemSpace):
         from bitgate.ops.convolution.space.thresholds import THRESHOLDS
 
         return THRESHOLDS
-
-    @property
-    def plantable(self) -> tuple[Plantable, ...]:
-        from bitgate.ops.convolution.space.planting import PLANTABLE
-
-        return PLANTABLE
 
     def batch(self, problems: Sequence[ConvProblem]) -> Batch:
         return Batch.from_problems(problems)

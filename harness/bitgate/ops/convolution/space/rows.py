@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from bitgate.core.table_fields import numbers, texts
 from bitgate.model import ELEMENTWISE
-from bitgate.model.space.field_check import numbers, texts
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.model.space.row import AxisField, Lengths, ShapePattern
 from bitgate.ops.convolution.decomposition import gemms_count

@@ -1,5 +1,5 @@
 // A Jenkinsfile on this machine, by the Groovy that Jenkins has (2.4): the steps that bitgate's library uses.
-//     groovy ci/local/jenkins.groovy JENKINSFILE LIBRARY WORK timer|change
+//     groovy .ci/local/jenkins.groovy JENKINSFILE LIBRARY WORK timer|change
 // LIBRARY holds vars/*.groovy. CHECKOUT is a command that fills the folder it is given.
 import groovy.json.JsonSlurperClassic
 import org.codehaus.groovy.control.CompilerConfiguration

@@ -1,8 +1,8 @@
-"""The steps of a workflow on this machine, in order: what a forge would run, without the forge.
+"""Run the steps of a workflow on this machine, in order, as a forge would.
 
-    python ci/local/run.py github                        # bitgate's own smoke workflow
-    python ci/local/run.py gitlab --event schedule       # its nightly pipeline
-    python ci/local/run.py jenkins Jenkinsfile --repository ../mine
+    python .ci/local/run.py github                        # bitgate's own smoke workflow
+    python .ci/local/run.py gitlab --event schedule       # its nightly pipeline
+    python .ci/local/run.py jenkins Jenkinsfile --repository ../mine
 
 Each job starts with a checkout of its own, as it lies there, in WORK; labels, images and time limits are left out. Ends
 with 0 if every job was green, 1 if one was red, 2 if the workflow cannot be run here. Needs PyYAML; Jenkins' needs
@@ -26,9 +26,9 @@ from gitlab import load
 from machine import Machine, StepError
 
 HERE = Path(__file__).resolve().parent
-CI = HERE.parent
+BITGATE = HERE.parents[1]
 OURS = {
-    "github": {"pull_request": "ci/workflows/smoke.yml", "schedule": "ci/workflows/nightly.yml"},
+    "github": {"pull_request": ".github/workflows/smoke.yml", "schedule": ".github/workflows/nightly.yml"},
     "gitlab": dict.fromkeys(("pull_request", "schedule"), "ci/gitlab/pipeline.yml"),
     "jenkins": dict.fromkeys(("pull_request", "schedule"), "ci/jenkins/Jenkinsfile"),
 }
@@ -38,7 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("flavour", choices=OURS)
     parser.add_argument("file", nargs="?", type=Path, help="in the repository; default: bitgate's own for the event")
-    parser.add_argument("--repository", type=Path, default=CI.parent, help="what jobs check out; default: bitgate")
+    parser.add_argument("--repository", type=Path, default=BITGATE, help="what jobs check out; default: bitgate")
     parser.add_argument("--event", choices=("pull_request", "schedule"), default="pull_request")
     parser.add_argument(
         "--only", action="append", default=[], metavar="JOB", help="of GitHub: only this job; repeatable"
@@ -81,7 +81,7 @@ def _jenkins(machine: Machine, file: Path, event: str) -> bool:
     home = os.environ.get("JAVA_HOME") or str(Path(java).resolve().parents[1])
     environment = machine.environment({"CHECKOUT": shlex.join(checkout), "JAVA_HOME": home})
     cause = "timer" if event == "schedule" else "change"
-    words = ["groovy", str(HERE / "jenkins.groovy"), str(file), str(CI / "jenkins"), str(machine.work), cause]
+    words = ["groovy", HERE / "jenkins.groovy", file, BITGATE / "ci" / "jenkins", machine.work, cause]
     return subprocess.run(words, env=environment, stdin=subprocess.DEVNULL).returncode == 0
 
 

@@ -12,7 +12,7 @@ import yaml
 from expression import evaluate, fill_in
 from machine import Machine, StepError, copy_into, in_order
 
-WORKFLOWS = Path(__file__).resolve().parents[1] / "workflows"
+WORKFLOWS = Path(__file__).resolve().parents[2] / ".github" / "workflows"
 ATTEMPT = "1"
 
 

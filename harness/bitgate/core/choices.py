@@ -1,0 +1,14 @@
+"""Names that commands, files and the environment choose from: each list once."""
+
+from __future__ import annotations
+
+SMOKE, REGRESSION = TIERS = ("smoke", "regression")
+"""Each holds those before it."""
+
+REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
+"""What a result is compared with. ``none``: guards and dispatch are checked, and no bits."""
+
+FORGES = ("github", "gitlab", "jenkins")
+"""Backends that start a pool's jobs by themselves, on machines with its labels."""
+ENGINES = ("slurm", "dask", "local")
+"""Backends that `bitgate ci submit` hands a pool's jobs to."""
