@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AskedCases:
-    """By family, in the order of the run; and what its process of kernels is opened with."""
+    """Tests of a run by family, in the order of the run, and what their kernel process is opened with."""
 
     questions: dict[str, list[MutantCase]]
     opening: Opening
 
     def built_families(self) -> dict[str, KernelFamily]:
-        """Those that are built of sources."""
+        """Return the families that are built of sources."""
         every = {name: questions[0].planned.kernel.family for name, questions in self.questions.items()}
         return {name: family for name, family in every.items() if family.is_built and family.library is None}
 

@@ -1,4 +1,4 @@
-"""``bitgate bench CASE...``: kernels are verified, then timed; two sides in turns on one device."""
+"""``bitgate bench CASE...``: kernels are verified, then timed; two sides interleaved on one device."""
 
 from __future__ import annotations
 
@@ -209,19 +209,19 @@ def exit_code(rows: Sequence[Timing]) -> int:
 
 
 def _is_defect(row: Timing) -> bool:
-    """A kernel that could not be run for want of memory is none."""
+    """Return whether a row counts as a defect. A kernel that could not be run for want of memory does not."""
     return row.status is TimingStatus.FAILED or (row.status is TimingStatus.NOT_VERIFIED and row.verdict != "NOT_RUN")
 
 
 def _measured(asked: BenchArguments) -> list[Timing]:
-    """Every row, told as it comes where nothing is compared."""
+    """Measure every row, and print each as it comes where nothing is compared."""
     from bitgate.tools.bench.perf import format_best, format_clocks, format_row
     from bitgate.tools.bench.sweep_run import measure
 
     rows: list[Timing] = []
 
     def begins() -> None:
-        """Only now: what cannot be measured costs no earlier record its place."""
+        """Move an earlier record aside once the first row is there: a failure before that keeps it."""
         if not rows and not asked.resume and asked.journal.exists():
             asked.journal.replace(asked.journal.with_name(PREVIOUS))
 
@@ -305,7 +305,7 @@ def _write(comparison: SweepComparison, markdown: Path | None, plot: Path | None
 
 
 def _check_plot(path: Path) -> None:
-    """Told before anything is measured."""
+    """Raise UsageError for a plot that cannot be drawn, before anything is measured."""
     from bitgate.tools.bench.plot import SUFFIXES
 
     if path.suffix.lower() not in SUFFIXES:
@@ -355,7 +355,7 @@ def _document(
 
 @dataclass(frozen=True)
 class _OtherArm:
-    """What the command line says of side B."""
+    """Arguments that describe side B of a comparison."""
 
     kernel: str | None
     options: list[str] | None
@@ -390,7 +390,7 @@ def _sides(kernel: str | None, option: list[str] | None, second: _OtherArm, proj
 
 
 def _share(option: str, text: str) -> float:
-    """``3%`` or ``0.03``."""
+    """Parse a share: ``3%`` or ``0.03``."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", text.strip())
     value = float(match[1]) / (100 if match[2] else 1) if match else 1.0
     if not 0 <= value < 1:

@@ -1,4 +1,4 @@
-"""Which shapes a command line of ``bitgate bench`` asks for."""
+"""Shapes that a command line of ``bitgate bench`` requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def asked_for(
     only: str | None,
     project: Project,
 ) -> tuple[list[TimedShape], list[TimedProblem], list[Refused]]:
-    """What is to be timed, each problem once, how lines want that, and the lines of a list that are refused.
+    """Return what is to be timed, each problem once, how lines want that, and the refused lines of a list.
 
     UsageError where nothing is left, or a sweep or list cannot be read.
     """
@@ -58,7 +58,7 @@ def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[T
 
 
 def _each_once(found: Iterable[TimedShape]) -> list[TimedShape]:
-    """In the order in which the problems first come; under its name, where a sweep has one for it."""
+    """Keep each problem once, in the order of first occurrence, under the name that a sweep has for it."""
     shapes: dict[Problem, TimedShape] = {}
     for shape in found:
         if not shapes.get(shape.problem, TimedShape(shape.problem)).name:

@@ -69,7 +69,7 @@ def bisect(
 
 
 def _repro(case: str, root: Path) -> list[str]:
-    """The words behind `bitgate verify` of a line that shows a red case again; else the case alone."""
+    """Return the words after `bitgate verify` of a line that shows a red case again; else the case alone."""
     try:
         words = shlex.split(case)
     except ValueError:
@@ -83,7 +83,7 @@ def _repro(case: str, root: Path) -> list[str]:
 
 
 def _within(path: Path, root: Path) -> Path:
-    """Each commit's own file is meant, where the file lies in the repository."""
+    """Return the path in each commit's worktree, where the file is in the repository."""
     whole = path.resolve()
     return whole.relative_to(root.resolve()) if whole.is_relative_to(root.resolve()) else whole
 

@@ -122,7 +122,7 @@ def targets_planned(matrix_file: Path | None, tier: str, project: Project) -> li
 
 
 def _line(made: RunPlan, target: str) -> str:
-    """How a target is split; in seconds where they are known."""
+    """Format how a target is split; in seconds where they are known."""
     parts = made.of(target)
     said = f"{target:<8} {sum(len(part.cases) for part in parts)} cases in {len(parts)} shards"
     lengths = [part.length for part in parts if part.length]

@@ -141,7 +141,7 @@ def _files(count: int) -> str:
 
 
 def _no_case(one: CaseSelection) -> str:
-    """Why nothing is selected."""
+    """Explain why nothing is selected."""
     if not one.reasons:
         return "no file changed"
     if all(rule.name == "no part of a run" for reason in one.reasons for rule in reason.rules):

@@ -34,7 +34,7 @@ _FIGURES = ("vgprs", "sgprs", "lds", "scratch", "spills", "wavefront")
 
 @dataclass
 class _Report:
-    """What was built, what failed, and what a reader should know besides."""
+    """Report of a build: objects, failures, and notes for a reader."""
 
     target: str
     objects: list[dict[str, Any]] = field(default_factory=list)
@@ -114,7 +114,7 @@ def compile_(
 
 
 def _of_tier(tier: str, target: str, project: Project) -> frozenset[str]:
-    """The families that the tier's cases run on."""
+    """Return the names of the families that the tier's cases run on."""
     from bitgate.suite.suites import make_plan
 
     return frozenset(item.key.kernel for item in make_plan(tier, target, project).cases)
@@ -140,7 +140,7 @@ def _store(url: str, manifest: Path | None) -> Artefacts | None:
 def _all_that_runs(
     families: list[KernelFamily], project: Project, platform: str, device_only: bool, target: str
 ) -> list[KernelFamily]:
-    """With what a GPU's cases are filled, compared and verified with."""
+    """Add the libraries that fill, compare and verify a GPU's cases."""
     if device_only:
         raise UsageError(f"--artefacts: no HIP compiler for {target} here, and device code alone is nothing that runs")
     if platform == "host":
@@ -165,14 +165,14 @@ def _list(store: Artefacts, target: str, project: Project, manifest: Path | None
 
 
 def _asked(kernel: str, project: Project, target: str) -> list[tuple[KernelFamily, Instance]]:
-    """What a glob names; else the owner's kernels in an owner's repository, and all there are in bitgate's."""
+    """Return what a glob names; else the user's kernels in a user's repository, and all kernels in bitgate's."""
     chosen = registry.select(kernel or None, project, target)
     mine = loaded_names(project.declarations) if project.load and not kernel else frozenset()
     return [(family, instance) for family, instance in chosen if not mine or family.name in mine]
 
 
 def _without_rocm(builder: Builder) -> bool:
-    """Whether ziglang has to do: no HIP compiler, or none that knows the target. UsageError if there is neither."""
+    """Return whether ziglang must compile: no HIP compiler, or none that knows the target. UsageError if it cannot."""
     try:
         if knows(builder.compiler, builder.arch, builder.cache):
             return False

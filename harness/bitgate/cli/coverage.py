@@ -104,7 +104,7 @@ def coverage(
 
 
 def _of_the_owner(project: Project) -> list[KernelFamily]:
-    """The kernels that a repository's suites run on: their tiles are factors."""
+    """Return the kernels that a repository's suites run on: their tiles are factors."""
     from bitgate.kernel.loading import loaded_names
     from bitgate.kernel.registry import families
 
@@ -189,7 +189,7 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
 
 
 def _reported(found: list[Survey]) -> set[str]:
-    """The columns of these operations whose absence from a table is worth a line."""
+    """Return the columns of these operations whose absence from a table is reported."""
     return {name for survey in found for name, column in survey.operation.space.columns.items() if column.is_reported}
 
 

@@ -59,7 +59,7 @@ def doctor(
 
 
 def report() -> dict[str, Any]:
-    """What ``--json`` prints."""
+    """Return the document that ``--json`` prints."""
     cache = Cache()
     toolchains = [
         _host_toolchain(cache),
@@ -102,12 +102,12 @@ def _print(heading: str, entries: list[dict[str, Any]]) -> None:
 
 
 def _entry(name: str, detail: str = "", why: str = "", fix: str = "", **more: Any) -> dict[str, Any]:
-    """One line of the report: ``detail`` is what was found, ``why`` is empty if all is well."""
+    """Build one line of the report: ``detail`` is what was found, ``why`` is empty if all is well."""
     return {"name": name, "found": not why, "detail": detail, "why": why, "fix": fix, **more}
 
 
 def _asked(name: str, ask: Callable[[], str], fix: str = "", **more: Any) -> dict[str, Any]:
-    """An entry from a call that returns what it found, or raises a UsageError of the form 'why: fix'."""
+    """Build an entry from a call that returns what it found, or raises a UsageError of the form 'why: fix'."""
     try:
         return _entry(name, ask(), **more)
     except UsageError as error:
@@ -116,7 +116,7 @@ def _asked(name: str, ask: Callable[[], str], fix: str = "", **more: Any) -> dic
 
 
 def _host_toolchain(cache: Cache) -> dict[str, Any]:
-    """The compiler is tried on three lines: a driver without its standard library is a common half-installation."""
+    """Try the host compiler on three lines: a driver without its standard library is a common half-installation."""
 
     def ask() -> str:
         compiler = find_host_compiler(cache)
@@ -142,7 +142,7 @@ def _try_compiler(compiler: Compiler, cache: Cache) -> None:
 
 
 def _toolchain(name: str, platform: str, find: Callable[[Cache], Compiler], cache: Cache) -> dict[str, Any]:
-    """A GPU platform's compiler. Without that GPU it is needed only to compile for it."""
+    """Describe a GPU platform's compiler. Without that GPU it is needed only to compile for it."""
 
     def ask() -> str:
         compiler = find(cache)
@@ -166,7 +166,7 @@ def _hip_python() -> str:
 
 
 def _devices() -> list[dict[str, Any]]:
-    """What the AMD driver lists, equal ones together, and a line on those that it should list and does not."""
+    """List the devices that the AMD driver reports, equal ones together, and those that it fails to report."""
     rows = []
     modes = kfd.partitions()
     for gpu, count in Counter(replace(gpu, render=0) for gpu in kfd.driver().gpus).items():
@@ -190,7 +190,7 @@ def _cache_entry(cache: Cache) -> dict[str, Any]:
 
 
 def _libraries(cache: Cache, toolchains: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The families with whether they are built for the host, and one entry for their declarations."""
+    """List the families, with whether they are built for the host, and one entry for their declarations."""
     try:
         known = registry.families(with_operations(find()))
     except UsageError as error:
@@ -215,7 +215,7 @@ def _target(
     storage: dict[str, Any],
     declared: dict[str, Any],
 ) -> dict[str, Any]:
-    """A target runs if nothing stands in its own way and everything that its platform needs is there."""
+    """Describe a target. It runs if it has no obstacle itself and everything that its platform needs is there."""
     package, rocm = runtimes
     compilers = [entry for entry in toolchains if entry["platform"] in ("host", target.platform)]
     needs = [package, storage, declared, *compilers, *([rocm] if target.platform == "amd" else [])]

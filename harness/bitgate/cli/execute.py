@@ -74,7 +74,7 @@ class _Finding:
 
 
 def _findings(run: ProgramExit) -> list[_Finding]:
-    """What was seen in one run."""
+    """List what the runtime saw in one run."""
     under = f"under {run.schedule}: "
     found = [_Finding(f"{under}{text}") for text in run.incidents]
     if run.count > len(run.incidents):
@@ -91,7 +91,7 @@ def _findings(run: ProgramExit) -> list[_Finding]:
 
 
 def _differences(runs: list[ProgramExit]) -> list[_Finding]:
-    """Where a run printed something else than the first."""
+    """List where a run printed something else than the first."""
     found = []
     for run in runs[1:]:
         if run.out != runs[0].out:

@@ -63,7 +63,7 @@ def run(
     tier = tier or project.tiers[0]
     project.check_tier(tier)
     if suites is None:
-        project.tables()  # a project without suites is told before anything is built
+        project.tables()  # a project without suites is reported before anything is built
         tell_whose(project)
     bench = TrialSetup(tier, target, limit, project, whole_tier, jobs or max(1, paths.threads() // 2))
     faults = _faults(file, name, project)
@@ -114,7 +114,7 @@ def _faults(files: list[Path] | None, name: str, project: Project) -> tuple[Faul
 
 
 def _tell(trial: Trial, as_json: bool) -> None:
-    """A line as soon as it is known; on stderr where stdout is for JSON."""
+    """Print a line as soon as it is known; on stderr where stdout is for JSON."""
     state = "found" if trial.killed else "HOLE" if trial.valid else "not valid"
     kinds = f" ({', '.join(trial.kinds)})" if trial.kinds else ""
     typer.echo(

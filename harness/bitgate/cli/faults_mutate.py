@@ -84,7 +84,7 @@ def mutate(
             raise UsageError(f"--operator {name}: {near(name, OPERATORS)}")
     if target != "host":
         raise UsageError(f"--target {target}: mutants are switched in the host's memory: leave --target out")
-    parser()  # told before anything is collected
+    parser()  # fails before anything is collected
     project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
     project.check_tier(tier)

@@ -78,7 +78,7 @@ def fuzz(
 
 
 def print_failure(shrunk: ShrunkFailure) -> None:
-    """What fails, the smallest such case, what makes it pass, and the lines to go on with."""
+    """Print what fails, the smallest such case, what makes it pass, and the lines to go on with."""
     found = shrunk.found
     print(f"\n{shrunk.verdict.outcome}  {shrunk.planned.kernel.name}  {shrunk.verdict.human or shrunk.planned.case}")
     print(f"  {shrunk.sentence}")

@@ -97,8 +97,10 @@ def ingest(
 
 
 def remember(files: Sequence[Path], url: str) -> int:
-    """``ingest`` at the end of another command: 0, or 2 with a line if the history cannot be used. What cannot be read
-    of the files was told by the command."""
+    """Ingest files at the end of another command. Return 0, or 2 with a line if the history cannot be used.
+
+    Files that cannot be read have been reported by the command.
+    """
     from bitgate.lab.history.ingest import ingest as read_into
     from bitgate.lab.history.store import opened
 
@@ -325,7 +327,7 @@ def diff(
 
 
 def _case_id(connection: Connection, name: str) -> str:
-    """As records spell it. UsageError with the nearest one for what no record has."""
+    """Return a case id as records spell it. UsageError with the nearest one for what no record has."""
     from bitgate.lab.history import query
 
     if query.has_case(connection, name):

@@ -1,4 +1,4 @@
-"""What ``bitgate history`` prints for people: the lines of each of its commands."""
+"""Lines that each command of ``bitgate history`` prints for people."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def of_trends(trends: Sequence[tuple[RecordedCase, Sequence[TrendPoint]]]) -> It
 
 
 def of_first_bad(found: Sequence[FirstBad], between: Sequence[tuple[list[str], int] | None]) -> Iterator[str]:
-    """``between``: the commits of each, and how many there are, where the repository is here."""
+    """Format first bad runs. ``between`` has the commits of each and their number, where the repository is here."""
     for one, commits in zip(found, between, strict=True):
         yield from _of_first_bad(one)
         lines, count = commits or ([], 0)
@@ -136,7 +136,8 @@ def of_durations(found: Sequence[Duration]) -> list[str]:
 def of_timed(
     found: Sequence[TimedSeries], between: Callable[[LevelShift], tuple[list[str], int] | None]
 ) -> Iterator[str]:
-    """What is slower first, then what is faster. ``between``: the commits of a step, where the repository is here."""
+    """Format series, slower ones first, then faster. ``between`` returns a step's commits, where the repository is
+    here."""
     ordered = sorted(found, key=lambda one: (one.regression is None, not one.steps, not one.enough))
     rows = [
         (

@@ -125,7 +125,7 @@ def _row(
 
 
 def _passed(target: str) -> defaultdict[tuple[str, str], set[tuple[Key, Problem]]]:
-    """What has a PASS verdict in the recorded runs on this target, by (family, instance)."""
+    """Return what has a PASS verdict in the recorded runs on this target, by (family, instance)."""
     folder = paths.out_dir() / target
     found: defaultdict[tuple[str, str], set[tuple[Key, Problem]]] = defaultdict(set)
     for path in sorted({*folder.glob("results.jsonl"), *folder.glob("s*of*/results.jsonl")}):

@@ -1,4 +1,4 @@
-"""What a night is to run, decided once from a command line: its targets, their shards, and what machines they need."""
+"""Plan of a night, made once from a command line: its targets, their shards, and the machines that they need."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NightOptions:
 
 
 def planned_night(order: NightOptions, folder: Path, jobs: int) -> NightPlanned:
-    """The first event of a night, whose plan and matrix are written into its folder. UsageError."""
+    """Return the first event of a night, after writing plan and matrix into its folder. UsageError for a bad order."""
     _check(order)
     project = with_operations(find().loading(to_load(list(order.load))))
     project.tables()  # without a suite pytest would not know our options
@@ -95,7 +95,7 @@ def _check(order: NightOptions) -> None:
 
 def _plan(order: NightOptions, folder: Path, executor: str, project: Project, config: CiTargets | None) -> RunPlan:
     if order.matrix:
-        expected_of(order.matrix)  # what is no matrix is told now, not in the morning
+        expected_of(order.matrix)  # what is no matrix is reported now, not in the morning
         shutil.copyfile(order.matrix, folder / MATRIX)
     if order.plan:
         try:
@@ -113,7 +113,7 @@ def _plan(order: NightOptions, folder: Path, executor: str, project: Project, co
 
 
 def _targets(order: NightOptions, folder: Path, tier: str, executor: str, config: CiTargets | None) -> list[str]:
-    """As stated, else as the matrix says; on this machine, where no file says anything, the best that is here."""
+    """Return the stated targets, else those of the matrix; without either the best one of this machine."""
     if order.targets:
         return [target_id(name).name for name in order.targets]
     if order.matrix:
@@ -126,7 +126,7 @@ def _targets(order: NightOptions, folder: Path, tier: str, executor: str, config
 
 
 def _seat(plan: RunPlan, target: str, executor: str, config: CiTargets | None) -> Seat:
-    """By the targets file, where it knows them; a stand-in asks for the machines that it stands for."""
+    """Return a target's seat by the targets file, if that knows it; a stand-in asks for the machines it stands for."""
     pools = config.pools_of(target) if config else ()
     pool = next((pool for pool in pools if pool.backend == executor and pool.up), None)
     promise = config.target(target) if config else None

@@ -10,7 +10,7 @@ from bitgate.core.project_file import FILE
 
 
 def tell_whose(project: Project) -> None:
-    """One line on stderr if bitgate's own suites are what serves a folder that is not bitgate's."""
+    """Print one line on stderr if bitgate's suites serve a folder that is not bitgate's."""
     home = ours()
     if project.suites == home.suites and project.file is None and not Path.cwd().is_relative_to(home.root):
         print(f"no {FILE} here or above: these are bitgate's own suites", file=sys.stderr, flush=True)

@@ -35,7 +35,7 @@ class Sizes:
     def of(
         cls, shards: Sequence[str], targets: Sequence[str], shard_seconds: float | None, setup_seconds: float
     ) -> Sizes:
-        """From the command line. UsageError if it says both of one target."""
+        """Parse sizes from the command line. UsageError if it says both of one target."""
         if shard_seconds is None:
             return cls(shard_counts(shards, targets))
         if general := [text for text in shards if "=" not in text]:
@@ -59,9 +59,11 @@ def make_run_plan(
     recorded: Path | None = None,
     selected: Path | None = None,
 ) -> RunPlan:
-    """What runs of a tier on these targets will plan, in shards, by the durations in the folder ``recorded`` or else by
-    what this machine and the suites know; of ``selected`` cases only, where there are such files. UsageError for what
-    such a run would refuse."""
+    """Return what runs of a tier on these targets will plan, in shards.
+
+    Durations come from the folder ``recorded``, or else from this machine and the suites. Files in ``selected``
+    restrict the cases. UsageError for what such a run would refuse.
+    """
     names = dict.fromkeys(target_id(target).name for target in targets)
     known = {name: _durations(name, project, recorded) for name in names}
     plans = [_collected(tier, name, project, kernel, recorded) for name in names]
@@ -75,7 +77,7 @@ def make_run_plan(
 
 
 def _selected(plans: Sequence[Plan], place: Path) -> list[Plan]:
-    """Without the targets of which nothing is selected. UsageError if nothing is at all."""
+    """Keep the selected cases, and the targets that have some. UsageError if nothing is selected at all."""
     found = []
     for plan in plans:
         ids = read_ids(place / f"{plan.target}.txt" if place.is_dir() else place)

@@ -39,7 +39,7 @@ def report(
 
 
 def print_summary(summary: Summary, folder: Path, as_json: bool) -> None:
-    """What a command that wrote a report says about it: one JSON document, or the headline and where to read on."""
+    """Print one JSON document about a written report, or its headline and where to read on."""
     if as_json:
         typer.echo(json.dumps({"summary": summary.as_json()}, indent=1))
         return

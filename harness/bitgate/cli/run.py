@@ -126,7 +126,7 @@ class Keeper:
 
 @contextmanager
 def _libraries_from(store: str, only: bool) -> Iterator[None]:
-    """In the environment: workers, and the processes that kernels run in, build too. UsageError for what cannot be."""
+    """Name the store in the environment, since workers and kernel processes build too. UsageError if it is unusable."""
     from bitgate.kernel.build import artefacts
 
     before = dict(os.environ)

@@ -146,8 +146,11 @@ def _read(example: str, arguments: list[str]) -> tuple[Problem, Controls, Varian
 
 
 def _reference(problem: Problem, controls: Controls) -> str:
-    """What the result is held to. Of decimals bits depend on the order of summation, on a GPU too: each cell is then
-    within its bound of the sum in f64. What is to be timed is verified even where the line asks for nothing."""
+    """Return what the result is compared with.
+
+    Of decimals bits depend on the order of summation, on a GPU too: each cell is then within its bound of the sum in
+    f64. What is to be timed is verified even where the line asks for nothing.
+    """
     if controls.init == 0:
         return "none"
     if controls.verification == 0:
@@ -169,7 +172,7 @@ def _times(controls: Controls, seconds: float) -> int:
 
 
 def _notes(variant: Variant, instance: Instance, target: str, problem: Problem, controls: Controls) -> list[str]:
-    """What the line says and is done otherwise."""
+    """List what the line says and is done otherwise."""
     notes = [f"'{word}' chooses nothing here" for word in variant.ignored]
     if variant.lanes and instance.wave_size not in (0, variant.lanes):
         notes.append(f"no instance with waves of {variant.lanes} takes this on {target}: one of {instance.wave_size}")
@@ -181,12 +184,12 @@ def _notes(variant: Variant, instance: Instance, target: str, problem: Problem, 
 
 
 def _preference(instance: Instance, variant: Variant) -> tuple[object, ...]:
-    """The waves that the name asks for, the largest tile, then the widest vectors: what the examples choose."""
+    """Return a sort key: the waves that the name asks for, the largest tile, then the widest vectors, as CK chooses."""
     m, n, _ = instance.tile or (1, 1, 1)
     return not variant.lanes or instance.wave_size in (0, variant.lanes), m * n, *(instance.vector or ())
 
 
 def _nearest_refusal(problem: Problem, refusing: Sequence[tuple[Kernel, Refusal]]) -> str:
-    """Why the instances of the problem's own types do not take it."""
+    """Return why the instances of the problem's types do not take it."""
     texts = {f"{refusal.clause}: {refusal.text}" for _, refusal in refusing if refusal.clause != "dtypes"}
     return " | ".join(sorted(texts)) or f"no kernel takes {problem.dtypes}"

@@ -97,7 +97,7 @@ def shrink(
 
 
 def _tell(failures: list[ShrunkFailure], green: int, silent: int, as_json: bool) -> int:
-    """``silent``: how many of the cases no kernel was compared on."""
+    """Print the failures and return the exit code. ``silent`` is how many cases no kernel was compared on."""
     if as_json:
         document = {"failures": [failure.as_json() for failure in failures], "green": green, "not_compared": silent}
         print(json.dumps(document, indent=1))

@@ -118,7 +118,7 @@ def submit(
 
 
 def _engine(order: NightOptions, folder: Path, jobs: int, resume: bool) -> Executor:
-    """The executor of a night that is planned now, or was. UsageError for one where there is none, or the other way."""
+    """Return the executor of a night that is planned now or was. UsageError for an executor that does not fit it."""
     from bitgate.cli.night_plan import planned_night
     from bitgate.lab.ci.journal import Journal
     from bitgate.lab.executors import executor

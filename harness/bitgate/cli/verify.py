@@ -165,7 +165,8 @@ def verify(
 
 
 def exit_code(*cases: Sequence[Verdict]) -> int:
-    """Of the verdicts of each case that was named: 1 if anything is red or a case was not compared, 3 if none was."""
+    """Return the exit code for the verdicts of each named case: 1 if one is red or a case was not compared, 3 if none
+    was."""
     verdicts = [verdict for of_case in cases for verdict in of_case]
     if any(not verdict.green and verdict.outcome is not Outcome.NOT_RUN for verdict in verdicts):
         return 1
@@ -176,7 +177,7 @@ def exit_code(*cases: Sequence[Verdict]) -> int:
 
 
 def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict]]:
-    """Each with the number of the case that it is about: one at least for every case."""
+    """Yield verdicts with the number of their case: at least one for every case."""
     from bitgate.runtime.targets import best, named
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
@@ -194,7 +195,7 @@ def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iter
 
 
 def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, PlannedCase | RequestedCase]]:
-    """What is to be verified, by the number of its case; what was wanted if no kernel does its operation."""
+    """Yield what is to be verified by the number of its case; the request itself if no kernel does its operation."""
     from bitgate.verify.selection import candidates, select_for
 
     chosen = candidates(asked.kernel, dict(asked.options), target, asked.project)
@@ -218,7 +219,7 @@ def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, Planned
 
 
 def _nobody(wanted: RequestedCase, asked: VerifyArguments, target: Target) -> Verdict:
-    """Of a case whose operation no kernel that was asked for computes."""
+    """Return the verdict of a case whose operation no requested kernel computes."""
     nobody = replace(NO_KERNEL, options=asked.options)
     planned = PlannedCase(wanted.problem, nobody, wanted.fill, asked.seed, target=target.name)
     mine = "what is loaded" if asked.project.runs_on else "any kernel that is no reference"
@@ -245,7 +246,7 @@ def _verdict(
 
 
 def progress(line: str) -> None:
-    """Builds tell what they do on stderr: the first one takes a minute."""
+    """Print a build's progress on stderr: the first one takes a minute."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -269,7 +270,7 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def print_verdict(verdict: Verdict) -> None:
-    """One line for a verdict; for a red one what is wrong, its first cells, and how to run it again."""
+    """Print one line for a verdict; for a red one what is wrong, its first cells, and how to run it again."""
     key = verdict.key
     where = key.name + "".join(f" {name}={value}" for name, value in key.options)
     colour, plain = verdict.outcome.facts.colour if sys.stdout.isatty() else "", verdict.outcome.value
@@ -298,7 +299,7 @@ def print_verdict(verdict: Verdict) -> None:
 
 
 def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
-    """The first wrong cells, under the letters of the wrong output's axes."""
+    """Format the first wrong cells, under the letters of the wrong output's axes."""
     problem = parse_case_id(verdict.key.case)
     role = verdict.diagnosis.evidence.get("output") if verdict.diagnosis else None
     letters = problem.operation.diagnostics.letters(problem, role or problem.result)
@@ -311,7 +312,7 @@ def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
 
 
 def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
-    """In numbers: cases ``asked``, ``compared``, ``refused`` (by all kernels) and ``not_run``; and their verdicts."""
+    """Count cases ``asked``, ``compared``, ``refused`` (by all kernels) and ``not_run``, and their verdicts."""
     verdicts = [verdict for of_case in cases for verdict in of_case]
     counts = Counter(verdict.outcome.value for verdict in verdicts)
     said = [{verdict.outcome for verdict in of_case} for of_case in cases]
@@ -327,7 +328,7 @@ def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
 
 
 def closing(summary: dict[str, Any]) -> str:
-    """The last line: what became of what was asked."""
+    """Format the last line: the cases that were requested, and their verdicts."""
     cases = ", ".join(
         f"{summary[name]} {name.replace('_', ' ')}" for name in ("asked", "compared", "refused", "not_run")
     )

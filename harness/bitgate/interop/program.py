@@ -1,4 +1,4 @@
-"""What an operation knows of another harness: how its command lines ask for problems."""
+"""Programs of other harnesses, and how their command lines ask for problems."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ Values = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Variant:
-    """What the name of an example says of the instances that it runs: waves of so many ``lanes`` (0: any), a ``kind``
-    of kernel (empty: the usual one); ``ignored`` are words that choose nothing here."""
+    """Variant of an example, by its name, which restricts the instances.
+
+    ``lanes`` is the size of waves (0: any), ``kind`` that of the kernel (empty: the usual one); ``ignored`` are words
+    that choose nothing here.
+    """
 
     name: str
     lanes: int = 0
@@ -27,7 +30,9 @@ class Variant:
 
 @dataclass(frozen=True)
 class Program:
-    """``parse`` gives the problems of a line's words, from the program's name on; where lines say so, ``controls`` how
+    """Readers of a program's lines.
+
+    ``parse`` gives the problems of a line's words, from the program's name on; where lines say so, ``controls`` how
     they are to be run, ``variant`` on which instances, ``perf`` how they are to be timed. All raise ProblemError.
 
     ``commands``: the words after the program's name that are the operation's, where others of its commands may be

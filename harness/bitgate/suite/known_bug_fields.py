@@ -1,4 +1,4 @@
-"""What an entry of a ledger of known bugs may hold, checked field by field."""
+"""Fields of an entry in a ledger of known bugs, each with its check."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ PASS = "pass"
 
 
 def where() -> Mapping[str, Property]:
-    """What an entry may name, by name."""
+    """Return, by name, what an entry may name."""
     return {**properties(), PASS: Property(lambda problem: None, PropertyKind.NAME, tuple(operations()))}
 
 

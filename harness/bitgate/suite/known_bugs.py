@@ -1,8 +1,8 @@
-"""Known bugs: cases that must fail until somebody has mended the kernel, and in the way that their ledger records.
+"""Known bugs: cases that must fail until the kernel is fixed, and in the way that their ledger records.
 
 A ledger is a file ``known_bugs.toml`` beside a suite's table, in the folder of the suites, or beside a kernel's
 declaration; or one that ``bitgate.toml`` names. A failure that it records is green until the entry expires; anything
-else that its cases do is red, so that an entry can hide nothing but what it names. ``docs/verdicts.md`` tells the
+else that its cases do is red, so that an entry can hide nothing but what it names. ``docs/verdicts.md`` documents the
 format.
 """
 
@@ -48,12 +48,11 @@ class KnownBug:
 
     @property
     def failure(self) -> str:
-        """What it records, in words."""
+        """Recorded failure, in words."""
         return f"{self.verdict} {self.kind}".strip()
 
     def covers(self, planned: PlannedCase) -> bool:
-        """Is the entry about this case? A case that is to be refused does not fail otherwise
-        than by its refusal."""
+        """Return whether the entry is about this case. A case that is to be refused fails by its refusal only."""
         kernel = planned.kernel
         # What is true of gfx942 is true of gfx942 without xnack.
         targets = (planned.target, architecture_of(planned.target).name)
@@ -71,7 +70,7 @@ class KnownBug:
         return not self.machines or any(fnmatchcase(machine, glob) for glob in self.machines)
 
     def records(self, verdict: Verdict) -> bool:
-        """Did the case fail as recorded? The kind is the diagnosis' first, which tells most."""
+        """Return whether the case failed as recorded. The kind is the diagnosis' first, the most specific."""
         kinds = verdict.diagnosis.kinds if verdict.diagnosis else ()
         return verdict.outcome is self.verdict and (not self.kind or kinds[:1] == (self.kind,))
 
@@ -84,20 +83,20 @@ class KnownBugs:
     of_all: dict[Path, tuple[KnownBug, ...]] = field(default_factory=dict)
 
     def add_suite(self, suite: str, table: Path) -> None:
-        """The ledgers of a suite's folder and of the one around it. Raises UsageError for a bad entry."""
+        """Add the ledgers of a suite's folder and of the one around it. Raises UsageError for a bad entry."""
         known = self.by_suite.setdefault(suite, {})
         for path in (table.parent / FILE, table.parent.parent / FILE):
             if path not in known:
                 known[path] = read(path)
 
     def add_project(self, project: Project) -> None:
-        """The ledgers that a project names, and those beside its declarations. Raises UsageError for a bad entry."""
+        """Add the ledgers of a project, and those next to its declarations. Raises UsageError for a bad entry."""
         beside = (declaration.resolve().parent / FILE for declaration in project.declarations)
         for path in (*project.known_bugs, *beside):
             self.of_all[path] = read(path)
 
     def judged(self, verdict: Verdict, planned: PlannedCase, today: date | None = None) -> Verdict:
-        """The verdict as the ledgers see it: the same, unless an entry is about the case. ``today`` by UTC."""
+        """Return the verdict as the ledgers see it: the same, unless an entry covers the case. ``today`` is by UTC."""
         # Of a case without an answer nothing is known: the bug may be there or not.
         if verdict.outcome.is_unanswered or verdict.known_bug:
             return verdict
@@ -118,7 +117,7 @@ class KnownBugs:
 
 
 def read(path: Path) -> tuple[KnownBug, ...]:
-    """The entries of a ledger; none where there is no file. Raises UsageError naming file, line and field."""
+    """Read the entries of a ledger; none where there is no file. Raises UsageError naming file, line and field."""
     return tuple(KnownBug(**fields) for fields in read_entries(path))
 
 

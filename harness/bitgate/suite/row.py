@@ -43,7 +43,7 @@ AXES = (
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a row stands: what every message about it begins with."""
+    """Origin of a row, which every message about it begins with."""
 
     path: Path
     line: int
@@ -55,7 +55,7 @@ class Origin:
 
     @property
     def place(self) -> str:
-        """``file:line``, the file as its repository names it: dashboards place a failure by it."""
+        """Place as ``file:line``, the file as its repository names it: dashboards place a failure by it."""
         return f"{relative(self.path)}:{self.line}"
 
 
@@ -142,7 +142,7 @@ def _tier(value: Any) -> dict[str, str]:
 
 
 def _zip(value: Any) -> tuple[dict[str, Any], ...]:
-    """``{ dtypes = [a, b], layouts = [c, d] }`` -> ({dtypes: a, layouts: c}, {dtypes: b, layouts: d})."""
+    """Parse ``{ dtypes = [a, b], layouts = [c, d] }`` to ({dtypes: a, layouts: c}, {dtypes: b, layouts: d})."""
     stated = table("{ dtypes = ['f16', 'f32'], layouts = ['nhwgc', 'gnhwc'] }, of lists")(value)
     if unknown := [name for name in stated if name not in AXES]:
         raise ValueError(f"{unknown[0]!r} is not an axis; {near(unknown[0], AXES)}")
@@ -196,7 +196,7 @@ _FIELDS = TableFields(_CHECKS, {"why": "say in one sentence what this row would 
 
 
 def name_of(fields: Mapping[str, Any], number: int) -> str:
-    """What to call a row in messages: its name, else its shape or case, else its place in the set."""
+    """Return what to call a row in messages: its name, else its shape or case, else its place in the set."""
     for key in ("name", "shape", "case"):
         value = fields.get(key)
         if isinstance(value, str) and value:

@@ -1,4 +1,4 @@
-"""What all operations say of their problems, put together: axes, shapes, layouts and properties that tables name."""
+"""Vocabulary of all operations together: axes, shapes, layouts and properties that tables name."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Said = TypeVar("Said")
 
 
 def distinct(what: Callable[[ProblemSpace], Said | None]) -> tuple[Said, ...]:
-    """What the operations' spaces say, once each; those that say nothing left out."""
+    """Return what the operations' spaces say, once each; silent ones are left out."""
     return tuple(dict.fromkeys(said for one in operations().values() if (said := what(one.space)) is not None))
 
 
 def properties() -> Mapping[str, Property]:
-    """By name; the values of a name are those of all operations that have it, an owner's among them."""
+    """Return properties by name; the values of a name are of all operations that have it, a user's among them."""
     return _properties(tuple(operations()))
 
 
@@ -89,12 +89,12 @@ TAIL_AXES = (*SHARED, *(axis for axis in OWN if not axis.is_layout))
 
 
 def shape_check() -> Check:
-    """Of the sizes of a case id, of any operation."""
+    """Return the check of a case id's sizes, of any operation."""
     shapes = distinct(lambda space: space.shape)
     return texts("|".join(shape.pattern for shape in shapes), " or ".join(shape.example for shape in shapes))
 
 
 def value_of(problem: Problem, name: str) -> Any:
-    """A property of the problem; None if its operation has no such property."""
+    """Return a property of the problem; None if its operation has no such property."""
     said = problem.operation.space.properties.get(name)
     return None if said is None else said.of(problem)

@@ -30,7 +30,7 @@ def name_of(record: Mapping[str, str]) -> str:
 
 
 def problem(record: Mapping[str, str], direction: Pass) -> ConvProblem:
-    """A row's problem. ProblemError names the column that is missing, no number or contradicts the others."""
+    """Return a row's problem. ProblemError names the column that is missing, no number or contradicts the others."""
     ndim = _number(record, "ndim")
     if ndim not in (1, 2, 3):
         raise ProblemError(f"NDim is {ndim}: 1 to 3 are possible")
