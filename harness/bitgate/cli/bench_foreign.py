@@ -123,7 +123,7 @@ def merged(wanted: Iterable[TimedProblem]) -> list[TimedProblem]:
 
 
 def settings_of(base: Settings, perf: PerfRequest) -> Settings:
-    """Settings as a line asks for them, where ``base`` is as usual: what is stated beside the line holds. A number of
+    """Settings as a line asks for them, where ``base`` is as usual: what is stated outside the line holds. A number of
     launches is timed launch by launch; a time is shared out among the samples."""
     fill = perf.fill if base.fill == USUAL.fill else base.fill
     reference = perf.reference if fill == perf.fill else USUAL.reference

@@ -48,7 +48,7 @@ def asked_for(
 def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[TimedShape]:
     if sweep is None:
         if dtype is not None:
-            raise UsageError("--dtype is about a sweep's problems: the types of a case stand in its id")
+            raise UsageError("--dtype is about a sweep's problems: the types of a case are in its id")
         return
     from bitgate.suite.sweep import read_sweep
 

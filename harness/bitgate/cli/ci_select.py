@@ -86,7 +86,7 @@ def _changes(files: list[Path], base: str, changed: str, uncommitted: bool, proj
     from bitgate.lab.ci.select_changes import named, since
 
     if base and (files or changed):
-        raise UsageError("give --base, or the names of files, not both: git tells which files differ")
+        raise UsageError("give --base, or the names of files, not both: git finds which files differ")
     if base:
         return since(base, project.root, uncommitted=uncommitted)
     if uncommitted:
@@ -146,7 +146,7 @@ def _no_case(one: CaseSelection) -> str:
         return "no file changed"
     if all(rule.name == "no part of a run" for reason in one.reasons for rule in reason.rules):
         return "documents only, or what else no run of a tier looks at"
-    return "no verdict of the tier depends on these files; --explain tells of each"
+    return "no verdict of the tier depends on these files; --explain lists each"
 
 
 def _explain_case(case: str, plans: Sequence[Plan], project: Project, as_json: bool) -> int:

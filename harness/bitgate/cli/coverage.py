@@ -121,7 +121,7 @@ def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
 
     project = with_operations(find())
     known, mine = families(project), loaded_names(project.runs_on)
-    # In an owner's repository bitgate's kernels are none of its business.
+    # In a user's repository bitgate's kernels do not matter.
     records = read_ran(files, known)
     found = dispatch_coverage(records.ran, {name: known[name] for name in known if not mine or name in mine})
     if as_json:

@@ -194,7 +194,7 @@ def _libraries(cache: Cache, toolchains: list[dict[str, Any]]) -> tuple[list[dic
     try:
         known = registry.families(with_operations(find()))
     except UsageError as error:
-        return [], _entry("kernel declarations", "", str(error), "mend the file", needed=True)
+        return [], _entry("kernel declarations", "", str(error), "fix the file", needed=True)
     rows = []
     builder = Builder("host", cache=cache)
     for family in known.values():

@@ -86,7 +86,7 @@ def _findings(run: ProgramExit) -> list[_Finding]:
     elif not run.told:
         found.append(_Finding(f"{under}ended without an ordinary exit: what the runtime saw is not known"))
     if run.waiting:
-        found.append(_Finding(f"{under}work that nobody waited for was never done: {run.waiting}", is_red=False))
+        found.append(_Finding(f"{under}work was never done, since nothing waited for it: {run.waiting}", is_red=False))
     return found
 
 

@@ -251,7 +251,7 @@ def _tables(found: Sequence[Duration], out: Path) -> list[Path]:
 
     if not found:
         raise UsageError(f"--out {out}: no case was compared, so nothing is known of its seconds")
-    with_operations(find())  # the cases of an owner's operation are read as problems, too
+    with_operations(find())  # cases of a user's operation are read as problems, too
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".durations-", dir=out) as draft:
         files = {noted.file for noted in note_runs(as_verdicts(found), Path(draft))}
@@ -337,7 +337,7 @@ def _case_id(connection: Connection, name: str) -> str:
 
     try:
         spelled = [case_id(problem) for problem in problems_named(name)]
-    except UsageError:  # of an owner's operation, say: then it has to be spelled as records spell it
+    except UsageError:  # of a user's operation, say: it must be spelled as in records
         spelled = []
     return next((one for one in spelled if query.has_case(connection, one)), "") or query.nearest(connection, name)
 

@@ -48,7 +48,7 @@ def kernels(
     name, platform = wanted.name, wanted.platform
     project = with_operations(find().loading(to_load(load)))
     passed = _passed(name)
-    # In an owner's repository the kernels are the owner's, unless a glob asks for others.
+    # In a user's repository the kernels are the user's, unless a glob asks for others.
     mine = loaded_names(project.load) if not kernel else frozenset()
     plan = make_plan(project.tiers[-1], name, project, kernel, of_all=not mine)
     planned = Counter((c.key.kernel, c.key.instance) for c in plan.cases if not c.refused)

@@ -145,7 +145,7 @@ def _minutes(part: Plan, most: float | None) -> float:
 
 
 def _share(executor: str, jobs: int) -> tuple[str, dict[str, str]]:
-    """Workers of each run, and its threads: shards beside each other on this machine share its cores."""
+    """Return workers and environment of each run: shards that run at once on this machine share its cores."""
     if executor != "local" or jobs < 2:
         return "auto", {}
     cores = max(1, len(os.sched_getaffinity(0)) // jobs)

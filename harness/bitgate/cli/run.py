@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PLUGIN = "bitgate.pytest_plugin"
 QUIET = ("--import-mode=importlib", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
-"""An installed bitgate may lie in a folder that nobody can write; and it is imported before pytest could rewrite it."""
+"""An installed bitgate may be in a read-only folder, and it is imported before pytest could rewrite it."""
 
 SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "--benchmark"}
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options

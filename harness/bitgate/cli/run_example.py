@@ -109,7 +109,7 @@ def run_example(
     if runs.seconds:
         print(perf_line(problem, 1e3 * sum(runs.seconds) / len(runs.seconds)))
     if runs.includes:
-        print(f"in this time, beside the kernels that compute: {', '.join(runs.includes)}")
+        print(f"in this time, besides the kernels that compute: {', '.join(runs.includes)}")
     if verdict.outcome is Outcome.MISMATCH:
         print("Error: Incorrect results!")
     print_verdict(verdict)

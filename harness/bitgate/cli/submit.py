@@ -107,7 +107,7 @@ def submit(
         except OSError as error:
             if error.errno is None:  # it says what to do already
                 raise
-            raise UsageError(f"{folder}: {error.strerror}: mend that, and go on with --resume") from None
+            raise UsageError(f"{folder}: {error.strerror}: fix that, and go on with --resume") from None
     print_summary(summary, folder / MERGED, as_json)
     if not history:
         return summary.exit_code

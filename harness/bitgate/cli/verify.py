@@ -1,4 +1,4 @@
-"""``bitgate verify CASE...``: cases through the spine, with diagnosis; prints verdicts, records nothing."""
+"""``bitgate verify CASE...``: cases through the pipeline, with diagnosis; prints verdicts, records nothing."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def _nothing_to_do(path: Path | None, refused: list[Refused]) -> str:
 
 def _schedule(stated: str, race: bool) -> str:
     if race and stated != "forward":
-        raise UsageError(f"--race runs threads in an order of its own: leave --schedule {stated} out")
+        raise UsageError(f"--race runs threads in a special order: leave --schedule {stated} out")
     return RACE if race else stated
 
 

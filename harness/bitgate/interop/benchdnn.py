@@ -98,7 +98,7 @@ class Reader:
         self._driver = ""
         self._settings: dict[str, tuple[str, ...]] = {}
         self._running: dict[str, str] = {}
-        """What it is told of how it runs: no reset and no driver ends that."""
+        """Options on how it runs: no reset and no driver ends them."""
         self._perf = perf_request({})
         self._folders = [folder]
         self._open: list[Path] = [path.resolve()] if path is not None else []
@@ -200,7 +200,7 @@ def _text(path: Path) -> str:
     """Return a batch file's text; ProblemError says why there is none."""
     try:
         if not path.is_file():
-            raise ProblemError(f"--batch: {path} is no file; batch files are sought beside the file that names them")
+            raise ProblemError(f"--batch: {path} is no file; batch files are sought next to the file that names them")
         if path.stat().st_size > MOST_BYTES:
             raise ProblemError(f"--batch: {path} has more than {MOST_BYTES >> 20} MiB, that is no list of problems")
         return decoded(path.read_bytes())

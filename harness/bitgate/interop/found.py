@@ -70,7 +70,7 @@ def reasons(refused: Iterable[Refused]) -> tuple[RefusalReason, ...]:
 
 MOST_TOLD = 10
 NO_LINE = "neither a case id nor a command line of "
-"""Said of a line behind the line itself."""
+"""Text about a line that follows the line itself."""
 
 
 def in_words(refused: Sequence[Refused], read: int) -> list[str]:

@@ -17,7 +17,7 @@ def read_list(path: Path, parse: Parser) -> Iterator[Found]:
     """Yield what each line asks for; ``parse`` reads a line that names a program or is a case id. Errors are refusals.
 
     Lines without a program's name are benchdnn's and share one state, as in its batch files; a command line has its
-    own. Files that a line names are sought beside the list. OSError if it cannot be read.
+    own. Files that a line names are sought next to the list. OSError if it cannot be read.
     """
     reader = benchdnn.Reader(path.parent, path)
     for number, line in _lines(decoded(path.read_bytes())):

@@ -23,7 +23,7 @@ def of_one_command(words: Sequence[str], is_program: Callable[[str], bool]) -> l
             break
         if word in _ENDS or word.endswith(";"):
             if any(map(is_program, words[at + 1 :])):
-                raise ProblemError("several commands: give each a line of its own")
+                raise ProblemError("several commands: give each a separate line")
             return kept if word in _ENDS else [*kept, word.rstrip(";")]
         kept.append(word)
     return kept

@@ -39,9 +39,9 @@ SCHEMA = 2
 RUNS = 7
 """Kept of each case: the median of so few outlives a busy night, and forgets an old kernel in a week."""
 ENOUGH = 8
-"""Cases of a family in a run from which its pace can be told."""
+"""Cases of a family in a run from which its pace can be fitted."""
 LARGE = 10
-"""One in so many is large: its FLOPs are what it takes its time for. The costs of a launch would spoil the others'."""
+"""One in this many is large: its time goes into FLOPs. The costs of a launch would spoil the others'."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Setting:
     of_table: frozenset[str] = frozenset()
     """Those among them that the case table names itself."""
     selected: frozenset[str] = frozenset()
-    """Ids that were asked for: of the instances that take a case these are planned beside the one that is drawn, which
+    """Ids that were asked for: of the instances that take a case these are planned with the one that is drawn, which
     is another one as soon as there are more."""
     only_selected: bool = False
     """Nothing is planned of a case that none of them is about."""
@@ -208,7 +208,7 @@ def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCas
         or not any(kernel.instance.fits(setting.target) for kernel in named)
     ):
         return  # a row that names instances of another wave size only is not for this target
-    # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. An owner's are not.
+    # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. A user's are not.
     takes_some = any(setting.lets_run(kernel.family) for kernel in named)
     is_elsewhere = bool(setting.loaded) and (is_ours(row) or not takes_some)
     if setting.of_table and not setting.kernel and not takes_some:

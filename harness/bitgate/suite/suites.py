@@ -26,7 +26,7 @@ def plan_suites(setting: Setting, tier: str, tables: Iterable[Path]) -> Plan:
     tests = planned_tests(setting, tables)
     if twice := repeated(test.id for test in tests):
         rows = [str(row_of(test).origin) for test in tests if test.id == twice[0]]
-        raise UsageError(f"{twice[0]} is planned by {' and by '.join(rows)}; an id stands for one case only")
+        raise UsageError(f"{twice[0]} is planned by {' and by '.join(rows)}; an id names one case only")
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return Plan(tier, setting.target, tuple(line_of(test) for test in tests), now)
 

@@ -51,7 +51,7 @@ def read_sweep(text: str, project: Project) -> Sweep:
     """Read a file, or one by its name in the folder ``sweeps`` of a project's suites or of bitgate's.
 
     UsageError names file, row and field, and what to do: for what no case table may hold, for what says how a problem
-    is run and not which, and for a name or a problem that stands there twice.
+    is run and not which, and for a name or a problem that it has twice.
     """
     path = _file(text, project)
     try:
@@ -119,7 +119,7 @@ def _check_once(what: str, values: list[str], shapes: tuple[SweepShape, ...]) ->
     first: dict[str, SweepShape] = {}
     for value, shape in zip(values, shapes, strict=True):
         if (other := first.setdefault(value, shape)) is not shape:
-            raise UsageError(f"{shape.place}: {what} {value} stands at {other.place} already; remove or rename one")
+            raise UsageError(f"{shape.place}: {what} {value} is at {other.place} already; remove or rename one")
 
 
 def _retyped(shape: SweepShape, dtypes: str) -> Problem:

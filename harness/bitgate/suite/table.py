@@ -106,7 +106,7 @@ def _read(path: Path, stamp: int) -> Document:
 
 
 def _declarations(value: Any, path: Path) -> list[Path]:
-    """Relative to the table. A folder stands for its declaration.py."""
+    """Relative to the table. A folder means its declaration.py."""
     names = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(name, str) and name for name in names):
         raise UsageError(f"{path}: load: give a list of declarations, such as load = ['../my_kernel/declaration.py']")

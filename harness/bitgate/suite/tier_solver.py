@@ -63,7 +63,7 @@ class Solution:
 def solve(candidates: Sequence[FeaturedCase], weights: NDArray[np.float64], budget: float) -> Solution:
     """Cases of at most ``budget`` seconds together; pinned ones are in, whatever they cost.
 
-    Of a pinned problem the cheapest case stands for all of its instances, types and layouts.
+    For a pinned problem the cheapest case represents all of its instances, types and layouts.
     """
     covered = np.zeros(len(weights), dtype=np.bool_)
     possible = np.zeros(len(weights), dtype=np.bool_)

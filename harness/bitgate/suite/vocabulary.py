@@ -42,7 +42,7 @@ STATED = tuple(name for name, said in properties().items() if said.stated)
 """Numbers that a row may state of its problems."""
 
 LENGTHS: tuple[Lengths, ...] = distinct(lambda space: space.lengths)
-"""Ways to give sizes as fields of their own."""
+"""Ways to give sizes as separate fields."""
 
 LAYOUTS: Mapping[str, int] = {name: ndim for one in operations().values() for name, ndim in one.space.layouts.items()}
 """Layout -> spatial dimensions of the shapes that it is for."""
@@ -79,7 +79,7 @@ SHARED: tuple[AxisField, ...] = (
     AxisField("gap", each(_gap), _gap_words),
     AxisField("split_k", each(_split_k), lambda value: {1: "", -1: "skauto"}.get(value, f"sk{value}")),
 )
-"""Words behind the sizes that several operations have."""
+"""Words after the sizes that several operations have."""
 
 LAYOUT_AXES = (
     AxisField("layouts", texts(r"[a-z]+", "nhwgc"), is_layout=True),

@@ -130,7 +130,7 @@ def _has_bias(values: Mapping[str, str], dtypes: DtypeSet, direction: Pass, by_d
         if dtypes.out.name != own:
             result = values["dt"].split(":")[-1]
             raise ProblemError(
-                f"--dir={values['dir']} has a bias of {own} beside a result of {result}, which is not understood:"
+                f"--dir={values['dir']} has a bias of {own} with a result of {result}, which is not understood:"
                 f" --dir=FWD_D --bia-dt={result} has one of its type, --dir=FWD_D none"
             )
         return True

@@ -1,6 +1,6 @@
 """CK's data sets as CSV: ``NDim,Groups,BatchSize,OutChannels,InChannels,KernelH,KernelW,..,RightPadW,TestName``.
 
-Channels are per group. Of three dimensions the columns of D stand before those of H. The output lengths are stated as
+Channels are per group. Of three dimensions the columns of D come before those of H. The output lengths are stated as
 well, and held against those that follow.
 """
 

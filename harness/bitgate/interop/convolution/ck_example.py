@@ -40,7 +40,7 @@ EXAMPLES: dict[str, Example] = {
     "convnd_bwd_data": Example(
         Pass.BWD_DATA, (2, 1, 128, 256, 128, 3, 3, 71, 71, 2, 2, 1, 1, 1, 1, 1, 1), without_g=True
     ),
-    # Its tensors hold the groups beside the channels.
+    # Its tensors hold the groups next to the channels.
     "grouped_conv_fwd": Example(
         Pass.FWD, (2, 32, 2, 256, 192, 3, 3, 71, 71, 2, 2, 1, 1, 1, 1, 1, 1), ("nhwgc", "gkyxc"), times=True
     ),
@@ -52,7 +52,7 @@ EXAMPLES: dict[str, Example] = {
         Pass.BWD_DATA, (3, 4, 4, 128, 128, 3, 3, 3, 14, 14, 14, *[1] * 12), ("nhwgc", "gkyxc")
     ),
 }
-"""By what a name begins with behind ``example_``."""
+"""By what a name begins with after ``example_``."""
 
 DTYPES = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "i8"}
 DEFAULT_DTYPE = "fp16"
@@ -87,7 +87,7 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
         split_k = integer(rest.pop(), "split-K")
     if example.without_g and len(rest) == 3 + spatial:
         rest.insert(0, "1")
-    numbers = [ndim, *integers(rest, "the problem behind ndim")]
+    numbers = [ndim, *integers(rest, "the problem after ndim")]
     try:
         return (ck_problem(example.direction, dtypes, example.layouts, numbers, split_k),)
     except ProblemError as error:
@@ -139,7 +139,7 @@ def _named(name: str) -> tuple[Example, str, Variant]:
             ignored.append(word)
         else:
             known = ", ".join([*DTYPES, *float8s, *LANES, *KINDS, *SAYS_NOTHING])
-            raise ProblemError(f"example '{name}': '{word}' is not understood behind {start}: {known} are")
+            raise ProblemError(f"example '{name}': '{word}' is not understood after {start}: {known} are")
     return example, _types(name, example, tuple(types or [DEFAULT_DTYPE])), Variant(start, lanes, kind, tuple(ignored))
 
 

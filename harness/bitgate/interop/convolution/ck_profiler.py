@@ -114,7 +114,7 @@ def _line(words: Sequence[str]) -> _CommandLine:
     if not operation.groups and len(rest) == 3 + SPATIAL_FIELDS * ndim:
         rest.insert(0, "1")
     length = 4 + SPATIAL_FIELDS * ndim
-    numbers = (ndim, *integers(rest[:length], "the problem behind ndim"))
+    numbers = (ndim, *integers(rest[:length], "the problem after ndim"))
     # bwd_weight may name one instance after its split-K; it chooses a kernel, not a problem.
     if len(rest) > length + (2 if operation.takes_split_k else 0):
         raise ProblemError(f"words left over: {' '.join(rest[length:])}")

@@ -19,7 +19,7 @@ LAYOUTS = {0: "rrr", 1: "rcr", 2: "crr", 3: "ccr"}
 _USUAL = {0: "f32", 1: "f16", 2: "bf16", 3: "i8"}
 _WITH_F8 = _USUAL | {4: "f8fnuz_f16_f16_ctf16", 5: "f16_f8fnuz_f16_ctf16", 6: "f16_ctf8fnuz"}
 CONTROLS = slice(2, 6)
-"""verify, init, log, time, behind the types and the layout."""
+"""verify, init, log, time, after the types and the layout."""
 _SIZES = slice(6, 12)
 _ITERATIONS = 2
 """Words at the end: runs to warm up and runs to time."""
@@ -49,8 +49,8 @@ def parse(words: Sequence[str]) -> tuple[GemmProblem, ...]:
         raise ProblemError(f"{len(arguments)} words after {name}: it takes {' or '.join(map(str, counts))}")
     dtypes = _of(operation.dtypes, arguments[0], f"{name} data type")
     layout = _of(LAYOUTS, arguments[1], f"{name} layout")
-    m, n, k, *strides = integers(arguments[_SIZES], "the problem behind the time switch")
-    rest = integers(arguments[_SIZES.stop :], "the words behind the strides")
+    m, n, k, *strides = integers(arguments[_SIZES], "the problem after the time switch")
+    rest = integers(arguments[_SIZES.stop :], "the words after the strides")
     gaps = _gaps(layout, (m, n, k), strides)
     batch, split_k = 1, 1
     if name == "batched_gemm":

@@ -137,14 +137,14 @@ class Collecting:
         twice = repeated(test.id for test in self.run.tests.values())
         if twice:
             where = [node_id.partition("[")[0] for node_id, test in self.run.tests.items() if test.id == twice[0]]
-            raise pytest.UsageError(f"{twice[0]} is planned by {' and '.join(where)}; an id stands for one test only")
+            raise pytest.UsageError(f"{twice[0]} is planned by {' and '.join(where)}; an id names one test only")
 
     def _keep_selected(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if self.run.select is None:
             return
         with as_pytest_error():
             known = {test.id for test in self.run.tests.values()}
-            if not self.run.select <= known:  # named beside all that there are
+            if not self.run.select <= known:  # named with all known ids
                 known = {test.id for plan in self.every for test in plan()}
             check_known(self.run.select, known)
         _deselect(config, items, [item for item in items if not self._is_selected(item)])

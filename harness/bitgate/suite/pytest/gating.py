@@ -48,7 +48,7 @@ RECORDED = pytest.StashKey[int]()
 """How many of them are on the record."""
 
 LAST_TEST_SECONDS = 2.0
-"""For a test whose verdict is there to put it on the record behind a Ctrl-C."""
+"""Time after a Ctrl-C for a test with a verdict to put it on the record."""
 
 MAY_NOT_RUN = ("skip", "skipif", "xfail")
 """Marks of tests whose kernels may be kept from running: they do not begin ahead."""
@@ -88,7 +88,7 @@ class Gating:
         # Known without pytest's ``request``, which costs a small case's time for each fixture that asks for it.
         self.item: pytest.Item
         self.next: pytest.Item | None = None
-        """The test that runs, and the one behind it."""
+        """The test that runs, and the next one."""
         self._asked: dict[str, PlannedCase] = {}
         """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
         has computed of itself."""
@@ -105,9 +105,9 @@ class Gating:
         self.leaving: Leaving | None = None
         """The processes of kernels, on their way out."""
         self.here: list[str] = []
-        """Node ids of what is under way beside that."""
+        """Node ids of what else is under way."""
         self.asking = threading.Lock()
-        """A test may ask from threads of its own: a process of kernels hears one question at a time."""
+        """A test may ask from its threads: a kernel process takes one request at a time."""
 
     @pytest.fixture
     def planned(self, bitgate_test: PlannedCase) -> PlannedCase:

@@ -16,7 +16,7 @@ VARIABLES = {
     "nvidia": ("CUDA_VISIBLE_DEVICES",),
 }
 """What narrows the devices of a process, the one that acts last first: HIP counts in what ROCr has left, and takes
-CUDA's variable where its own is not set. The last one is what we set where nobody has narrowed anything."""
+CUDA's variable where its own is not set. The last one is what we set where nothing is narrowed."""
 
 
 @dataclass(frozen=True)

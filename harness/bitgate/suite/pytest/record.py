@@ -96,7 +96,7 @@ def build(run: TestRun, names: Iterable[str], group: str = "") -> dict[str, str]
         try:
             keys[family.name] = content_of(builder.family(family))
         except BuildError as error:
-            # The spine meets it again, and gives each of the family's cases the verdict BUILD_FAILED.
+            # The pipeline meets it again, and gives each of the family's cases the verdict BUILD_FAILED.
             progress(f"{family.name}: {error}")
     return keys
 

@@ -101,9 +101,9 @@ class TestRun:
     lock: FileLock | None = None
     """On the folder, in the process that answers for the run."""
     notes: tuple[str, ...] = ()
-    """What the reader of its reports must know beside the verdicts."""
+    """Notes for the reader of its reports, besides the verdicts."""
     broken: str = ""
-    """What the user must mend before a run can end: the record cannot be written."""
+    """Obstacle that the user must fix before a run can end: the record cannot be written."""
 
     @property
     def results(self) -> Path:
