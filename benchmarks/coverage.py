@@ -22,7 +22,7 @@ from bitgate.model import operation_called
 from bitgate.model.space.table import NamedProblem
 from bitgate.ops.convolution import Pass
 from bitgate.ops.convolution.space.batch import Batch
-from bitgate.ops.convolution.space.pool import draw
+from bitgate.ops.convolution.space.draws import draw
 from bitgate.tools.coverage.assume import Assumptions, all_columns
 from bitgate.tools.coverage.combine import Combinations
 from bitgate.tools.coverage.generate import close

@@ -23,7 +23,7 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import select
 from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics import blas
+from bitgate.numerics import matrix
 from bitgate.numerics.digest import digest
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.reference import exact_reference
@@ -91,7 +91,7 @@ def measure(
             library.run(problem, instance.name, {}, pointers, stream=device.stream)
             device.synchronize()
             kernel.append(time.perf_counter() - start)
-            with blas.threads(threads):
+            with matrix.blas_threads(threads):
                 start = time.perf_counter()
                 a @ b
                 plain.append(time.perf_counter() - start)

@@ -21,7 +21,7 @@ from timing import timed
 from bitgate.core import paths
 from bitgate.model import Accumulation, parse_case_id
 from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics import blas, native
+from bitgate.numerics import matrix, native
 from bitgate.numerics.certificate import certify
 from bitgate.numerics.digest import digest
 from bitgate.numerics.fill import make_inputs, plan_fill
@@ -97,7 +97,7 @@ def almiopen(dtype: str, threads: int, repeat: int) -> Almiopen:
     exact, plain = [], []
     for _ in range(repeat):
         exact.append(timed(lambda: exact_reference(problem, inputs))[0])
-        with blas.threads(threads):
+        with matrix.blas_threads(threads):
             plain.append(timed(gemm)[0])
     ordered, summed = timed(lambda: ordered_reference(problem, inputs))
     found = native.differences(exact_reference(problem, inputs), summed)

@@ -28,9 +28,9 @@ sys.path.insert(0, str(ROOT / "harness"))
 from bitgate.model import Accumulation, Problem, case_id, parse_case_id  # noqa: E402
 from bitgate.model.host_tensor import HostTensor  # noqa: E402
 from bitgate.numerics.fill import make_inputs, plan_fill  # noqa: E402
-from bitgate.verify.compare import compare  # noqa: E402
+from bitgate.verify.compare_outputs import compare  # noqa: E402
 from bitgate.verify.diagnose import Scene, diagnose, engine  # noqa: E402
-from bitgate.verify.dump import Dump  # noqa: E402
+from bitgate.verify.pipeline import Dump  # noqa: E402
 from bitgate.verify.poison import poison_bits  # noqa: E402
 from bitgate.verify.view import view_of  # noqa: E402
 

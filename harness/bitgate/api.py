@@ -59,8 +59,8 @@ def verify(
     request = CaseRequest(case, kernel, where.name, project, fill, seed, options or {})
     verdicts = []
     for planned in request.planned():
-        if planned.nobody:
-            return verdict_on(planned, where, Outcome.NOT_RUN, planned.nobody)
+        if planned.no_kernel:
+            return verdict_on(planned, where, Outcome.NOT_RUN, planned.no_kernel)
         verdicts.append(_process(where.name, request.loaded).verify(planned))
         if not verdicts[-1].green:
             break

@@ -32,7 +32,7 @@ from bitgate.suite.expand import expand
 from bitgate.suite.pytest.start import _selection
 from bitgate.suite.table import load_set, set_names
 from bitgate.tools.capsule.expectation import expectation_of
-from bitgate.tools.capsule.folder import named, npy, open_capsule
+from bitgate.tools.capsule.folder import file_entry, npy, open_capsule
 from bitgate.tools.capsule.folder import write as write_capsule
 from bitgate.tools.capsule.manifest import (
     SCHEMA,
@@ -319,7 +319,7 @@ def _capsule(folder: Path) -> None:
     """A capsule of a convolution of one cell; its code object is no ELF file, which only a launch would find."""
     arrays = {name: np.ones(1, np.float32) for name in ("in", "wei", "out")}
     files = {f"{name}.npy": npy(array) for name, array in arrays.items()} | {"unit.co": b"code"}
-    entry = {name: named(name, data) for name, data in files.items()}
+    entry = {name: file_entry(name, data) for name, data in files.items()}
     view = TensorSpec("f32", "nhwgc", "gnchw", (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
     buffers = (
         BufferSpec("in", "input", 4, 256, entry["in.npy"], "", view),

@@ -21,7 +21,7 @@ from bitgate.model import case_id, parse_case_id
 from bitgate.results.record.timing import SCHEMA, Timing, TimingStatus
 from bitgate.tools.bench.arm import TimedShape
 from bitgate.tools.bench.settings import Settings
-from bitgate.verify.trace import perf_line
+from bitgate.verify.trace import format_perf
 
 CASE = "fwd_f16_nhwgc_g1n1k8c8_y1_h4"
 PROFILED = "ckProfiler grouped_conv_fwd 1 1 0 {} 2 1 1 8 8 1 1 4 4 1 1 1 1 0 0 0 0"
@@ -181,7 +181,7 @@ def test_notes_are_told_once():
 def test_lines_of_ck_profiler_get_its_perf_lines_and_no_others():
     wanted = named_cases([PROFILED.format("1 1 0 1"), DRIVEN, "benchdnn --mode=P --conv mb1ic8ih4oc8oh4kh1", CASE])
     rows = [row(one.problem, instance, (2e-3, 4e-3)) for one in wanted for instance in ("a", "b")]
-    said = perf_line(wanted[0].problem, 3.0, width=10)
+    said = format_perf(wanted[0].problem, 3.0, width=10)
     assert said.startswith("Perf:          3 ms, ")
     assert list(ck_profiler_lines(wanted, rows)) == [f"{said}, grouped_fwd.a", f"{said}, grouped_fwd.b"]
 

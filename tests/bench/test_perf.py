@@ -8,7 +8,7 @@ from bitgate.model import parse_case_id
 from bitgate.results.record.timing import TimingStatus
 from bitgate.tools.bench.perf import PEAKS, format_best, format_row, peak_of, roofline, summarize, summary
 from bitgate.tools.bench.settings import Significance
-from bitgate.verify.trace import perf_line
+from bitgate.verify.trace import format_perf
 
 EXAMPLE_17 = parse_case_id("bwd_data_f16_nhwgc_g1n128k256c128_y3x3_h71x71_s2_p1")
 GEMM = parse_case_id("gemm_f16_rcr_b1m4096n4096k4096")
@@ -20,8 +20,8 @@ def test_the_line_of_cks_example_17_to_the_digit() -> None:
     time with six digits: the one that it divided by begins with 1.40031."""
     assert EXAMPLE_17.flops == 2 * 128 * 256 * 128 * 36 * 36 * 3 * 3 == 97_844_723_712
     assert EXAMPLE_17.bytes == 2 * (128 * 128 * 71 * 71 + 256 * 128 * 3 * 3 + 128 * 256 * 36 * 36)
-    assert perf_line(EXAMPLE_17, 2, width=10) == "Perf:          2 ms, 48.9224 TFlops, 125.354 GB/s"
-    assert perf_line(EXAMPLE_17, 1.400314) == "Perf: 1.40031 ms, 69.8734 TFlops, 179.037 GB/s"
+    assert format_perf(EXAMPLE_17, 2, width=10) == "Perf:          2 ms, 48.9224 TFlops, 125.354 GB/s"
+    assert format_perf(EXAMPLE_17, 1.400314) == "Perf: 1.40031 ms, 69.8734 TFlops, 179.037 GB/s"
 
 
 def test_a_row_in_words() -> None:

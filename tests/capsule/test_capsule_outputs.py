@@ -130,7 +130,7 @@ def test_a_gap_of_the_second_output_is_guarded(capsys, tmp_path):
     (folder / "manifest.json").write_text(json.dumps(manifest))
     code, replayed = replay(capsys, folder)
     assert (code, replayed["verdict"]) == (1, "CORRUPTED")
-    assert replayed["reason"] == f"a gap between the rows of index was written (index {stride - 1} of its memory)"
+    assert replayed["reason"] == f"the padding between the rows of index was written (index {stride - 1} of its memory)"
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ CHANGED: dict[str, Callable[[PlannedItem], bool]] = {
     "harness/bitgate/numerics/native/convert.hpp": everything,
     "harness/bitgate/ops/reduction/reference.py": operation("reduction"),
     # a GEMM's declaration shares clauses with those of convolutions
-    "harness/bitgate/ops/convolution/window.py": operation("fwd", "bwd_data", "bwd_weight", "gemm"),
+    "harness/bitgate/ops/convolution/form.py": operation("fwd", "bwd_data", "bwd_weight", "gemm"),
     "harness/bitgate/results/report/junit.py": nothing,
     "harness/bitgate/cli/verify.py": nothing,
     "harness/bitgate/tools/fuzz/campaign.py": nothing,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bitgate.model.space.candidates import Ints
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import Factor, classes, union
+from bitgate.model.space.factor import Constants, Factor, classes, union
 from bitgate.ops.convolution.space.batch import Batch
 from bitgate.tools.coverage.combine import Combinations
 from bitgate.tools.coverage.holes import Levels

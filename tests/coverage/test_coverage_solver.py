@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from bitgate.model import human, operation_called
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import classify
+from bitgate.model.space.factor import Constants, classify
 from bitgate.ops.convolution import CONVOLUTIONS, Pass, gemms_count
 from bitgate.ops.convolution.space.batch import Batch
+from bitgate.ops.convolution.space.draws import witnesses
 from bitgate.ops.convolution.space.factors import FACTORS
-from bitgate.ops.convolution.space.pool import witnesses
 from bitgate.tools.coverage.assume import Assumptions
 from bitgate.tools.coverage.combine import Combinations
 from bitgate.tools.coverage.holes import Term

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bitgate.model import F32_ACCUMULATION, operation_called, parse_case_id
-from bitgate.numerics.factors import factors
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.reference import exact_reference
+from bitgate.numerics.rounding import factors
 from bitgate.ops.convolution import CONVOLUTIONS, ConvProblem, Pass
 from bitgate.tools.fuzz.draw import SIZES, draw_round
 from bitgate.verify.diagnose import RULES, Scene, diagnose

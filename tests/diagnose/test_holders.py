@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from bitgate.verify.diagnose import holders as module
-from bitgate.verify.diagnose.holders import holders
+from bitgate.verify.diagnose import receptive_field as module
+from bitgate.verify.diagnose.receptive_field import holders
 
 TYPES = [np.float32, np.float64, np.float16, np.int8, np.int32, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bitgate.verify.diagnose import Finding, Role, Scene, diagnose
-from bitgate.verify.diagnose.limit import DIAGNOSIS_SECONDS, DiagnosisTimeout, within
+from bitgate.verify.diagnose.engine import DIAGNOSIS_SECONDS, DiagnosisTimeout, within
 
 CASE = "fwd_f32_nhwgc_g1n2k16c16_y3x3_h8x8_p1x1"
 

@@ -72,7 +72,7 @@ def test_cells_that_nobody_wrote(probed):
     p = probed("bwd_weight")
     cell = first(p.reference != 0)
     p.result[cell] = p.poison
-    assert "it holds what nobody wrote" in diagnose(p.scene()).sentence
+    assert "it holds poison, as it was never written" in diagnose(p.scene()).sentence
 
 
 def test_data_that_are_not_one_hot_are_none_of_its_business(patient):

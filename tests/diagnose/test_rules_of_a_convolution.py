@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bitgate.ops.convolution import sub_gemms
-from bitgate.ops.convolution.rules.owners import owners
+from bitgate.ops.convolution.rules.sub_gemms import owners
 from bitgate.results.record import KINDS
 from bitgate.verify.diagnose import diagnose
 
@@ -112,7 +112,7 @@ def test_all_zero(patient):
     ("gap", "places"),
     [
         ("", "(LDS, workspace or beyond a tensor)"),
-        ("_gapinw8", "(a gap between rows, LDS, workspace or beyond a tensor)"),
+        ("_gapinw8", "(padding between rows, LDS, workspace or beyond a tensor)"),
     ],
 )
 def test_nan_from_memory_that_nobody_wrote(patient, gap, places):
@@ -199,7 +199,7 @@ def test_d_in_the_result_itself_was_cleared(patient):
     p.result = (2 * sums).astype(np.float16)
     diagnosis = diagnose(p.scene())
     assert diagnosis.kinds == ("zero",)
-    assert "D lies in dx itself and counts as 0 in the wrong cells" in diagnosis.sentence
+    assert "D is in dx itself and counts as 0 in the wrong cells" in diagnosis.sentence
     p.result = (2 * sums + 3 * (3 * p.inputs["d0"])).astype(np.float16)
     assert "overwritten with op(0, D) before the kernel had read it" in diagnose(p.scene()).sentence
     p.result = p.inputs["d0"].copy()

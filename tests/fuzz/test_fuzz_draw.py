@@ -10,8 +10,7 @@ import pytest
 from bitgate.kernel.registry import select
 from bitgate.model import operation_called
 from bitgate.model.space.candidates import problems_of
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import classify
+from bitgate.model.space.factor import Constants, classify
 from bitgate.ops.convolution import CONVOLUTIONS, Pass
 from bitgate.ops.convolution.space.factors import FACTORS
 from bitgate.tools.fuzz.draw import SIZES, draw_round, even

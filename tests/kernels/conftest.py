@@ -20,7 +20,7 @@ from bitgate.kernel.registry import families
 from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.ops.convolution import ConvProblem
-from bitgate.ops.convolution.launched import SubGemmRecord, sub_gemm_records
+from bitgate.ops.convolution.launches import SubGemmRecord, sub_gemm_records
 from bitgate.runtime.device import Device
 from bitgate.runtime.runtime import open_device
 from bitgate.runtime.targets import named

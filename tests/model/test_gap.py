@@ -13,11 +13,10 @@ from tests.model.strategies import problems
 
 from bitgate.model import ProblemError, case_id, foreign_line, human, parse_case_id
 from bitgate.model.gap import Gap, settled, strides_of
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import classify
-from bitgate.model.space.quantity_changes import nearby, smaller
-from bitgate.ops.convolution.space.smaller import nearby as nearby_convolutions
-from bitgate.ops.convolution.space.smaller import smaller as smaller_convolutions
+from bitgate.model.space.factor import Constants, classify
+from bitgate.model.space.quantity_columns import nearby, smaller
+from bitgate.ops.convolution.space.neighbours import nearby as nearby_convolutions
+from bitgate.ops.convolution.space.neighbours import smaller as smaller_convolutions
 
 CONV = "fwd_f16_nhwgc_g2n2k16c16_y3x3_h5x7_s1x1_d1x1_p1x1_q1x1"
 GEMM = "gemm_f16_rcr_b2m64n48k32"
@@ -102,8 +101,8 @@ def test_ck_profiler_has_no_gaps() -> None:
         (f"{CONV}_gapd0w8", "gapd0w8: no tensor 'd0' has gaps of its own: in, wei, out may"),
         (f"{CONV}_inplace_gapd0w8", "gapd0w8: no tensor 'd0' has gaps of its own: in, wei, out may"),
         (f"{CONV}_gapink8", "gapink8: tensor in has no axis 'k': n h w g c are its axes"),
-        (f"{CONV}_gapinn8", "gapinn8: n is the outermost axis of in (nhwgc): there is nothing behind its row"),
-        (f"{CONV}_gapinw8_gapinw16", "gapinw16: a second gap behind w of in: give their sum"),
+        (f"{CONV}_gapinn8", "gapinn8: n is the outermost axis of in (nhwgc): nothing follows its row"),
+        (f"{CONV}_gapinw8_gapinw16", "gapinw16: a second gap after w of in: give their sum"),
         (f"{CONV}_gapinw", "'gapinw' is not a part of a case id"),
         (f"{CONV}_gapw8", "'gapw8' is not a part of a case id"),
         (f"{CONV}_gap8", "'gap8' is not a part of a case id"),

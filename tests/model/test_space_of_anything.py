@@ -11,8 +11,7 @@ from tests.model.toy_operation import TOY, ToyProblem
 from bitgate.model import DtypeSet
 from bitgate.model.descent import descend
 from bitgate.model.space.candidates import problems_of
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import classify
+from bitgate.model.space.factor import Constants, classify
 from bitgate.model.space.quantity import Choice, Length, quantities_of
 from bitgate.model.space.table import NamedProblem
 from bitgate.tools.coverage.assume import Assumptions

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tests.convolutions import SUMMED, drawn_convolutions
 from tests.gapped import gapped
 
-from bitgate.model import ELEMENTWISE, Accumulation, DtypeSet
+from bitgate.model import DTYPES, ELEMENTWISE, Accumulation, DtypeSet
 from bitgate.model.host_tensor import HostTensor
 from bitgate.model.numerics import Values
 from bitgate.numerics.fill import make_inputs, plan_fill
@@ -16,7 +16,7 @@ from bitgate.numerics.ordered import accumulator_of
 from bitgate.ops.convolution import CONVOLUTIONS, ConvProblem, Pass
 
 UNIFORM = ("f64", "f32", "f16", "bf16", "i8")
-EVERY = (*UNIFORM, "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+EVERY = tuple(dtype.name for dtype in DTYPES.values() if dtype.is_operand)
 MIXED = ("bf16_f32_bf16", "bf8ocp_f8ocp_f8ocp", "f8fnuz_bf8fnuz_f8fnuz", "f16_ctf8ocp", "f16_ctbf8fnuz", "f32_ctbf16")
 
 

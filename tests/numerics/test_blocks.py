@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from bitgate.numerics.blocks import blocks, first_true, parts
+from bitgate.numerics.bits import blocks, first_true, parts
 
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=5, max_side=7)
 

@@ -14,9 +14,9 @@ from tests.oracle import at_place, exact_sums, terms
 from bitgate.model import DTYPES, ELEMENTWISE, F32_ACCUMULATION, Accumulation, parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.certificate import certify, measure_bound, silent_indices
-from bitgate.numerics.factors import factors
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.ordered import accumulator_of
+from bitgate.numerics.rounding import factors
 from bitgate.ops.convolution import ConvProblem, Pass
 
 SPLIT_BF16 = Accumulation(DTYPES["f32"], partial=DTYPES["bf16"])

@@ -63,7 +63,7 @@ def test_a_cell_that_is_no_integer_is_reported() -> None:
         ("bwd_data_f16_nhwgc_n1k2c2_y1_h3", 2048, ""),
         ("bwd_data_f16_nhwgc_n1k2c2_y1_h3", 2049, "sums may reach 2049, f16 holds them exactly to 2048"),
         ("bwd_data_f32_nhwgc_n1k2c2_y1_h3_bilinear", 9, "the operation bilinear is no part of the identity"),
-        ("fwd_f32_nhwgc_n64k64c64_y3_h200_p1", 9, "its other side looks at 1474596864"),
+        ("fwd_f32_nhwgc_n64k64c64_y3_h200_p1", 9, "its other side reads 1474596864"),
     ],
 )
 def test_where_it_does_not_hold_or_costs_too_much_it_says_so(case: str, bound: int, words: str) -> None:

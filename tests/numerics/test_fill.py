@@ -16,7 +16,7 @@ from bitgate.numerics import counter
 from bitgate.numerics.fill import TensorFill, definition, make_tensor, plan_fill
 from bitgate.numerics.reference import exact_reference
 from bitgate.ops.convolution import ConvProblem
-from bitgate.ops.convolution.sums import terms
+from bitgate.ops.convolution.numerics import terms
 
 FILLS = st.one_of(
     st.builds(TensorFill, st.just("integer"), st.integers(1, 100), st.integers(0, counter.FULL_DENSITY)),

@@ -33,13 +33,12 @@ from bitgate.model.numerics import Numerics
 from bitgate.numerics.certificate import certify, certify_plan, measure_bound
 from bitgate.numerics.checksum import why_not
 from bitgate.numerics.digest import digest
-from bitgate.numerics.factors import factors
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.one_hot import ones
 from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.ordered import sums as f64_sums
 from bitgate.numerics.reference import exact_reference
-from bitgate.numerics.rounding import rounded
+from bitgate.numerics.rounding import factors, rounded
 from bitgate.ops.convolution import ConvProblem
 
 TYPES = ("f64", "f32", "f16", "bf16", "i8")
@@ -295,5 +294,5 @@ def test_an_operation_without_a_form_is_judged_by_its_fill_its_reason_and_its_re
     assert exact_reference(problem, inputs).logical.tolist() == [98] * 4
     with pytest.raises(UsageError, match=r"unknown fill 'exact': known are ramp"):
         plan_fill(problem, F32_ACCUMULATION, "exact")
-    with pytest.raises(UsageError, match="no bound stated: max says nothing"):
+    with pytest.raises(UsageError, match="no bound stated: max does not state"):
         bounded_reference(problem, inputs, F32_ACCUMULATION)

@@ -19,10 +19,10 @@ from bitgate.model.host_tensor import GAP_PATTERN
 from bitgate.numerics import checksum
 from bitgate.numerics.certificate import certify, measure_bound, silent_indices
 from bitgate.numerics.checksum import WeightPlan
-from bitgate.numerics.factors import factors
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.ordered import accumulator_of, ordered_reference
 from bitgate.numerics.reference import exact_reference
+from bitgate.numerics.rounding import factors
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.gemm import GemmProblem
 
@@ -129,7 +129,7 @@ def test_a_checksum_some_rows_at_a_time_is_the_same(chunk: int, monkeypatch: pyt
     problem = parse_case_id("gemm_f32_rcr_b2m9n5k7")
     weights, values = WeightPlan.of(problem.tensors["out"]), stored_values(inputs_of(problem))
     at_once = checksum.expected(problem, weights, values)
-    monkeypatch.setattr("bitgate.ops.gemm.checksum.CHUNK", chunk)
+    monkeypatch.setattr("bitgate.ops.gemm.numerics.CHUNK", chunk)
     assert checksum.expected(problem, weights, values) == at_once
 
 

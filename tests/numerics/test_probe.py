@@ -14,9 +14,9 @@ from tests.oracle import sums, terms, whole
 
 from bitgate.model import DTYPES, Accumulation, parse_case_id
 from bitgate.numerics.certificate import certify
-from bitgate.numerics.factors import factors
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.one_hot import ones, product_of_ones
+from bitgate.numerics.rounding import factors
 from bitgate.ops.convolution import ConvProblem
 from bitgate.ops.gemm import GemmProblem
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bitgate.model import DTYPES
 from bitgate.numerics.rounding import largest, rounded, smallest, smallest_normal
 
-FLOAT8 = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+FLOAT8 = tuple(dtype.name for dtype in DTYPES.values() if dtype.is_float8)
 
 
 def finite_codes(name: str) -> list[tuple[Fraction, int]]:
@@ -52,8 +52,16 @@ def test_8_bit_floats_round_once_to_nearest_even_and_saturate(name: str, value: 
 @pytest.mark.parametrize("name", FLOAT8)
 def test_what_is_not_finite(name: str) -> None:
     result = rounded(np.array([np.nan, -np.nan, np.inf, -np.inf], np.float32), DTYPES[name]).view(np.uint8).tolist()
-    nan = {"f8ocp": 0x7F, "bf8ocp": 0x7E}.get(name, 0x80)
-    assert result == [nan, nan, *((0x7C, 0xFC) if name == "bf8ocp" else (nan, nan))]
+    dtype = DTYPES[name]
+    endless = np.array([np.inf, -np.inf], np.float32).astype(dtype.numpy)  # as ml_dtypes has them
+    infinity = endless.view(np.uint8).tolist() if np.isinf(endless).all() else [dtype.nan] * 2
+    assert result == [dtype.nan, dtype.nan, *infinity]
+
+
+def test_the_canonical_nan_of_8_bit_floats_is_that_of_their_standards() -> None:
+    known = {"f8ocp": 0x7F, "bf8ocp": 0x7E, "f8fnuz": 0x80, "bf8fnuz": 0x80}
+    assert known.items() <= {name: DTYPES[name].nan for name in FLOAT8}.items()
+    assert all(np.isnan(np.uint8(DTYPES[name].nan).view(DTYPES[name].numpy)) for name in FLOAT8)
 
 
 @pytest.mark.parametrize("name", [*FLOAT8, "f16", "bf16", "f32", "f64"])

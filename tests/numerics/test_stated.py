@@ -10,13 +10,13 @@ import pytest
 
 from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.model import F32_ACCUMULATION, Fill
+from bitgate.model.dtype import TensorTypes
 from bitgate.model.sized import Sized, SizedProblem, read, written
-from bitgate.model.tensor_types import TensorTypes
 from bitgate.numerics.certificate import certify
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.reference import exact_results
 from bitgate.verify.bounds import bounded_results, round_safe
-from bitgate.verify.session import reference_kind
+from bitgate.verify.problem_data import reference_kind
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def test_a_bound_that_bounds_nothing_is_refused(given, said: str) -> None:
 
 def test_real_numbers_of_what_states_no_bound_have_an_error_of_their_own() -> None:
     problem = of(stated(bound=Sized.bound))
-    with pytest.raises(NoBoundError, match="no bound stated: toy_mean_square says nothing of how far"):
+    with pytest.raises(NoBoundError, match="no bound stated: toy_mean_square does not state how far"):
         bounded_results(problem, data(problem, "decimal"), F32_ACCUMULATION)
     with pytest.raises(NoBoundError, match="no bound stated: toy_mean_square has no fill of real numbers"):
         data(of(stated(bound=Sized.bound, fills=MeanSquare.fills[:1])), "decimal")

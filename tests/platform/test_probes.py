@@ -14,9 +14,8 @@ from bitgate.kernel.resolved import kernel_called
 from bitgate.model import DTYPES, DtypeSet, ProblemError, case_id, human, parse_case_id
 from bitgate.results.record import Outcome
 from bitgate.runtime.probe import PROBES, Deviation, Fragment, Workbench, sentence_of
-from bitgate.runtime.probe.accumulators import accumulators
+from bitgate.runtime.probe.arithmetic import accumulators, subnormals
 from bitgate.runtime.probe.lanes import lanes
-from bitgate.runtime.probe.subnormals import subnormals
 from bitgate.suite.planning import Setting, plan_rows
 from bitgate.suite.table import load_set
 from bitgate.verify.pipeline import verify

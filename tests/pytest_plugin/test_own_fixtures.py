@@ -42,10 +42,10 @@ from bitgate.testing import cases
 def test_of_no_case(planned):
     assert planned == "another"
 
-@pytest.mark.parametrize("took", ["mine"])
+@pytest.mark.parametrize("expect_dispatch", ["mine"])
 @cases("toy")
 def test_toy(planned, check, expect_dispatch):
-    assert took == "mine"
+    assert expect_dispatch == "mine"
     check(planned)
 """
 LOGGING = """

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bitgate.runtime.block import BufferBlock, fits
-from bitgate.runtime.buffers import GuardDamage
+from bitgate.runtime.buffers import BufferBlock, GuardDamage, fits
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 

@@ -18,9 +18,8 @@ from bitgate.numerics.digest import digest, finish
 from bitgate.numerics.fill import TensorFill, make_tensor
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
-from bitgate.runtime.tool_batch import SMALL
 from bitgate.runtime.tools import ANSWERS, ROUNDS, DeviceTools, differences_at, least, sums_at
-from bitgate.runtime.tools_abi import cells_of, family
+from bitgate.runtime.tools_abi import SMALL_TENSOR, cells_of, family
 
 INTEGER_TYPES = tuple(DTYPES.values())
 REAL_TYPES = tuple(DTYPES[name] for name in ("f64", "f32", "f16", "bf16"))
@@ -214,7 +213,7 @@ def test_indices_go_beyond_2_to_the_32() -> None:
 
 def test_cells_on_each_other_are_refused() -> None:
     tensor = Tensor("in", DTYPES["f32"], "nhwgc", (1, 1, 3, 4, 4), (16, 16, 1, 4, 2))
-    with pytest.raises(ValueError, match="has cells on each other"):
+    with pytest.raises(ValueError, match="has overlapping cells"):
         cells_of(tensor)
 
 
@@ -277,7 +276,7 @@ def test_what_is_asked_together_is_what_is_asked_one_by_one(device, builder, cas
     """With more fills and digests than one launch takes, and with tensors that have a launch of their own."""
     gpu, tools = as_a_gpu(device, builder)
     tensors = [one for one in parse_case_id(case).tensors.values() if 0 not in one.strides] * copies
-    assert any(one.space > SMALL for one in tensors) == (case == LARGE_CASE)
+    assert any(one.space > SMALL_TENSOR for one in tensors) == (case == LARGE_CASE)
     buffers = [gpu.alloc(one.bytes, name=one.name, guarded=False) for one in tensors[:16]]
     several = list(zip(buffers, tensors, strict=False))
 

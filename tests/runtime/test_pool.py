@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bitgate.runtime.buffers import LARGEST_BLOCK, SMALLEST_BLOCK, BlockPool
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
-from bitgate.runtime.pool import LARGEST, SMALLEST, BlockPool
 
 
 def test_a_block_is_used_again_by_whatever_fits_it(device: Device) -> None:
@@ -15,26 +15,26 @@ def test_a_block_is_used_again_by_whatever_fits_it(device: Device) -> None:
     other = pool.take(100)
     assert first != other
     pool.give(first, 100)
-    assert pool.unused == SMALLEST
-    assert pool.take(SMALLEST) == first
-    larger = pool.take(SMALLEST + 1)
+    assert pool.unused == SMALLEST_BLOCK
+    assert pool.take(SMALLEST_BLOCK) == first
+    larger = pool.take(SMALLEST_BLOCK + 1)
     assert larger not in (first, other)
-    for address, size in ((first, SMALLEST), (other, 100), (larger, SMALLEST + 1)):
+    for address, size in ((first, SMALLEST_BLOCK), (other, 100), (larger, SMALLEST_BLOCK + 1)):
         pool.give(address, size)
-    assert pool.unused == 4 * SMALLEST
+    assert pool.unused == 4 * SMALLEST_BLOCK
     pool.empty()
     assert pool.unused == 0
 
 
 def test_neither_large_blocks_nor_too_many_are_kept(device: Device) -> None:
-    pool = BlockPool(device.hip, limit=SMALLEST)
+    pool = BlockPool(device.hip, limit=SMALLEST_BLOCK)
     blocks = [pool.take(10) for _ in range(2)]
     for block in blocks:
         pool.give(block, 10)
-    assert pool.unused == SMALLEST
-    large = pool.take(LARGEST + 1)
-    pool.give(large, LARGEST + 1)
-    assert pool.unused == SMALLEST
+    assert pool.unused == SMALLEST_BLOCK
+    large = pool.take(LARGEST_BLOCK + 1)
+    pool.give(large, LARGEST_BLOCK + 1)
+    assert pool.unused == SMALLEST_BLOCK
     pool.empty()
 
 

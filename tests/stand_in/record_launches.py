@@ -23,8 +23,7 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
 from bitgate.model import DTYPES, parse_case_id
 from bitgate.runtime.device import Device
-from bitgate.runtime.probe.problem import ProbeRequest
-from bitgate.runtime.probe.workbench import Workbench
+from bitgate.runtime.probe.workbench import ProbeRequest, Workbench
 from bitgate.runtime.runtime import open_device
 from bitgate.runtime.targets import Target
 from bitgate.tools.capsule.library_symbols import LibrarySymbols

@@ -26,7 +26,7 @@ from tests.stand_in.stand_in import Node, StandIn, build, lists, write
 from bitgate.cli.main import run
 from bitgate.runtime import kfd
 from bitgate.runtime.errors import ADVICE
-from bitgate.runtime.hip_functions import CALLED
+from bitgate.runtime.hip_python import CALLED
 
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
 MI300X = "device gfx942:sramecc+:xnack- cu=304"
@@ -147,7 +147,7 @@ def test_a_device_that_opens_is_told_as_hip_tells_of_it(rocm: StandIn) -> None:
     )
 
 
-_LACKING = "import sys; from pathlib import Path; from bitgate.runtime.hip_functions import lacking;"
+_LACKING = "import sys; from pathlib import Path; from bitgate.runtime.hip_python import lacking;"
 _EACH = "print(*(','.join(lacking(Path(path))) for path in sys.argv[1:]), sep='\\n')"
 
 
@@ -173,7 +173,7 @@ def test_a_runtime_without_a_function_ends_in_one_line(tmp_path: Path, name: str
 
 
 def test_what_bitgate_calls_is_all_of_what_is_looked_for() -> None:
-    text = "".join(path.read_text() for path in OURS.rglob("bitgate/**/*.py") if path.name != "hip_functions.py")
+    text = "".join(path.read_text() for path in OURS.rglob("bitgate/**/*.py") if path.name != "hip_python.py")
     called = set(re.findall(r"\.(hip[A-Z]\w+)\(", text)) | set(re.findall(r'"(hip[A-Z]\w+)"', text))
     errors = {name for name in called if name.startswith("hipError")}
     description = {"hipGetDeviceProperties", "hipGetDevicePropertiesR0600", "hipDeviceProp_t"}
@@ -318,7 +318,7 @@ def test_no_kfd_is_a_container_without_its_devices(rocm: StandIn) -> None:
     shutil.rmtree(rocm.machine)
     lists(rocm.machine, Node(), kfd=False)
     assert verified(rocm) == (
-        "gfx942 is present, but /dev/kfd is not there, though the driver lists 1 GPU: start the container with"
+        "gfx942 is present, but /dev/kfd does not exist, though the driver lists 1 GPU: start the container with"
         " --device=/dev/kfd --device=/dev/dri --group-add=video --group-add=render"
     )
     assert problem(rocm)["fix"].startswith("start the container with --device=/dev/kfd")
@@ -326,7 +326,7 @@ def test_no_kfd_is_a_container_without_its_devices(rocm: StandIn) -> None:
 
 def test_no_render_node_is_a_container_without_its_devices(rocm: StandIn) -> None:
     (rocm.machine / "dev/dri/renderD128").unlink()
-    assert "/dev/dri/renderD128 is not there, though the driver lists it: start the container" in verified(rocm)
+    assert "/dev/dri/renderD128 does not exist, though the driver lists it: start the container" in verified(rocm)
 
 
 def test_a_container_with_some_of_the_gpus_has_these(rocm: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_the_glob_decides_over_all(table: Path, setting: Setting) -> None:
 
 def test_an_owners_row_that_nothing_loaded_takes_is_red(table: Path, setting: Setting) -> None:
     (test,) = plan(table, setting, ROW.replace("f16", "f64"))
-    assert "toy: dtypes: f64 is not among what toy.v8 declares (f16, f32)" in test.nobody
+    assert "toy: dtypes: f64 is not among what toy.v8 declares (f16, f32)" in test.no_kernel
 
 
 def test_a_row_for_other_kernels_is_not_for_what_is_loaded(table: Path, setting: Setting) -> None:
@@ -63,14 +63,14 @@ def test_a_row_with_options_that_it_lacks_is_not_for_it(table: Path, setting: Se
     other = replace(own, options=(*own.options, replace(own.options[0], name="cu_count", values=("228",))))
     setting = replace(setting, families={**setting.families, "ours": other})
     (nobody,) = plan(table, setting, ROW + "options = { cu_count = 228 }")
-    assert nobody.nobody.endswith("toy has no such option: cu_count")
+    assert nobody.no_kernel.endswith("toy has no such option: cu_count")
     (test, *_) = plan(table, setting, ROW + "options = { gate = 'off' }")
     assert test.key.options == (("gate", "off"),)
 
 
 def test_a_refusal_of_the_harness_is_no_evidence_for_an_interface_row(table: Path, setting: Setting) -> None:
     (test,) = plan(table, setting, ROW.replace("f16", "f64") + "expect = { refused = 'dtypes' }")
-    assert test.nobody, "no library would be asked: the row would be green whatever it does"
+    assert test.no_kernel, "no library would be asked: the row would be green whatever it does"
 
 
 @pytest.mark.parametrize("place", ["{load}\n", "[defaults]\n{load}\n"])

@@ -113,25 +113,25 @@ def test_a_refusal_is_expected_of_those_who_predict_it_by_its_clause(plan: Plann
 def test_a_case_that_nobody_runs_is_planned_as_such(plan: Planner) -> None:
     (test,) = plan(ROW.replace('["f16", "f32"]', '"bf16"').replace('"n1k8c8_y3x3_h8x8", ', ""))
     assert test.id.endswith("__no_kernel__exact")
-    assert "no kernel instance supports it on host; toy: dtypes: bf16 is not among" in test.nobody
+    assert "no kernel instance supports it on host; toy: dtypes: bf16 is not among" in test.no_kernel
     (unrefused, *_) = plan(ROW + "expect = { refused = 'layout' }\n")
-    assert "refuses it by clause 'layout'" in unrefused.nobody
+    assert "refuses it by clause 'layout'" in unrefused.no_kernel
 
 
 def test_instances_of_another_wave_size_are_not_planned(plan: Planner, family: KernelFamily) -> None:
     wide = {"toy": replace(family, instances=tuple(replace(i, wave_size=64) for i in family.instances))}
-    assert {bool(test.nobody) for test in plan(ROW, families=wide)} == {False}
+    assert {bool(test.no_kernel) for test in plan(ROW, families=wide)} == {False}
     assert plan(ROW, families=wide, target="gfx1100") == [], "rows of wave-64 instances are not for a wave-32 target"
 
 
 def test_a_platform_without_the_family_runs_nothing(plan: Planner) -> None:
-    assert {bool(test.nobody) for test in plan(ROW, platform="nvidia", target="sm_90")} == {True}
+    assert {bool(test.no_kernel) for test in plan(ROW, platform="nvidia", target="sm_90")} == {True}
 
 
 def test_a_reference_runs_only_where_a_row_names_it(plan: Planner, family: KernelFamily) -> None:
     reference = {"toy": replace(family, is_reference=True)}
-    assert {bool(test.nobody) for test in plan(ROW, families=reference)} == {True}
-    assert not any(test.nobody for test in plan(ROW + 'kernels = "toy*"\n', families=reference))
+    assert {bool(test.no_kernel) for test in plan(ROW, families=reference)} == {True}
+    assert not any(test.no_kernel for test in plan(ROW + 'kernels = "toy*"\n', families=reference))
 
 
 def test_a_kernel_glob_narrows_and_leaves_no_hole(plan: Planner) -> None:

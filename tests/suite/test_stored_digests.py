@@ -19,10 +19,10 @@ from bitgate.model import F32_ACCUMULATION, Problem, parse_case_id
 from bitgate.numerics.certificate import measure_bound
 from bitgate.numerics.counter import FULL_DENSITY
 from bitgate.numerics.digest import digest_of
-from bitgate.numerics.factors import factors
 from bitgate.numerics.fill import FillPlan, TensorFill, fill_named, make_inputs, plan_fill
 from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.reference import exact_results
+from bitgate.numerics.rounding import factors
 from bitgate.suite import digesting
 from bitgate.suite.planning import Setting
 from bitgate.verify.stored import FILE, key_of, read, read_reasons

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from bitgate.ops.convolution.launched import SubGemmRecord
+from bitgate.ops.convolution.launches import SubGemmRecord
 
 
 def parts_of(gemms: Iterable[SubGemmRecord]) -> dict[str, Any]:

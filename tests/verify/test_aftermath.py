@@ -13,9 +13,9 @@ from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.ledger import HipLedger, Incident
-from bitgate.verify.launch_effects import LaunchEffects, after_launch
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.running import LaunchEffects, after_launch
 from bitgate.verify.session import Session
 
 DECLARATION = Path(__file__).parent / "careless" / "declaration.py"
@@ -50,7 +50,7 @@ def verdict(session: Session, option: str, value: str, instance: str = "f32", ca
         ("foreign_free", "is no buffer of this runtime"),
         ("lent_free", "hipFree: buffer wei belongs to the caller, who frees it"),
         ("reset", "hipDeviceReset: "),
-        ("left_error", "hipErrorInvalidDevice was left behind, of a call that the library did not look at"),
+        ("left_error", "hipErrorInvalidDevice was left by a call whose result the library did not check"),
     ],
 )
 def test_an_error_that_the_library_cleared_is_a_crash(session, value, words, reference):
@@ -126,7 +126,7 @@ def test_a_value_that_only_the_first_poison_hides(session, value, reference):
     """fmax(NaN, 0) is 0: what the kernel read from memory that nobody wrote did no harm, by luck of the pattern."""
     found = verdict(session, "trusts", value, reference=reference)
     assert found.outcome is Outcome.NONDETERMINISTIC
-    assert "a read of memory that nobody wrote" in found.reason
+    assert "a read of memory that was never written" in found.reason
 
 
 def test_a_cell_that_nobody_wrote_and_that_is_right_by_luck(session):
@@ -210,7 +210,7 @@ def test_on_amd_an_error_that_was_left_behind_and_work_on_the_null_stream_are_se
     rocm = Rocm(Failed(), 600)
     ledger = HipLedger(rocm)
     (incident,) = ledger.since(0)
-    assert incident.text.startswith("hipErrorInvalidValue was left behind")
+    assert incident.text.startswith("hipErrorInvalidValue was left by a call")
     assert list(ledger.since(0)) == []
     assert ledger.in_flight(7) == "work on the null stream"
 

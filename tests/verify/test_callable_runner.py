@@ -158,7 +158,7 @@ def test_real_numbers_without_a_bound_are_not_run(session, monkeypatch) -> None:
     monkeypatch.setattr(SoftmaxExactness, "bound", Numerics.bound)
     verdict = verdict_on(session, idle, "decimal", seed=7)
     assert (verdict.outcome, verdict.green) == (Outcome.NOT_RUN, True)
-    assert verdict.reason == "no bound stated: softmax says nothing of how far real numbers may be off"
+    assert verdict.reason == "no bound stated: softmax does not state how far real numbers may be off"
     monkeypatch.setattr(SoftmaxExactness, "fills", lambda self, problem: PEAKED_ALONE)
     verdict = verdict_on(session, idle, "decimal", seed=8)
     assert verdict.reason == "no bound stated: softmax has no fill of real numbers and no bound for them"

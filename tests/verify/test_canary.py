@@ -12,8 +12,8 @@ from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome
-from bitgate.verify import canary, process
-from bitgate.verify.canary import distress
+from bitgate.verify import pipeline, process
+from bitgate.verify.pipeline import distress
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
@@ -35,8 +35,8 @@ def test_a_device_that_computes_wrongly_is_reported(monkeypatch: pytest.MonkeyPa
     session = Session("host", project=ours().loading([SICK]))
     kernel = kernel_called(session.families, "sick", "fwd_f32")
     monkeypatch.setattr(session, "reference_kernel", lambda problem: kernel)
-    monkeypatch.setattr(canary, "CASE", "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3_s1")
-    monkeypatch.setattr(canary, "verify", lambda case, session: _wrong(case))
+    monkeypatch.setattr(pipeline, "CANARY_CASE", "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3_s1")
+    monkeypatch.setattr(pipeline, "verify", lambda case, session: _wrong(case))
     assert distress(session).startswith("the naive kernel ends in MISMATCH")
 
 
@@ -54,13 +54,13 @@ def test_it_goes_first_behind_a_case_that_took_its_process(
     asked: list[str] = []
     with CaseProcess(Opening("host", ours().loading([SICK]))) as kernels:
         monkeypatch.setattr(process, "platform_of", lambda target: "nvidia")
-        ask = process.Child.ask
+        ask = process.Worker.ask
 
         def listen(child: Any, question: Any, *more: Any) -> Any:
             asked.append(question["ask"])
             return said if question["ask"] == "canary" else ask(child, question, *more)
 
-        monkeypatch.setattr(process.Child, "ask", listen)
+        monkeypatch.setattr(process.Worker, "ask", listen)
         assert kernels.verify(planned("none")).outcome is Outcome.PASS
         assert "canary" not in asked
         assert kernels.verify(planned("abort")).outcome is Outcome.CRASHED

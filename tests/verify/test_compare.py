@@ -10,10 +10,9 @@ import pytest
 
 from bitgate.kernel.resolved import NO_KERNEL, Kernel
 from bitgate.model import parse_case_id
-from bitgate.verify.byte_cache import ByteCache
-from bitgate.verify.compare import compare
-from bitgate.verify.planned import PlannedCase
-from bitgate.verify.repro import repro_line
+from bitgate.verify.compare_outputs import compare
+from bitgate.verify.planned import PlannedCase, repro_line
+from bitgate.verify.problem_data import ByteCache
 
 
 def test_bits_count_not_values():

@@ -11,8 +11,8 @@ from tests.verify.launched_parts import parts_of
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.model import parse_case_id
 from bitgate.ops.convolution import sub_gemms
-from bitgate.ops.convolution.launched import SubGemmRecord
-from bitgate.verify.dispatch_check import dispatch_disagreement
+from bitgate.ops.convolution.launches import SubGemmRecord
+from bitgate.verify.decide import dispatch_disagreement
 
 PROBLEM = parse_case_id("bwd_data_f16_nhwgc_g1n2k16c8_y5x13_h15x39_s5x13_p2x3")  # 65 sub-GEMMs in three buckets
 BLOCKS = 4

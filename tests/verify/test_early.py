@@ -18,9 +18,8 @@ from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.prewarm import come_up
 from bitgate.verify.process import CaseProcess, Opening
-from bitgate.verify.session import Session
+from bitgate.verify.session import Session, prewarm
 
 SICK = Path(__file__).parent / "sick" / "declaration.py"
 PROJECT = ours().loading([SICK])
@@ -74,7 +73,7 @@ def test_one_that_ends_over_it_is_replaced(process: CaseProcess, ahead: bool) ->
 
 def test_what_was_opened_is_not_opened_again() -> None:
     early, later = Session("host"), Session("host", project=PROJECT, suites=[])
-    come_up(early, OURS)
+    prewarm(early, OURS)
     later.take_over(early)
     assert later.device is early.device
     assert later.library(OURS[0]) is early.library(OURS[0])
@@ -84,5 +83,5 @@ def test_nothing_is_built_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(paths, "cache_dir", lambda: tmp_path)
     assert not Builder().is_built()
     session = Session("host", progress=lambda line: pytest.fail(line))
-    come_up(session, OURS)
+    prewarm(session, OURS)
     assert "device" not in vars(session)

@@ -14,11 +14,9 @@ from bitgate.model import Problem, operation_called, parse_case_id
 from bitgate.model.law import Cells, Data, KernelFunction
 from bitgate.ops.convolution import ConvProblem
 from bitgate.ops.convolution.laws import LAWS, passes
-from bitgate.ops.reduction.laws import LAWS as ALL_OF_REDUCTIONS
+from bitgate.ops.reduction.diagnostics import LAWS as ALL_OF_REDUCTIONS
 from bitgate.results.record import Outcome
-from bitgate.verify.laws import judge_by_laws
-from bitgate.verify.laws.data import small_data
-from bitgate.verify.laws.judge import break_of
+from bitgate.verify.laws import break_of, judge_by_laws, small_data
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 
@@ -197,7 +195,7 @@ def test_a_law_that_is_broken_is_reported_with_both_sides(session):
 
 def test_what_reads_more_than_operands_has_no_laws(session):
     problem = parse_case_id("fwd_f32_nhwgc_n1k4c4_y1_h4x4_bilinear")
-    with pytest.raises(UsageError, match="laws are of sums alone, and 'bilinear' does more"):
+    with pytest.raises(UsageError, match="laws hold for sums alone, and 'bilinear' does more"):
         judge_by_laws(PlannedCase(problem, kernel_called(session.families, "naive_conv", "fwd_f32")), session)
 
 

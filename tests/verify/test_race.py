@@ -21,8 +21,7 @@ from bitgate.results.record import Outcome
 from bitgate.runtime.targets import Target
 from bitgate.tools.faults.fault import Fault, read_faults
 from bitgate.verify.pipeline import verify
-from bitgate.verify.planned import PlannedCase
-from bitgate.verify.repro import repro_line
+from bitgate.verify.planned import PlannedCase, repro_line
 from bitgate.verify.session import Session
 
 FOLDER = Path(__file__).parent / "block_sums"

@@ -17,8 +17,7 @@ from bitgate.numerics.reference import exact_results
 from bitgate.results.record import Outcome, Verdict
 from bitgate.results.record.view import wrong_cells
 from bitgate.verify.diagnose import Finding, Role, Scene, diagnose
-from bitgate.verify.dump import Dump
-from bitgate.verify.pipeline import verify
+from bitgate.verify.pipeline import Dump, verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.stored import FILE, StoredDigest, key_of, write
@@ -92,7 +91,7 @@ def test_of_two_wrong_outputs_the_first_is_looked_at_and_the_other_is_named(sess
         ("value", Outcome.MISMATCH, "1 of 5 cells of value are wrong"),
         ("no_index", Outcome.MISMATCH, "nothing was written: every cell of index still holds the poison"),
         ("past_index", Outcome.CORRUPTED, "past the end of buffer index (20 bytes) was written"),
-        ("race", Outcome.NONDETERMINISTIC, "a read of memory that nobody wrote; 1 of 5 cells of index are wrong"),
+        ("race", Outcome.NONDETERMINISTIC, "a read of memory that was never written; 1 of 5 cells of index are wrong"),
     ],
 )
 def test_what_is_wrong_is_said_of_the_output_that_it_befell(session, illness, outcome, words) -> None:
@@ -112,7 +111,7 @@ def test_a_gap_of_the_second_output_is_guarded(session, stored) -> None:
         verdict = verify(plan(problem=replace(CASE, pitch=2)), way)
         assert (verdict.outcome, verdict.reference) == (Outcome.PASS, reference)
         verdict = red(way, "gap", Outcome.CORRUPTED, replace(CASE, pitch=2))
-        assert "a gap between the rows of index was written (index 1 of its memory)" in verdict.reason
+        assert "the padding between the rows of index was written (index 1 of its memory)" in verdict.reason
 
 
 def test_real_numbers_are_held_to_the_stated_bound_and_the_index_to_its_bits(session) -> None:

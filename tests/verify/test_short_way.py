@@ -67,7 +67,7 @@ SICK = ("wrong", "idle", "past", "before", "input", "race", "fail", "record")
 
 @pytest.mark.parametrize("illness", SICK)
 def test_what_is_red_is_red_by_every_way(book, illness):
-    """Same outcome, same diagnosis, same sentence: the long way has the last word."""
+    """Same outcome, same diagnosis, same sentence: the host-side check decides."""
     by_reference = verify(plan(illness, reference="exact"), book())
     for way in (verify(plan(illness), book()), verify(plan(illness, reference="gpu"), book())):
         assert (way.outcome, way.reason) == (by_reference.outcome, by_reference.reason)
@@ -79,7 +79,7 @@ def test_a_written_gap_is_seen_on_the_device(book):
     for reference in ("exact", "gpu"):
         verdict = verify(plan("gap", case, reference=reference), book())
         assert verdict.outcome is Outcome.CORRUPTED
-        assert "a gap between the rows of out was written (index 8 of its memory)" in verdict.reason
+        assert "the padding between the rows of out was written (index 8 of its memory)" in verdict.reason
 
 
 def test_a_wrong_stored_digest_is_reported_as_such_and_is_no_finding_about_the_kernel(book, exact):
@@ -144,7 +144,7 @@ def test_large_cases_are_held_to_the_checksum(book, exact, family):
 
 
 def test_the_checksum_alone_finds_a_wrong_cell(book):
-    """Where the long way has no memory the device tells what it knows."""
+    """Where the host-side check lacks memory, the device reports what it knows."""
     verdict = verify(plan("wrong", seed=5, reference="checksum"), book())
     assert verdict.outcome is Outcome.MISMATCH
 

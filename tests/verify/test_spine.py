@@ -105,7 +105,7 @@ def test_after_a_crash_the_next_case_is_healthy(session):
 def test_a_written_gap_is_corruption_though_every_cell_is_right(session):
     verdict = verify(plan("gap", CASE + "_gap"), session)
     assert verdict.outcome is Outcome.CORRUPTED
-    assert "a gap between the rows of out was written (index 8 of its memory)" in verdict.reason
+    assert "the padding between the rows of out was written (index 8 of its memory)" in verdict.reason
     assert verify(plan("none", CASE + "_gap"), session).outcome is Outcome.PASS
 
 
@@ -230,7 +230,7 @@ def test_a_third_launch_on_other_data_shows_who_counts_or_remembers(illness, wor
 def test_a_kernel_that_remembers_by_address_is_shown_in_buffers_that_held_other_data():
     verdict = verify_alone(plan("kept"), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
-    assert "launch 5 of the same problem, where those of seed 1000003 lay in the same buffers" in verdict.reason
+    assert "launch 5 of the same problem, after those of seed 1000003 in the same buffers" in verdict.reason
     assert "seed" not in verdict.diagnosis.evidence
 
 

@@ -15,8 +15,8 @@ from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.registry import families
 from bitgate.model import Problem, parse_case_id
 from bitgate.ops.convolution import ConvProblem, sub_gemms
-from bitgate.ops.convolution.launched import SubGemmRecord
-from bitgate.verify.trace import launch_lines, perf_line
+from bitgate.ops.convolution.launches import SubGemmRecord
+from bitgate.verify.trace import format_launches, format_perf
 
 (EXAMPLE,) = parse_foreign("example_convnd_bwd_data_xdl 0 1 5")
 CK = Instance(
@@ -92,18 +92,18 @@ def record_of(problem: ConvProblem, launches: list[LaunchEvent], launched: tuple
 
 def test_the_documented_run_of_example_17():
     """Four sub-GEMMs: K0 = 128, 64, 64, 32 and M = 175232, in launches of 1369 tiles of 128 x 128."""
-    lines = tensor_lines(EXAMPLE) + launch_lines(EXAMPLE, CK, record_of(EXAMPLE, [event("kernel_flat")] * 4), 0)
+    lines = tensor_lines(EXAMPLE) + format_launches(EXAMPLE, CK, record_of(EXAMPLE, [event("kernel_flat")] * 4), 0)
     assert [line.removesuffix(" kernel_flat") for line in lines] == DOCUMENTED
 
 
 def test_the_documented_figures_of_example_17():
     assert EXAMPLE.flops == 97_844_723_712
-    assert perf_line(EXAMPLE, 1.40031) == "Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s"
+    assert format_perf(EXAMPLE, 1.40031) == "Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s"
 
 
 def test_a_launch_of_a_bucket_shows_all_its_sub_gemms():
     problem = parse_case_id("bwd_data_f16_nhwgc_n1k16c16_y6_h28x28_s6_p1")
-    lines = launch_lines(problem, CK, record_of(problem, [event("kernel_grouped")] * 2), 0)
+    lines = format_launches(problem, CK, record_of(problem, [event("kernel_grouped")] * 2), 0)
     kinds = [line.partition("_")[0] for line in lines]
     assert kinds == ["arg.a", "arg.b", "arg.c"] * 32 + ["launch"] + ["arg.a", "arg.b", "arg.c"] * 4 + ["launch"]
 
@@ -111,13 +111,13 @@ def test_a_launch_of_a_bucket_shows_all_its_sub_gemms():
 def test_sub_gemms_that_were_not_launched_are_not_shown():
     """The flat path with its gate off launches one sub-GEMM of each bucket: #0 and #1 of 36."""
     problem = parse_case_id("bwd_data_f16_nhwgc_n1k16c16_y6_h28x28_s6_p1")
-    lines = launch_lines(problem, CK, record_of(problem, [event("kernel_flat")] * 2, launched=(0, 1)), 0)
+    lines = format_launches(problem, CK, record_of(problem, [event("kernel_flat")] * 2, launched=(0, 1)), 0)
     assert [line.partition("_")[0] for line in lines] == ["arg.a", "arg.b", "arg.c", "launch"] * 2
 
 
 def test_what_is_no_gemm_is_named():
     events = [event("zero_fill", kind=EventKind.MEMSET), event("transpose_in", 7), event("kernel_flat")]
-    lines = launch_lines(parse_case_id("fwd_f16_nhwgc_n1k8c8_y1_h4"), CK, record_of(EXAMPLE, events), 1024)
+    lines = format_launches(parse_case_id("fwd_f16_nhwgc_n1k8c8_y1_h4"), CK, record_of(EXAMPLE, events), 1024)
     assert lines == [
         "hipMemsetAsync: zero_fill, 64 bytes of 0x00",
         "launch_and_time_kernel: grid_dim {7, 1, 1}, block_dim {256, 1, 1} transpose_in",

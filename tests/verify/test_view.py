@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from bitgate.model import parse_case_id
-from bitgate.ops.convolution.rules.owners import owners
+from bitgate.model import DTYPES, parse_case_id
+from bitgate.ops.convolution.rules.sub_gemms import owners
 from bitgate.results.record.view import LIMIT, PARTS, ViewError, box_of, size, wrong_cells
-from bitgate.verify.poison import PATTERNS
+from bitgate.verify.poison import poison_bits
 from bitgate.verify.view import view_of
 
-POISON = PATTERNS["f32"]
+POISON = poison_bits(DTYPES["f32"])
 KINDS = {"nan": 0x7FC00000, "zero": 0x80000000, "poison": POISON, "other": 0x40490FDB}
 
 
@@ -64,14 +64,14 @@ def test_noise_in_a_large_tensor_is_bounded() -> None:
     kinds = np.random.default_rng(0).integers(0, 5, (1, 4, 256, 96, 96))
     stated = view(kinds)
     assert size(stated) <= LIMIT == 65536
-    assert stated["thinned"].startswith("the mask tells of b 0")
+    assert stated["thinned"].startswith("the mask covers b 0")
 
 
 def test_missing_sub_gemms_are_reported_cell_by_cell() -> None:
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1")
     right = np.ones(problem.tensors["in"].lengths, np.float16)
     result = np.where(np.isin(owners(problem).owner, [0, -1]), right, np.float16(0))
-    stated = view_of(result, result != right, PATTERNS["f16"], problem.result_letters, (64, 64, 32))
+    stated = view_of(result, result != right, poison_bits(DTYPES["f16"]), problem.result_letters, (64, 64, 32))
     assert stated["lengths"] == [1, 4, 64, 28, 28]
     assert stated["tile"] == [64, 64, 32]
     assert set(stated["parts"]) == {"zero"}

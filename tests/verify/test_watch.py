@@ -50,13 +50,13 @@ def handle() -> None:
 
 COUNTED = """
 from types import SimpleNamespace
-from bitgate.kernel.runner import Conduct
+from bitgate.kernel.runner import LibraryState
 from bitgate.verify import watch
 
 take, taken = watch.snapshot, []
 watch.snapshot = lambda: taken.append(take()) or taken[-1]
 device = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)))
-library = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=Conduct(has_launched=True))
+library = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=LibraryState(has_launched=True))
 def look():
     taken.clear()
     assert watch.Watch(device, library).changes() == []

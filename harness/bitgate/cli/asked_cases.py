@@ -63,9 +63,9 @@ def asked_cases(tier: str, target: str, project: Project, kernel: str, select: s
     questions: dict[str, list[MutantCase]] = {}
     for item in keeper.items:
         test = planned_test(item)
-        if test is None or test.nobody or test.raced:
+        if test is None or test.no_kernel or test.raced:
             continue
-        planned = test.asked_by_test(item.nodeid, item.nodeid in run.repeated)
+        planned = test.for_test(item.nodeid, item.nodeid in run.repeated)
         judge = getattr(item.function, "by", None)
         by = f"{judge.__module__}:{judge.__qualname__}" if judge else BITS
         questions.setdefault(test.key.kernel, []).append(MutantCase(planned, by, run.patience(test)))

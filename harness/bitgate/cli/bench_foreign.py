@@ -26,7 +26,7 @@ from bitgate.model import Problem, ProblemError, case_id
 from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench.arm import TimedShape
 from bitgate.tools.bench.settings import Settings
-from bitgate.verify.trace import perf_line
+from bitgate.verify.trace import format_perf
 
 USUAL = Settings()
 
@@ -170,4 +170,4 @@ def ck_profiler_lines(wanted: Iterable[TimedProblem], rows: Iterable[Timing]) ->
             split = f", SplitK {problem.split_k}" if problem.is_split else ""
             for row in (row for row in found if row.case == case_id(problem) and row.status is TimingStatus.TIMED):
                 milliseconds = 1e3 * sum(row.seconds) / len(row.seconds)
-                yield f"{perf_line(problem, milliseconds, width=10)}, {row.key.name}{split}"
+                yield f"{format_perf(problem, milliseconds, width=10)}, {row.key.name}{split}"

@@ -83,7 +83,7 @@ def _findings(run: ProgramExit) -> list[_Finding]:
         found.append(_Finding(f"{under}ended by {_signal(-run.code)}"))
     elif run.code:
         found.append(_Finding(f"{under}ended with exit code {run.code}"))
-    elif not run.told:
+    elif not run.reported:
         found.append(_Finding(f"{under}ended without an ordinary exit: what the runtime saw is not known"))
     if run.waiting:
         found.append(_Finding(f"{under}work was never done, since nothing waited for it: {run.waiting}", is_red=False))

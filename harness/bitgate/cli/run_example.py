@@ -77,10 +77,10 @@ def run_example(
     from bitgate.runtime.targets import best, named
     from bitgate.tools.bench.runs import Runs, timed_runs
     from bitgate.verify.planned import PlannedCase
+    from bitgate.verify.problem_data import ZEROS
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
-    from bitgate.verify.session import ZEROS
-    from bitgate.verify.trace import perf_line
+    from bitgate.verify.trace import format_perf
 
     problem, controls, variant = _read(example, arguments or [])
     family = FAMILIES[variant.name][variant.kind]
@@ -107,7 +107,7 @@ def run_example(
             print(*_traced(trace["lines"], times), sep="\n", flush=True)
         runs = timed_runs(planned, verdict, process, times) if times else Runs()
     if runs.seconds:
-        print(perf_line(problem, 1e3 * sum(runs.seconds) / len(runs.seconds)))
+        print(format_perf(problem, 1e3 * sum(runs.seconds) / len(runs.seconds)))
     if runs.includes:
         print(f"in this time, besides the kernels that compute: {', '.join(runs.includes)}")
     if verdict.outcome is Outcome.MISMATCH:

@@ -22,7 +22,7 @@ from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.module import load_module
 from bitgate.kernel.user_declaration import UserFamily
 from bitgate.model import operations
-from bitgate.model.tensor_types import spelled
+from bitgate.model.dtype import spelled
 from bitgate.worker.state import EXCUSABLE
 
 _NAME = re.compile(r"[a-z0-9_]+")

@@ -1,13 +1,12 @@
-"""What an operation is: the types that problems, kernels, references and reports speak in. Pure; no GPU, no files."""
+"""The types that problems, kernels, references and reports share. Pure: no GPU and no files."""
 
-from bitgate.model.accumulation import F32_ACCUMULATION, Accumulation
 from bitgate.model.contraction import Contraction
 from bitgate.model.dtype import DTYPES, Dtype, DtypeSet, dtype_named
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise, elementwise_named
 from bitgate.model.fill import Fill
 from bitgate.model.form import Form
 from bitgate.model.host_tensor import HostTensor
-from bitgate.model.numerics import Numerics
+from bitgate.model.numerics import F32_ACCUMULATION, Accumulation, Numerics
 from bitgate.model.operation import Operation
 from bitgate.model.problem import MAX_LENGTH, Problem, ProblemError
 from bitgate.model.registry import (

@@ -1,5 +1,7 @@
-"""Two operands multiplied and summed, each through an element-wise operation of its own, and an epilogue: what
-convolution and GEMM share as problems. Pure."""
+"""Two operands multiplied and summed, as convolution and GEMM share it. Pure.
+
+Each operand goes through an element-wise operation before it is multiplied, and the sums go through an epilogue.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +12,48 @@ from typing import Any, TypeVar
 
 from bitgate.model.dtype import Dtype, DtypeSet
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
-from bitgate.model.gap import Gaps, behind, fitting
+from bitgate.model.gap import Gaps, elements_after, fitting
 from bitgate.model.problem import ProblemError
 from bitgate.model.tensor import Tensor
 
 Same = TypeVar("Same", bound="Contraction")
 
 ROLES = ("in", "wei", "out")
-"""Of the two operands and the result, as in a forward pass. They are the salts of a case's data as well."""
+"""The roles of the two operands and the result, as in a forward pass. They are the salts of a case's data as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contraction(ABC):
-    """``result = op(sum of in_op(first) * wei_op(second), d0)``. Which of ROLES is written is the operation's."""
+    """A problem ``result = op(sum of in_op(first) * wei_op(second), d0)``; the operation says which of ROLES is
+    written.
+    """
 
     dtypes: DtypeSet
     op: Elementwise = ELEMENTWISE["pass"]
-    """What the sums go through, whichever tensor they are written to."""
+    """The operation on the sums, whichever tensor they are written to."""
     in_op: Elementwise = ELEMENTWISE["pass"]
-    """What each element of ``in`` goes through before it is multiplied, where ``in`` is read."""
+    """The operation on each element of ``in`` before it is multiplied, where ``in`` is read."""
     wei_op: Elementwise = ELEMENTWISE["pass"]
-    """The same for ``wei``."""
+    """The operation on each element of ``wei``, likewise."""
     gap: bool = False
-    """Strided tensors: behind each row of every tensor GAP elements that are nobody's."""
+    """Strided tensors: GAP unused elements follow each row of every tensor."""
     split_k: int = 1
-    """1: not split; -1: the kernel chooses."""
+    """The number of slices of a sum; 1: not split; -1: the kernel chooses."""
     gaps: Gaps = ()
-    """Those of single tensors and axes, beside that of ``gap``; in the order of case ids."""
+    """The gaps of single tensors and axes, in addition to ``gap``; in the order of case ids."""
 
     @cached_property
     def _hash(self) -> int:
         return hash(tuple(getattr(self, one.name) for one in fields(self)))
 
     def __hash__(self) -> int:
-        """Counted once: planning asks some hundred instances about a problem, and what they share is kept by it."""
+        """Return a hash that is computed once: planning asks some hundred instances about a problem, and caches are
+        keyed by it.
+        """
         return self._hash
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process has other hashes, and operations of its own."""
+        """Leave out the hash and the operation: another process has different ones."""
         return {name: value for name, value in vars(self).items() if name not in ("_hash", "operation")}
 
     @property
@@ -62,7 +68,7 @@ class Contraction(ABC):
     @cached_property
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """``in``, ``wei``, ``out``, then ``d0`` if the operation reads one."""
+        """The tensors by role: ``in``, ``wei``, ``out``, then ``d0`` if the operation reads one."""
 
     @property
     def operands(self) -> tuple[str, str]:
@@ -71,11 +77,11 @@ class Contraction(ABC):
         return first, second
 
     def operation_of(self, operand: str) -> Elementwise:
-        """What an operand goes through before it is multiplied; dy passes as it is."""
+        """Return the operation that an operand goes through before it is multiplied; dy passes as it is."""
         return {"in": self.in_op, "wei": self.wei_op}.get(operand, ELEMENTWISE["pass"])
 
     def multiplicand(self, operand: str) -> Dtype:
-        """The type that an operand has when it is multiplied."""
+        """Return the type that an operand has when it is multiplied."""
         return self.dtypes.multiplicand(self.tensors[operand].dtype)
 
     @property
@@ -94,8 +100,10 @@ class Contraction(ABC):
 
     @property
     def product_attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
-        """What a kernel is told by the names of kernels/include/bitgate/products.hpp, as far as it is no default: who
-        does not know it need not."""
+        """The attributes that a kernel gets, by the names of kernels/include/bitgate/products.hpp.
+
+        Defaults are left out, so that a kernel which does not know an attribute need not read it.
+        """
         attributes: dict[str, int | float | str | tuple[int, ...]] = {}
         for begin, op in (("", self.op), ("in_", self.in_op), ("wei_", self.wei_op)):
             if op.name != "pass":
@@ -111,44 +119,47 @@ class Contraction(ABC):
 
     @property
     def parts(self) -> int:
-        """GEMMs that a kernel may list of it, each in a launch of its own."""
+        """The number of GEMMs that a kernel may list of the problem, each in a separate launch."""
         return 1
 
     def d_tensor(self, result: Tensor, channel: int, layout: str, own: tuple[int, ...]) -> Tensor:
-        """d0 beside the result: laid out alike with strides of its ``own``, in the result's place with its strides, or
-        of ``bias`` one value for each index of axis 0 and axis ``channel``, in that layout, broadcast over the rest by
-        stride 0."""
+        """Return d0 next to ``result``.
+
+        It is laid out like the result with the strides ``own``; in place it has the result's strides. For ``bias`` it
+        holds one value for each index of axis 0 and axis ``channel``, in ``layout``, broadcast over the rest by stride
+        0.
+        """
         if self.op.name != "bias":
             strides = result.strides if self.op.in_place else own
             return Tensor("d0", result.dtype, result.layout, result.lengths, strides)
         row = self.result_letters[channel]
         broadcast = [0] * len(result.lengths)
         broadcast[channel] = 1
-        broadcast[0] = result.lengths[channel] + behind(self.gaps, self.tensor_name("d0"), row, 0)[row]
+        broadcast[0] = result.lengths[channel] + elements_after(self.gaps, self.tensor_name("d0"), row, 0)[row]
         return Tensor("d0", result.dtype, layout, result.lengths, tuple(broadcast))
 
     def tensor_name(self, role: str) -> str:
-        """What case ids call a tensor."""
+        """Return the name of a tensor in case ids."""
         return role
 
     @property
     def gap_orders(self) -> dict[str, str]:
-        """The tensors that may have gaps of their own, by their names in case ids: the axes as they lie."""
+        """The tensors that may have separate gaps: the axes in memory order, by the tensor's name in case ids."""
         orders = {self.tensor_name(role): tensor.layout for role, tensor in self.tensors.items()}
         if self.op.name == "bias":
             broadcast = zip(self.result_letters, self.tensors["d0"].strides, strict=True)
             orders[self.tensor_name("d0")] = "".join(letter for letter, stride in broadcast if stride)
         if self.op.in_place:
-            del orders[self.tensor_name("d0")]  # it lies where the result does
+            del orders[self.tensor_name("d0")]  # it is in the result's buffer
         return orders
 
     def changed(self: Same, **changes: Any) -> Same:
-        """The problem with other values, without the gaps for which it then has no tensor or axis."""
+        """Return the problem with other values, without the gaps for which it then has no tensor or axis."""
         bare = replace(self, gaps=(), **changes)
         return replace(bare, gaps=fitting(self.gaps, bare.gap_orders)) if self.gaps else bare
 
     def check_operations(self) -> None:
-        """ProblemError for an operation that an operand cannot go through, or a split-K that is no number."""
+        """Raise ProblemError for an operation that an operand cannot go through, or a split-K that is no number."""
         for name, op in (("in", self.in_op), ("wei", self.wei_op)):
             if op.name == "pass":
                 continue

@@ -14,7 +14,7 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True)
 class Descent(Generic[Thing]):
-    """Where it ended; ``minimal``: no step from there keeps it, else it was cut short."""
+    """The end of a descent; ``minimal``: no step from there keeps the property, otherwise the descent was cut short."""
 
     best: Thing
     minimal: bool

@@ -1,4 +1,4 @@
-"""Element types by their canonical names, with numpy storage and the exact integer range of each."""
+"""Element types and the sets of them that problems have, by their canonical names."""
 
 from __future__ import annotations
 
@@ -12,11 +12,22 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Dtype:
-    """One element type.
+    """An element type, and all that differs from one to the next: a row of ``DTYPES``.
 
-    ``mantissa`` counts significant bits with the hidden one (0 for integers), ``exact_integer`` is the largest m such
-    that every integer in [-m, m] is representable, ``code`` is the value of ``enum bitgate_dtype`` in abi.h, ``nan``
-    the bits of an 8-bit float's canonical NaN.
+    ``code`` is the value of ``enum bitgate_dtype`` in abi.h. ``mantissa`` counts significant bits with the hidden one
+    (0 for integers), and ``exact_integer`` is the largest m such that every integer in [-m, m] is representable.
+
+    ``poison`` holds the bits of a result's cells before a first and a second launch. The first is a signalling NaN with
+    a pattern: arithmetic and conversions only ever give quiet ones, so no kernel computes these bits, not even from
+    poisoned LDS. Types without such a NaN have the nearest thing; an integer may hold its pattern by chance. The second
+    is a number, so that a kernel that replaces NaN leaves it alone; small types have their largest below zero.
+
+    ``preferred`` is the largest integer worth feeding. f32 goes beyond what bf16 and TF32 hold, and f64 beyond f32, so
+    that a kernel which multiplies or sums in fewer bits is wrong. The 16-bit types stay small, so that sums of small
+    cases are exact in the output and those of large ones are rounded. ``comfortable`` bounds the root mean square of
+    the sums, so that outputs seldom leave the type's range.
+
+    ``nan`` holds the bits of an 8-bit float's canonical NaN. A type that only sums are kept in is no ``is_operand``.
     """
 
     name: str
@@ -25,7 +36,11 @@ class Dtype:
     mantissa: int
     exact_integer: int
     numpy: np.dtype[Any]
+    poison: tuple[int, int]
+    preferred: int
+    comfortable: float = float("inf")
     nan: int = 0
+    is_operand: bool = True
 
     @property
     def is_float(self) -> bool:
@@ -36,34 +51,44 @@ class Dtype:
         return self.is_float and self.bytes == 1
 
     @property
+    def has_one_nan(self) -> bool:
+        """True of the FNUZ types, whose single NaN has the bits of -0: a kernel computes the bits of the poison."""
+        return self.is_float8 and self.nan == 0x80
+
+    @property
     def bits(self) -> np.dtype[Any]:
         """The unsigned integer type of the same width: results are compared through it."""
         return np.dtype(f"u{self.bytes}")
 
     def __hash__(self) -> int:
-        return hash(self.name)  # of its fields it is the one that tells them apart
+        return hash(self.name)  # the only field that identifies a dtype
 
     def __str__(self) -> str:
         return self.name
 
 
-def _float(name: str, code: int, bytes_: int, mantissa: int, storage: Any, nan: int = 0) -> Dtype:
-    return Dtype(name, code, bytes_, mantissa, 2**mantissa, np.dtype(storage), nan)
+def _float(
+    name: str, code: int, bytes_: int, mantissa: int, storage: Any, poison: tuple[int, int], preferred: int, **more: Any
+) -> Dtype:
+    return Dtype(name, code, bytes_, mantissa, 2**mantissa, np.dtype(storage), poison, preferred, **more)
 
+
+_F8, _BF8 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+_F8_FNUZ, _BF8_FNUZ = ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz
 
 DTYPES: dict[str, Dtype] = {
     dtype.name: dtype
     for dtype in (
-        _float("f64", 0, 8, 53, np.float64),
-        _float("f32", 1, 4, 24, np.float32),
-        _float("f16", 2, 2, 11, np.float16),
-        _float("bf16", 3, 2, 8, ml_dtypes.bfloat16),
-        Dtype("i8", 4, 1, 0, 127, np.dtype(np.int8)),
-        _float("f8ocp", 5, 1, 4, ml_dtypes.float8_e4m3fn, 0x7F),
-        _float("bf8ocp", 6, 1, 3, ml_dtypes.float8_e5m2, 0x7E),
-        _float("f8fnuz", 7, 1, 4, ml_dtypes.float8_e4m3fnuz, 0x80),
-        _float("bf8fnuz", 8, 1, 3, ml_dtypes.float8_e5m2fnuz, 0x80),
-        Dtype("i32", 9, 4, 0, 2**31 - 1, np.dtype(np.int32)),
+        _float("f64", 0, 8, 53, np.float64, (0x7FF5A5A5A5A5A5A5, 0xC7E3C3C3C3C3C3C3), 2**20),
+        _float("f32", 1, 4, 24, np.float32, (0x7FA5A5A5, 0xC7C3C3C3), 2**11),
+        _float("f16", 2, 2, 11, np.float16, (0x7D5A, 0xF8C3), 16, comfortable=1e4),
+        _float("bf16", 3, 2, 8, ml_dtypes.bfloat16, (0x7FA5, 0xC7C3), 4),
+        Dtype("i8", 4, 1, 0, 127, np.dtype(np.int8), (0xA5, 0x5A), 127, comfortable=80.0),
+        _float("f8ocp", 5, 1, 4, _F8, (0xFF, 0xFE), 4, comfortable=75.0, nan=0x7F),
+        _float("bf8ocp", 6, 1, 3, _BF8, (0x7D, 0xFD), 4, comfortable=9e3, nan=0x7E),
+        _float("f8fnuz", 7, 1, 4, _F8_FNUZ, (0x80, 0xFF), 4, comfortable=40.0, nan=0x80),
+        _float("bf8fnuz", 8, 1, 3, _BF8_FNUZ, (0x80, 0xFF), 4, comfortable=9e3, nan=0x80),
+        Dtype("i32", 9, 4, 0, 2**31 - 1, np.dtype(np.int32), (0xA5A5A5A5, 0x5A5A5A5A), 2**11, is_operand=False),
     )
 }
 
@@ -79,7 +104,7 @@ class DtypeSet:
 
     @classmethod
     def parse(cls, text: str) -> DtypeSet:
-        """``f16``, ``bf16_f32_bf16`` or either with ``_ct<dtype>``. Raises ValueError naming the bad part."""
+        """Parse ``f16``, ``bf16_f32_bf16`` or either with ``_ct<dtype>``; ValueError names the bad part."""
         return _parsed(text)
 
     @property
@@ -90,8 +115,11 @@ class DtypeSet:
         return self.inp if self.inp.bytes <= self.wei.bytes else self.wei
 
     def multiplicand(self, operand: Dtype) -> Dtype:
-        """What an operand of that type is rounded to before it is multiplied: the compute type. But 8-bit floats are
-        multiplied as they are, whichever two meet: a matrix instruction takes f8 beside bf8."""
+        """Return the type that an operand is rounded to before it is multiplied: the compute type.
+
+        Two 8-bit floats are multiplied as they are, whichever types meet: a matrix instruction takes f8 together with
+        bf8.
+        """
         return operand if operand.is_float8 and self.compute_dtype.is_float8 else self.compute_dtype
 
     @cached_property
@@ -111,7 +139,7 @@ class DtypeSet:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> DtypeSet:
-    """One object for the problems of a table, which knows how it is spelled."""
+    """Parse once for all problems of a table: the object caches its spelling."""
     parts = text.split("_")
     compute = None
     if parts[-1].startswith("ct"):
@@ -124,8 +152,42 @@ def _parsed(text: str) -> DtypeSet:
 
 
 def dtype_named(name: str) -> Dtype:
-    """The dtype of that canonical name; ValueError lists the known ones."""
+    """Return the dtype of a canonical name; ValueError lists the known ones."""
     try:
         return DTYPES[name]
     except KeyError:
         raise ValueError(f"unknown dtype '{name}': known are {', '.join(DTYPES)}") from None
+
+
+@dataclass(frozen=True)
+class TensorTypes:
+    """One type for each tensor whose type may differ, in their order; a single one stands for all."""
+
+    names: tuple[Dtype, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> TensorTypes:
+        """Parse ``f16`` or ``f16_f32``: one name if all agree. ValueError names the bad part."""
+        types = tuple(dtype_named(name) for name in text.split("_"))
+        return cls(types[:1] if len(set(types)) == 1 else types)
+
+    def of(self, place: int) -> Dtype:
+        """Return the type of the tensor at a place among those whose types may differ."""
+        return self.names[0] if len(self.names) == 1 else self.names[place]
+
+    @property
+    def canonical(self) -> str:
+        """The spelling by which instances name what they take."""
+        return str(self)
+
+    def __str__(self) -> str:
+        return "_".join(map(str, self.names))
+
+
+def spelled(text: str) -> str:
+    """Return types as case ids write them: of operands and result, or one name for each tensor of other operations.
+
+    Raises ValueError, which names the bad part.
+    """
+    plain = all(name in DTYPES for name in text.split("_"))
+    return str(TensorTypes.parse(text) if plain else DtypeSet.parse(text))

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Elementwise:
-    """``code`` is what the native references know it by; ``num_d`` counts the D tensors it reads.
+    """An element-wise operation; ``code`` is its number in the native references, ``num_d`` counts the D tensors it
+    reads.
 
     alpha and beta are small integers, so that integer data stay exact through the operation. ``in_place``: d0 is what
-    the result's own buffer held before, so nothing may clear it.
+    the result's buffer held before, so nothing may clear it.
     """
 
     name: str
@@ -42,7 +43,8 @@ ELEMENTWISE: dict[str, Elementwise] = {
 
 
 OPERAND_ELEMENTWISE = ("scale", "relu")
-"""Those that an operand may go through: they read no D tensor. In a case id ``inscale``, ``weirelu``; none: pass."""
+"""The operations that an operand may go through: they read no D tensor. In a case id ``inscale``, ``weirelu``; none:
+pass."""
 
 
 def elementwise_named(name: str) -> Elementwise:
@@ -53,7 +55,7 @@ def elementwise_named(name: str) -> Elementwise:
 
 
 def applied(op: Elementwise, values: NDArray[Any], d: NDArray[Any] | None = None) -> NDArray[Any]:
-    """``formula`` in the values' own type; relu is 0 if v < 0 else v, so that NaN and -0 stay."""
+    """Apply ``formula`` in the values' type; relu is 0 if v < 0 else v, so that NaN and -0 stay."""
     alpha, beta = (np.asarray(number, values.dtype) for number in (op.alpha, op.beta))
     formulas: dict[str, Callable[[], NDArray[Any]]] = {
         "pass": lambda: values,

@@ -9,18 +9,22 @@ from typing import Any
 from numpy.typing import NDArray
 
 Make = Callable[[Any, int], Mapping[str, NDArray[Any]]]
-"""``make(problem, seed)``: the cells of every tensor that is read, by role, in logical order; its type holds each."""
+"""The cells of every tensor that is read, by role, in logical order; ``make(problem, seed)`` gives them in a type
+that holds each."""
 
 
 DEFAULT = "exact"
-"""The fill that runs where nobody asks for another."""
+"""The fill that runs where no other is asked for."""
 
 
 @dataclass(frozen=True)
 class Fill:
-    """``make`` is None where the core makes the data. ``exact``: every cell of the result is one bit pattern, whatever
-    the order of summation; ``reason`` says why. ``locates``: what a case shows is which cells change, and the numbers
-    in them are worth no stored digest."""
+    """The data of a case, by name, and the ``reason`` why bits, or bounds, prove something on them.
+
+    ``make`` is None where the core makes the data. ``exact``: every cell of the result is one bit pattern, whatever the
+    order of summation. ``locates``: the positions of changed cells are what matters, so no digest of the result is
+    stored.
+    """
 
     name: str
     reason: str
@@ -30,7 +34,7 @@ class Fill:
 
     @property
     def is_stored(self) -> bool:
-        """Do digests of its results stand in the suites' files? They are then the same on every target."""
+        """True if the suites' files have digests of its results, which are then the same on every target."""
         return self.exact and not self.locates
 
 
@@ -41,4 +45,4 @@ CORE_FILLS = (
     Fill("codes", "every bit pattern of the type in turn"),
     Fill("probe", "one-hot data: what a cell holds tells which element reached it", exact=True, locates=True),
 )
-"""What the core can make for any operation that is multilinear in its operands."""
+"""The fills that the core makes for any operation that is multilinear in its operands."""

@@ -1,4 +1,4 @@
-"""What a diagnosis rule says of wrong cells."""
+"""The finding of a diagnosis rule about wrong cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 
 class Role(IntEnum):
-    """What a finding says: why the cells are wrong, which cells are, or what stands in them."""
+    """The role of a finding: why the cells are wrong, which cells are, or their contents."""
 
     CAUSE = 0
     PLACE = 1
@@ -18,10 +18,11 @@ class Role(IntEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One rule's answer. ``kind`` is one of record.KINDS; ``text`` a clause of a sentence; evidence is small JSON.
+    """The answer of one rule: ``kind`` is one of record.KINDS, ``text`` a clause of a sentence, ``evidence`` small
+    JSON.
 
     ``score`` orders findings of the same role, 1 being certain. ``implies`` names the kinds that this one already
-    tells, so that they are not reported twice.
+    reports, so that they are not reported twice.
     """
 
     kind: str
@@ -31,10 +32,10 @@ class Finding:
     evidence: dict[str, Any] = field(default_factory=dict)
     implies: frozenset[str] = frozenset()
     along: str | None = None
-    """Of a place along one axis: the letters of the result that need not be told again. None: a place of all axes."""
+    """The letters of the result that a place along one axis already reports. None: a place of all axes."""
     names_cells: bool = False
-    """A cause whose text says which cells are wrong: their number and what stands in them need not be told again."""
+    """True of a cause whose text states which cells are wrong: no further line reports their number and contents."""
 
 
 Rule: TypeAlias = Callable[[Any], "Finding | None"]
-"""A pure function of a ``bitgate.verify.diagnose.Scene`` of the operation's problems; None: it has nothing to say."""
+"""A rule: a pure function of a ``bitgate.verify.diagnose.Scene`` of the operation's problems; None: no finding."""

@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from bitgate.model.tensor import Tensor
 
 GAP_PATTERN = 0xFF
-"""The byte that every cell between the rows of a strided tensor holds. As a float it is a NaN (in the FNUZ types a
-huge number), so a kernel that reads a gap cannot go unseen; as an integer it is -1. One byte, so that a memset makes it
-on any device."""
+"""The byte that every cell between the rows of a strided tensor holds.
+
+As a float it is a NaN (in the FNUZ types a huge number), so a kernel that reads a gap cannot go unseen; as an
+integer it is -1. It is one byte, so that a memset makes it on any device.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class HostTensor:
-    """``storage`` holds ``tensor.space`` elements of ``tensor.dtype.numpy``; its cells outside the tensor hold
-    GAP_PATTERN."""
+    """A tensor in host memory: ``storage`` holds ``tensor.space`` elements, with GAP_PATTERN in the gaps."""
 
     tensor: Tensor
     storage: NDArray[Any]
@@ -37,7 +38,7 @@ class HostTensor:
 
     @classmethod
     def empty(cls, tensor: Tensor) -> HostTensor:
-        """Uninitialised cells between initialised gaps."""
+        """Return uninitialised cells between initialised gaps."""
         storage = np.empty(tensor.space, tensor.dtype.numpy)
         if has_gaps(tensor):
             storage.view(np.uint8).fill(GAP_PATTERN)
@@ -52,7 +53,7 @@ class HostTensor:
     @cached_property
     def bits(self) -> NDArray[Any]:
         """The same cells as unsigned integers of the same width; a view."""
-        # Through the buffer: as_strided does not know all of ml_dtypes' types.
+        # This goes through the buffer: as_strided does not know all of ml_dtypes' types.
         unsigned = self.storage.view(self.tensor.dtype.bits)
         strides = tuple(stride * unsigned.itemsize for stride in self.tensor.strides)
         cells: NDArray[Any] = np.ndarray(self.tensor.lengths, unsigned.dtype, unsigned, strides=strides)
@@ -60,5 +61,5 @@ class HostTensor:
 
 
 def has_gaps(tensor: Tensor) -> bool:
-    """Is there memory between the tensor's cells?"""
+    """Return whether memory is left unused between the tensor's cells."""
     return tensor.has_gaps

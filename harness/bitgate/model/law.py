@@ -21,7 +21,7 @@ Data: TypeAlias = dict[str, Cells]
 """All tensors of a problem by role, the result's among them."""
 
 Pair: TypeAlias = tuple[str, Cells, Cells]
-"""What is compared, and both sides of it."""
+"""A pair: the words for what is compared, and both sides of it."""
 
 
 class KernelFunction(Protocol):
@@ -29,21 +29,21 @@ class KernelFunction(Protocol):
 
     @property
     def name(self) -> str:
-        """``family.instance``."""
+        """The kernel's name: ``family.instance``."""
 
     def takes(self, problem: Any) -> bool:
-        """Is the problem one that the instance supports?"""
+        """Return whether the instance supports the problem."""
 
     def __call__(self, problem: Any, data: Data, output: str = "", /) -> Cells:
-        """An output of the problem, the result unless another is named."""
+        """Compute an output of the problem, the result unless another is named."""
 
     def partner(self, problem: Any) -> KernelFunction | None:
-        """A kernel for a problem that this one is not for; None if there is none to be trusted."""
+        """Return a kernel for a problem that this one is not for; None if there is none to be trusted."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """``applies`` says whether there is anything to try on a problem; ``sides`` tries it."""
+    """A law: ``applies`` returns whether there is anything to try on a problem, ``sides`` tries it."""
 
     name: str
     words: str
@@ -66,14 +66,14 @@ def _sums(problem: Any, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
 
 
 LINEAR = Law("linear", "f(a + a', b) = f(a, b) + f(a', b)", _is_linear, _sums)
-"""Of every operation that is multilinear: its form says in which operands."""
+"""The law of every multilinear operation: its form names the operands."""
 
 
 # ---- axes
 
 
 def resized(name: str) -> Callable[[Any, int], Any]:
-    """A problem with another length of that name."""
+    """Return a function that gives a problem another length of that name."""
     return lambda problem, length: replace(problem, **{name: length})
 
 
@@ -81,7 +81,7 @@ def resized(name: str) -> Callable[[Any, int], Any]:
 class Axis:
     """An axis along which a problem falls into parts that do not know of each other, or whose results are summed.
 
-    ``places``: where it stands in the logical order of each tensor that has it. ``resized`` is the problem with another
+    ``places``: its place in the logical order of each tensor that has it. ``resized`` is the problem with another
     length of it. ``apart``: it is cut into single steps, else in two parts. Beside the result the laws are about all
     outputs of floats, and about those of integers that are named as ``indices``: they count along another axis.
     """
@@ -94,7 +94,7 @@ class Axis:
     indices: tuple[str, ...] = ()
 
     def outputs(self, problem: Any) -> tuple[str, ...]:
-        """The roles that the laws are about."""
+        """Return the roles that the laws are about."""
         tensors = problem.tensors
         return tuple(
             role
@@ -108,7 +108,7 @@ class Axis:
         return length
 
     def parts(self, problem: Any, kernel: KernelFunction) -> tuple[int, ...]:
-        """Lengths of parts that the kernel takes, two as equal as vectors allow; () if there are none."""
+        """Return lengths of parts that the kernel takes, two as equal as vectors allow; () if there are none."""
         whole = self.length(problem)
         if self.apart:
             ways: list[tuple[int, ...]] = [(1,) * whole]
@@ -140,7 +140,7 @@ def cut(axis: Axis) -> Law:
     def sides(problem: Any, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
         lengths = axis.parts(problem, kernel)
         for role in axis.outputs(problem):
-            if role == problem.result or role in axis.places:  # of others nobody says that their parts are summed
+            if role == problem.result or role in axis.places:  # parts of other outputs need not be summed
                 joined = _joined(axis, problem, kernel, data, lengths, role)
                 yield _of(problem, role, f"parts of the {axis.noun}"), kernel(problem, data, role), joined
 
@@ -148,7 +148,7 @@ def cut(axis: Axis) -> Law:
 
 
 def _joined(axis: Axis, problem: Any, kernel: KernelFunction, data: Data, lengths: tuple[int, ...], role: str) -> Cells:
-    """An output put together from those of the parts, or their sum."""
+    """Join the outputs of the parts, or add them."""
     places, at, results = axis.places, 0, []
     for length in lengths:
         part = {

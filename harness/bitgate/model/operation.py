@@ -1,4 +1,4 @@
-"""What an operation is: all that the core asks when it meets a problem."""
+"""An operation: everything that the core asks when it meets a problem."""
 
 from __future__ import annotations
 
@@ -30,34 +30,38 @@ class Operation(ABC):
 
     name: str
     problem_type: type[Any] | None = None
-    """The dataclass of its problems; what nobody says of its space follows from the fields."""
+    """The dataclass of its problems; its space follows from the fields where nothing else is stated."""
     layouts: frozenset[str] = frozenset()
     """The layouts that kernels may declare; empty: they declare none."""
     matrices: tuple[int, int, int] | None = None
-    """A, B and C of the matrix product that kernels make of it, as places among the types of a case id (in, wei, out);
-    None: it is none."""
+    """A, B and C of the matrix product that kernels make of it, as places among the types of a case id (in, wei, out).
+
+    None: it is no matrix product.
+    """
     groups: Mapping[str, str] = {}
-    """``numerics``, ``space`` or ``diagnostics`` -> ``module:class`` of its own, which is loaded when first asked."""
+    """``numerics``, ``space`` or ``diagnostics`` -> ``module:class``, which is loaded when it is first asked for."""
 
     def __str__(self) -> str:
         return self.name
 
     @abstractmethod
     def parse(self, text: str, words: list[str]) -> Problem:
-        """The problem of a case id; ``words`` are those behind the name. ProblemError names the part that is wrong."""
+        """Return the problem of a case id; ``words`` follow the name. ProblemError names the part that is wrong."""
 
     @abstractmethod
     def spell(self, problem: Any) -> str:
-        """The canonical case id: ``parse`` gives the problem back. Characters ``[a-z0-9_]`` only."""
+        """Return the canonical case id, of characters ``[a-z0-9_]`` only: ``parse`` gives the problem back."""
 
     @abstractmethod
     def human(self, problem: Any) -> str:
-        """The problem as people read it, in one line."""
+        """Return the problem in one line for people."""
 
     def reference(self, problem: Any, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        """The plain definition: the cells of each result by its role, before they are rounded, from the operands as
-        they are multiplied and what the epilogue reads, in the arrays' own type: int64, or f64. UsageError if there is
-        neither a form nor a reference."""
+        """Return the cells of each result by its role, before they are rounded: the plain definition.
+
+        ``inputs`` are the operands as they are multiplied and what the epilogue reads, as int64 or f64, which the
+        results have as well. Raises UsageError if there is neither a form nor a reference.
+        """
         form = self.numerics.form(problem)
         if form is None:
             raise UsageError(f"{self} is not multilinear and states no reference: define Operation.reference")
@@ -65,7 +69,7 @@ class Operation(ABC):
 
     @cached_property
     def numerics(self) -> Numerics:
-        """How its results are judged."""
+        """The judging of its results."""
         return self._group("numerics", Numerics)()
 
     @cached_property
@@ -75,7 +79,7 @@ class Operation(ABC):
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
-        """What is said of a result."""
+        """The explanations of its results."""
         return self._group("diagnostics", Diagnostics)()
 
     def _group(self, name: str, usual: type[Group]) -> type[Group]:

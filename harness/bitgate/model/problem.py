@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -9,6 +10,7 @@ from bitgate.model.tensor import Tensor
 
 if TYPE_CHECKING:
     from bitgate.model.operation import Operation
+
 
 MAX_LENGTH = 2**31 - 1
 """Single lengths stay below 2^31 as in every library under test; products are Python integers and do not wrap."""
@@ -25,7 +27,7 @@ class Problem(Protocol):
 
     @property
     def operation(self) -> Operation:
-        """What is computed, and all that only it knows."""
+        """The operation that is computed, with everything that only it knows."""
 
     @property
     def dtypes(self) -> Any:
@@ -41,7 +43,7 @@ class Problem(Protocol):
 
     @property
     def tensors(self) -> Mapping[str, Tensor]:
-        """By role, in the order in which a kernel gets them."""
+        """The tensors by role, in the order in which a kernel gets them."""
 
     @property
     def result(self) -> str:
@@ -65,7 +67,7 @@ class Problem(Protocol):
 
     @property
     def attributes(self) -> Mapping[str, int | float | str | tuple[int, ...]]:
-        """What a kernel is told beside the tensors, by name; what is at its default may be left out."""
+        """The attributes that a kernel gets next to the tensors, by name; defaults may be left out."""
 
     @property
     def parts(self) -> int:
@@ -77,3 +79,47 @@ class Problem(Protocol):
     @property
     def bytes(self) -> int:
         """Each tensor moved once, without gaps."""
+
+
+class PlainProblem(ABC):
+    """A problem (``Problem`` says what each answer means) without spatial dimensions, of one part that nothing cuts."""
+
+    @property
+    @abstractmethod
+    def tensors(self) -> Mapping[str, Tensor]: ...
+
+    @property
+    @abstractmethod
+    def outputs(self) -> tuple[str, ...]: ...
+
+    @property
+    def result(self) -> str:
+        return self.outputs[0]
+
+    @property
+    def result_letters(self) -> str:
+        return self.tensors[self.result].layout
+
+    @property
+    def layout(self) -> str:
+        return ""
+
+    @property
+    def ndim(self) -> int:
+        return 0
+
+    @property
+    def in_place(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def is_split(self) -> bool:
+        return False
+
+    @property
+    def parts(self) -> int:
+        return 1
+
+    @property
+    def bytes(self) -> int:
+        return sum(tensor.moved_bytes for tensor in self.tensors.values())

@@ -1,4 +1,4 @@
-"""The operations there are, by name: one folder each in bitgate/ops, and those of an owner's that were added."""
+"""The registry of operations by name: one folder each in bitgate/ops, and those that a user's files add."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from bitgate.model.operation import Operation
 from bitgate.model.problem import Problem, ProblemError
 
 _added: dict[str, tuple[Operation, str]] = {}
-"""By name, with the file that states it. Of the process, since a case id is read in all its corners, and one process
-serves one project."""
+"""The added operations by name, with the file that states each.
+
+They are global to the process, since case ids are read everywhere in it, and one process serves one project.
+"""
 
 
 def operations() -> Mapping[str, Operation]:
-    """All operations by name, bitgate's own first."""
+    """Return all operations by name, bitgate's first."""
     return {**own_operations(), **{name: operation for name, (operation, _) in _added.items()}}
 
 
 def add(operation: Operation, place: str) -> None:
-    """From now on cases of the operation are known here. UsageError if another one bears its name."""
+    """Add an operation, whose cases are known from then on; UsageError if another one has its name."""
     _, where = _added.get(operation.name, (None, "bitgate itself"))
     if operation.name in operations() and where != place:
         raise UsageError(f"{place}: {where} has an operation '{operation.name}' already; rename yours")
@@ -32,18 +34,18 @@ def add(operation: Operation, place: str) -> None:
 
 
 def places() -> tuple[str, ...]:
-    """The files that state the added operations."""
+    """Return the files that state the added operations."""
     return tuple(place for _, place in _added.values())
 
 
 def stated_in(file: Path) -> tuple[str, ...]:
-    """Names of the added operations that a file states."""
+    """Return the names of the added operations that a file states."""
     return tuple(name for name, (_, place) in _added.items() if Path(place) == file)
 
 
 @lru_cache(maxsize=1)
 def own_operations() -> Mapping[str, Operation]:
-    """bitgate's own. A folder of bitgate/ops states them as ``OPERATIONS``."""
+    """Return bitgate's operations, which the folders of bitgate/ops state as ``OPERATIONS``."""
     package = import_module("bitgate.ops")
     folders = sorted(module.name for module in iter_modules(package.__path__))
     found = (import_module(f"{package.__name__}.{name}").OPERATIONS for name in folders)
@@ -51,13 +53,16 @@ def own_operations() -> Mapping[str, Operation]:
 
 
 def operation_called(name: str) -> Operation:
-    """KeyError if there is none of that name. Asked at each look at a problem's operation, so nothing is made here."""
+    """Return the operation of a name, or raise KeyError.
+
+    Every look at a problem's operation calls this, so nothing is built here.
+    """
     own = own_operations().get(name)
     return own if own is not None else _added[name][0]
 
 
 def parse_case_id(text: str) -> Problem:
-    """The problem of a case id; what has a default may be left out. ProblemError says which part is wrong."""
+    """Return the problem of a case id; defaults may be left out. ProblemError names the part that is wrong."""
     check_numbers(text)
     if not text.isascii():  # digits of other scripts are digits to int(), and one case would have many ids
         raise ProblemError(f"case '{text}': an id is made of a-z, 0-9 and _")
@@ -70,28 +75,28 @@ def parse_case_id(text: str) -> Problem:
 
 @lru_cache(maxsize=4)
 def _longest_first(added: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of all operations, those of bitgate's own and those that were ``added``."""
+    """Return the names of all operations, bitgate's and those that were ``added``, the longest first."""
     return tuple(sorted(operations(), key=len, reverse=True))
 
 
 def case_id(problem: Problem) -> str:
-    """The canonical id: every field written, characters ``[a-z0-9_]`` only."""
+    """Return the canonical id: every field written, characters ``[a-z0-9_]`` only."""
     return problem.operation.spell(problem)
 
 
 def human(problem: Problem) -> str:
-    """``bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs``, ``gemm f16 RCR batch=2 64x64x32``."""
+    """Return the problem for people: ``bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs``."""
     return problem.operation.human(problem)
 
 
 def foreign_line(problem: Problem) -> str | None:
-    """The problem as another harness' command line, where one can say it."""
+    """Return the problem as a command line of another harness, where one can express it."""
     line: str | None = import_module("bitgate.interop.dialect").foreign_line(problem)
     return line
 
 
 def check_numbers(text: str) -> None:
-    """ProblemError for a number that no size is: Python itself refuses to read or write one of thousands of digits."""
+    """Raise ProblemError for a number too long for a size: Python refuses to read one of thousands of digits."""
     if found := re.search(r"\d{30}", text):
         raise ProblemError(f"'{found[0]}...' is no size: a number has at most 29 digits here")
 

@@ -15,12 +15,12 @@ from bitgate.model.problem import ProblemError
 _ELEMENTWISE_WORDS = {name: ("op", op) for name, op in ELEMENTWISE.items()} | {
     prefix + name: (f"{prefix}_op", ELEMENTWISE[name]) for prefix in ("in", "wei") for name in OPERAND_ELEMENTWISE
 }
-"""Word of a case id -> the field of the problem that it sets, and to what."""
+"""The field of the problem that a word of a case id sets, and to what."""
 
 
 @dataclass
 class Tail:
-    """What the words behind a problem's sizes say."""
+    """The meaning of the words after a problem's sizes."""
 
     elementwise: dict[str, Elementwise] = field(default_factory=dict)
     gap: bool = False
@@ -29,11 +29,11 @@ class Tail:
 
     @property
     def said(self) -> dict[str, Any]:
-        """By the names of a problem's fields."""
+        """The values by the names of a problem's fields."""
         return {**self.elementwise, "gap": self.gap, "gaps": tuple(self.gaps), "split_k": self.split_k}
 
     def take(self, word: str) -> bool:
-        """Is the word one of these, for the first time?"""
+        """Take a word, and return whether it is one of these, for the first time."""
         if word in _ELEMENTWISE_WORDS and _ELEMENTWISE_WORDS[word][0] not in self.elementwise:
             name, op = _ELEMENTWISE_WORDS[word]
             self.elementwise[name] = op
@@ -51,13 +51,13 @@ class Tail:
 
 
 def not_a_part(text: str, word: str, numbers: str = "") -> ProblemError:
-    """The error for a word that nothing takes."""
+    """Return the error for a word that no part of an id takes."""
     known = f"{', '.join(_ELEMENTWISE_WORDS)}, {GAP_WORDS}, sk<n>"
     return ProblemError(f"case '{text}': '{word}' is not a part of a case id ({numbers}{known}), or stands twice")
 
 
 def tail_words(problem: Contraction) -> list[str]:
-    """The canonical words behind the sizes."""
+    """Return the canonical words after the sizes."""
     words = elementwise_words(problem)
     if problem.gap:
         words.append("gap")
@@ -68,7 +68,7 @@ def tail_words(problem: Contraction) -> list[str]:
 
 
 def tail_in_words(problem: Contraction) -> list[str]:
-    """The same as people read it."""
+    """Return the words after the sizes for people."""
     words = elementwise_words(problem)
     if problem.gap:
         words.append("strided")
@@ -79,13 +79,13 @@ def tail_in_words(problem: Contraction) -> list[str]:
 
 
 def elementwise_words(problem: Contraction) -> list[str]:
-    """The operations that do something, as a case id names them: ``bilinear``, ``inscale``, ``weirelu``."""
+    """Return the operations that change something, as a case id names them: ``bilinear``, ``inscale``, ``weirelu``."""
     every = {"": problem.op, "in": problem.in_op, "wei": problem.wei_op}
     return [prefix + op.name for prefix, op in every.items() if op.name != "pass"]
 
 
 def take_dtypes(text: str, words: list[str]) -> DtypeSet:
-    """The types that the words begin with, which are taken from them: one or three, and a compute type."""
+    """Take the types from the beginning of the words and return them: one or three, and a compute type."""
     taken: list[str] = []
     while words and len(taken) < 3 and words[0] in DTYPES:
         taken.append(words.pop(0))

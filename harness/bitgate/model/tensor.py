@@ -14,8 +14,11 @@ GAP = 8
 
 @dataclass(frozen=True)
 class Tensor:
-    """``name`` is the role (``in``, ``wei``, ``out``, ``d0``), ``layout`` what people call the order of its axes;
-    ``strides`` count elements, 0 broadcasts."""
+    """A tensor: ``name`` is the role (``in``, ``wei``, ``out``, ``d0``), ``layout`` the usual name of the order of its
+    axes.
+
+    ``strides`` count elements; 0 broadcasts.
+    """
 
     name: str
     dtype: Dtype
@@ -24,14 +27,14 @@ class Tensor:
     strides: tuple[int, ...]
 
     def __hash__(self) -> int:
-        return self._hash  # tensors are keys of many a cache
+        return self._hash  # tensors are keys of many caches
 
     @cached_property
     def _hash(self) -> int:
         return hash((self.name, self.dtype, self.layout, self.lengths, self.strides))
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the hash: each process has its own hashes of text."""
+        """Leave out the hash: each process has different hashes of text."""
         return {name: value for name, value in vars(self).items() if name != "_hash"}
 
     @cached_property
@@ -56,13 +59,13 @@ class Tensor:
 
     @cached_property
     def moved_bytes(self) -> int:
-        """Of its cells alone, each once: gaps are not moved, and what is broadcast is not moved again."""
+        """The bytes of its cells, each once: gaps are not moved, and a broadcast cell is not moved again."""
         cells = prod(length for length, stride in zip(self.lengths, self.strides, strict=True) if stride)
         return cells * self.dtype.bytes
 
 
 def element_space(lengths: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Elements from the first to the last cell, gaps included (not those behind the last cell); 0 if empty."""
+    """Return elements from the first to the last cell, gaps between them included; 0 if empty."""
     if prod(lengths) == 0:
         return 0
     return 1 + sum((length - 1) * stride for length, stride in zip(lengths, strides, strict=True))

@@ -1,1 +1,1 @@
-"""Exactness: integer fills with their certificate, references, digests."""
+"""Numerics: integer fills with their certificate, references, bounds, digests, and the native code of all of them."""

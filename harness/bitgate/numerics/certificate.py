@@ -1,4 +1,5 @@
-"""Why bits can be compared: a rigorous bound on every sum, measured on the data, beside what the types hold."""
+"""Certificates, which say why bits can be compared: a rigorous bound on every sum, measured on the data, and the exact
+ranges of the types."""
 
 from __future__ import annotations
 
@@ -11,21 +12,22 @@ import numpy as np
 
 from bitgate.model import Accumulation, Dtype, Problem
 from bitgate.model.host_tensor import HostTensor
-from bitgate.model.measure import Measure, Measuring
+from bitgate.model.numerics import Measure, Measuring
 from bitgate.numerics import sampled
-from bitgate.numerics.factors import factors, gain_of
 from bitgate.numerics.fill import FillPlan, fill_named, make_tensor
 from bitgate.numerics.native import measure
+from bitgate.numerics.rounding import factors, gain_of
 from bitgate.results.record.verdict import Certificate
 
 MEASURABLE = 64 << 20
-"""Bytes of a sparse operand that is made on the host only to be measured."""
+"""Largest size in bytes of a sparse operand that is made on the host only to be measured."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """``value``: no cell's alpha * sum|a||b| + beta * |d| exceeds it; 0 if some are not finite.
-    ``integers``: all factors and d0 are. ``measures``: what was found of each tensor."""
+    """A bound on the sums of a case: no cell's alpha * sum|a||b| + beta * |d| exceeds ``value``, which is 0 if some are
+    not finite. ``integers`` is true if all factors and d0 are integers; ``measures`` holds the figures of each tensor.
+    """
 
     value: int
     integers: bool
@@ -33,27 +35,28 @@ class Bound:
 
 
 def measure_bound(problem: Problem, inputs: Mapping[str, HostTensor]) -> Bound:
-    """The largest sum of magnitudes that one result cell can meet, through the epilogue; in integers, rounded up.
+    """Return the largest sum of magnitudes that one result cell can meet, through the epilogue; in integers, rounded
+    up.
 
-    ``inputs`` are the operands as they are multiplied (factors.py), and d0.
+    ``inputs`` are the operands as they are multiplied (rounding.py), and d0.
     """
     return _bound(problem, lambda name, axes: measure(inputs[name], axes), inputs)
 
 
 def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTensor] | None = None) -> Bound:
-    """``inputs``: the tensors, where they are at hand; else the range of each operand has to do."""
+    """Return the bound from measures; without ``inputs``, the tensors, the range of each operand has to suffice."""
     numerics = problem.operation.numerics
-    asked: dict[str, Measure] = {}
+    measured: dict[str, Measure] = {}
 
     def remembered(name: str, axes: tuple[int, ...]) -> Measure:
         found = measuring(name, axes)
-        asked.setdefault(name, found)
+        measured.setdefault(name, found)
         return found
 
     sums = numerics.largest_sum(problem, remembered)
-    found = {name: asked.get(name) or measuring(name, ()) for name in numerics.operands(problem)}
+    found = {name: measured.get(name) or measuring(name, ()) for name in numerics.operands(problem)}
     if sums is None:
-        sums = _by_the_form(problem, found, inputs)
+        sums = _sum_by_form(problem, found, inputs)
     op = numerics.epilogue(problem)
     bound = op.alpha * sums
     if op.num_d:
@@ -63,7 +66,7 @@ def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTens
     return Bound(ceil(bound) if isfinite(bound) else 0, integers, found)
 
 
-def _by_the_form(problem: Problem, found: Mapping[str, Measure], inputs: Mapping[str, HostTensor] | None) -> float:
+def _sum_by_form(problem: Problem, found: Mapping[str, Measure], inputs: Mapping[str, HostTensor] | None) -> float:
     numerics = problem.operation.numerics
     form = numerics.form(problem)
     if form is None or inputs is None or not all(isfinite(one.largest) for one in found.values()):
@@ -72,10 +75,10 @@ def _by_the_form(problem: Problem, found: Mapping[str, Measure], inputs: Mapping
 
 
 def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation) -> Certificate:
-    """The certificate of a case's data under a kernel's accumulation contract."""
+    """Return the certificate of a case's data under a kernel's accumulation contract."""
     numerics = problem.operation.numerics
     if numerics.form(problem) is None:
-        return _by_its_reason(problem, plan, inputs, accumulation)
+        return _certify_by_reason(problem, plan, inputs, accumulation)
     inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     cells = {name: inputs[name].tensor.elements for name in numerics.operands(problem)}
@@ -101,22 +104,27 @@ def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], acc
     return certificate if has_products(problem) else blind(certificate, NO_PRODUCT)
 
 
-def _by_its_reason(
+def _certify_by_reason(
     problem: Problem, plan: FillPlan, inputs: Mapping[str, HostTensor], accumulation: Accumulation
 ) -> Certificate:
-    """Of data for which the operation itself answers: no sum is bounded, and what shows is measured by its reference.
-    UsageError if that refutes a claim of exact bits."""
+    """Return the certificate of data that the operation itself vouches for, with the sensitivity measured by its
+    reference.
+
+    No sum is bounded. Raises UsageError if the reference refutes a claim of exact bits.
+    """
     fill = fill_named(problem, plan.fill)
     if fill.exact:
         sampled.check_claim(problem, inputs, accumulation, fill.name)
     lost = sampled.losses(problem, inputs, plan.seed)
-    note = f"{fill.reason}; {lost.words}"
+    note = f"{fill.reason}; {lost.text}"
     return Certificate(0, accumulation.exact_range, sampled.density(inputs), lost.sensitivity, fill.exact, note)
 
 
 def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -> Certificate:
-    """A certificate of integer data that nobody has made on the host: what the plan alone guarantees. Only an operand
-    that is sparse, so that its range says too little, is made and measured, if it is small."""
+    """Return the certificate of integer data that are not made on the host: what the plan alone guarantees.
+
+    Only a small operand that is sparse, so that its range says too little, is made and measured.
+    """
     numerics = problem.operation.numerics
     operands = numerics.operands(problem)
 
@@ -145,7 +153,7 @@ def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -
 
 
 def has_products(problem: Problem) -> bool:
-    """Is any cell of the result a sum of anything? What is no sum has no products, and is never blind for it."""
+    """Return whether any cell of the result is a sum of anything; True for operations that are no sums."""
     numerics = problem.operation.numerics
     return numerics.form(problem) is None or numerics.has_products(problem)
 
@@ -155,19 +163,22 @@ ZERO_RESULT = "the expected result is zero in every cell: a kernel that only cle
 
 
 def blind(certificate: Certificate, note: str) -> Certificate:
-    """The certificate of data whose result tells nothing of what a kernel sums."""
-    said = certificate.note if note in certificate.note else "; ".join(filter(None, (certificate.note, note)))
-    return replace(certificate, sensitivity=0.0, note=said)
+    """Return the certificate of data whose result does not depend on what a kernel sums."""
+    full_note = certificate.note if note in certificate.note else "; ".join(filter(None, (certificate.note, note)))
+    return replace(certificate, sensitivity=0.0, note=full_note)
 
 
 def silent_indices(problem: Problem, inputs: Mapping[str, HostTensor]) -> tuple[int, int]:
-    """How many indices of the reduction meet no product that is not zero, of all."""
+    """Return the number of indices of the reduction that meet no non-zero product, and of all."""
     return problem.operation.numerics.silent_indices(problem, lambda name, axes: measure(inputs[name], axes))
 
 
 def few_terms(problem: Problem, measuring: Measuring, found: Mapping[str, Measure]) -> float:
-    """A bound on sums of two operands with zeros: a cell meets no more of one than what shares the cell's own indices.
-    Infinite where neither has any."""
+    """Return a bound on sums of two operands with zeros: a cell meets only those of one that share the cell's own
+    indices.
+
+    The bound is infinite where neither operand has zeros.
+    """
     numerics = problem.operation.numerics
     operands = numerics.operands(problem)
     best = float("inf")
@@ -179,9 +190,11 @@ def few_terms(problem: Problem, measuring: Measuring, found: Mapping[str, Measur
 
 
 def _survival(problem: Problem, bound: Bound, kept: float) -> float:
-    """Estimated share of non-zero products whose loss changes the rounded output: those not small beside the spacing of
-    the output type at the typical size of a sum, in cells that do not saturate. ``kept``: share of products that are
-    not zero."""
+    """Return the estimated share of non-zero products whose loss changes the rounded output.
+
+    Those are the products that are not small compared with the spacing of the output type at the typical size of a sum,
+    in cells that do not saturate. ``kept`` is the share of products that are not zero.
+    """
     numerics = problem.operation.numerics
     first, *rest = (bound.measures[name].largest for name in numerics.operands(problem))
     second = prod(rest)
@@ -193,7 +206,7 @@ def _survival(problem: Problem, bound: Bound, kept: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _visible(first: float, second: float, terms: float, out: Dtype) -> float:
-    """The share for factors that are uniform up to ``first`` and ``second``, ``terms`` products a sum."""
+    """Return the share for factors that are uniform up to ``first`` and ``second``, ``terms`` products a sum."""
     # Sixteen typical sizes of each; integers are at least 1.
     a, b = (np.ceil(largest * np.arange(1, 17) / 16) for largest in (first, second))
     rms = sqrt(terms * float(np.mean(a**2)) * float(np.mean(b**2)))

@@ -1,12 +1,12 @@
 """The checksum identity: a result too large for any reference is verified by one exact number.
 
-What is multilinear in two operands is one trilinear form T(a, b, result), so a sum of the result under weights r is
-that form with r in the result's place; of backward data, for example::
+An operation that is multilinear in two operands is one trilinear form T(a, b, result), so a sum of the result under
+weights r is that form with r in the result's place. For backward data, for example::
 
     <dx, r> = T(r, w, dy) = <dy, fwd(r, w)>
 
-The left side is one pass over the result. r is a product, ``a`` of group and channel times ``b`` of everything else, so
-that the channels of the right side, which each operation states, are contracted first and it costs about the smaller
+The left side is one pass over the result. r is a product: ``a`` of group and channel times ``b`` of everything else. So
+the channels of the right side, which each operation states, are contracted first, and it costs about the smaller
 tensors' size instead of the whole. Weights are integers without 0, a function of the counter; sums are exact modulo
 2^64. A wrong cell changes the left side by its error times its weight, which is not 0; many wrong cells cancel only by
 chance.
@@ -31,7 +31,7 @@ RANGE = 2**12
 """Largest factor of a weight."""
 
 AFFORDABLE = 2**26
-"""Operand cells that the right side may look at: a few seconds."""
+"""The most operand cells that the right side may read: a few seconds."""
 
 CHUNK = 2**21
 """Cells of one step of an operation's side, so that temporaries stay small."""
@@ -59,11 +59,11 @@ class WeightPlan:
         )
 
     def of_channel(self, index: NDArray[Any]) -> Ints:
-        """a: ``index`` counts (group, channel)."""
+        """Return factors a: ``index`` counts (group, channel)."""
         return self._factors(self.channel_stream, index)
 
     def of_place(self, index: NDArray[Any]) -> Ints:
-        """b: ``index`` counts (group, axis 1, spatial cell)."""
+        """Return factors b: ``index`` counts (group, axis 1, spatial cell)."""
         return self._factors(self.place_stream, index)
 
     def _factors(self, stream: int, index: NDArray[Any]) -> Ints:
@@ -72,7 +72,8 @@ class WeightPlan:
 
 
 def weighted_sum(host: HostTensor, plan: WeightPlan) -> tuple[int, int]:
-    """(sum of weight * cell modulo 2^64, how many cells are no integers); a definition, not made for speed."""
+    """Return (sum of weight * cell modulo 2^64, number of cells that are no integers); a definition, not made for
+    speed."""
     cells = host.logical.astype(np.float64).reshape(-1, plan.rows, plan.channels, plan.spatial)
     groups = cells.shape[0]
     with np.errstate(invalid="ignore"):
@@ -85,7 +86,7 @@ def weighted_sum(host: HostTensor, plan: WeightPlan) -> tuple[int, int]:
 
 
 def why_not(problem: Problem, bound: int) -> str:
-    """Why the identity does not verify the case; empty if it does. ``bound`` is the certificate's."""
+    """Return why the identity does not verify the case; empty if it does. ``bound`` is the certificate's."""
     numerics = problem.operation.numerics
     cost = numerics.checksum_cost(problem)
     if cost is None:
@@ -98,18 +99,18 @@ def why_not(problem: Problem, bound: int) -> str:
     if bound > held:
         return f"sums may reach {bound}, {problem.tensors[problem.result].dtype} holds them exactly to {held}"
     if cost > AFFORDABLE:
-        return f"its other side looks at {cost} cells of the operands"
+        return f"its other side reads {cost} cells of the operands"
     return ""
 
 
 def expected(problem: Problem, plan: WeightPlan, values: Values) -> int:
-    """The other side of the identity, modulo 2^64."""
+    """Return the other side of the identity, modulo 2^64."""
     with np.errstate(over="ignore"):
         return sum(int(part) for part in problem.operation.numerics.checksum(problem, plan, values)) % 2**64
 
 
 def planned_values(problem: Problem, plan: FillPlan) -> Values:
-    """Operands as their fill makes them, without their memory. Integer fills only."""
+    """Return a function for operands as their fill makes them, without their memory. Integer fills only."""
 
     def values(name: str, index: NDArray[np.uint64]) -> Ints:
         fill = plan.of(name)

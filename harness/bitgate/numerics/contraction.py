@@ -1,5 +1,5 @@
-"""How results of two operands that are multiplied and summed (operation/contraction.py) are judged: what the core asks
-of any operation, answered by the problem."""
+"""Numerics of operations that multiply and sum two operands (model/contraction.py): the problem answers the questions
+that the core asks of any operation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bitgate.model.numerics import Numerics
 
 
 class ContractionNumerics(Numerics):
-    """What convolution and GEMM share."""
+    """The part of the numerics that convolution and GEMM share."""
 
     states_order = True
 
@@ -37,7 +37,8 @@ class ContractionNumerics(Numerics):
         return problem.split_k
 
     def probed_operands(self, problem: Contraction) -> tuple[str, ...]:
-        """Even seeds put the ones into x, dy or A, odd seeds into w or B (of bwd_weight into dy)."""
+        """Return the operands in the order of seeds: even ones put the ones into x, dy or A, odd ones into w or B (of
+        bwd_weight into dy)."""
         return tuple(sorted(problem.operands, key=lambda name: name == "wei"))
 
     # ---- references
@@ -47,8 +48,8 @@ class ContractionNumerics(Numerics):
     def write_exact(
         problem: Any, inputs: Mapping[str, HostTensor], result: HostTensor, dtype: np.dtype[Any], threads: int
     ) -> None:
-        """Store the result of integers of which ``dtype`` holds every sum; ``inputs`` are the operands as they are
-        multiplied, and d0."""
+        """Store the result of integers, with sums that ``dtype`` holds; ``inputs`` are the operands as multiplied, and
+        d0."""
 
     def exact(
         self,

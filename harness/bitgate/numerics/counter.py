@@ -1,6 +1,6 @@
-"""The definition of counter-based data and of the digest's arithmetic, in numpy. counter.hpp says the same in C++.
+"""The definition of counter-based data and of the digest's arithmetic, in numpy; counter.hpp has the same in C++.
 
-Everything is modulo 2^64 (or 2^32 where said). docs/exactness.md states the algorithm in words.
+Everything is modulo 2^64, or 2^32 where stated. docs/exactness.md states the algorithm in words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ Words = NDArray[np.uint64]
 """Words modulo 2^64; where 32 bits are meant, below 2^32."""
 
 GENERATOR = 1
-"""Raised whenever the same plan and seed give other data: digests that were stored before are refused then."""
+"""The generator's version, raised whenever the same plan and seed give other data: stored digests of another one are
+refused."""
 
 GOLDEN = 0x9E3779B97F4A7C15
 FULL_DENSITY = 2**32
@@ -24,7 +25,7 @@ _MASK64 = 2**64 - 1
 
 
 def mix64(z: Words) -> Words:
-    """A bijection of 64-bit words in which every input bit reaches every output bit (splitmix64's finaliser)."""
+    """Apply a bijection of 64-bit words in which every input bit reaches every output bit (splitmix64's finaliser)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: Words = z ^ (z >> np.uint64(31))
@@ -32,7 +33,7 @@ def mix64(z: Words) -> Words:
 
 
 def mix32(z: Words) -> Words:
-    """The same for 32-bit words, held in uint64."""
+    """Apply such a bijection to 32-bit words, held in uint64."""
     z = ((z ^ (z >> np.uint64(16))) * np.uint64(0x7FEB352D)) & _MASK32
     z = ((z ^ (z >> np.uint64(15))) * np.uint64(0x846CA68B)) & _MASK32
     mixed: Words = z ^ (z >> np.uint64(16))
@@ -40,7 +41,7 @@ def mix32(z: Words) -> Words:
 
 
 def mix64_int(z: int) -> int:
-    """``mix64`` of one word, without numpy, which is made for many."""
+    """Return ``mix64`` of one word, without numpy, which is slow for single words."""
     z &= _MASK64
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK64
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK64
@@ -48,7 +49,7 @@ def mix64_int(z: int) -> int:
 
 
 def salt_of(name: str) -> int:
-    """A tensor's name as the little-endian integer of its ASCII bytes; names of up to 8 characters."""
+    """Return a tensor's name, of up to 8 characters, as the little-endian integer of its ASCII bytes."""
     encoded = name.encode("ascii")
     if len(encoded) > 8:
         raise ValueError(f"tensor name '{name}' is longer than 8 characters")
@@ -57,38 +58,39 @@ def salt_of(name: str) -> int:
 
 @lru_cache(maxsize=1024)
 def stream(seed: int, name: str) -> int:
-    """The 64-bit start of a tensor's sequence."""
+    """Return the 64-bit start of a tensor's sequence."""
     return mix64_int(mix64_int(seed + GOLDEN) ^ salt_of(name))
 
 
 def words(stream: int, index: Words) -> Words:
-    """One random word for each logical index (uint64)."""
+    """Return one random word for each logical index (uint64)."""
     return mix64(np.uint64(stream) + (index + np.uint64(1)) * np.uint64(GOLDEN))
 
 
 def integers(words: Words, range_: int, keep: int) -> NDArray[np.int64]:
-    """Uniform over the non-zero integers of [-range_, range_]; 0 where the low 32 bits are not below ``keep``."""
+    """Return uniform non-zero integers of [-range_, range_], and 0 where the low 32 bits are not below ``keep``."""
     shifted = (((words >> np.uint64(32)) * np.uint64(2 * range_)) >> np.uint64(32)).astype(np.int64) - range_
     value = shifted + (shifted >= 0)
     return np.where((words & _MASK32) < np.uint64(keep), value, 0)
 
 
 def real32(words: Words) -> NDArray[np.float32]:
-    """Uniform in [-1, 1) in steps of 2^-23, exact in f32."""
+    """Return uniform numbers in [-1, 1) in steps of 2^-23, exact in f32."""
     steps = (words >> np.uint64(40)).astype(np.int64) - 2**23
     value: NDArray[np.float32] = np.ldexp(steps.astype(np.float32), -23)
     return value
 
 
 def real64(words: Words) -> NDArray[np.float64]:
-    """Uniform in [-1, 1) in steps of 2^-52, exact in f64."""
+    """Return uniform numbers in [-1, 1) in steps of 2^-52, exact in f64."""
     steps = (words >> np.uint64(11)).astype(np.int64) - 2**52
     value: NDArray[np.float64] = np.ldexp(steps.astype(np.float64), -52)
     return value
 
 
 def digest_sums(bits: NDArray[Any], first: int) -> tuple[int, int]:
-    """The two digest sums of consecutive elements (unsigned, in logical order); ``first`` is the first one's index."""
+    """Return the two digest sums of consecutive elements (unsigned, in logical order); ``first`` is the first one's
+    index."""
     flat = np.ascontiguousarray(bits).reshape(-1)
     per_element = 1
     if flat.dtype.itemsize == 8:

@@ -1,4 +1,4 @@
-"""One number for a tensor's bits: over logical elements without gaps, the same for every layout and on every device."""
+"""Digests of a tensor's bits: over logical elements without padding, the same for every layout and on every device."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ PREFIX = "bg1:"
 
 
 def digest(host: HostTensor) -> str:
-    """``bg1:`` and 32 hexadecimal digits."""
+    """Return the digest of a tensor: ``bg1:`` and 32 hexadecimal digits."""
     return finish(native.digest_sums(host), host.tensor)
 
 
 def digest_of(problem: Problem, outputs: Mapping[str, HostTensor]) -> str:
-    """The digest of an only output; of several ``role=digest`` joined by commas, in the problem's order. ``outputs``
-    are those whose bits are one pattern: others have no digest. Empty if none is."""
+    """Return the digest of an only output; of several ``role=digest`` joined by commas, in the problem's order.
+
+    ``outputs`` are those with one valid bit pattern: others have no digest. The result is empty if there are none.
+    """
     return joined(problem, {role: digest(host) for role, host in outputs.items()})
 
 
 def joined(problem: Problem, digests: Mapping[str, str]) -> str:
-    """The digest of the outputs from those of each, by role, as ``digest_of``."""
+    """Join the digests of single outputs, by role, as ``digest_of`` does."""
     if len(problem.outputs) == 1:
         return next(iter(digests.values()), "")
     return ",".join(f"{role}={digests[role]}" for role in problem.outputs if role in digests)
 
 
 MEASURED_ZEROS = 2**22
-"""Cells of the largest tensor whose digest of zeros is worth making."""
+"""The most cells of a tensor whose digest of zeros is worth making."""
 
 
 def digest_of_zeros(problem: Problem) -> str:
-    """Of outputs that are zero throughout; empty for large ones."""
+    """Return the digest of outputs that are zero throughout; empty for large ones."""
     tensors = {role: problem.tensors[role] for role in problem.outputs}
     if any(tensor.elements > MEASURED_ZEROS for tensor in tensors.values()):
         return ""
@@ -52,6 +54,6 @@ def _zeros(dtype: Dtype, lengths: tuple[int, ...]) -> str:
 
 
 def finish(sums: tuple[int, int], tensor: Tensor) -> str:
-    """The digest from the two sums, which a device may have computed, and the tensor's type and shape."""
+    """Return the digest from the two sums, which a device may have computed, and the tensor's type and shape."""
     first, second = counter.digest_finish(sums, tensor.dtype.code, tensor.lengths)
     return f"{PREFIX}{first:016x}{second:016x}"

@@ -1,4 +1,4 @@
-"""Which numbers a case is fed with, and the making of them: a function of (seed, tensor name, logical index) only."""
+"""Fills: the numbers that a case is fed with, a function of (seed, tensor name, logical index) only."""
 
 from __future__ import annotations
 
@@ -12,39 +12,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.core.errors import NoBoundError, UsageError
-from bitgate.model import Accumulation, Dtype, Problem, Tensor, operations
+from bitgate.model import Accumulation, Problem, Tensor, operations
 from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import counter, native, one_hot
-from bitgate.numerics.factors import gain_of
+from bitgate.numerics.rounding import gain_of
 from bitgate.numerics.special import Special, specials
 from bitgate.numerics.stated import stated_data
 
 FILLS = tuple(fill.name for fill in CORE_FILLS)
-"""What the core makes; ``fill_names`` are all that a case may ask for."""
+"""The fills that the core makes; ``fill_names`` are all that a case may request."""
 
 DECIMAL = "decimal"
-
-# Largest integer worth feeding, by operand type. f32 goes beyond what bf16 and TF32 hold, and f64 beyond f32, so that a
-# kernel which multiplies or sums in fewer bits is wrong; the 16-bit types stay small, so that sums of small cases are
-# exact in the output and those of large ones are rounded.
-_PREFERRED = {"f64": 2**20, "f32": 2**11, "f16": 16, "bf16": 4, "i8": 127, "i32": 2**11}
-_PREFERRED_F8 = 4
 
 # Fewer distinct values than these are worth a word: permuted data may then look alike.
 _PLENTY = 4
 
-# Outputs should seldom leave their type's range: the root mean square of the sums stays below this.
-_COMFORTABLE = {"f16": 1e4, "i8": 80.0, "f8ocp": 75.0, "f8fnuz": 40.0, "bf8ocp": 9e3, "bf8fnuz": 9e3}
-
 
 @dataclass(frozen=True)
 class TensorFill:
-    """``integer``: the non-zero integers of [-range, range], each cell kept with probability ``keep`` / 2^32, else 0.
+    """The kind of data of one tensor, and its parameters.
+
+    ``integer``: the non-zero integers of [-range, range], each cell kept with probability ``keep`` / 2^32, else 0.
     ``real``: uniform in [-1, 1), rounded to the tensor's type. ``special``: integers, but every ``spacing``-th cell
-    holds one of the bit patterns ``specials``, in turn. ``codes``: every bit pattern of the type in turn. ``hot``: ones
-    at the indices of a probe. ``distinct``: the integers from 1 to range, over and over. ``stated``: made by
-    the operation."""
+    holds one of the bit patterns ``specials``, cycling through them. ``codes``: every bit pattern of the type, one
+    after the other. ``hot``: ones at the indices of a probe. ``distinct``: the integers from 1 to range, repeated.
+    ``stated``: made by the operation.
+    """
 
     kind: str
     range: int = 1
@@ -65,7 +59,7 @@ class TensorFill:
 
 @dataclass(frozen=True)
 class FillPlan:
-    """``note`` says what had to give way so that sums stay exact; empty if nothing had to."""
+    """The fill of each tensor; ``note`` says what was reduced so that sums stay exact, empty if nothing was."""
 
     fill: str
     seed: int
@@ -77,14 +71,17 @@ class FillPlan:
 
 
 def fill_names() -> tuple[str, ...]:
-    """The fills of all operations, those that the core makes first."""
+    """Return the fills of all operations, those that the core makes first."""
     own = (name for operation in operations().values() for name in operation.numerics.own_fills)
     return tuple(dict.fromkeys((*FILLS, *own)))
 
 
 def fill_named(problem: Problem, name: str) -> Fill:
-    """The problem's fill of that name. UsageError names those that it has; NoBoundError for real numbers of which the
-    operation says nothing."""
+    """Return the problem's fill of that name.
+
+    Raises UsageError that names the known fills, and NoBoundError for real numbers that the operation states no bound
+    for.
+    """
     every = {fill.name: fill for fill in problem.operation.numerics.fills(problem)}
     if name not in every and name == DECIMAL and problem.operation.numerics.form(problem) is None:
         raise NoBoundError(f"no bound stated: {problem.operation} has no fill of real numbers and no bound for them")
@@ -96,15 +93,16 @@ def fill_named(problem: Problem, name: str) -> Fill:
 
 
 def is_stored(problem: Problem, name: str) -> bool:
-    """Do the suites' files have digests of what the problem gives on that fill?"""
+    """Return whether the suites' files have digests of what the problem gives on that fill."""
     return any(fill.name == name and fill.is_stored for fill in problem.operation.numerics.fills(problem))
 
 
 @lru_cache(maxsize=64)
 def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact", seed: int = 0) -> FillPlan:
-    """Ranges and densities of the operands and of d0. Raises UsageError for a fill that the problem has not.
+    """Plan ranges and densities of the operands and of d0. Raises UsageError for a fill that the problem does not have.
 
-    Kept, since the cases of a problem follow each other."""
+    Plans are cached, since the cases of a problem follow each other.
+    """
     named = fill_named(problem, fill)
     if named.make is not None:
         read = (name for name in problem.tensors if name not in problem.outputs)
@@ -121,13 +119,13 @@ def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact",
         return _plan_probe(problem, accumulation, exact)
     changed = {"decimal": TensorFill("real"), "codes": TensorFill("codes")}[fill]
     tensors = problem.tensors
-    # Decimals are for floats; D tensors stay as they are beside operands that hold every code.
+    # Decimals are for floats; D tensors stay as they are next to operands that hold every code.
     keeps = {name for name, _ in exact.tensors if not tensors[name].dtype.is_float} if fill == "decimal" else {"d0"}
     return FillPlan(fill, seed, tuple((name, own if name in keeps else changed) for name, own in exact.tensors))
 
 
 def make_inputs(problem: Problem, plan: FillPlan, threads: int | None = None) -> dict[str, HostTensor]:
-    """The operands and, if the epilogue reads one, d0; gaps hold GAP_PATTERN."""
+    """Make the operands and, if the epilogue reads one, d0; padding holds GAP_PATTERN."""
     if any(own.kind == "stated" for _, own in plan.tensors):
         return stated_data(problem, fill_named(problem, plan.fill), plan.seed, [name for name, _ in plan.tensors])
     return {name: _make_input(problem, name, own, plan.seed, threads) for name, own in plan.tensors}
@@ -148,7 +146,7 @@ def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None
 
 
 def write_tensor(host: HostTensor, fill: TensorFill, seed: int, threads: int | None = None) -> None:
-    """Fill the cells of a tensor that has its memory already; its gaps stay as they are."""
+    """Fill the cells of a tensor that has its memory already; its padding stays as it is."""
     tensor = host.tensor
     stream = counter.stream(seed, tensor.name)
     if fill.kind == "integer":
@@ -161,7 +159,8 @@ def write_tensor(host: HostTensor, fill: TensorFill, seed: int, threads: int | N
 
 
 def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
-    """What ``make_tensor`` stores, in logical order, by numpy alone. A broadcast axis (stride 0) counts as index 0."""
+    """Return what ``make_tensor`` stores, in logical order, by numpy alone. A broadcast axis (stride 0) counts as index
+    0."""
     index = np.zeros(tensor.lengths, np.uint64)
     for axis, stride in enumerate(tensor.strides):
         if stride != 0:
@@ -189,8 +188,8 @@ def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
 
 
 def _codes(tensor: Tensor, index: NDArray[np.uint64], words: counter.Words) -> NDArray[Any]:
-    """The index itself, modulo the number of codes, where the tensor has room for all; else 1, then the words' upper
-    bits."""
+    """Return the index itself, modulo the number of codes, where the tensor has room for all; else 1, then the words'
+    upper bits."""
     bits = 8 * tensor.dtype.bytes
     if bits <= 16 and tensor.elements >= 2**bits:
         patterns = index
@@ -208,7 +207,7 @@ def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> Fill
     d_fills: tuple[tuple[str, TensorFill], ...] = ()
     if op.num_d:
         beta = max(1, int(op.beta))
-        d = TensorFill("integer", max(1, min(preferred(tensors["d0"].dtype), 16, limit // (8 * beta))))
+        d = TensorFill("integer", max(1, min(tensors["d0"].dtype.preferred, 16, limit // (8 * beta))))
         d_fills = (("d0", d),)
         limit -= beta * d.range
     for name in operands:
@@ -216,7 +215,7 @@ def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> Fill
     reduction = max(1, reduction)
     budget = limit // alpha // reduction
     caps = tuple(_largest(problem, name) for name in operands)
-    comfort = _COMFORTABLE.get(tensors[problem.result].dtype.name, float("inf")) / alpha
+    comfort = tensors[problem.result].dtype.comfortable / alpha
     ranges = _ranges(max(1, budget), caps, comfort, reduction)
     notes: list[str] = []
     if any(range_ < min(cap, _PLENTY) for range_, cap in zip(ranges, caps, strict=True)):
@@ -233,7 +232,7 @@ def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> Fill
 
 
 def _plan_probe(problem: Problem, accumulation: Accumulation, exact: FillPlan) -> FillPlan:
-    """The operands of a probe beside the d0 of the exact fill."""
+    """Plan the operands of a probe, next to the d0 of the exact fill."""
     names = problem.operation.numerics.operands(problem)
     rest = tuple((name, own) for name, own in exact.tensors if name not in names)
     hot, values = one_hot.plan_probe(problem, accumulation, exact.seed, max((own.range for _, own in rest), default=0))
@@ -242,21 +241,16 @@ def _plan_probe(problem: Problem, accumulation: Accumulation, exact: FillPlan) -
     return FillPlan("probe", exact.seed, operands + rest)
 
 
-def preferred(dtype: Dtype) -> int:
-    """Largest integer worth feeding to a tensor of that type."""
-    return _PREFERRED.get(dtype.name, _PREFERRED_F8)
-
-
 def _largest(problem: Problem, operand: str) -> int:
-    """Largest integer for an operand which every type holds that it passes through on its way to the multiplication."""
+    """Return the largest integer for an operand that every type holds on its way to the multiplication."""
     factor = problem.operation.numerics.multiplicand(problem, operand)
-    own = min(preferred(problem.tensors[operand].dtype), preferred(factor))
+    own = min(problem.tensors[operand].dtype.preferred, factor.preferred)
     return min(own, factor.exact_integer // gain_of(problem, operand))
 
 
 def _ranges(budget: int, caps: tuple[int, ...], comfort: float, reduction: int) -> tuple[int, ...]:
-    """Ranges, as equal as their caps allow, whose product is at most ``budget`` and whose sums' root mean square is at
-    most ``comfort``."""
+    """Return ranges, as equal as their caps allow, with a product of at most ``budget`` and sums with a root mean
+    square of at most ``comfort``."""
     ranges = _balanced(budget, caps)
     while max(ranges) > 1 and _rms(ranges, reduction) > comfort:
         largest = ranges.index(max(ranges))
@@ -265,7 +259,8 @@ def _ranges(budget: int, caps: tuple[int, ...], comfort: float, reduction: int) 
 
 
 def _balanced(budget: int, caps: tuple[int, ...]) -> tuple[int, ...]:
-    """Each at most its cap, their product at most the budget; what one leaves to its cap another may take."""
+    """Return ranges, each at most its cap and their product at most the budget; what one leaves to its cap another may
+    take."""
     if len(caps) == 1:
         return (min(caps[0], budget),)
     root = isqrt(budget) if len(caps) == 2 else int(budget ** (1 / len(caps)))
@@ -279,12 +274,13 @@ def _rms(ranges: tuple[int, ...], reduction: int) -> float:
 
 
 def _mean_square(range_: int) -> float:
-    """Of the non-zero integers of [-range, range], as of a ``TensorFill`` of full density."""
+    """Return the mean square of the non-zero integers of [-range, range], as in a ``TensorFill`` of full density."""
     return (range_ + 1) * (2 * range_ + 1) / 6
 
 
 def _density(limit: int, budget: int, reduction: int, comfort: float) -> tuple[int, str]:
-    """Threshold of the sparse operand when all values are +-1: full, unless sums would be inexact or overflow."""
+    """Return the threshold of the sparse operand when all values are +-1: full, unless sums would be inexact or
+    overflow."""
     full = counter.FULL_DENSITY
     if limit < 1:
         return full, f"no sum fits an exact range of {limit}: not exact"
@@ -308,11 +304,11 @@ _D_SPACING = 23
 
 
 def plan_special(problem: Problem, seed: int) -> FillPlan:
-    """Small integers, few of them in one operand, so that many a cell sums little but specials.
+    """Plan small integers, few of them in one operand, so that many a cell sums little but specials.
 
-    NaN and infinities stand only in that operand (of convolutions x, dy for bwd_data) and in d0: where the other one
-    holds them, a kernel that multiplies the padding's zeros gives NaN and one that leaves them out does not, and both
-    are right. So many as leave half of the result finite.
+    NaN and infinities are only in that operand (of convolutions x, dy for bwd_data) and in d0. Where the other operand
+    held them, a kernel that multiplies the padding's zeros would give NaN and one that leaves them out would not, and
+    both are right. They are few enough to leave half of the result finite.
     """
     endless = problem.operation.numerics.endless_operand(problem, seed)
     fills = tuple(
@@ -334,7 +330,7 @@ def _special(problem: Problem, tensor: Tensor, role: str, seed: int) -> TensorFi
     few = min(1.0, _FEW_TERMS / most) if role == "endless" else 1.0
     return TensorFill(
         "special",
-        range=_SMALL_FACTORS if role == "other" else min(preferred(tensor.dtype), preferred(factor)),
+        range=_SMALL_FACTORS if role == "other" else min(tensor.dtype.preferred, factor.preferred),
         keep=int(few * counter.FULL_DENSITY),
         spacing=_spacing(min(cells // len(chosen), _D_SPACING if role == "d" else most)),
         specials=tuple(special.bits for special in chosen),
@@ -342,7 +338,8 @@ def _special(problem: Problem, tensor: Tensor, role: str, seed: int) -> TensorFi
 
 
 def _chosen(every: tuple[Special, ...], endless: int, seed: int) -> tuple[Special, ...]:
-    """So many that are not finite, beginning with another one for each seed, and all that are."""
+    """Return at most ``endless`` numbers that are not finite, beginning with another one for each seed, and all finite
+    ones."""
     others = [special for special in every if not special.finite]
     first = seed % max(1, len(others))
     turned = others[first:] + others[:first]
@@ -350,7 +347,8 @@ def _chosen(every: tuple[Special, ...], endless: int, seed: int) -> tuple[Specia
 
 
 def _spacing(most: int) -> int:
-    """At most this, and free of small factors, so that it falls in step with no axis; at least 2."""
+    """Return a spacing of at most ``most`` and at least 2, free of small factors, so that it falls in step with no
+    axis."""
     spacing = max(2, most)
     while any(spacing % factor == 0 for factor in (2, 3, 5, 7) if factor != spacing):
         spacing -= 1

@@ -1,4 +1,4 @@
-"""libbitgate_native: the fast C++ twins of this package's numpy definitions, loaded at first use."""
+"""The library libbitgate_native: fast C++ versions of this package's numpy definitions, loaded at first use."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from bitgate.core import paths
 from bitgate.kernel.build.builder import Builder
 from bitgate.model import DTYPES, Dtype, Elementwise, Tensor
 from bitgate.model.host_tensor import HostTensor
-from bitgate.model.measure import Measure
+from bitgate.model.numerics import Measure
 
 MAX_RANK = 6
 
 
 class TensorView(Structure):
-    """``Tensor`` of native/tensor.hpp."""
+    """The C structure ``Tensor`` of native/tensor.hpp."""
 
     _fields_ = (
         ("data", c_void_p),
@@ -40,14 +40,14 @@ class TensorView(Structure):
 
     @classmethod
     def at(cls, address: int, tensor: Tensor) -> TensorView:
-        """The tensor at an address of this process."""
+        """Return the tensor at an address of this process."""
         view = cls.from_buffer_copy(_blank_view(tensor))
         view.data = address
         return view
 
     @classmethod
     def rows(cls, host: HostTensor, axis: int, rows: slice) -> TensorView:
-        """Part of a tensor along one logical axis."""
+        """Return part of a tensor along one logical axis."""
         view = cls.of(host)
         view.data += rows.start * view.strides[axis] * view.element_bytes
         view.lengths[axis] = rows.stop - rows.start
@@ -64,12 +64,12 @@ def _blank_view(tensor: Tensor) -> TensorView:
 
 
 class WindowView(Structure):
-    """``Window`` of native/window.hpp: always three axes."""
+    """The C structure ``Window`` of native/window.hpp: always three axes."""
 
     _fields_ = tuple((name, c_int64 * 3) for name in ("positions", "filter", "stride", "dilation", "pad"))
 
     def cut(self, axis: int, positions: slice, first_cell: int) -> WindowView:
-        """The same window for some positions of an axis, over an image that begins at ``first_cell`` of it."""
+        """Return the window for some positions of an axis, over an image that begins at ``first_cell`` of it."""
         window = WindowView.from_buffer_copy(self)
         window.positions[axis] = positions.stop - positions.start
         window.pad[axis] += first_cell - positions.start * window.stride[axis]
@@ -77,13 +77,13 @@ class WindowView(Structure):
 
     @classmethod
     def identity(cls, size: tuple[int, ...]) -> WindowView:
-        """A filter of one cell at stride 1: columns are the image itself."""
+        """Return a filter of one cell at stride 1: columns are the image itself."""
         ones = (1, 1, 1)
         return cls(ones[: 3 - len(size)] + size, ones, ones, ones, (0, 0, 0))
 
 
 class PartView(Structure):
-    """``Part`` of native/window.hpp: ranges of groups and images."""
+    """The C structure ``Part`` of native/window.hpp: ranges of groups and images."""
 
     _fields_ = tuple((name, c_int64) for name in ("group_begin", "group_end", "image_begin", "image_end"))
 
@@ -116,7 +116,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 @lru_cache(maxsize=1)
 def library() -> Callable[..., Any]:
-    """The loaded library as a function: ``library()(name)`` is the entry point with its types set."""
+    """Return the loaded library as a function: ``library()(name)`` is the entry point with its types set."""
     loaded = ctypes.CDLL(str(Builder().native()))
     entries: dict[str, Any] = {}
     for name, (result, arguments) in _SIGNATURES.items():
@@ -128,7 +128,7 @@ def library() -> Callable[..., Any]:
 
 @lru_cache(maxsize=1)
 def _byte_values() -> dict[int, NDArray[np.float32]]:
-    """The 256 values of each one-byte type, by its code: how native code reads i8 and the f8 types."""
+    """Return the 256 values of each one-byte type, by its code: native code reads i8 and the f8 types by them."""
     patterns = np.arange(256, dtype=np.uint8)
     return {t.code: patterns.view(t.numpy).astype(np.float32) for t in DTYPES.values() if t.bytes == 1}
 
@@ -139,7 +139,7 @@ def _table(code: int) -> Any:
 
 
 WORTH_A_THREAD = 1 << 16
-"""Elements, as in native/parallel.hpp: a smaller tensor is one thread's, whatever is allowed."""
+"""Elements, as in native/parallel.hpp: a smaller tensor gets one thread, however many are allowed."""
 
 
 def _threads(threads: int | None, tensor: Tensor) -> int:
@@ -163,12 +163,12 @@ def fill_reals(host: HostTensor, stream: int, threads: int | None = None) -> boo
 
 
 def digest_sums(host: HostTensor, first: int = 0, threads: int | None = None) -> tuple[int, int]:
-    """``counter.digest_sums`` of a whole tensor, which may itself be a block that starts at index ``first``."""
+    """Return ``counter.digest_sums`` of a whole tensor, which may itself be a block that starts at index ``first``."""
     return digest_sums_at(host.storage.ctypes.data, host.tensor, first, threads)
 
 
 def digest_sums_at(address: int, tensor: Tensor, first: int = 0, threads: int | None = None) -> tuple[int, int]:
-    """The same of a tensor at an address of this process."""
+    """Return the digest sums of a tensor at an address of this process."""
     sums = (c_uint64 * 2)()
     library()("bitgate_digest_sums")(byref(TensorView.at(address, tensor)), first, sums, _threads(threads, tensor))
     return sums[0], sums[1]
@@ -176,7 +176,7 @@ def digest_sums_at(address: int, tensor: Tensor, first: int = 0, threads: int | 
 
 @dataclass(frozen=True)
 class Differences:
-    """Elements whose bits differ, and the least flat logical index among them (-1 if none)."""
+    """The number of elements whose bits differ, and the least flat logical index among them (-1 if none)."""
 
     count: int
     first: int
@@ -200,7 +200,7 @@ def count_differences(a: HostTensor, b: HostTensor, threads: int | None = None) 
 
 
 def measure(host: HostTensor, keep: tuple[int, ...] = (), threads: int | None = None) -> Measure:
-    """One pass over a tensor; ``keep`` names the logical axes that the sums keep, none: no sums."""
+    """Measure a tensor in one pass; ``keep`` names the logical axes that the sums keep; none gives no sums."""
     tensor = host.tensor
     flags = (c_int32 * MAX_RANK)(*(int(axis in keep) for axis in range(len(tensor.lengths))))
     sums = np.zeros(tuple(tensor.lengths[axis] for axis in keep) if keep else (0,), np.float64)
@@ -220,7 +220,7 @@ def measure(host: HostTensor, keep: tuple[int, ...] = (), threads: int | None = 
 
 
 def gather(image: TensorView, window: WindowView, part: PartView, columns: NDArray[Any], threads: int) -> None:
-    """Window positions as rows: ``columns`` [g][n][positions][taps][channels], f32 or f64 and contiguous."""
+    """Copy window positions as rows into ``columns`` [g][n][positions][taps][channels], f32 or f64 and contiguous."""
     library()("bitgate_gather")(
         byref(image),
         byref(window),
@@ -269,7 +269,7 @@ def ordered(
     result: NDArray[Any],
     threads: int,
 ) -> None:
-    """The sums of native/ordered.cpp, which states the packed shapes."""
+    """Compute the sums of native/ordered.cpp, which states the packed shapes."""
     library()("bitgate_ordered")(
         (c_int64 * 7)(*sizes),
         byref(window),
@@ -283,7 +283,7 @@ def ordered(
 
 
 def ordered_op(op: Elementwise, values: NDArray[Any], d: NDArray[Any] | None, threads: int) -> None:
-    """``values = op(values, d)`` in place, in the type of the two arrays: f32 or f64."""
+    """Compute ``values = op(values, d)`` in place, in the type of the two arrays: f32 or f64."""
     library()("bitgate_ordered_op")(
         op.code,
         op.alpha,

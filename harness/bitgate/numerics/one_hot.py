@@ -2,8 +2,8 @@
 
 One operand is zero but for ones that share no result cell: one for each tuple of indices that it has in common with the
 result, (g, n) of an activation, (g, k) of a filter, (batch, m) of a matrix. The other operand holds distinct positive
-integers. So a result cell is zero or one element of the other operand: what reached a cell outside the receptive field,
-its value tells.
+integers. So a result cell is zero or one element of the other operand: its value identifies what reached a cell outside
+the receptive field.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 from bitgate.model import Accumulation, Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import counter
-from bitgate.numerics.factors import gain_of
+from bitgate.numerics.rounding import gain_of
 
 Index = tuple[int, ...]
 
 _MOST = 2**24
-"""More distinct values than this name no cell better."""
+"""The most distinct values: more would identify no cell better."""
 
 
 def plan_probe(problem: Problem, accumulation: Accumulation, seed: int, d_range: int = 0) -> tuple[str, dict[str, int]]:
-    """The operand that gets the ones, and how many distinct values each operand holds: one of them many, where there
-    are more than two the rest one.
+    """Return the operand that gets the ones, and the number of distinct values of each operand.
 
-    Seeds take turns with the operands. ``d_range``: the largest |d0|.
+    One operand has many values; where there are more than two, the rest have one. The seed selects the operand.
+    ``d_range`` is the largest |d0|.
     """
     order = problem.operation.numerics.probed_operands(problem)
     hot = order[seed % len(order)]
@@ -40,12 +40,12 @@ def plan_probe(problem: Problem, accumulation: Accumulation, seed: int, d_range:
 
 
 def product_of_ones(problem: Problem) -> int:
-    """What the product of ones is, once their operations have scaled them."""
+    """Return the product of ones, once their operations have scaled them."""
     return prod(gain_of(problem, name) for name in problem.operation.numerics.operands(problem))
 
 
 def make_hot(problem: Problem, name: str, seed: int) -> HostTensor:
-    """1 at each of ``ones``, 0 elsewhere."""
+    """Make a tensor of 1 at each of ``ones``, and 0 elsewhere."""
     host = HostTensor.empty(problem.tensors[name])
     host.bits[...] = 0
     host.logical[tuple(ones(problem, name, seed).T)] = np.ones((), host.storage.dtype)
@@ -53,7 +53,7 @@ def make_hot(problem: Problem, name: str, seed: int) -> HostTensor:
 
 
 def make_distinct(problem: Problem, name: str, values: int, seed: int) -> HostTensor:
-    """1 to ``values`` in logical order, over and over; the seed chooses where it starts."""
+    """Make a tensor of 1 to ``values`` in logical order, repeated; the seed chooses the start."""
     host = HostTensor.empty(problem.tensors[name])
     numbers = 1 + (np.arange(host.tensor.elements, dtype=np.int64) + seed) % values
     host.logical[...] = numbers.reshape(host.tensor.lengths).astype(host.storage.dtype)
@@ -61,9 +61,11 @@ def make_distinct(problem: Problem, name: str, values: int, seed: int) -> HostTe
 
 
 def ones(problem: Problem, name: str, seed: int) -> NDArray[np.int64]:
-    """The logical indices of the ones, one a row: one for each tuple of the shared axes; along the others anywhere,
-    along those that only this operand has (positions of an image, taps) at an edge every other time, since edges are
-    where kernels go wrong."""
+    """Return the logical indices of the ones, one a row: one for each tuple of the shared axes.
+
+    Along the other axes they are anywhere. Along those that only this operand has (positions of an image, taps) every
+    other one is at an edge, since edges are where kernels go wrong.
+    """
     numerics = problem.operation.numerics
     form = numerics.form(problem)
     lengths = problem.tensors[name].lengths
@@ -85,19 +87,19 @@ def ones(problem: Problem, name: str, seed: int) -> NDArray[np.int64]:
 
 
 def _distinct_values(problem: Problem, accumulation: Accumulation, other: str, d_range: int) -> int:
-    """How many integers from 1 up survive every type on the way: a prime, so that no stride of a layout hits the same
-    value again soon."""
+    """Return how many integers from 1 up survive every type on the way: a prime, so that strides of a layout seldom
+    repeat a value."""
     numerics, tensors = problem.operation.numerics, problem.tensors
     op = numerics.epilogue(problem)
-    behind = min(accumulation.exact_range, tensors[problem.result].dtype.exact_integer)
-    room = (behind - int(op.beta or 1) * d_range) // int(op.alpha) // product_of_ones(problem)
+    exact = min(accumulation.exact_range, tensors[problem.result].dtype.exact_integer)
+    room = (exact - int(op.beta or 1) * d_range) // int(op.alpha) // product_of_ones(problem)
     factor = numerics.multiplicand(problem, other).exact_integer // gain_of(problem, other)
     held = min(tensors[other].dtype.exact_integer, factor, _MOST)
     return _prime_up_to(max(1, min(held, room)))
 
 
 def _prime_up_to(limit: int) -> int:
-    """The largest prime that is not above ``limit``; 1 if there is none."""
+    """Return the largest prime that is not above ``limit``; 1 if there is none."""
     for candidate in range(limit, 1, -1):
         if all(candidate % divisor for divisor in range(2, int(candidate**0.5) + 1)):
             return candidate

@@ -1,14 +1,14 @@
 """The ordered reference: each cell's sum in the order that its operation states, with explicit fma, so that it equals
 the naive kernels bit for bit on any finite data.
 
-Operands are first what they are multiplied as (factors.py). acc = fma(a, b, acc) from +0 in the accumulator's type: f64
-if any tensor is f64, i32 (wrapping) if all operands are integers, else f32.
+Operands are first rounded to what they are multiplied as (rounding.py). acc = fma(a, b, acc) from +0 in the
+accumulator's type: f64 if any tensor is f64, i32 (wrapping) if all operands are integers, else f32.
 
-Then the epilogue, in the accumulator's type, in f64 where that is i32: scale v = alpha * v; bias and nd1 v = v + d;
-bilinear v = alpha * v, then v = fma(beta, d, v); relu v = 0 if v < 0 else v, so that NaN and -0 stay. Then one rounding
-to nearest even (rounding.py).
+Then the epilogue runs in the accumulator's type, in f64 where that is i32: scale v = alpha * v; bias and nd1 v = v + d;
+bilinear v = alpha * v, then v = fma(beta, d, v); relu v = 0 if v < 0 else v, so that NaN and -0 stay. Then comes one
+rounding to nearest even (rounding.py).
 
-Nothing here is shared with the exact reference but the numbers: packing and rounding are numpy's, the sums are
+Only the numbers are shared with the exact reference: packing and rounding are numpy's, the sums are
 native/ordered.cpp's.
 """
 
@@ -24,12 +24,11 @@ from bitgate.model import DTYPES, Dtype, Problem
 from bitgate.model.form import Array
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
-from bitgate.numerics.factors import factors
-from bitgate.numerics.rounding import rounded
+from bitgate.numerics.rounding import factors, rounded
 
 
 def accumulator_of(problem: Problem) -> Dtype:
-    """The type that sums: stated in the module's text."""
+    """Return the type that sums, as the module's text states it."""
     tensors = problem.tensors
     if any(tensor.dtype.name == "f64" for tensor in tensors.values()):
         return DTYPES["f64"]
@@ -39,7 +38,7 @@ def accumulator_of(problem: Problem) -> Dtype:
 
 
 def ordered_reference(problem: Problem, inputs: dict[str, HostTensor], threads: int | None = None) -> HostTensor:
-    """The result of ``problem``; gaps hold GAP_PATTERN. UsageError if its operation states no order."""
+    """Return the result of ``problem``; padding holds GAP_PATTERN. Raises UsageError if no order is stated."""
     accumulator = accumulator_of(problem)
     cells = {name: host.logical for name, host in factors(problem, inputs).items()}
     sums = problem.operation.numerics.ordered_sums(problem, cells, accumulator, _threads(threads))
@@ -54,7 +53,7 @@ def ordered_reference(problem: Problem, inputs: dict[str, HostTensor], threads: 
 
 
 def _in_any_order(problem: Problem, cells: Mapping[str, Array], accumulator: Dtype) -> Array:
-    """Of integers, whose sums wrap to the same bits in every order. UsageError for other numbers."""
+    """Return sums of integers, which wrap to the same bits in every order. Raises UsageError for other numbers."""
     form = problem.operation.numerics.form(problem)
     if form is None or accumulator.name != "i32":
         raise UsageError(f"{problem.operation} states no order of summation: leave the ordered reference out")
@@ -63,8 +62,8 @@ def _in_any_order(problem: Problem, cells: Mapping[str, Array], accumulator: Dty
 
 
 def sums(problem: Problem, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
-    """The sums of any numbers in the operands' places, in f64 and in logical order: in the stated order, where there is
-    one."""
+    """Return the sums of any numbers in the operands' places, in f64 and in logical order: in the stated order, if
+    there is one."""
     numerics = problem.operation.numerics
     found = numerics.ordered_sums(problem, arrays, DTYPES["f64"], _threads(threads))
     if found is not None:
@@ -76,7 +75,7 @@ def sums(problem: Problem, arrays: Mapping[str, Array], threads: int | None = No
 
 
 def through_epilogue(problem: Problem, sums: Array, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
-    """What the epilogue makes of ``sums``, which it may overwrite, and of ``arrays["d0"]``, in their type: f32, f64."""
+    """Return ``sums``, which may be overwritten, and ``arrays["d0"]`` through the epilogue, in f32 or f64."""
     op = problem.operation.numerics.epilogue(problem)
     if op.code == 0:
         return sums

@@ -1,8 +1,8 @@
-"""The exact reference: integer data, so any order of summation gives the same bits, so the fastest one may be taken.
+"""The exact reference: data are integers, so any order of summation gives the same bits, and the fastest one is taken.
 
-Each operation has a way of its own that ends in BLAS; where it has none its form is applied to whole numbers. Of an
-operation that is not multilinear it is the plain definition, on data of which the operation itself says why every cell
-is one bit pattern.
+Each operation has a method that ends in BLAS; where it has none its form is applied to whole numbers. For an operation
+that is not multilinear it is the plain definition, on data for which the operation itself says why every cell has one
+bit pattern.
 """
 
 from __future__ import annotations
@@ -18,22 +18,21 @@ from bitgate.core import paths
 from bitgate.model import DTYPES, Problem, Tensor
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.certificate import measure_bound
-from bitgate.numerics.factors import factors
-from bitgate.numerics.rounding import rounded
+from bitgate.numerics.rounding import factors, rounded
 from bitgate.numerics.stated import defined, rounded_to
 
 
 class InexactError(ValueError):
-    """The data are not such that every order of summation gives the same bits; the ordered reference takes them."""
+    """An error about data that give other bits in other orders of summation; the ordered reference takes them."""
 
 
 def exact_reference(problem: Problem, inputs: dict[str, HostTensor], threads: int | None = None) -> HostTensor:
-    """The ``problem.result`` of ``exact_results``."""
+    """Return the ``problem.result`` of ``exact_results``."""
     return exact_results(problem, inputs, threads)[problem.result]
 
 
 def exact_results(problem: Problem, inputs: dict[str, HostTensor], threads: int | None = None) -> dict[str, HostTensor]:
-    """The outputs of ``problem`` by role, each exact sum rounded once; gaps hold GAP_PATTERN.
+    """Return the outputs of ``problem`` by role, each exact sum rounded once; padding holds GAP_PATTERN.
 
     Raises InexactError unless the data are integers whose sums stay within f64's 53 bits. f32 BLAS is used where they
     stay below 2^24.
@@ -54,14 +53,16 @@ def exact_results(problem: Problem, inputs: dict[str, HostTensor], threads: int 
 
 
 def defined_results(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
-    """The outputs of integer data by the plain definition: slow, and of no other code than ``exact_results`` where an
-    operation has none."""
+    """Return the outputs of integer data by the plain definition, which is slow.
+
+    It is the code of ``exact_results`` for operations without a BLAS method.
+    """
     whole = problem.operation.numerics.form(problem) is not None
     return _define(problem, factors(problem, inputs), np.dtype(np.int64 if whole else np.float64))
 
 
 def _define(problem: Problem, inputs: dict[str, HostTensor], dtype: np.dtype[Any]) -> dict[str, HostTensor]:
-    """The outputs by the plain definition, in numbers of ``dtype``, which holds all of them."""
+    """Return the outputs by the plain definition, in numbers of ``dtype``, which holds all of them."""
     cells = {name: host.logical.astype(np.float64).astype(dtype) for name, host in inputs.items()}
     return {name: rounded_to(problem, name, values) for name, values in defined(problem, cells).items()}
 
@@ -72,8 +73,10 @@ def _empty(problem: Problem) -> dict[str, HostTensor]:
 
 @contextmanager
 def unrounded(result: HostTensor, dtype: np.dtype[Any]) -> Iterator[HostTensor]:
-    """What native code may store into: the result itself, or, of an 8-bit float, which ml_dtypes rounds, a twin of
-    ``dtype`` that is rounded into it at the end."""
+    """Yield a tensor for native code to store into: the result itself, or for an 8-bit float a twin of ``dtype``.
+
+    The twin is rounded into the result at the end, since ml_dtypes rounds 8-bit floats.
+    """
     own = result.tensor
     if not own.dtype.is_float8:
         yield result

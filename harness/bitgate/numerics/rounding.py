@@ -8,6 +8,7 @@ kernels/include/bitgate/float8.hpp says the same in C++.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,11 +16,13 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.model import Dtype
+from bitgate.model import Dtype, Elementwise, Problem
+from bitgate.model.elementwise import applied
+from bitgate.model.host_tensor import HostTensor
 
 
 def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """``values`` in ``dtype``'s storage type."""
+    """Return ``values`` in ``dtype``'s storage type."""
     if not dtype.is_float:
         limits = np.iinfo(dtype.numpy)
         whole: NDArray[Any] = np.clip(np.nan_to_num(np.rint(values)), limits.min, limits.max)
@@ -38,14 +41,14 @@ def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 
 @lru_cache(maxsize=32)
 def largest(dtype: Dtype) -> float:
-    """The largest finite number of a type."""
+    """Return the largest finite number of a type."""
     if not dtype.is_float:
         return float(dtype.exact_integer)
     return float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
 
 
 def smallest(dtype: Dtype) -> float:
-    """The smallest positive number of a float type, a subnormal one."""
+    """Return the smallest positive number of a float type, a subnormal one."""
     return float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)  # type: ignore[no-untyped-call]
 
 
@@ -54,8 +57,10 @@ def smallest_normal(dtype: Dtype) -> float:
 
 
 def _to_odd_f32(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """f64 to f32 keeping in the last bit whether anything was lost. ml_dtypes goes from f64 to its types by way of f32;
-    with an ordinary rounding there, ties would be decided twice."""
+    """Convert f64 to f32, keeping in the last bit whether anything was lost.
+
+    ml_dtypes converts from f64 to its types through f32; with an ordinary rounding there, ties would be decided twice.
+    """
     with np.errstate(over="ignore"):
         nearest = values.astype(np.float32)
     back = nearest.astype(np.float64)
@@ -63,3 +68,40 @@ def _to_odd_f32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     bits = nearest.view(np.uint32) - (lost & (np.abs(back) > np.abs(values)))
     odd: NDArray[np.float32] = (bits | lost).astype(np.uint32).view(np.float32)
     return odd
+
+
+def factors(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
+    """Return the inputs with all operands as they are multiplied; what does not change is the same object.
+
+    Each element goes through its operand's operation, and is then rounded once to the multiplicands' type. The
+    operation acts in f64 for f64 and i8 operands, else in f32. An element that just passes and has that type already is
+    not changed.
+    """
+    numerics = problem.operation.numerics
+    if numerics.form(problem) is None:
+        return inputs
+    operands = numerics.operands(problem)
+    return {name: _factor(problem, host) if name in operands else host for name, host in inputs.items()}
+
+
+def gain(op: Elementwise) -> int:
+    """Return how much larger an operand's operation can make an element."""
+    return int(op.alpha) if op.name == "scale" else 1
+
+
+def gain_of(problem: Problem, operand: str) -> int:
+    """Return the gain of an operand's own operation."""
+    return gain(problem.operation.numerics.operation_of(problem, operand))
+
+
+def _factor(problem: Problem, host: HostTensor) -> HostTensor:
+    own, numerics = host.tensor.dtype, problem.operation.numerics
+    op = numerics.operation_of(problem, host.tensor.name)
+    dtype = numerics.multiplicand(problem, host.tensor.name)
+    if op.name == "pass" and dtype == own:
+        return host
+    epilogue = np.float32 if own.is_float and own.bytes <= 4 else np.float64
+    factor = HostTensor.empty(replace(host.tensor, dtype=dtype))
+    with np.errstate(over="ignore", invalid="ignore"):  # a signalling NaN, a scaled infinity: both are data here
+        factor.logical[...] = rounded(applied(op, host.logical.astype(epilogue)), dtype)
+    return factor

@@ -1,9 +1,9 @@
-"""What is measured of data that no form explains: how dense they are, and whether a lost element would show.
+"""Measurements of data that no form explains: their density, and whether a lost element would show.
 
-Both by the operation's own reference, which is all that is known of it. An element counts as lost without a trace if
+Both use the operation's own reference, which is all that is known of it. An element counts as lost without a trace if
 the result is the same with 0, or with the least of its tensor, in its place: a sum does not notice the one, a maximum
-the other. And a fill that claims exact bits must get them in an f32 accumulator too: where the reference gives other
-bits in it than in f64, bits depend on the order and the precision of what a kernel does.
+the other. A fill that claims exact bits must also get them in an f32 accumulator: where the reference gives other bits
+in it than in f64, bits depend on the order and the precision of what a kernel does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bitgate.numerics.stated import defined, rounded_to
 SAMPLES = 8
 """Elements that are lost, one after the other."""
 WORK = 2**20
-"""Cells that all recomputations together may look at; a claim is tried on larger data."""
+"""The most cells that all recomputations together may read; a claim is tried on larger data."""
 LARGEST_CLAIM = 2**22
 
 Cells = Mapping[str, NDArray[np.float64]]
@@ -31,19 +31,19 @@ Patterns = dict[str, HostTensor]
 
 
 def density(inputs: Mapping[str, HostTensor]) -> float:
-    """Share of elements that are not zero."""
+    """Return the share of elements that are not zero."""
     counted = sum(host.tensor.elements for host in inputs.values())
     return sum(int(np.count_nonzero(host.logical)) for host in inputs.values()) / max(1, counted)
 
 
 class Losses(NamedTuple):
-    """Of ``tried`` sampled elements so many ``show``: their loss changes the result."""
+    """The number of sampled elements that ``show``, of those ``tried``: their loss changes the result."""
 
     show: int
     tried: int
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         return (
             f"{self.show} of {self.tried} sampled elements show if lost" if self.tried else "sensitivity not measured"
         )
@@ -57,7 +57,7 @@ UNTRIED = Losses(0, 0)
 
 
 def losses(problem: Problem, inputs: Mapping[str, HostTensor], seed: int) -> Losses:
-    """UNTRIED where it is too much work, or where the reference takes no other data."""
+    """Return the losses, or UNTRIED where it is too much work, or where the reference takes no other data."""
     cells = _cells(inputs)
     sizes = [array.size for array in cells.values()]
     if 2 * SAMPLES * max(sum(sizes), problem.flops) > WORK:
@@ -72,7 +72,7 @@ def losses(problem: Problem, inputs: Mapping[str, HostTensor], seed: int) -> Los
 
 
 def check_claim(problem: Problem, inputs: Mapping[str, HostTensor], accumulation: Accumulation, fill: str) -> None:
-    """UsageError if the fill's claim of exact bits is refuted."""
+    """Raise UsageError if the fill's claim of exact bits is refuted."""
     own, cells = accumulation.accumulator, _cells(inputs)
     if own.name != "f32" or sum(array.size for array in cells.values()) > LARGEST_CLAIM:
         return
@@ -114,7 +114,7 @@ def _shows(problem: Problem, cells: Cells, place: int, whole: Patterns) -> bool:
 
 
 def _without(array: NDArray[np.float64], place: int) -> list[NDArray[np.float64]]:
-    """The tensor with an element lost: zero, and its least number, in its place."""
+    """Return the tensor with an element lost: zero, and its least number, in its place."""
     finite = array[np.isfinite(array)]
     lost = []
     for value in (0.0, float(finite.min(initial=0.0))):

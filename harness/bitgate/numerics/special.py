@@ -1,4 +1,4 @@
-"""Numbers at the edges of a type, as bits: what the fill ``special`` strews among small integers."""
+"""Numbers at the edges of a type, as bits: the fill ``special`` strews them among small integers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bitgate.numerics.rounding import largest, rounded, smallest, smallest_norma
 
 @dataclass(frozen=True)
 class Special:
-    """``bits`` of one number; ``finite`` also after it was rounded to the type that it is multiplied as."""
+    """The ``bits`` of one number; ``finite`` says that it is finite also when rounded to the type that it is multiplied
+    as."""
 
     name: str
     bits: int
@@ -22,8 +23,10 @@ class Special:
 
 @lru_cache(maxsize=64)
 def specials(dtype: Dtype, factor: Dtype) -> tuple[Special, ...]:
-    """Of a type whose elements are multiplied as ``factor``: NaN, infinities, both zeros, the largest, the smallest and
-    the numbers at the edge of the subnormals, as far as the type has them; and the factor's own edges, if it differs.
+    """Return the special numbers of a type whose elements are multiplied as ``factor``.
+
+    They are NaN, infinities, both zeros, the largest, the smallest and the numbers at the edge of the subnormals, as
+    far as the type has them; and the factor's own edges, if it differs.
     """
     if not dtype.is_float:
         limits = np.iinfo(dtype.numpy)

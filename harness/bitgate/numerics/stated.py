@@ -1,7 +1,7 @@
-"""What an operation states of a problem by its own code, checked before it decides anything: data, results and bounds.
+"""Data, results and bounds that an operation's own code states, checked before they decide anything.
 
-What is checked is what would let a wrong kernel pass: an array that is stretched to the tensor's shape, numbers that
-its type does not hold, NaN where an integer is wanted, a bound that admits everything.
+The checks find what would let a wrong kernel pass: an array that is stretched to the tensor's shape, numbers that its
+type does not hold, NaN where an integer is wanted, a bound that admits everything.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ Floats = NDArray[np.float64]
 
 
 def stated_data(problem: Problem, fill: Fill, seed: int, roles: Iterable[str]) -> dict[str, HostTensor]:
-    """What the operation's own fill makes of each role, rounded to its tensor's type. UsageError for data that are not
-    what the tensors are; where the fill claims bits, each number must be one of the type."""
+    """Return what the operation's own fill makes for each role, rounded to its tensor's type.
+
+    Raises UsageError for data that do not fit the tensors; where the fill claims bits, each number must be one of the
+    type.
+    """
     assert fill.make is not None
     make = fill.make
     what = f"fill '{fill.name}'"
@@ -41,79 +44,84 @@ def stated_data(problem: Problem, fill: Fill, seed: int, roles: Iterable[str]) -
             text = (
                 f"{tensor.dtype} does not hold {values[at]:g} of {role} at {list(at)}, and the fill claims exact bits"
             )
-            raise _refused(problem, what, text)
+            raise _error(problem, what, text)
     return hosts
 
 
 def defined(problem: Problem, cells: Mapping[str, Array]) -> dict[str, Floats]:
-    """What the operation's own reference gives for each output. UsageError if it leaves one out, or gives what cannot
-    be one."""
+    """Return what the operation's own reference gives for each output.
+
+    Raises UsageError if it leaves one out, or gives what cannot be one.
+    """
     what = "reference"
     values = _answer(problem, what, lambda: problem.operation.reference(problem, cells), problem.outputs)
     return {role: _floats(problem, what, problem.tensors[role], values[role]) for role in problem.outputs}
 
 
 def rounded_to(problem: Problem, role: str, values: Floats) -> HostTensor:
-    """The output with these values, each rounded once. UsageError for NaN among integers."""
+    """Return the output with these values, each rounded once. Raises UsageError for NaN among integers."""
     return _rounded_to(problem, "reference", role, values)
 
 
 def stated_bounds(
     problem: Problem, cells: Mapping[str, Array], accumulation: Accumulation, values: Mapping[str, Floats]
 ) -> dict[str, Floats]:
-    """How far cells of each output may be off, those left out being compared by bits; ``values`` are the reference's.
-    NoBoundError if the operation states none; UsageError for a bound that is no bound."""
+    """Return how far cells of each output may be off; outputs that are left out are compared by bits.
+
+    ``values`` are the reference's. Raises NoBoundError if the operation states none, UsageError for a bound that is no
+    bound.
+    """
     what, numerics = "bound", problem.operation.numerics
     stated = _answer(problem, what, lambda: numerics.bound(problem, cells, accumulation), (), may_be_none=True)
     if stated is None:
-        raise NoBoundError(f"no bound stated: {problem.operation} says nothing of how far real numbers may be off")
+        raise NoBoundError(f"no bound stated: {problem.operation} does not state how far real numbers may be off")
     bounds = {}
     for role, slack in stated.items():
         if role not in problem.outputs:
-            raise _refused(problem, what, f"{role} is no output: {', '.join(problem.outputs)}")
+            raise _error(problem, what, f"{role} is no output: {', '.join(problem.outputs)}")
         tensor = problem.tensors[role]
         if not tensor.dtype.is_float:
             text = f"{role} is of {tensor.dtype}, whose bits are right or wrong: leave it out"
-            raise _refused(problem, what, text)
+            raise _error(problem, what, text)
         bounds[role] = cell = _floats(problem, what, tensor, slack)
         none = np.isfinite(values[role]) & ~(np.isfinite(cell) & (cell >= 0))
         if none.any():
             at = _first(none)
             text = f"{cell[at]:g} of {role} at {list(at)} bounds nothing: give finite numbers from 0 on"
-            raise _refused(problem, what, text)
+            raise _error(problem, what, text)
     return bounds
 
 
 def _answer(
     problem: Problem,
     what: str,
-    ask: Callable[[], Mapping[str, Any] | None],
+    compute: Callable[[], Mapping[str, Any] | None],
     roles: Iterable[str],
     may_be_none: bool = False,
 ) -> Any:
     try:
-        said = ask()
+        answer = compute()
     except (UsageError, ProblemError, MemoryError):
         raise
-    except Exception as error:  # an owner's code: whatever it fails with is told, and is no verdict on a kernel
-        raise _refused(problem, what, f"{type(error).__name__}: {error}") from error
-    if said is None and may_be_none:
+    except Exception as error:  # a user's code: whatever it raises is reported, and is no verdict on a kernel
+        raise _error(problem, what, f"{type(error).__name__}: {error}") from error
+    if answer is None and may_be_none:
         return None
-    if not isinstance(said, Mapping):
-        raise _refused(problem, what, f"gives {type(said).__name__}: give a mapping from roles to arrays")
-    if missing := [role for role in roles if role not in said]:
-        raise _refused(problem, what, f"gives no {', '.join(missing)}: give each")
-    return said
+    if not isinstance(answer, Mapping):
+        raise _error(problem, what, f"gives {type(answer).__name__}: give a mapping from roles to arrays")
+    if missing := [role for role in roles if role not in answer]:
+        raise _error(problem, what, f"gives no {', '.join(missing)}: give each")
+    return answer
 
 
 def _floats(problem: Problem, what: str, tensor: Tensor, values: Any) -> Floats:
-    """Real numbers in the tensor's shape: nothing is stretched to it."""
+    """Return real numbers in the tensor's shape; nothing is stretched to it."""
     array = np.asarray(values)
     if array.shape != tensor.lengths:
-        said = "x".join(map(str, array.shape)) or "a single number"
-        raise _refused(problem, what, f"gives {tensor.name} as {said}, not as {'x'.join(map(str, tensor.lengths))}")
+        answer = "x".join(map(str, array.shape)) or "a single number"
+        raise _error(problem, what, f"gives {tensor.name} as {answer}, not as {'x'.join(map(str, tensor.lengths))}")
     if array.dtype.kind in "cOSUmM":
-        raise _refused(problem, what, f"gives {tensor.name} as {array.dtype}: give numbers")
+        raise _error(problem, what, f"gives {tensor.name} as {array.dtype}: give numbers")
     with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
         return np.asarray(array, np.float64)
 
@@ -122,7 +130,7 @@ def _rounded_to(problem: Problem, what: str, role: str, values: Floats) -> HostT
     tensor = problem.tensors[role]
     if not tensor.dtype.is_float and not np.isfinite(values).all():
         at = _first(~np.isfinite(values))
-        raise _refused(problem, what, f"{values[at]:g} of {role} at {list(at)} is no {tensor.dtype}")
+        raise _error(problem, what, f"{values[at]:g} of {role} at {list(at)} is no {tensor.dtype}")
     host = HostTensor.empty(tensor)
     host.logical[...] = rounded(values, tensor.dtype)
     return host
@@ -132,5 +140,5 @@ def _first(flags: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(index) for index in np.argwhere(flags)[0])
 
 
-def _refused(problem: Problem, what: str, text: str) -> UsageError:
+def _error(problem: Problem, what: str, text: str) -> UsageError:
     return UsageError(f"{case_id(problem)}: the {what} of {problem.operation}: {text}")

@@ -1,25 +1,29 @@
-"""Device memory of one tensor, with guards around it that show a write out of bounds."""
+"""Device memory: buffers between guards that show a write out of bounds, blocks of small ones, and a pool of freed
+memory."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ctypes import memmove
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitgate.runtime.errors import HipError, check
 
 if TYPE_CHECKING:
     from bitgate.runtime.device import Device
 
+
 GUARD_BYTES = 4096
 CANARY = 0xC5
 _GRAIN = 256
 """Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
 SMALL = 1 << 20
-"""Up to here a call costs more than the bytes of the guards, or of what is between them."""
+"""Up to this size a call costs more than copying the bytes of the guards and of what is between them."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +43,15 @@ class GuardDamage:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What was found in and beside a buffer of a GPU; ``content`` is there for small ones only."""
+    """The damage around a buffer of a GPU, and the ``content`` of a small one."""
 
     damage: GuardDamage | None
     content: np.ndarray[Any, np.dtype[np.uint8]] | None = None
 
 
 class Buffer:
-    """``bytes`` of device memory at ``pointer``. Free it, or use it in a ``with``. HipError where a HIP call fails."""
+    """A number of ``bytes`` of device memory at ``pointer``. Free it, or use it in a ``with``. Raises HipError where a
+    HIP call fails."""
 
     def __init__(
         self,
@@ -59,7 +64,7 @@ class Buffer:
         *,
         base: int = 0,
     ) -> None:
-        """``base``: where ``extent_of`` the size is for it on a GPU, of memory that its owner gives back."""
+        """Allocate; ``base`` is the address on a GPU of ``extent_of`` the size, in memory that its owner frees."""
         if alignment < 1 or alignment & (alignment - 1) or alignment > GUARD_BYTES:
             raise ValueError(f"alignment {alignment}: a power of two up to {GUARD_BYTES}")
         if placement not in ("right", "left"):
@@ -82,7 +87,7 @@ class Buffer:
         self._copy(self.pointer, address_of(source, self.bytes), self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
 
     def put(self, source: np.ndarray[Any, Any]) -> None:
-        """The same for a buffer that was taken without guards: with these, in one copy where that costs less."""
+        """Copy an array to a buffer without guards, and make these: in one copy where that costs less."""
         if self._device.host is None and self._extent <= SMALL:
             address = address_of(source, self.bytes)
             whole = np.full(self._extent, CANARY, np.uint8)
@@ -95,7 +100,7 @@ class Buffer:
         self.upload(source)
 
     def look(self) -> Look:
-        """``check_guards`` of a GPU's buffer, and the content of a small one, which takes no more. Work must have
+        """Check the guards of a GPU's buffer, and copy the content of a small one, which costs no more. Work must have
         ended."""
         if self._extent > SMALL:
             return Look(self.check_guards())
@@ -104,7 +109,7 @@ class Buffer:
         return self.look_at(whole)
 
     def look_at(self, whole: np.ndarray[Any, np.dtype[np.uint8]]) -> Look:
-        """The same of what was copied from it and its guards."""
+        """Inspect what was copied from the buffer and its guards."""
         at = self.pointer - self._base
         content = whole[at : at + self.bytes]
         damage = self._damage_in(whole[:at], self._base) or self._damage_in(
@@ -123,15 +128,15 @@ class Buffer:
             check(self._hip.hipMemset(self.pointer, byte, self.bytes), "hipMemset")
 
     def check_guards(self) -> GuardDamage | None:
-        """The first write outside the buffer, None if there was none. Work must have ended."""
+        """Return the first write outside the buffer, None if there was none. Work must have ended."""
         damage = self._find_damage()
         self._damaged = damage is not None
         return damage
 
     def free(self) -> None:
-        """Give the memory back; a second call does nothing.
+        """Free the memory; a second call does nothing.
 
-        The host looks at its canaries once more: damage that ``check_guards`` has not reported is a HipError.
+        The host checks its canaries once more: damage that ``check_guards`` has not reported raises HipError.
         """
         if self._base:
             base, self._base, self.pointer = self._base, 0, 0
@@ -191,16 +196,16 @@ class Buffer:
         wrong = np.flatnonzero(zone != CANARY)
         if not wrong.size:
             return None
-        # Before the buffer the byte nearest to it is the telling one, behind it the first.
+        # Before the buffer report the byte nearest to it, after it the first.
         at = int(wrong[-1] if begin < self.pointer else wrong[0])
         return GuardDamage(self.name, begin + at - self.pointer, self.bytes)
 
     def zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """(begin, end) of the guards before and behind the buffer on a GPU: their bytes hold CANARY."""
+        """Return (begin, end) of the guards before and after the buffer on a GPU: their bytes hold CANARY."""
         return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)
 
     def _copy_all(self, target: int, source: int, kind: Any) -> None:
-        """Guards and what is between them."""
+        """Copy the guards and what is between them."""
         check(self._hip.hipMemcpy(target, source, self._extent, kind), "hipMemcpy")
 
     def _copy(self, target: int, source: int, kind: Any) -> None:
@@ -209,12 +214,119 @@ class Buffer:
 
 
 def extent_of(size: int) -> int:
-    """Bytes that a buffer takes on a GPU with its guards."""
+    """Return the bytes that a buffer takes on a GPU with its guards."""
     return -(-size // _GRAIN) * _GRAIN + 2 * GUARD_BYTES
 
 
 def address_of(array: np.ndarray[Any, Any], size: int) -> int:
-    """Of a contiguous array of so many bytes."""
+    """Return the address of a contiguous array of ``size`` bytes."""
     if array.nbytes != size or not array.flags.c_contiguous:
         raise ValueError(f"the array has {array.nbytes} bytes (contiguous: {array.flags.c_contiguous}), want {size}")
     return int(array.ctypes.data)
+
+
+def fits(contents: Mapping[str, NDArray[Any]]) -> bool:
+    """Return whether the contents are worth a block."""
+    return len(contents) > 1 and sum(extent_of(content.nbytes) for content in contents.values()) <= SMALL
+
+
+class BufferBlock:
+    """Small buffers of a GPU by name, with these contents, each between its guards, in one piece of memory.
+
+    A copy costs more than their bytes, and this needs one for all. ``alignment`` and ``placement`` are as in
+    ``Device.alloc``. Free it when the buffers are freed. Raises HipError where a HIP call fails.
+    """
+
+    def __init__(self, device: Device, contents: Mapping[str, NDArray[Any]], alignment: int, placement: str) -> None:
+        self.buffers: dict[str, Buffer] = {}
+        self._device = device
+        self._extent = sum(extent_of(content.nbytes) for content in contents.values())
+        self._base = at = device.pool.take(self._extent)
+        whole = np.full(self._extent, CANARY, np.uint8)
+        address = whole.ctypes.data
+        for name, content in contents.items():
+            size = content.nbytes
+            buffer = Buffer(device, size, name, alignment, placement, guarded=False, base=at)
+            memmove(address + buffer.pointer - self._base, address_of(content, size), size)
+            self.buffers[name] = buffer
+            at += extent_of(size)
+        kind = device.hip.hipMemcpyKind.hipMemcpyHostToDevice
+        check(device.hip.hipMemcpy(self._base, address, self._extent, kind), "hipMemcpy")
+
+    def look(self) -> dict[str, Look]:
+        """Inspect each buffer as ``Buffer.look`` does. Work must have ended."""
+        whole = np.empty(self._extent, np.uint8)
+        kind = self._device.hip.hipMemcpyKind.hipMemcpyDeviceToHost
+        check(self._device.hip.hipMemcpy(whole.ctypes.data, self._base, self._extent, kind), "hipMemcpy")
+        looks, at = {}, 0
+        for name, buffer in self.buffers.items():
+            extent = extent_of(buffer.bytes)
+            looks[name] = buffer.look_at(whole[at : at + extent])
+            at += extent
+        return looks
+
+    def free(self) -> None:
+        """Free the memory; a second call does nothing."""
+        if self._base:
+            base, self._base = self._base, 0
+            self._device.pool.give(base, self._extent)
+
+
+SMALLEST_BLOCK = 1 << 16
+"""The least size of a block in bytes; sizes are powers of two: few sizes, so that a kept block often fits."""
+
+LARGEST_BLOCK = 1 << 28
+"""Larger blocks are not kept: their cost is not the allocation, and the next case may need the memory."""
+
+
+class BlockPool:
+    """Freed memory of the current device, kept for the next buffer: on a GPU an allocation costs more than most
+    kernels.
+
+    ``limit`` bounds the bytes that are kept unused.
+    """
+
+    def __init__(self, hip: Any, limit: int = 1 << 31) -> None:
+        self._hip = hip
+        self._limit = limit
+        self._free: dict[int, list[int]] = {}
+        self.unused = 0
+        """Bytes that are kept."""
+
+    def take(self, size: int) -> int:
+        """Return the address of at least ``size`` bytes. Raises HipError if there is no memory left."""
+        block = _block_size(size)
+        kept = self._free.get(block)
+        if kept:
+            self.unused -= block
+            return kept.pop()
+        try:
+            return int(check(self._hip.hipMalloc(block), "hipMalloc"))
+        except HipError:
+            if not self.unused:
+                raise
+            self.empty()
+            return int(check(self._hip.hipMalloc(block), "hipMalloc"))
+
+    def give(self, address: int, size: int) -> None:
+        """Take back the memory of ``take(size)``, whose work has ended."""
+        block = _block_size(size)
+        if block > LARGEST_BLOCK or self.unused + block > self._limit:
+            check(self._hip.hipFree(address), "hipFree")
+            return
+        self._free.setdefault(block, []).append(address)
+        self.unused += block
+
+    def empty(self) -> None:
+        """Free everything that is kept."""
+        for addresses in self._free.values():
+            for address in addresses:
+                check(self._hip.hipFree(address), "hipFree")
+        self._free.clear()
+        self.unused = 0
+
+
+def _block_size(size: int) -> int:
+    if size > LARGEST_BLOCK:
+        return size
+    return max(SMALLEST_BLOCK, 1 << (size - 1).bit_length())

@@ -1,4 +1,4 @@
-"""A HIP call that failed."""
+"""The error of a HIP call, with advice."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ ADVICE = {
     "hipErrorNoDevice": "the driver lists no device to this process: bitgate doctor says why",
     "hipErrorInvalidDevice": "the device is gone: see HIP_VISIBLE_DEVICES and dmesg",
     "hipErrorInsufficientDriver": "the driver is older than ROCm wants: install the amdgpu driver of this ROCm",
-    "hipErrorOperatingSystem": "the driver's own words are in dmesg",
-    "hipErrorUnknown": "the driver's own words are in dmesg",
+    "hipErrorOperatingSystem": "see the driver's messages in dmesg",
+    "hipErrorUnknown": "see the driver's messages in dmesg",
 }
-"""What to do about an error that is a device's or a driver's, not a kernel's."""
+"""Advice on errors that are a device's or a driver's, not a kernel's."""
 
 
 class HipError(Exception):
-    """``name`` is HIP's (``hipErrorOutOfMemory``), ``text`` HIP's sentence for it, ``call`` what failed."""
+    """A HIP call that failed: ``name`` is HIP's (``hipErrorOutOfMemory``), ``text`` HIP's sentence for it, ``call``
+    what failed."""
 
     def __init__(self, name: str, text: str, call: str = "") -> None:
         super().__init__(f"{call + ': ' if call else ''}{name}: {text}")
@@ -36,16 +37,18 @@ class HipError(Exception):
 
 
 def check(result: Any, call: str) -> Any:
-    """The value of a hip-python call, None if it gives only its error code; HipError if that is not hipSuccess."""
+    """Return the value of a hip-python call, None if it returns only its error code. Raises HipError if that is not
+    hipSuccess."""
     if result[0]:
         raise hip_error(result[0], call)
     return result[1] if len(result) > 1 else None
 
 
 def hip_error(code: Any, call: str) -> HipError:
-    """The exception for a ``hipError_t``; also clears it, so that the next call does not report it again.
+    """Return the exception for a ``hipError_t``; also clear it, so that the next call does not report it again.
 
-    The runtime says what its numbers mean: hip-python's own list is of the release that it was made for."""
+    The runtime names the error: hip-python's own list is of the release that it was made for.
+    """
     number = int(code)
     runtime = _runtime()
     if runtime is None:
@@ -62,7 +65,7 @@ _UNKNOWN = 999
 
 
 def _runtime() -> Any:
-    """The runtime that hip-python has loaded, None before it has."""
+    """Return the runtime that hip-python has loaded, None before it has."""
     paths = mapped_runtimes()
     if not paths:
         return None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+from collections.abc import Mapping
 from ctypes import (
     CDLL,
     POINTER,
@@ -25,19 +29,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bitgate.core.errors import UsageError
-from bitgate.runtime.c_functions import functions_of
 from bitgate.runtime.errors import hip_error
-from bitgate.runtime.source_lines import with_source_lines
 
 PLACEMENTS = {"right": 0, "left": 1}
 SCHEDULES = {"forward": 0, "reverse": 1, "random": 2, "lockstep": 3}
-"""``forward`` and ``reverse`` run a wave to its next barrier before another starts, and are each other's opposite;
-``lockstep`` takes all waves from wave operation to wave operation side by side; ``random`` shuffles all threads."""
+"""The thread orders and their numbers: ``forward`` and ``reverse`` run a wave to its next barrier before another
+starts, and are opposites; ``lockstep`` advances all waves from wave operation to wave operation together; ``random``
+shuffles all threads."""
 SCHEDULE_WORDS = "forward, reverse, lockstep or random:N"
 SCHEDULE_PATTERN = r"forward|reverse|lockstep|race|random:\d+"
 
 RACE = "race"
-"""Where a case states its schedule: the kernels' other flavour, which tells of each access; threads forward, then in
+"""The schedule of a case whose kernels are built in the flavour that reports each access; threads run forward, then in
 reverse, as without it."""
 
 FAULT_KINDS = (
@@ -61,12 +64,13 @@ FAULT_KINDS = (
     "race",
     "spin",
 )
-"""``enum BitgateHostFaultKind`` by value."""
+"""The kinds of ``enum BitgateHostFaultKind`` by value."""
 
 
 @dataclass(frozen=True)
 class DeviceFault:
-    """Why a kernel on the host was ended: who did what where. ``text`` says all of it in one sentence.
+    """The reason why a kernel on the host was ended: what happened, in which thread, at which place. ``text`` says all
+    of it in one sentence.
 
     ``offset`` and ``buffer_size`` are bytes, the offset from the buffer's begin. ``is_write`` is None if unknown.
     """
@@ -128,7 +132,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 class HostRuntime:
-    """Settings, memory and faults of the loaded host runtime. Settings hold for work launched afterwards."""
+    """The settings, memory and faults of the loaded host runtime. Settings hold for work launched afterwards."""
 
     def __init__(self, path: Path, handle: CDLL) -> None:
         self.path = path
@@ -136,7 +140,7 @@ class HostRuntime:
         self._text = create_string_buffer(256)
 
     def set_threads(self, count: int) -> None:
-        """CPU threads that run blocks; 0: BITGATE_THREADS, else the cores."""
+        """Set the number of CPU threads that run blocks; 0 for BITGATE_THREADS, else the cores."""
         self._call("bitgateHostSetThreads", count)
 
     @property
@@ -144,60 +148,60 @@ class HostRuntime:
         return int(self._functions["bitgateHostGetThreads"]())
 
     def set_wave_size(self, lanes: int) -> None:
-        """32 or 64."""
+        """Set the lanes of a wave: 32 or 64."""
         self._call("bitgateHostSetWaveSize", lanes)
 
     def set_compute_units(self, count: int) -> None:
         self._call("bitgateHostSetComputeUnits", count)
 
     def set_occupancy(self, blocks: int) -> None:
-        """Blocks a compute unit, 0: computed from threads and LDS."""
+        """Set the blocks on a compute unit; 0 to compute them from threads and LDS."""
         self._call("bitgateHostSetOccupancy", blocks)
 
     def set_total_memory(self, count: int) -> None:
-        """Bytes of device memory, 0: the machine's."""
+        """Set the bytes of device memory; 0 for the machine's."""
         self._call("bitgateHostSetTotalMemory", count)
 
     def set_schedule(self, text: str) -> None:
-        """``forward``, ``reverse``, ``lockstep`` or ``random:N``."""
+        """Set the thread order: ``forward``, ``reverse``, ``lockstep`` or ``random:N``."""
         kind, seed = parse_schedule(text)
         self._call("bitgateHostSetSchedule", SCHEDULES[kind], seed)
 
     def set_poison_byte(self, byte: int) -> None:
-        """What fills LDS and new memory, 0xFF by default."""
+        """Set the byte that fills LDS and new memory, 0xFF by default."""
         self._call("bitgateHostSetPoisonByte", byte)
 
     def set_spin_limit(self, seconds: float) -> None:
-        """Processor time that a thread may run without reaching a barrier or its end; 0: the default."""
+        """Set the processor time that a thread may run without reaching a barrier or its end; 0 for the default."""
         self._call("bitgateHostSetSpinLimit", seconds)
 
     def reset(self) -> None:
-        """All settings as they were when the library was loaded."""
+        """Restore all settings to those after loading the library."""
         self._call("bitgateHostResetSettings")
 
     def malloc(self, size: int, alignment: int, placement: str, name: str) -> int:
-        """Device memory between guard pages, poisoned; HipError if there is none left."""
+        """Allocate device memory between guard pages, poisoned. Raises HipError if there is none left."""
         pointer = c_void_p()
         self._call("bitgateHostMalloc", byref(pointer), size, alignment, PLACEMENTS[placement])
         self._functions["bitgateHostNameBuffer"](pointer, name.encode()[:63])
         return pointer.value or 0
 
     def lend(self, pointer: int, lent: bool) -> None:
-        """While a buffer is lent, hipFree refuses it."""
+        """Protect a buffer, or end that: while it is lent, hipFree refuses it."""
         self._call("bitgateHostLendBuffer", pointer, int(lent))
 
     def lend_stream(self, stream: int, lent: bool) -> None:
-        """While a stream is lent, hipStreamDestroy refuses it."""
+        """Protect a stream, or end that: while it is lent, hipStreamDestroy refuses it."""
         self._call("bitgateHostLendStream", stream, int(lent))
 
     def damaged_at(self, pointer: int) -> int | None:
-        """Where the slack around a buffer was written, in bytes from its begin; None if it was not."""
+        """Return where the slack around a buffer was written, in bytes from its begin; None if it was not."""
         offset = c_int64()
         code = self._functions["bitgateHostCheckCanary"](pointer, byref(offset))
         return offset.value if code else None
 
     def fault(self) -> DeviceFault | None:
-        """The last fault since ``clear_fault``."""
+        """Return the last fault since ``clear_fault``."""
         value = _CFault()
         return _fault(value) if self._functions["bitgateHostLastFaultInfo"](byref(value)) else None
 
@@ -205,11 +209,11 @@ class HostRuntime:
         self._functions["bitgateHostClearFault"]()
 
     def incidents(self) -> int:
-        """How many faults and failed calls there were since the library was loaded: nothing takes one off."""
+        """Return the number of faults and failed calls since the library was loaded; it never falls."""
         return int(self._functions["bitgateHostIncidents"]())
 
     def incidents_since(self, number: int) -> list[DeviceFault]:
-        """Those after the first ``number``, as far as they are kept."""
+        """Return the incidents after the first ``number``, as far as they are kept."""
         found = []
         for place in range(number, self.incidents()):
             value = _CFault()
@@ -218,7 +222,7 @@ class HostRuntime:
         return found
 
     def work_in_flight(self, but: int) -> tuple[int, str]:
-        """Pieces of work that other streams than ``but`` have not done, and the first of them in words."""
+        """Return the number of pieces of work that streams other than ``but`` have not done, and text on the first."""
         text = self._text
         count = self._functions["bitgateHostWorkInFlight"](but, text, len(text))
         return int(count), text.value.decode(errors="replace") if count else ""
@@ -248,10 +252,65 @@ def _fault(value: _CFault) -> DeviceFault:
 
 
 def parse_schedule(text: str) -> tuple[str, int]:
-    """(kind, seed) of a schedule's spelling; UsageError if it is none."""
+    """Return (kind, seed) of a schedule's spelling. Raises UsageError if it is none."""
     kind, colon, seed = text.partition(":")
     if kind in SCHEDULES and kind != "random" and not colon:
         return kind, 0
     if kind == "random" and re.fullmatch(r"\d+", seed) and int(seed) < 2**64:
         return kind, int(seed)
     raise UsageError(f"schedule '{text}': give {SCHEDULE_WORDS}")
+
+
+Signatures = Mapping[str, tuple[Any, list[Any]]]
+"""Result and arguments by name, as ctypes has them."""
+
+
+def functions_of(handle: CDLL, path: Path | str, runtime: str, signatures: Signatures) -> dict[str, Any]:
+    """Return the functions of a library. Raises UsageError if it is not this runtime."""
+    functions: dict[str, Any] = {}
+    for name, (result, arguments) in signatures.items():
+        function = getattr(handle, name, None)
+        if function is None:
+            raise UsageError(f"{path}: not bitgate's {runtime} runtime, it lacks {name}")
+        function.restype, function.argtypes = result, arguments
+        functions[name] = function
+    return functions
+
+
+_PLACE = re.compile(r"(?P<library>[\w.+-]+/[\w.+-]+\.so)\+0x(?P<offset>[0-9a-f]+)")
+
+_OURS = "/hip/host_detail/"
+"""Inlined functions of HIP, such as atomicAdd: the line that calls them is more useful."""
+
+
+def with_source_lines(text: str) -> str:
+    """Replace ``folder/libmine.so+0x12ab`` by ``mine.hip.cpp:14``, where there are addr2line and debug information."""
+    return _PLACE.sub(lambda place: _library_line(place["library"], place["offset"]) or place[0], text)
+
+
+def _library_line(library: str, offset: str) -> str:
+    path = _loaded(library)
+    return source_line(path, offset) if path else ""
+
+
+def source_line(path: Path, offset: str) -> str:
+    """Return ``file.hpp:12`` of a place in a program or library, in hexadecimal digits; empty if it is unknown."""
+    tool = shutil.which("addr2line")
+    if tool is None:
+        return ""
+    command = [tool, "--inlines", "--exe", str(path), f"0x{offset}"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    # Innermost first: "/path/file.hpp:12 (discriminator 3)".
+    frames = [line.partition(" (")[0] for line in finished.stdout.splitlines() if not line.startswith("??")]
+    known = [frame for frame in frames if not frame.endswith((":0", ":?"))]
+    line = next((frame for frame in known if _OURS not in frame), next(iter(known), ""))
+    return os.path.normpath(line) if line else ""
+
+
+def _loaded(library: str) -> Path | None:
+    """Return the file of a library of this process."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        path = line.partition("/")
+        if line.endswith(f"/{library}"):
+            return Path(f"/{path[2]}")
+    return None

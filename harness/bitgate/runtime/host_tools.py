@@ -1,4 +1,4 @@
-"""The same tools for the host's device, whose memory is ours: the native library looks at it where it lies."""
+"""The tools for the host's device: its memory is the process's, so the native library reads it in place."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ from bitgate.runtime.buffers import Buffer
 _WORD = 2**64
 
 KEPT_BYTES, LARGEST_KEPT = 1 << 28, 1 << 24
-"""Of filled operands: each is made once for all kernels and launches of a problem, which follow each other."""
+"""Bytes of filled operands that are kept, in all and of one: each is made once for all kernels and launches of a
+problem, which follow each other."""
 
 
 @dataclass(frozen=True, eq=False)
 class HostOperand:
-    """An operand's memory as it was filled, gaps included, and the sums over it."""
+    """An operand's memory as it was filled, padding included, and the sums over it."""
 
     storage: NDArray[np.uint8]
     sums: tuple[int, int]
 
 
 class HostTools:
-    """``Tools`` without kernels of their own: several times as fast as device code on CPU threads. Questions are
-    answered at once, so work on the device must have ended before."""
+    """The ``Tools`` without kernels: several times as fast as device code on CPU threads. Questions are answered at
+    once, so work on the device must have ended before."""
 
     def __init__(self) -> None:
         self._answers: list[int] = []
         self._made: OrderedDict[tuple[Tensor, TensorFill, int], HostOperand] = OrderedDict()
         self.kept_bytes = 0
         self._filled: dict[int, tuple[int, int]] = {}
-        """What the memory at an address summed to when it was filled."""
+        """The sums over the memory at an address when it was filled."""
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
         return fill.kind not in ("hot", "distinct", "stated")  # those need the problem, not the tensor alone
@@ -73,7 +74,7 @@ class HostTools:
         _blank(data, tensor).bits[...] = tensor.dtype.bits.type(bits)
 
     def guard(self, buffers: Sequence[Buffer]) -> None:
-        """The host runtime makes guards itself."""
+        """Return at once: the host runtime makes guards itself."""
 
     def clear(self) -> None:
         self._answers = []
@@ -121,7 +122,7 @@ class HostTools:
 
 
 def changed_gaps(host: HostTensor) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Indices of memory between the cells that no longer hold the gaps' pattern."""
+    """Return indices of memory between the cells that no longer hold the pattern of the padding."""
     rest = HostTensor(host.tensor, host.storage.copy())
     untouched = rest.tensor.dtype.bits.type(int.from_bytes(bytes([GAP_PATTERN]) * rest.tensor.dtype.bytes, "little"))
     rest.bits[...] = untouched
@@ -130,12 +131,12 @@ def changed_gaps(host: HostTensor) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 
 @lru_cache(maxsize=256)
 def _flat(tensor: Tensor) -> Tensor:
-    """All elements of the tensor's memory, gaps included."""
+    """Return all elements of the tensor's memory, padding included, as a tensor."""
     return replace(tensor, lengths=(tensor.space,), strides=(1,))
 
 
 def _there(data: int, tensor: Tensor) -> HostTensor:
-    """The tensor at an address of this process."""
+    """Return the tensor at an address of this process."""
     memory = np.frombuffer(memoryview((c_uint8 * tensor.bytes).from_address(data)), np.uint8)
     return HostTensor(tensor, memory.view(tensor.dtype.numpy))
 

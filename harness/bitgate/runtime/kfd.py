@@ -1,8 +1,7 @@
-"""Which AMD GPUs the amdgpu driver tells of, in files, and why a process may not use them.
+"""AMD GPUs as files of the amdgpu driver list them, and why a process may not use them.
 
-The folder that BITGATE_SYSTEM_ROOT names, if it is set, takes the place of the root: its ``dev`` and ``sys`` are read
-instead, so that what another machine lists can be looked at here. What runs is HIP's business, which reads no such
-folder.
+The folder that BITGATE_SYSTEM_ROOT names, if it is set, replaces the root: its ``dev`` and ``sys`` are read instead, so
+that the files of another machine can be examined here. HIP itself reads no such folder.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ _FRAMEBUFFER = ("1", "2")
 
 @dataclass(frozen=True)
 class Gpu:
-    """One that the driver lists: of a partitioned device a part. ``memory`` in bytes, 0 where the driver states none;
-    ``render``: the number of its /dev/dri/renderD, 0 if it has none."""
+    """A GPU that the driver lists, or a part of a partitioned device. ``memory`` is in bytes, 0 where the driver states
+    none; ``render`` is the number of its /dev/dri/renderD, 0 if it has none."""
 
     name: str
     compute_units: int
@@ -36,14 +35,14 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Driver:
-    """``hidden``: GPUs whose description this process may not read."""
+    """The GPUs that the driver lists; ``hidden`` counts those whose description this process may not read."""
 
     gpus: tuple[Gpu, ...] = ()
     hidden: int = 0
 
     @property
     def names(self) -> list[str]:
-        """Of every GPU, in the order in which HIP counts them."""
+        """Name of every GPU, in the order in which HIP counts them."""
         return [gpu.name for gpu in self.gpus]
 
 
@@ -52,7 +51,7 @@ def root() -> Path:
 
 
 def driver() -> Driver:
-    """What the driver lists; nothing where there is no driver, or no /sys."""
+    """Return what the driver lists; nothing where there is no driver, or no /sys."""
     gpus, hidden = [], 0
     try:
         nodes = sorted((node for node in _nodes().iterdir() if node.name.isdecimal()), key=lambda node: int(node.name))
@@ -72,29 +71,29 @@ def driver() -> Driver:
 
 
 def unseen(found: Driver) -> str:
-    """Why GPUs that are in the machine are not listed, and what to do, in one line; empty if nothing hints at any."""
+    """Return why GPUs in the machine are not listed, and what to do, in one line; empty if nothing hints at any."""
     if found.gpus:
-        return ""  # a container that was given some of them
+        return ""  # a container that has some of them
     if found.hidden:
         return f"the driver hides {_gpus(found.hidden)} from this process: {_CONTAINER}"
     if not (cards := _unclaimed()):
         return ""
     if (root() / "sys/module/amdgpu").exists():
-        return f"no driver has taken the AMD GPU at {cards[0]}: see what amdgpu says of it in dmesg"
+        return f"no driver has claimed the AMD GPU at {cards[0]}: see amdgpu's messages in dmesg"
     return f"the AMD GPU at {cards[0]} has no driver: load it with modprobe amdgpu, or install it (amdgpu-dkms)"
 
 
 def obstacle(found: Driver) -> str:
-    """Why the GPUs that are listed cannot be used by this process, and what to do; empty if they can."""
+    """Return why this process cannot use the listed GPUs, and what to do; empty if it can."""
     kfd = root() / "dev/kfd"
     if not kfd.exists():
         if found.gpus:
-            return f"/dev/kfd is not there, though the driver lists {_gpus(len(found.gpus))}: {_CONTAINER}"
-        return f"/dev/kfd is not there: load the amdgpu driver (modprobe amdgpu); in a container, {_CONTAINER}"
+            return f"/dev/kfd does not exist, though the driver lists {_gpus(len(found.gpus))}: {_CONTAINER}"
+        return f"/dev/kfd does not exist: load the amdgpu driver (modprobe amdgpu); in a container, {_CONTAINER}"
     nodes = [root() / f"dev/dri/renderD{gpu.render}" for gpu in found.gpus if gpu.render]
     missing = [node for node in nodes if not node.exists()]
     if nodes and len(missing) == len(nodes):
-        return f"/dev/dri/{missing[0].name} is not there, though the driver lists it: {_CONTAINER}"
+        return f"/dev/dri/{missing[0].name} does not exist, though the driver lists it: {_CONTAINER}"
     for file in (kfd, *(node for node in nodes if node not in missing)):
         if not os.access(file, os.R_OK | os.W_OK):
             return _forbidden(file)
@@ -102,13 +101,14 @@ def obstacle(found: Driver) -> str:
 
 
 def partitions() -> str:
-    """``compute partition CPX, memory partition NPS4``, where the driver states it; more than one if cards differ."""
-    told = []
+    """Return ``compute partition CPX, memory partition NPS4``, where the driver states it; more than one if cards
+    differ."""
+    parts = []
     for kind in ("compute", "memory"):
         modes = dict.fromkeys(_text(file) for file in sorted(_cards(f"current_{kind}_partition")))
         if shown := "/".join(filter(None, modes)):
-            told.append(f"{kind} partition {shown}")
-    return ", ".join(told)
+            parts.append(f"{kind} partition {shown}")
+    return ", ".join(parts)
 
 
 def _nodes() -> Path:
@@ -123,8 +123,8 @@ def _gpu(node: Path, facts: dict[str, int]) -> Gpu:
     if not memory:
         for bank in sorted(node.glob("mem_banks/*/properties")):
             with suppress(OSError):
-                told = _facts(bank)
-                memory += told.get("size_in_bytes", 0) if str(told.get("heap_type")) in _FRAMEBUFFER else 0
+                bank_facts = _facts(bank)
+                memory += bank_facts.get("size_in_bytes", 0) if str(bank_facts.get("heap_type")) in _FRAMEBUFFER else 0
     return Gpu(name, units, memory, facts.get("drm_render_minor", 0))
 
 
@@ -133,7 +133,7 @@ def _facts(file: Path) -> dict[str, int]:
 
 
 def _unclaimed() -> list[str]:
-    """Addresses of AMD GPUs on the PCI bus that no driver has taken."""
+    """Return addresses of AMD GPUs on the PCI bus that no driver has claimed."""
     found = []
     for device in _entries("sys/bus/pci/devices"):
         kind = _text(device / "class")[:4]
@@ -154,12 +154,12 @@ def _entries(folder: str) -> list[Path]:
 
 
 def _forbidden(file: Path) -> str:
-    """Who may open the file, and how to become one of them."""
+    """Return which groups may open the file, and how to join them."""
     shown = f"/{file.relative_to(root())}"
     group, number = "render", ""
     with suppress(OSError, KeyError):
         owner = file.stat().st_gid
-        if owner != 0:  # who is in root's group may do more than this
+        if owner != 0:  # members of root's group may do more than this
             group, number = grp.getgrgid(owner).gr_name, f"={owner}"
     wanted = ",".join(dict.fromkeys((group, "render", "video")))
     add = f"--group-add{number}" if number else "--group-add=render --group-add=video"

@@ -1,5 +1,5 @@
-"""What the runtime knows of a launch and the library did not tell: errors that it read and cleared, work that it did
-not wait for. Kept by our own runtimes (host, nvidia), where no HIP call takes anything off."""
+"""A ledger of what the runtime knows of a launch and the library did not report: errors that it read and cleared, work
+that it did not wait for. Our own runtimes (host, nvidia) keep one, from which no HIP call removes anything."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from ctypes import create_string_buffer as text_buffer
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from bitgate.runtime.c_functions import functions_of
-from bitgate.runtime.host import DeviceFault, HostRuntime
+from bitgate.runtime.host import DeviceFault, HostRuntime, functions_of
 
 
 @dataclass(frozen=True)
 class Incident:
-    """A kernel's fault, or a call whose work was not done, in one sentence; the address it was about, 0 if none;
-    ``fault`` has the place where the runtime knows it."""
+    """A kernel's fault, or a call whose work was not done, in one sentence. ``address`` is what it was about, 0 if
+    none; ``fault`` has the place where the runtime knows it."""
 
     text: str
     address: int = 0
@@ -24,24 +23,26 @@ class Incident:
 
 
 class IncidentLedger(Protocol):
-    """One device's record of incidents."""
+    """A device's record of incidents."""
 
     def mark(self) -> int:
-        """Where the record stands now."""
+        """Return the present end of the record."""
 
     def since(self, mark: int) -> Sequence[Incident]:
-        """What was added after the mark, the oldest first, as far as it is kept."""
+        """Return what was added after the mark, the oldest first, as far as it is kept."""
 
     def lend_stream(self, stream: int, lent: bool) -> None:
-        """While a stream is lent, nobody but its owner can destroy it, where the runtime can see to that."""
+        """Let only its owner destroy a stream while it is lent, where the runtime can prevent others."""
 
     def in_flight(self, stream: int) -> str:
-        """Work on other streams than this one that nobody has waited for, in words; empty if there is none, or nobody
-        can tell. To be asked before anything waits for the device."""
+        """Return a text for work on other streams that was not waited for; empty if there is none, or if it is unknown.
+
+        Call it before anything waits for the device.
+        """
 
 
 class HostLedger:
-    """The host runtime sees every stream and every call."""
+    """The ledger of the host runtime, which sees every stream and every call."""
 
     def __init__(self, host: HostRuntime) -> None:
         self._host = host
@@ -56,7 +57,7 @@ class HostLedger:
         self._host.lend_stream(stream, lent)
 
     def in_flight(self, stream: int) -> str:
-        return _in_words(*self._host.work_in_flight(stream))
+        return _format_work(*self._host.work_in_flight(stream))
 
 
 class _CIncident(Structure):
@@ -77,7 +78,7 @@ _NVIDIA: dict[str, tuple[Any, list[Any]]] = {
 
 
 class NvidiaLedger:
-    """Our runtime over CUDA sees what goes through HIP: calls of CUDA itself it does not."""
+    """The ledger of our runtime over CUDA, which sees what goes through HIP, but no calls of CUDA itself."""
 
     def __init__(self, path: str, handle: CDLL) -> None:
         self._functions = functions_of(handle, path, "nvidia", _NVIDIA)
@@ -100,11 +101,11 @@ class NvidiaLedger:
     def in_flight(self, stream: int) -> str:
         text = self._text
         count = self._functions["bitgateNvidiaWorkInFlight"](stream, text, len(text))
-        return _in_words(count, text.value.decode(errors="replace")) if count else ""
+        return _format_work(count, text.value.decode(errors="replace")) if count else ""
 
 
-def left_behind(hip: Any) -> str:
-    """The error that some call left for whoever asks next, in words, and taken; empty if there is none."""
+def take_last_error(hip: Any) -> str:
+    """Return a text for the error that an earlier call left, and clear it; empty if there is none."""
     code = hip.hipPeekAtLastError()
     error = code[0] if isinstance(code, tuple) else code
     if error == hip.hipError_t.hipSuccess:
@@ -112,12 +113,12 @@ def left_behind(hip: Any) -> str:
     hip.hipGetLastError()
     if error == hip.hipError_t.hipErrorNotReady:
         return ""
-    return f"{error.name} was left behind, of a call that the library did not look at"
+    return f"{error.name} was left by a call whose result the library did not check"
 
 
 class HipLedger:
-    """ROCm's own runtime keeps one error, and forgets it as soon as it is read: what a library reads is not seen, and
-    of streams only the null stream can be asked."""
+    """A ledger for ROCm's runtime, which keeps one error and forgets it once it is read: errors that a library reads
+    are not seen. Of streams only the null stream can be queried."""
 
     def __init__(self, hip: Any) -> None:
         self._hip = hip
@@ -127,16 +128,16 @@ class HipLedger:
         return 0
 
     def since(self, mark: int) -> Sequence[Incident]:
-        left = left_behind(self._hip)
+        left = take_last_error(self._hip)
         return [Incident(left)] if left else []
 
     def lend_stream(self, stream: int, lent: bool) -> None:
-        return  # nothing stands between the library and ROCm
+        return  # nothing is between the library and ROCm
 
     def in_flight(self, stream: int) -> str:
         code = self._hip.hipStreamQuery(None)[0]
         return "work on the null stream" if code == self._hip.hipError_t.hipErrorNotReady else ""
 
 
-def _in_words(count: int, first: str) -> str:
+def _format_work(count: int, first: str) -> str:
     return f"{first} and {count - 1} more" if count > 1 else first if count else ""

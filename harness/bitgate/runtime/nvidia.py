@@ -1,4 +1,4 @@
-"""Which NVIDIA GPUs there are, asked of the driver through ctypes."""
+"""NVIDIA GPUs as the driver lists them through ctypes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 
 @lru_cache(maxsize=1)
 def devices() -> tuple[tuple[str, str], ...]:
-    """(``sm_90``, name) of each GPU; empty without a driver."""
+    """Return (``sm_90``, name) of each GPU; empty without a driver."""
     if not any(sign.exists() for sign in _DRIVER_SIGNS):
         return ()
     try:

@@ -1,4 +1,4 @@
-"""A HIP program on the host runtime, started as it would start anywhere, and what the runtime has seen of it."""
+"""A HIP program on the host runtime, started as anywhere else, and what the runtime has seen of it."""
 
 from __future__ import annotations
 
@@ -12,52 +12,55 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
-from bitgate.runtime.host import SCHEDULES, parse_schedule
-from bitgate.runtime.source_lines import line_of
+from bitgate.runtime.host import SCHEDULES, parse_schedule, source_line
 
 VARIABLE = "BITGATE_EXEC"
-"""To the library that is loaded before the program: where it reports, the schedule, its seed, lanes of a wave."""
+"""Settings of the library that is loaded before the program: descriptor of the report, schedule, its seed, lanes of a
+wave."""
 
 
 @dataclass(frozen=True)
 class ProgramExit:
-    """``code`` is the program's own, negative for the signal that ended it. ``incidents`` are sentences of the latest
-    ones, ``count`` is of all; ``waiting``: work that nobody waited for, in words, empty if there is none. ``told``: did
-    it come to an ordinary end, so that the runtime could tell? ``out``: what it printed, where that was caught."""
+    """The end of a program: ``code`` is its exit code, negative for the signal that ended it.
+
+    ``incidents`` are sentences of the latest ones, ``count`` is of all. ``waiting`` describes work that was never
+    waited for, empty if there is none. ``reported`` is true if the program ended normally, so that the runtime could
+    report. ``out`` is what it printed, where that was captured.
+    """
 
     schedule: str
     code: int
     count: int
     incidents: tuple[str, ...]
     waiting: str
-    told: bool
+    reported: bool
     out: bytes = b""
 
 
 @dataclass(frozen=True)
 class WatchedRuntime:
-    """How programs are run: with the runtime, and the library that watches."""
+    """A runtime for programs, with the library that watches them."""
 
     runtime: Path
     watch: Path
     wave: int
 
     def run(self, command: Sequence[str], schedule: str, *, caught: bool) -> ProgramExit:
-        """One run. UsageError if the program cannot be started."""
+        """Run the command once. Raises UsageError if the program cannot be started."""
         kind, seed = parse_schedule(schedule)
         with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as out:
-            asked = f"{report.fileno()} {SCHEDULES[kind]} {seed} {self.wave}"
-            process = self._start(command, asked, report.fileno(), out.fileno() if caught else None)
+            settings = f"{report.fileno()} {SCHEDULES[kind]} {seed} {self.wave}"
+            process = self._start(command, settings, report.fileno(), out.fileno() if caught else None)
             code = _wait(process)
             report.seek(0)
             out.seek(0)
-            said = report.read().decode(errors="replace").splitlines()
-            return _ended(schedule, code, said, command[0], out.read())
+            report_lines = report.read().decode(errors="replace").splitlines()
+            return _parse_report(schedule, code, report_lines, command[0], out.read())
 
-    def _start(self, command: Sequence[str], asked: str, report: int, out: int | None) -> subprocess.Popen[bytes]:
+    def _start(self, command: Sequence[str], settings: str, report: int, out: int | None) -> subprocess.Popen[bytes]:
         searched = os.pathsep.join(filter(None, (str(self.runtime.parent), os.environ.get("LD_LIBRARY_PATH"))))
         preloaded = " ".join(filter(None, (str(self.watch), os.environ.get("LD_PRELOAD"))))
-        more = {VARIABLE: asked, "LD_LIBRARY_PATH": searched, "LD_PRELOAD": preloaded}
+        more = {VARIABLE: settings, "LD_LIBRARY_PATH": searched, "LD_PRELOAD": preloaded}
         try:
             return subprocess.Popen(command, env={**os.environ, **more}, pass_fds=(report,), stdout=out)
         except OSError as error:
@@ -66,7 +69,7 @@ class WatchedRuntime:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Its code. It has the terminal, so that Ctrl-C is its own; it does not outlive this."""
+    """Return the exit code. The program has the terminal, so that Ctrl-C reaches it; it does not outlive this call."""
     try:
         return process.wait()
     except BaseException:
@@ -79,16 +82,16 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
         raise
 
 
-def _ended(schedule: str, code: int, said: Sequence[str], program: str, out: bytes) -> ProgramExit:
-    told = [line.split(" ", 1) for line in said if " " in line]
-    counts = [int(text) for word, text in told if word == "incidents"]
-    incidents = tuple(_with_lines(text, program) for word, text in told if word == "incident")
-    waiting = "; ".join(text for word, text in told if word == "first")
+def _parse_report(schedule: str, code: int, report_lines: Sequence[str], program: str, out: bytes) -> ProgramExit:
+    fields = [line.split(" ", 1) for line in report_lines if " " in line]
+    counts = [int(text) for word, text in fields if word == "incidents"]
+    incidents = tuple(_with_source_lines(text, program) for word, text in fields if word == "incident")
+    waiting = "; ".join(text for word, text in fields if word == "first")
     return ProgramExit(schedule, code, sum(counts), incidents, waiting, bool(counts), out)
 
 
-def _with_lines(text: str, program: str) -> str:
-    """``folder/program+0x12ab`` becomes ``mine.hip:14``, where there are addr2line and debug information."""
+def _with_source_lines(text: str, program: str) -> str:
+    """Replace ``folder/program+0x12ab`` by ``mine.hip:14``, where there are addr2line and debug information."""
     path = Path(shutil.which(program) or program).resolve()
     place = re.compile(rf"(?:[\w.+-]+/)*{re.escape(path.name)}\+0x([0-9a-f]+)")
-    return place.sub(lambda found: line_of(path, found[1]) or found[0], text)
+    return place.sub(lambda found: source_line(path, found[1]) or found[0], text)

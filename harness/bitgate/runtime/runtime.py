@@ -1,4 +1,4 @@
-"""Opens a device: loads the platform's HIP runtime, once a process, and makes hip-python use that one."""
+"""Opening of a device: loads the platform's HIP runtime, once a process, and makes hip-python use that one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from bitgate.core.target_id import runs_on, target_id
 from bitgate.kernel.build import Builder
 from bitgate.runtime.device import Attributes, Device
 from bitgate.runtime.errors import HipError, check
-from bitgate.runtime.hip_functions import HipFunctions, lacking
-from bitgate.runtime.hip_python import hip_release, import_hip, installed
+from bitgate.runtime.hip_python import HipFunctions, hip_release, import_hip, installed, lacking
 from bitgate.runtime.host import HostRuntime
 from bitgate.runtime.ledger import IncidentLedger, NvidiaLedger
 from bitgate.runtime.targets import Target
@@ -33,9 +32,10 @@ class _Platform:
 
 
 def open_device(target: Target, builder: Builder | None = None) -> Device:
-    """The device of a target. ``builder`` builds the host's runtime; by default one that reports on stderr.
+    """Open the device of a target. ``builder`` builds the host's runtime; by default one that reports on stderr.
 
-    UsageError if the runtime cannot be built or loaded, hip-python is missing, or this process runs another platform.
+    Raises UsageError if the runtime cannot be built or loaded, hip-python is missing, or this process runs another
+    platform.
     """
     if target.obstacle:
         raise UsageError(f"{target.name}: {target.obstacle}")
@@ -65,14 +65,14 @@ def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntim
         _count(hip)
     if others := [str(other) for other in mapped_runtimes() if other != path.resolve()]:
         raise UsageError(
-            f"hip-python opened {', '.join(others)} beside bitgate's {target.platform} runtime:"
+            f"hip-python opened {', '.join(others)} besides bitgate's {target.platform} runtime:"
             " take ROCm out of LD_LIBRARY_PATH and LD_PRELOAD"
         )
     return target.platform, hip, host, ledger
 
 
 def _rocm() -> Any:
-    """hip-python on ROCm's own runtime, which it opens at the first call."""
+    """Return hip-python on ROCm's own runtime, which it opens at the first call."""
     hip = HipFunctions(import_hip())
     try:
         hip.hipGetDeviceCount()
@@ -87,7 +87,7 @@ def _rocm() -> Any:
 
 
 def _count(hip: Any) -> int:
-    """How many devices there are. The first HIP call: here hip-python opens the runtime."""
+    """Return the number of devices. This is the first HIP call, at which hip-python opens the runtime."""
     try:
         return int(check(hip.hipGetDeviceCount(), "hipGetDeviceCount"))
     except HipError as error:
@@ -97,14 +97,14 @@ def _count(hip: Any) -> int:
 
 
 def _narrowed() -> str:
-    """Which variables hide devices from this process."""
+    """Return which variables hide devices from this process."""
     shown = [f"{name}={os.environ[name]}" for name in _NARROWING if name in os.environ]
     return f" (here {', '.join(shown)})" if shown else ""
 
 
 @contextmanager
 def _only_what_is_loaded() -> Iterator[None]:
-    """hip-python prefers a ROCm found by ``ROCM_PATH`` or in the ``rocm_sdk`` package; hide both while it looks."""
+    """Hide a ROCm in ``ROCM_PATH`` or in the ``rocm_sdk`` package while hip-python searches: it prefers those."""
     hidden = {name: os.environ.pop(name) for name in _SEARCH_VARIABLES if name in os.environ}
     absent = object()
     package: Any = sys.modules.get("rocm_sdk", absent)
@@ -120,7 +120,7 @@ def _only_what_is_loaded() -> Iterator[None]:
 
 
 def _index(hip: Any, target: Target) -> int:
-    """The first device on which the target's code runs."""
+    """Return the first device on which the target's code runs."""
     if target.platform != "amd":
         return 0
     names = [_architecture(hip, index) for index in range(_count(hip))]
@@ -142,8 +142,10 @@ def _index(hip: Any, target: Target) -> int:
 
 
 def _architecture(hip: Any, index: int) -> str:
-    """``gfx942:sramecc+:xnack-``, which only the structure of properties tells. Its layout is hip-python's: that of
-    another ROCm reads something else at its place, or nothing."""
+    """Return ``gfx942:sramecc+:xnack-``, which only the structure of properties holds.
+
+    Its layout is hip-python's: with another ROCm something else is at its place, or nothing.
+    """
     try:
         properties = check(_properties(hip, index), "hipGetDeviceProperties")
     except (HipError, RuntimeError, UsageError) as error:
@@ -156,7 +158,7 @@ def _architecture(hip: Any, index: int) -> str:
 
 
 def _properties(hip: Any, index: int) -> Any:
-    """hip-python gives the structure back since 10; before, it filled one in."""
+    """Return the properties of a device; hip-python returns the structure since 10, before, it filled one in."""
     try:
         return hip.hipGetDeviceProperties(index)
     except TypeError:
@@ -165,7 +167,7 @@ def _properties(hip: Any, index: int) -> Any:
 
 
 def _open(hip: Any, target: Target, host: HostRuntime | None, ledger: IncidentLedger | None) -> Device:
-    """The device, if what HIP says of it can be true: the numbers of attributes differ between releases."""
+    """Open the device, if what HIP reports of it is plausible: the numbers of attributes differ between releases."""
     index = _index(hip, target)
     try:
         device = Device(target, hip, host, index, ledger)
@@ -180,16 +182,16 @@ def _open(hip: Any, target: Target, host: HostRuntime | None, ledger: IncidentLe
 _ABOUT_DEVICES = ("hipDeviceGetAttribute", "hipMemGetInfo")
 
 
-def _implausible(told: Attributes, target: Target) -> str:
-    """What no device of the target has, in words; empty if nothing is odd."""
+def _implausible(attributes: Attributes, target: Target) -> str:
+    """Return a text for a value that no device of the target has; empty if there is none."""
     row = target_id(target.name).architecture
     waves = " or ".join(map(str, row.waves))
     for is_odd, sentence in (
-        (told.wave_size not in row.waves, f"waves of {told.wave_size} lanes, where it has {waves}"),
-        (told.compute_units < 1, f"{told.compute_units} compute units"),
-        (told.max_threads_per_block < row.waves[0], f"blocks of {told.max_threads_per_block} threads"),
-        (told.lds_per_block < _LEAST_LDS, f"{told.lds_per_block} bytes of LDS a block"),
-        (told.total_memory < 1, f"{told.total_memory} bytes of memory"),
+        (attributes.wave_size not in row.waves, f"waves of {attributes.wave_size} lanes, where it has {waves}"),
+        (attributes.compute_units < 1, f"{attributes.compute_units} compute units"),
+        (attributes.max_threads_per_block < row.waves[0], f"blocks of {attributes.max_threads_per_block} threads"),
+        (attributes.lds_per_block < _LEAST_LDS, f"{attributes.lds_per_block} bytes of LDS a block"),
+        (attributes.total_memory < 1, f"{attributes.total_memory} bytes of memory"),
     ):
         if is_odd:
             return sentence
@@ -200,10 +202,10 @@ _LEAST_LDS = 32 << 10
 
 
 def _matching(hip: Any) -> str:
-    """What to do about a hip-python that is not for this ROCm."""
+    """Return what to do about a hip-python that is not for this ROCm."""
     try:
         version = int(check(hip.hipRuntimeGetVersion(), "hipRuntimeGetVersion"))
         runtime, wanted = f"HIP {hip_release(version)}", f"'hip-python=={hip_release(version)}.*'"
     except (HipError, RuntimeError, UsageError):
-        runtime, wanted = "this HIP", "the hip-python of the ROCm that is here"
+        runtime, wanted = "this HIP", "the hip-python of the installed ROCm"
     return f"{runtime} and hip-python {installed() or 'none'} do not fit; pip install {wanted}"

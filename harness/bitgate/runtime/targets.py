@@ -1,4 +1,4 @@
-"""Targets: what kernels are built for and run on. ``host`` is always there; GPUs are asked for."""
+"""Targets: what kernels are built for and run on. ``host`` always exists; GPUs are detected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bitgate.kernel.build.toolchain import find_cuda_compiler
 from bitgate.runtime import kfd, nvidia
 
 HOST_CPU_FLAGS = ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
-"""What /proc/cpuinfo lists on a CPU that runs x86-64-v3 code."""
+"""Flags in /proc/cpuinfo of a CPU that runs x86-64-v3 code."""
 
 _FORCED = "ROCM_BOOTSTRAP_FORCE_GFX_ARCH"
 _DISABLED = "ROCM_BOOTSTRAP_DISABLE_DETECTION"
@@ -29,7 +29,7 @@ _DISABLED = "ROCM_BOOTSTRAP_DISABLE_DETECTION"
 
 @dataclass(frozen=True)
 class Target:
-    """``name`` is a TargetId's. ``obstacle``: why nothing can run on it, if so."""
+    """A target of kernels: ``name`` is a TargetId's; ``obstacle`` says why nothing can run on it, if so."""
 
     name: str
     platform: str
@@ -39,12 +39,12 @@ class Target:
 
 
 def present() -> list[Target]:
-    """The targets of this machine, GPUs first. UsageError if a forced target is unknown."""
+    """Return the targets of this machine, GPUs first. Raises UsageError if a forced target is unknown."""
     return [*_amd(), *_nvidia(), _host()]
 
 
 def best() -> Target:
-    """A GPU that can run kernels if there is one, else the host. UsageError if not even the host can."""
+    """Return a GPU that can run kernels if there is one, else the host. Raises UsageError if not even the host can."""
     targets = present()
     for target in targets:
         if not target.obstacle:
@@ -53,8 +53,11 @@ def best() -> Target:
 
 
 def named(name: str) -> Target:
-    """The target of that name, on a device on which its code runs: a generic one is there with any of its members.
-    UsageError says what there is, or what stands in the way."""
+    """Return the target of that name, on a device on which its code runs; any member of a generic target is such a
+    device.
+
+    Raises UsageError that lists what is present, or what prevents its use.
+    """
     wanted, targets = target_id(name), present()
     for target in targets:
         if runs_on(wanted.name, target.name):
@@ -71,20 +74,23 @@ def named(name: str) -> Target:
 
 
 def absent(name: str) -> Target:
-    """A target to plan for, present or not; nothing can run on it."""
+    """Return a target to plan for, present or not; nothing can run on it."""
     wanted = target_id(name)
     kind: Literal["hardware", "cpu"] = "cpu" if wanted.platform == "host" else "hardware"
     return Target(wanted.name, wanted.platform, kind, "", "this is a plan only")
 
 
 def platform_of(name: str) -> str:
-    """``host``, ``amd`` or ``nvidia``, whether or not the target is present; UsageError with the nearest name."""
+    """Return ``host``, ``amd`` or ``nvidia``, whether or not the target is present. Raises UsageError with the nearest
+    name."""
     return target_id(name).platform
 
 
 def amd_names() -> list[str]:
-    """The target of every AMD GPU, in the order in which HIP counts them; several of one kind have one name. UsageError
-    if a forced target is unknown."""
+    """Return the target of every AMD GPU, in the order in which HIP counts them; several of one kind have one name.
+
+    Raises UsageError if a forced target is unknown.
+    """
     if sys.platform == "linux" and not os.environ.get(_FORCED):
         return kfd.driver().names if os.environ.get(_DISABLED) != "1" else []
     try:
@@ -100,9 +106,9 @@ def amd_names() -> list[str]:
 
 
 def unseen() -> str:
-    """Why AMD GPUs of this machine are no targets, in one line; empty if nothing hints at any."""
-    told_otherwise = sys.platform != "linux" or os.environ.get(_FORCED) or os.environ.get(_DISABLED) == "1"
-    return "" if told_otherwise else kfd.unseen(kfd.driver())
+    """Return why AMD GPUs of this machine are no targets, in one line; empty if nothing hints at any."""
+    is_overridden = sys.platform != "linux" or os.environ.get(_FORCED) or os.environ.get(_DISABLED) == "1"
+    return "" if is_overridden else kfd.unseen(kfd.driver())
 
 
 def _amd() -> list[Target]:
@@ -155,7 +161,7 @@ def _host() -> Target:
 
 @lru_cache(maxsize=1)
 def _cpu() -> tuple[str, frozenset[str]]:
-    """The CPU's name and feature flags."""
+    """Return the CPU's name and feature flags."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

@@ -1,6 +1,6 @@
-"""What the harness does with tensors where they lie: fill, digest, compare, and look at gaps and guards.
+"""Tools that work on tensors in device memory: fill, digest, compare, and check padding and guards.
 
-Work is queued on the device's stream; what it finds out comes back in one small copy, ``read``.
+Work is queued on the device's stream; its answers come back in one small copy, ``read``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from bitgate.numerics.fill import TensorFill
 from bitgate.runtime.buffers import CANARY, Buffer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import check, hip_error
-from bitgate.runtime.tool_batch import SMALL, ToolBatch
 from bitgate.runtime.tools_abi import (
     CONSTANT,
     FILL,
     INTEGERS,
     REALS,
+    SMALL_TENSOR,
     CWeights,
+    ToolBatch,
     cell_bytes,
     cells_of,
     load,
@@ -39,19 +40,19 @@ from bitgate.runtime.tools_abi import (
 )
 
 ANSWERS = 256
-"""64-bit words that one ``read`` brings back."""
+"""The number of 64-bit words that one ``read`` returns."""
 
 ROUNDS = 64
-"""So many times as many words are cleared at once: none is answered into twice in between."""
+"""Number of rounds of ANSWERS words that are cleared at once: no word is answered into twice in between."""
 
 MOST_MADE = 4096
-"""Of operands that are remembered, a few hundred bytes each."""
+"""The most operands that are remembered, a few hundred bytes each."""
 
 
 @dataclass
 class DeviceOperand:
-    """An operand as tensor, fill and seed decide it, each bit of its memory: what asks for it, if it is small, and the
-    sums over it once they are known."""
+    """An operand that tensor, fill and seed decide bit by bit: the request for it, if it is small, and the sums over it
+    once they are known."""
 
     request: bytes = b""
     sums: tuple[int, int] | None = None
@@ -62,8 +63,8 @@ _WORD = 2**64
 
 @dataclass(frozen=True)
 class DeviceDifferences:
-    """Cells whose bits differ: how many, the least logical index among them (-1 if none), the largest difference (inf
-    where a NaN takes part)."""
+    """The cells whose bits differ: their number, the least logical index among them (-1 if none), the largest
+    difference (inf where a NaN takes part)."""
 
     count: int
     first: int
@@ -71,47 +72,50 @@ class DeviceDifferences:
 
 
 class Tools(Protocol):
-    """Where results are looked at. Questions return a ticket; ``read`` waits and answers them by ticket."""
+    """Tools for tensors of one device. Questions return a ticket; ``read`` waits and returns the answers by ticket."""
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
-        """Can the tensor be filled where it lies?"""
+        """Return whether the tensor can be filled in device memory."""
 
     def fill(self, data: int, tensor: Tensor, fill: TensorFill, seed: int) -> None:
-        """The same bits as ``exact.fill.make_tensor``, gaps included."""
+        """Write the same bits as ``numerics.fill.make_tensor``, padding included."""
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
-        """One pattern in every cell, gaps between them as gaps are."""
+        """Write one pattern into every cell, and the usual pattern into the padding."""
 
     def guard(self, buffers: Sequence[Buffer]) -> None:
-        """Make the guards of buffers that were taken without (``Device.alloc``)."""
+        """Make the guards of buffers that were allocated without (``Device.alloc``)."""
 
     def clear(self) -> None:
         """Forget all questions, and what was filled."""
 
     def together(self) -> AbstractContextManager[None]:
-        """What is asked for in a ``with`` of it is done at its end: fills first, then questions, in few launches."""
+        """Return a context that collects requests and runs them at its end: fills first, then questions, in few
+        launches."""
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
-        """Ask for the two sums of ``exact.digest``; the first cell is number ``first`` of what it is a block of."""
+        """Request the two sums of ``numerics.digest``; the first cell has index ``first`` in the whole tensor."""
 
     def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
-        """Ask for two sums over a tensor's memory, gaps included: equal if no bit of it changed. ``untouched``: nothing
-        has run since it was filled, so they may be known."""
+        """Request two sums over a tensor's memory, padding included: equal if no bit of it changed.
+
+        With ``untouched`` nothing has run since it was filled, so they may be known.
+        """
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
-        """Ask how two tensors differ from logical index ``begin`` on."""
+        """Request how two tensors differ from logical index ``begin`` on."""
 
     def gaps(self, data: int, tensor: Tensor) -> int:
-        """Ask how many elements of gaps changed, and for the least index of memory among them."""
+        """Request the number of elements of padding that changed, and the least index of memory among them."""
 
     def guards(self, buffers: Sequence[Buffer]) -> int:
-        """Ask how many bytes beside these buffers were written."""
+        """Request the number of bytes around these buffers that were written."""
 
     def weighted_sum(self, data: int, tensor: Tensor, weights: WeightPlan) -> int:
-        """Ask for the checksum's sum, and for how many cells are not integers."""
+        """Request the checksum's sum, and the number of cells that are not integers."""
 
     def read(self) -> list[int]:
-        """The answers: a ticket is the place of a question's first word. HipError if the device failed."""
+        """Return the answers: a ticket is the place of a question's first word. Raises HipError if it failed."""
 
 
 def sums_at(answers: Sequence[int], ticket: int) -> tuple[int, int]:
@@ -124,12 +128,12 @@ def differences_at(answers: Sequence[int], ticket: int) -> DeviceDifferences:
 
 
 def least(answer: int) -> int:
-    """An index that was kept as its complement; -1 if there was none."""
+    """Return an index that was kept as its complement; -1 if there was none."""
     return _WORD - 1 - answer if answer else -1
 
 
 class DeviceTools:
-    """The tools as kernels on an open device. HipError where one cannot be launched."""
+    """The tools as kernels on an open device. Raises HipError where one cannot be launched."""
 
     def __init__(self, device: Device, library: Path) -> None:
         self._device = device
@@ -137,19 +141,19 @@ class DeviceTools:
         self._tables: dict[tuple[str, int], Buffer] = {}
         self._answers = device.alloc(8 * ANSWERS * ROUNDS, name="answers")
         self._answers.fill(0)
-        self._begin = self._asked = 0
-        """The first word that is answered into, and how many are."""
+        self._begin = self._requested = 0
+        """The first word for answers, and the number of words that were requested."""
         self._words = np.empty(ANSWERS, np.uint64)
         self._words_at = self._words.ctypes.data
         self._known: dict[int, int] = {}
         self._made: dict[tuple[Tensor, TensorFill, int], DeviceOperand] = {}
         self._filled: dict[int, DeviceOperand] = {}
-        """By address, since the last ``clear``."""
-        self._asked_of: dict[int, DeviceOperand] = {}
-        """Questions, by ticket, whose answers are remembered."""
+        """Operands by address, since the last ``clear``."""
+        self._remembered: dict[int, DeviceOperand] = {}
+        """Operands by ticket, whose answers are remembered."""
         self._guarded: tuple[list[Buffer], tuple[bytes, int]] = ([], (b"", 0))
         """Buffers, and their zones."""
-        self._gathering = ToolBatch(self._call)
+        self._batch = ToolBatch(self._call)
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
         return fill.kind == "integer" or (fill.kind == "real" and tensor.dtype.name in ("f64", "f32", "f16", "bf16"))
@@ -158,9 +162,9 @@ class DeviceTools:
         if not self.can_fill(tensor, fill):
             raise ValueError(f"{fill.kind} data of {tensor.dtype} are not made on a device")
         self._fill_gaps(data, tensor)
-        made = self._filled[data] = self._made_of(tensor, fill, seed)
-        if self._gathering.is_open and made.request:
-            self._gathering.fill(data, made.request)
+        made = self._filled[data] = self._operand(tensor, fill, seed)
+        if self._batch.is_open and made.request:
+            self._batch.fill(data, made.request)
             return
         start = counter.stream(seed, tensor.name)
         if fill.kind == "real":
@@ -169,14 +173,14 @@ class DeviceTools:
             patterns = self._patterns(tensor.dtype, fill.range)
             self._call("fill_integers", data, byref(cells_of(tensor)), start, fill.range, fill.keep, patterns)
 
-    def _made_of(self, tensor: Tensor, fill: TensorFill, seed: int) -> DeviceOperand:
+    def _operand(self, tensor: Tensor, fill: TensorFill, seed: int) -> DeviceOperand:
         key = tensor, fill, seed
         made = self._made.get(key)
         if made is None:
             if len(self._made) >= MOST_MADE:
                 self._made.clear()
             made = self._made[key] = DeviceOperand()
-            if tensor.elements <= SMALL:
+            if tensor.elements <= SMALL_TENSOR:
                 start, is_real = counter.stream(seed, tensor.name), fill.kind == "real"
                 patterns = 0 if is_real else self._patterns(tensor.dtype, fill.range)
                 kind = REALS if is_real else INTEGERS
@@ -185,69 +189,69 @@ class DeviceTools:
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
         self._fill_gaps(data, tensor)
-        if self._gathering.is_open and tensor.elements <= SMALL:
-            self._gathering.fill(data, FILL.pack(cell_bytes(tensor), 0, bits, 0, 0, CONSTANT))
+        if self._batch.is_open and tensor.elements <= SMALL_TENSOR:
+            self._batch.fill(data, FILL.pack(cell_bytes(tensor), 0, bits, 0, 0, CONSTANT))
         else:
             self._call("fill_bits", data, byref(cells_of(tensor)), bits)
 
     def clear(self) -> None:
-        self._begin, self._asked = self._begin + self._asked, 0
+        self._begin, self._requested = self._begin + self._requested, 0
         if self._begin + ANSWERS > ANSWERS * ROUNDS:
             self._answers.fill(0)
             self._begin = 0
         self._known.clear()
         self._filled.clear()
-        self._asked_of.clear()
+        self._remembered.clear()
 
     def together(self) -> AbstractContextManager[None]:
-        return self._gathering
+        return self._batch
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
-        if self._gathering.is_open and tensor.elements <= SMALL:
-            return self._ask_later(data, cell_bytes(tensor), first)
-        return self._ask(2, "digest", data, byref(cells_of(tensor)), first)
+        if self._batch.is_open and tensor.elements <= SMALL_TENSOR:
+            return self._request_in_batch(data, cell_bytes(tensor), first)
+        return self._request(2, "digest", data, byref(cells_of(tensor)), first)
 
     def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
-        """Of an operand that was filled alike before, for another launch or kernel, the sums are known."""
+        """Request the sums; those of an operand that was filled alike before, for another launch, are known."""
         made = self._filled.get(data) if untouched else None
         if made is not None and made.sums is not None:
             return self._answer(*made.sums)
-        if self._gathering.is_open and tensor.space <= SMALL:
-            ticket = self._ask_later(data, memory_bytes(tensor), 0)
+        if self._batch.is_open and tensor.space <= SMALL_TENSOR:
+            ticket = self._request_in_batch(data, memory_bytes(tensor), 0)
         else:
-            ticket = self._ask(2, "digest", data, byref(memory_of(tensor)), 0)
+            ticket = self._request(2, "digest", data, byref(memory_of(tensor)), 0)
         if made is not None:
-            self._asked_of[ticket] = made
+            self._remembered[ticket] = made
         return ticket
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
         values = self._values(tensor.dtype)
-        return self._ask(3, "differences", result, reference, values, byref(cells_of(tensor)), begin)
+        return self._request(3, "differences", result, reference, values, byref(cells_of(tensor)), begin)
 
     def gaps(self, data: int, tensor: Tensor) -> int:
-        return self._ask(2, "gaps", data, byref(cells_of(tensor)), tensor.space)
+        return self._request(2, "gaps", data, byref(cells_of(tensor)), tensor.space)
 
     def guards(self, buffers: Sequence[Buffer]) -> int:
         if self._device.host is not None:  # the host runtime keeps its guards itself
             return self._answer(sum(buffer.check_guards() is not None for buffer in buffers))
         zones, count = self._zones_of(buffers)
-        if not self._gathering.is_open:
-            return self._ask(1, "zones", zones, count, CANARY)
+        if not self._batch.is_open:
+            return self._request(1, "zones", zones, count, CANARY)
         ticket = self._reserve(1)
-        self._gathering.look(zones, count, self._place(ticket))
+        self._batch.look(zones, count, self._place(ticket))
         return ticket
 
     def guard(self, buffers: Sequence[Buffer]) -> None:
         if self._device.host is not None:
             return
         zones, count = self._zones_of(buffers)
-        if self._gathering.is_open:
-            self._gathering.guard(zones, count)
+        if self._batch.is_open:
+            self._batch.guard(zones, count)
         else:
             self._call("guard", zones, count, CANARY)
 
     def _zones_of(self, buffers: Sequence[Buffer]) -> tuple[bytes, int]:
-        """They are asked for twice, before a launch and behind it."""
+        """Return the guard zones of buffers, which are needed twice: before a launch and after it."""
         if list(buffers) != self._guarded[0]:
             self._guarded = list(buffers), zones_of(zone for buffer in buffers for zone in buffer.zones())
         return self._guarded[1]
@@ -261,50 +265,50 @@ class DeviceTools:
             place_stream=weights.place_stream,
             range=weights.range,
         )
-        return self._ask(2, "weighted_sum", data, self._values(tensor.dtype), byref(cells_of(tensor)), byref(plan))
+        return self._request(2, "weighted_sum", data, self._values(tensor.dtype), byref(cells_of(tensor)), byref(plan))
 
     def read(self) -> list[int]:
         self._device.wait()
-        if self._asked:
+        if self._requested:
             hip = self._device.hip
-            kind, size = hip.hipMemcpyKind.hipMemcpyDeviceToHost, 8 * self._asked
+            kind, size = hip.hipMemcpyKind.hipMemcpyDeviceToHost, 8 * self._requested
             check(hip.hipMemcpy(self._words_at, self._place(0), size, kind), "hipMemcpy")
-        answers: list[int] = self._words[: self._asked].tolist()
-        for ticket, made in self._asked_of.items():
+        answers: list[int] = self._words[: self._requested].tolist()
+        for ticket, made in self._remembered.items():
             made.sums = sums_at(answers, ticket)
         for ticket, word in self._known.items():
             answers[ticket] = word
         return answers
 
-    def _ask(self, words: int, name: str, *arguments: object) -> int:
+    def _request(self, words: int, name: str, *arguments: object) -> int:
         ticket = self._reserve(words)
-        self._gathering.call(name, *arguments, self._place(ticket))
+        self._batch.call(name, *arguments, self._place(ticket))
         return ticket
 
-    def _ask_later(self, data: int, cells: bytes, first: int) -> int:
-        """For two sums, with others."""
+    def _request_in_batch(self, data: int, cells: bytes, first: int) -> int:
+        """Request two sums, in a batch with others."""
         ticket = self._reserve(2)
-        self._gathering.digest(data, cells, first, self._place(ticket))
+        self._batch.digest(data, cells, first, self._place(ticket))
         return ticket
 
     def _place(self, ticket: int) -> int:
-        """Where it is answered."""
+        """Return the address of a ticket's answer."""
         return self._answers.pointer + 8 * (self._begin + ticket)
 
     def _answer(self, *words: int) -> int:
-        """An answer that the caller knows already."""
+        """Add an answer that the caller knows already."""
         ticket = self._reserve(len(words))
         self._known |= {ticket + place: word for place, word in enumerate(words)}
         return ticket
 
     def _reserve(self, words: int) -> int:
-        ticket, self._asked = self._asked, self._asked + words
-        if self._asked > ANSWERS:
+        ticket, self._requested = self._requested, self._requested + words
+        if self._requested > ANSWERS:
             raise ValueError(f"more than {ANSWERS} words of answers before a read")
         return ticket
 
     def hold(self, ticks: int) -> None:
-        """Keep the device busy for so many ticks of its clock, with nothing."""
+        """Keep the device busy, doing nothing, for ``ticks`` of its clock."""
         self._call("hold", ticks)
 
     def _call(self, name: str, *arguments: object) -> None:
@@ -319,13 +323,13 @@ class DeviceTools:
                 raise hip_error(code, "hipMemset")
 
     def _patterns(self, dtype: Dtype, range_: int) -> int:
-        """Device memory with -range .. range in a type of at most two bytes; null for others."""
+        """Return device memory with -range .. range in a type of at most two bytes; null for others."""
         if dtype.bytes > 2:
             return 0
         return self._table(dtype.name, range_, lambda: np.arange(-range_, range_ + 1).astype(dtype.numpy))
 
     def _values(self, dtype: Dtype) -> int:
-        """Device memory with the 256 numbers of a one-byte type; null for others."""
+        """Return device memory with the 256 numbers of a one-byte type; null for others."""
         if dtype.bytes > 1:
             return 0
         return self._table(dtype.name, 0, lambda: np.arange(256, dtype=np.uint8).view(dtype.numpy).astype(np.float32))

@@ -1,9 +1,9 @@
-"""The C side of the device tools (kernels/device_tools) in ctypes: tensors as their kernels walk over them."""
+"""The C interface of the device tools (kernels/device_tools) in ctypes, and batches of work for them."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ctypes import CDLL, POINTER, Structure, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from functools import lru_cache
 from math import prod
@@ -13,6 +13,7 @@ from typing import Any
 from bitgate.core.project import harness_kernels
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import Tensor
+from bitgate.runtime.buffers import CANARY
 
 MAX_AXES = 6
 MAX_ZONES = 32
@@ -21,7 +22,7 @@ MAX_DIGESTS = 12
 
 
 def family() -> KernelFamily:
-    """The tools as something to build: sources without instances."""
+    """Return the tools as something to build: sources without instances."""
     folder = harness_kernels() / "device_tools"
     return KernelFamily(
         name="device_tools",
@@ -34,13 +35,13 @@ def family() -> KernelFamily:
 
 
 class CAxis(Structure):
-    """Length; steps in memory and in logical order, in elements."""
+    """One axis: its length, and its steps in memory and in logical order, in elements."""
 
     _fields_ = (("length", c_int64), ("stride", c_int64), ("logical", c_int64))
 
 
 class Cells(Structure):
-    """``Cells`` of kernels/device_tools/cells.hpp."""
+    """The C structure ``Cells`` of kernels/device_tools/cells.hpp."""
 
     _fields_ = (
         ("axis", CAxis * MAX_AXES),
@@ -54,25 +55,25 @@ class Cells(Structure):
 
 @lru_cache(maxsize=1024)
 def cells_of(tensor: Tensor) -> Cells:
-    """Every cell once; a broadcast axis (stride 0) counts as index 0. ValueError if cells lie on each other."""
+    """Return every cell once; a broadcast axis (stride 0) counts as index 0. Raises ValueError if cells overlap."""
     return _cells(tensor, _axes(tensor))
 
 
 @lru_cache(maxsize=1024)
 def memory_of(tensor: Tensor) -> Cells:
-    """The tensor's whole memory, gaps included, as one row."""
+    """Return the tensor's whole memory, padding included, as one row."""
     return _cells(tensor, [(tensor.space, 1, 1)])
 
 
 @lru_cache(maxsize=1024)
 def cell_bytes(tensor: Tensor) -> bytes:
-    """``cells_of`` as C has them in memory."""
+    """Return the bytes of ``cells_of`` in C's layout."""
     return bytes(cells_of(tensor))
 
 
 @lru_cache(maxsize=1024)
 def memory_bytes(tensor: Tensor) -> bytes:
-    """``memory_of`` as C has it in memory."""
+    """Return the bytes of ``memory_of`` in C's layout."""
     return bytes(memory_of(tensor))
 
 
@@ -85,14 +86,14 @@ def _cells(tensor: Tensor, axes: list[tuple[int, int, int]]) -> Cells:
 
 
 def _axes(tensor: Tensor) -> list[tuple[int, int, int]]:
-    """(length, stride, logical step), fastest in memory first; axes that continue each other are one."""
+    """Return (length, stride, logical step), fastest in memory first; axes that continue each other are one."""
     steps = [prod(tensor.lengths[axis + 1 :]) for axis in range(len(tensor.lengths))]
     every = zip(tensor.lengths, tensor.strides, steps, strict=True)
     axes: list[tuple[int, int, int]] = []
     reach = 0
     for length, stride, step in sorted((a for a in every if a[0] > 1 and a[1] > 0), key=lambda axis: axis[1]):
         if stride <= reach:
-            raise ValueError(f"tensor '{tensor.name}' with strides {tensor.strides} has cells on each other")
+            raise ValueError(f"tensor '{tensor.name}' with strides {tensor.strides} has overlapping cells")
         reach += (length - 1) * stride
         if axes and stride == axes[-1][0] * axes[-1][1] and step == axes[-1][0] * axes[-1][2]:
             axes[-1] = (axes[-1][0] * length, axes[-1][1], axes[-1][2])
@@ -102,7 +103,7 @@ def _axes(tensor: Tensor) -> list[tuple[int, int, int]]:
 
 
 class CWeights(Structure):
-    """``Weights`` of kernels/device_tools/sums.hip.cpp: what a cell weighs in a checksum."""
+    """The C structure ``Weights`` of kernels/device_tools/sums.hip.cpp: the weight of a cell in a checksum."""
 
     _fields_ = (
         ("rows", c_int64),
@@ -119,7 +120,7 @@ _CELLS = 8 * (3 * MAX_AXES + 3)
 """Bytes of ``Cells``."""
 
 POINTER_FIRST = struct.Struct("=Q")
-"""Where the data of a fill or a digest lie: their first field, while the others are the same for every launch."""
+"""The address of the data of a fill or a digest: their first field; the others are the same for every launch."""
 
 FILL = struct.Struct(f"={_CELLS}sQQQIi")
 """The rest of ``Fill`` of kernels/device_tools/fill.hip.cpp: cells, patterns, stream, keep, range, kind."""
@@ -133,11 +134,13 @@ ZONE = struct.Struct("=QQ")
 
 
 def zones_of(ranges: Iterable[tuple[int, int]]) -> tuple[bytes, int]:
-    """The (begin, end) that are not empty as an array of ``Zone``, and how many these are. ValueError if they are too
-    many for one go."""
+    """Return the (begin, end) that are not empty as an array of ``Zone``, and their number.
+
+    Raises ValueError if they are too many for one launch.
+    """
     every = [ZONE.pack(begin, end - begin) for begin, end in ranges if end > begin]
     if len(every) > MAX_ZONES:
-        raise ValueError(f"{len(every)} guard zones, at most {MAX_ZONES} are looked at in one go")
+        raise ValueError(f"{len(every)} guard zones, at most {MAX_ZONES} are checked in one launch")
     return b"".join(every), len(every)
 
 
@@ -159,7 +162,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The entry points by name; each starts work on a stream and returns a ``hipError_t``."""
+    """Return the entry points by name; each starts work on a stream and returns a ``hipError_t``."""
     library = CDLL(str(path))
     entries: dict[str, Any] = {}
     for name, arguments in _ARGUMENTS.items():
@@ -167,3 +170,75 @@ def load(path: Path) -> dict[str, Any]:
         entry.restype, entry.argtypes = c_int32, arguments
         entries[name] = entry
     return entries
+
+
+SMALL_TENSOR = 1 << 18
+"""Elements; a larger tensor has a separate launch, since it keeps all its blocks busy."""
+
+NO_ZONES = (b"", 0)
+
+
+class ToolBatch:
+    """Work for the tools, which ``call`` starts by name: a launch costs more than the work on a small tensor. In a
+    ``with`` it is kept, and started at its end: fills and guards, then questions. Outside of one every call is made at
+    once."""
+
+    def __init__(self, call: Callable[..., None]) -> None:
+        self._call = call
+        self.is_open = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._fills: list[bytes] = []
+        self._guard = self._look = NO_ZONES
+        self._damage = 0
+        self._digests: list[bytes] = []
+        self._calls: list[tuple[object, ...]] = []
+
+    def __enter__(self) -> None:
+        self.is_open = True
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.is_open = False
+        if kind is None:
+            self._start()
+        self._forget()
+
+    def fill(self, data: int, request: bytes) -> None:
+        """Add a small tensor at an address; ``request`` is packed by ``FILL``."""
+        self._fills.append(POINTER_FIRST.pack(data) + request)
+
+    def guard(self, zones: bytes, count: int) -> None:
+        """Add these guard zones, the only ones, to be made."""
+        self._guard = zones, count
+
+    def look(self, zones: bytes, count: int, answer: int) -> None:
+        """Add these guard zones, the only ones, to be checked for writes."""
+        self._look, self._damage = (zones, count), answer
+
+    def digest(self, data: int, cells: bytes, first: int, answers: int) -> None:
+        self._digests.append(DIGEST.pack(data, cells, first, answers))
+
+    def call(self, *call: object) -> None:
+        """Add any other question, by name and arguments."""
+        if self.is_open:
+            self._calls.append(call)
+        else:
+            self._call(*call)
+
+    def _start(self) -> None:
+        zones, count = self._guard
+        for some in _parts(self._fills, MAX_FILLS, count):
+            self._call("fills", b"".join(some), len(some), zones, count, CANARY)
+            zones, count = NO_ZONES
+        for call in self._calls:
+            self._call(*call)
+        zones, count = self._look
+        for some in _parts(self._digests, MAX_DIGESTS, count):
+            self._call("digests", b"".join(some), len(some), zones, count, CANARY, self._damage)
+            zones, count = NO_ZONES
+
+
+def _parts(every: list[bytes], most: int, zones: int) -> list[list[bytes]]:
+    """Return parts of at most ``most`` items; an empty one for zones alone."""
+    return [every[at : at + most] for at in range(0, len(every), most)] or [[]] * bool(zones)

@@ -220,7 +220,7 @@ def _wish(planned: PlannedCase) -> Wish | None:
     """Return None for a case without an exact reference: other fills, refusals, what is not run, what is too large."""
     problem = planned.problem
     too_large = sum(tensor.bytes for tensor in problem.tensors.values()) > LARGEST
-    if planned.nobody or planned.refused or too_large or not is_stored(problem, planned.fill):
+    if planned.no_kernel or planned.refused or too_large or not is_stored(problem, planned.fill):
         return None
     accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)

@@ -26,8 +26,8 @@ from bitgate.core.table_fields import (
 from bitgate.core.target_id import target_id
 from bitgate.core.toml import read_toml, row_lines
 from bitgate.model import Problem, ProblemError, case_id, operations, parse_case_id
+from bitgate.model.dtype import spelled
 from bitgate.model.space.problem_property import Property, PropertyKind
-from bitgate.model.tensor_types import spelled
 from bitgate.numerics.fill import fill_names
 from bitgate.results.record import KINDS, Outcome
 from bitgate.suite.row import near

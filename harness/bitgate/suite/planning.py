@@ -145,8 +145,8 @@ def line_of(planned: PlannedCase, test: str = "") -> PlannedItem:
 
 def row_of(planned: PlannedCase) -> CaseRow:
     """Return the row that asks for a case of a table."""
-    assert isinstance(planned.asked_by, CaseRow)
-    return planned.asked_by
+    assert isinstance(planned.table_row, CaseRow)
+    return planned.table_row
 
 
 def plan_rows(rows: Iterable[CaseRow], setting: Setting, *, suite: str) -> list[PlannedCase]:
@@ -294,7 +294,7 @@ def _nobody(candidate: ExpandedCase, setting: Setting, suite: str, said: list[st
         row.tier[setting.target_kind],
         kernel=NO_KERNEL,
         stated_id=_id(candidate, "no_kernel", setting.target_kind == "host"),
-        nobody=f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in said[:3]),
+        no_kernel=f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in said[:3]),
     )
 
 
@@ -310,7 +310,7 @@ def _planned(candidate: ExpandedCase, setting: Setting, suite: str, tier: str, *
         why=row.why,
         suite=suite,
         row=row.origin.place,
-        asked_by=row,
+        table_row=row,
         **more,
     )
 
@@ -344,7 +344,7 @@ def keywords_of(planned: PlannedCase) -> tuple[str, ...]:
     They are derived factors, the path that should be taken, and the row's name.
     """
     row, problem, kernel = row_of(planned), planned.problem, planned.kernel
-    if planned.nobody:
+    if planned.no_kernel:
         return (_plain(row.name),)
     words = [*problem.operation.space.keywords(problem), kernel.family.name, kernel.instance.name, _plain(row.name)]
     words += ["pinned"] * bool(row.pin)

@@ -1,15 +1,16 @@
-"""Where bits depend on the order of summation: each cell may differ from an f64 reference by what its own sum can lose.
+"""Bounds for results whose bits depend on the order of summation: each cell may be off by what its own sum can lose.
 
-For a cell that sums n products with magnitude S = sum |a||b|, a kernel that accumulates with unit roundoff u loses at
-most (n + 4) * u * S in any order (4 for the element-wise operation), each partial sum in a narrower type one rounding
-of that type more, and the last rounding half a unit of the result's type. There is no global tolerance: a border cell
-with few terms gets a small bound. Operands are first what they are multiplied as (exact/factors.py): that rounding is
-part of the definition, not an error.
+A cell sums n products with magnitude S = sum |a||b|. A kernel that accumulates with unit roundoff u loses at most
+(n + 4) * u * S in any order; 4 is for the element-wise operation. Each partial sum in a narrower type adds one
+rounding of that type, and the last rounding adds half a unit of the result's type. There is no global tolerance: a
+border cell with few terms gets a small bound. Operands are first rounded to what they are multiplied as
+(numerics/rounding.py): that rounding is part of the definition, not an error.
 
-Some cells are held to more or to less (docs/exactness.md states the rules): bits, where all terms are integers within
-the accumulator's exact range; the class, where the result is NaN or infinite; nothing, where several huge terms meet
-and the accumulator may or may not overflow on the way. A cell may be NaN as well where its window reaches into the
-padding and the other factor is infinite there; and, on targets that flush subnormals, where one meets an infinity.
+Some cells are held to more or to less (docs/exactness.md states the rules). Cells are compared by bits where all terms
+are integers within the accumulator's exact range, and by class where the result is NaN or infinite. They are not
+compared where several huge terms meet and the accumulator may or may not overflow on the way. A cell may also be NaN
+where its window reaches into the padding and the other factor is infinite there. On targets that flush subnormals, it
+may also be NaN where a subnormal meets an infinity.
 """
 
 from __future__ import annotations
@@ -26,31 +27,29 @@ from bitgate.core import paths
 from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.model import Accumulation, Dtype, Problem
 from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics.bits import bits_of
-from bitgate.numerics.blocks import parts
-from bitgate.numerics.factors import factors
+from bitgate.numerics.bits import bits_of, parts
 from bitgate.numerics.ordered import sums, through_epilogue
-from bitgate.numerics.rounding import largest, rounded, smallest, smallest_normal
+from bitgate.numerics.rounding import factors, largest, rounded, smallest, smallest_normal
 from bitgate.numerics.stated import defined, rounded_to, stated_bounds
 from bitgate.verify.poison import poison_bits, unwritten
 
 OPERATION_STEPS = 4
 MOST_PARTIALS = 128
-"""Partial sums that an automatically split reduction has at most: CK's cap."""
+"""The most partial sums that an automatically split reduction has: CK's cap."""
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 
 class Judge(Protocol):
-    """Says which cells of a result are wrong, where that is more than a comparison of bits."""
+    """A decision on which cells of a result are wrong, where that is more than a comparison of bits."""
 
     def outside(self, result: Array) -> Mask: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """``value`` is the f64 result and ``slack`` how far a cell may be from it, both in logical order."""
+    """The f64 result (``value``) and how far each cell may be from it (``slack``), both in logical order."""
 
     value: NDArray[np.float64]
     slack: NDArray[np.float64]
@@ -62,20 +61,20 @@ class Bounds:
     open: Mask
     """Cells that may hold anything: whether the accumulator overflows depends on the order."""
     nan: Mask
-    """Cells that may be NaN as well: a kernel may multiply a zero of the padding, or one that a subnormal was flushed
-    to, by an infinity."""
+    """Cells that may also be NaN: a kernel may multiply an infinity by a zero of the padding, or by a subnormal that
+    was flushed to zero."""
 
     def outside(self, result: Array) -> Mask:
-        """True where a cell is farther from the value than it may be, or of another class."""
+        """Return a mask, true where a cell is farther from the value than it may be, or of another class."""
         found = np.empty_like(result, np.bool_)
-        mine = (self.value, self.slack, self.reference, self.exact, self.open, self.nan)
-        for cells, value, slack, reference, exact, open_cells, nan, outside in parts(result, *mine, found):
+        fields = (self.value, self.slack, self.reference, self.exact, self.open, self.nan)
+        for cells, value, slack, reference, exact, open_cells, nan, outside in parts(result, *fields, found):
             part = Bounds(value, slack, reference, self.dtype, exact, open_cells, nan)
             outside[...] = part._outside(cells)
         return found
 
     def _outside(self, result: Array) -> Mask:
-        """Of a part, as it takes several copies in f64."""
+        """Return the mask of a part: the computation holds several copies in f64."""
         most = largest(self.dtype)
         finite = np.isfinite(self.value)
         with np.errstate(invalid="ignore"):
@@ -92,7 +91,7 @@ class Bounds:
 
     @cached_property
     def _held_to(self) -> NDArray[np.float64]:
-        """The value as far as the type goes: an 8-bit float ends at its largest number; others go on to infinity."""
+        """The value within the type's range: an 8-bit float ends at its largest number, others at infinity."""
         if not self.dtype.is_float8:
             return self.value
         most = largest(self.dtype)
@@ -100,11 +99,11 @@ class Bounds:
 
     @cached_property
     def is_loose(self) -> bool:
-        """Would a result that is zero in every cell lie within the bounds? Then they tell nothing."""
+        """True if a result that is zero in every cell would lie within the bounds, which then show nothing."""
         return not self.outside(np.zeros_like(self.reference)).any()
 
     def error(self, result: Array) -> dict[str, float]:
-        """How far off finite cells are: ``Verdict.error``; empty if there is none."""
+        """Return how far off finite cells are, as in ``Verdict.error``; empty if there is none."""
         with np.errstate(invalid="ignore", over="ignore"):
             wide = result.astype(np.float64)
             counted = np.isfinite(self.value) & np.isfinite(wide) & ~self.open
@@ -120,16 +119,16 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class NanClass:
-    """Bits, but any NaN is as good as another: its payload is a platform's own. A cell that nobody wrote is wrong even
-    where its poison is a NaN too."""
+    """A comparison by bits in which every NaN equals every other, since NaN payloads differ between platforms. A cell
+    that was never written is wrong even where its poison is a NaN."""
 
     reference: Array
     poison: int
     second_poison: int | None = None
-    """That of a second launch."""
+    """The poison of a second launch."""
 
     def outside(self, result: Array) -> Mask:
-        """True where bits differ, other than those of one NaN from another's."""
+        """Return a mask, true where bits differ, except where both are NaN."""
         ours, theirs = bits_of(result), bits_of(self.reference)
         both = np.isnan(result) & np.isnan(self.reference)
         for poison in (self.poison, self.second_poison):
@@ -141,10 +140,10 @@ class NanClass:
 def bounded_results(
     problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
 ) -> tuple[dict[str, HostTensor], dict[str, Bounds]]:
-    """The f64 outputs by role, rounded to their types, and the bounds of those that are not compared by bits.
+    """Return the f64 outputs by role, rounded to their types, and the bounds of those that are not compared by bits.
 
-    UsageError where no output is of a float type, since integers are exact or wrong; NoBoundError where no bound is
-    stated, also of an output beside that of the form.
+    Raises UsageError where no output is of a float type, since integers are exact or wrong. Raises NoBoundError where
+    no bound is stated, also for an output next to that of the form.
     """
     has_form = problem.operation.numerics.form(problem) is not None
     if not any(problem.tensors[role].dtype.is_float for role in problem.outputs):
@@ -155,14 +154,12 @@ def bounded_results(
         raise UsageError(f"{problem.dtypes}: only float results have bounds; use --fill exact")
     if not has_form:
         return _stated(problem, inputs, accumulation)
-    tensor, own = _of_the_form(problem, inputs, accumulation)
+    tensor, own = _derived(problem, inputs, accumulation)
     tensors, bounds = _stated(problem, inputs, accumulation) if len(problem.outputs) > 1 else ({}, {})
     return {**tensors, problem.result: tensor}, {**bounds, problem.result: own}
 
 
-def _of_the_form(
-    problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
-) -> tuple[HostTensor, Bounds]:
+def _derived(problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation) -> tuple[HostTensor, Bounds]:
     own = problem.tensors[problem.result]
     terms = _Terms(problem, factors(problem, inputs), accumulation.accumulator)
     value, magnitude = terms.through_epilogue(_as_is), terms.through_epilogue(_finite_magnitude)
@@ -193,7 +190,7 @@ def _of_the_form(
 
 
 class CellView(Protocol):
-    """One way to see the cells of a tensor of a type."""
+    """A transformation of the cells of a tensor, given its type."""
 
     def __call__(self, cells: NDArray[np.float64], dtype: Dtype, /) -> NDArray[np.float64]: ...
 
@@ -201,8 +198,12 @@ class CellView(Protocol):
 def _stated(
     problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
 ) -> tuple[dict[str, HostTensor], dict[str, Bounds]]:
-    """By the operation's own reference and its own bound of each cell, beside the last rounding. A cell is round-safe,
-    and compared by bits, if both ends of its bound are rounded to one pattern: whatever lies between them is, too."""
+    """Compute outputs by the operation's own reference, and bounds by its own bound of each cell plus the last
+    rounding.
+
+    A cell is round-safe, and compared by bits, if both ends of its bound are rounded to one pattern: everything between
+    them then rounds to it, too.
+    """
     cells = {name: host.logical.astype(np.float64) for name, host in inputs.items()}
     values = defined(problem, cells)
     tensors = {role: rounded_to(problem, role, value) for role, value in values.items()}
@@ -217,14 +218,14 @@ def _stated(
 
 
 def round_safe(bounds: Mapping[str, Bounds]) -> str:
-    """How many cells with a bound are nevertheless compared by bits, and how many may be zero, in words."""
+    """Return a sentence on how many cells with a bound are nevertheless compared by bits, and how many may be zero."""
     cells = sum(one.exact.size for one in bounds.values())
     safe = sum(int(np.count_nonzero(one.exact)) for one in bounds.values())
     loose = sum(int(np.count_nonzero(~one.outside(np.zeros_like(one.reference)))) for one in bounds.values())
     if not cells:
         return ""
-    said = f"{safe} of {cells} cells are round-safe: compared by bits"
-    return f"{said}; the bounds of {loose} admit zero" if loose else said
+    text = f"{safe} of {cells} cells are round-safe: compared by bits"
+    return f"{text}; the bounds of {loose} admit zero" if loose else text
 
 
 def _round_safe(value: NDArray[np.float64], slack: NDArray[np.float64], dtype: Dtype) -> Mask:
@@ -234,50 +235,54 @@ def _round_safe(value: NDArray[np.float64], slack: NDArray[np.float64], dtype: D
 
 
 def _partials(problem: Problem) -> int:
-    """Slices of a sum that meet in memory: what the problem asks for, or at most when the kernel chooses."""
+    """Return the number of slices of a sum that meet in memory: as the problem asks, or at most when the kernel
+    chooses."""
     slices = problem.operation.numerics.slices(problem)
     return slices if slices > 0 else MOST_PARTIALS
 
 
 MOST_KEPT = 1 << 26
-"""Bytes of an operand in f64 that is kept for the next look at it: what is larger is made anew."""
+"""Bytes of an f64 operand that is kept for its next use; larger ones are made anew."""
 
 
 class _Terms:
-    """Sums over the terms of each result cell, in f64, of the factors seen in one way or another."""
+    """Sums over the terms of each result cell, in f64, with the factors transformed by a view."""
 
     def __init__(self, problem: Problem, inputs: dict[str, HostTensor], accumulator: Dtype) -> None:
         self._problem = problem
-        self._exactness = problem.operation.numerics
-        self._operands = self._exactness.operands(problem)
+        self._numerics = problem.operation.numerics
+        self._operands = self._numerics.operands(problem)
         self._inputs = inputs
         self._accumulator = accumulator
-        self._kept: dict[str, NDArray[np.float64]] = {}
+        self._cached: dict[str, NDArray[np.float64]] = {}
 
     def through_epilogue(self, view: CellView) -> NDArray[np.float64]:
-        """Sums of all factors, and d0, seen through ``view``, as the epilogue leaves them."""
-        cells = {name: self._seen(name, view) for name in self._inputs}
+        """Return the sums of all factors, and d0, seen through ``view``, as the epilogue leaves them."""
+        cells = {name: self._transformed(name, view) for name in self._inputs}
         return through_epilogue(self._problem, self._run(cells), cells)
 
     def integers(self) -> Mask:
-        """Cells whose terms, and d0, are all integers."""
+        """Return a mask of the cells whose terms, and d0, are all integers."""
         limit = self._accumulator.exact_integer
 
         def odd(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
             with np.errstate(invalid="ignore"):
                 return np.asarray(~((np.trunc(cells) == cells) & (np.abs(cells) <= limit)), np.float64)
 
-        operands = {name: self._seen(name, odd) for name in self._operands}
-        if any(cells.mean() > 0.5 for cells in operands.values()):  # such as decimals: hardly a cell is without one
+        operands = {name: self._transformed(name, odd) for name in self._operands}
+        if any(cells.mean() > 0.5 for cells in operands.values()):  # such as decimals: hardly any cell is without one
             return self._none()
         found = self._counted(operands)
         if "d0" in self._inputs:
-            found += self._seen("d0", odd)
+            found += self._transformed("d0", odd)
         return np.asarray(found == 0)
 
     def overflow(self, magnitude: NDArray[np.float64], kind: Dtype) -> Mask:
-        """Cells of which the order decides whether sums of this type overflow, and to which side: huge terms that meet
-        each other, or an infinity. One alone overflows or does not."""
+        """Return a mask of the cells in which the order decides whether sums of type ``kind`` overflow, and to which
+        side.
+
+        There huge terms meet each other, or an infinity. One huge term alone overflows or does not.
+        """
         most = largest(kind)
         root = np.sqrt(most)
 
@@ -290,32 +295,37 @@ class _Terms:
             return near
         met, infinite = self._count(huge), self._count(_endless)
         if "d0" in self._inputs:
-            met, infinite = (counted + self._seen("d0", view) for counted, view in ((met, huge), (infinite, _endless)))
+            met, infinite = (
+                counted + self._transformed("d0", view) for counted, view in ((met, huge), (infinite, _endless))
+            )
         return near & ((met >= 2) | ((met >= 1) & (infinite >= 1)))
 
     def beside_padding(self) -> Mask:
-        """Cells with a term in the padding, in which the other factor is NaN or infinite."""
-        found = self._exactness.beside_padding(self._problem, lambda name: self._seen(name, _endless), paths.threads())
+        """Return a mask of the cells with a term in the padding whose other factor is NaN or infinite."""
+        found = self._numerics.beside_padding(
+            self._problem, lambda name: self._transformed(name, _endless), paths.threads()
+        )
         return self._none() if found is None else found
 
     def flushed_beside_infinity(self) -> Mask:
-        """Cells with a term of an infinity and a subnormal that a matrix instruction may take for zero."""
+        """Return a mask of the cells with a term of an infinity and a subnormal that a matrix instruction may take for
+        zero."""
         met = np.zeros(self._lengths)
         for tiny in self._operands:
             for huge in self._operands:
                 if tiny == huge:
                     continue
-                flags = {tiny: self._seen(tiny, _flushed), huge: self._seen(huge, _infinite)}
+                flags = {tiny: self._transformed(tiny, _flushed), huge: self._transformed(huge, _infinite)}
                 if flags[tiny].any() and flags[huge].any():
                     met += self._run(self._ones() | flags)
         return np.asarray(met > 0)
 
     def _count(self, view: CellView) -> NDArray[np.float64]:
-        """Terms of which either factor shows in ``view``; those of which both do count twice."""
-        return self._counted({name: self._seen(name, view) for name in self._operands})
+        """Return the number of terms in which either factor shows in ``view``; those in which both do count twice."""
+        return self._counted({name: self._transformed(name, view) for name in self._operands})
 
     def _counted(self, flagged: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The same of factors that are seen already."""
+        """Count terms as ``_count`` does, of factors that were transformed already."""
         count = np.zeros(self._lengths)
         for name, flags in flagged.items():
             if flags.any():
@@ -335,15 +345,15 @@ class _Terms:
     def _run(self, cells: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         return sums(self._problem, cells)
 
-    def _seen(self, name: str, view: CellView) -> NDArray[np.float64]:
+    def _transformed(self, name: str, view: CellView) -> NDArray[np.float64]:
         host = self._inputs[name]
-        cells = self._kept.get(name)
+        cells = self._cached.get(name)
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
             if cells is None:
                 cells = host.logical.astype(np.float64)
                 cells.flags.writeable = False
                 if cells.nbytes <= MOST_KEPT:
-                    self._kept[name] = cells
+                    self._cached[name] = cells
             return view(cells, host.tensor.dtype)
 
 
@@ -368,7 +378,7 @@ def _finite_magnitude(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float6
 
 
 def _flushed_magnitude(cells: NDArray[np.float64], dtype: Dtype) -> NDArray[np.float64]:
-    """Without the subnormals that a matrix instruction may take for zeros."""
+    """Return magnitudes without the subnormals that a matrix instruction may take for zeros."""
     kept = _finite_magnitude(cells, dtype)
     return np.where(kept < smallest_normal(dtype), 0.0, kept) if dtype.name in FLUSHED else kept
 
@@ -377,6 +387,6 @@ FLUSHED = ("f16", "bf16")
 
 
 def nan_class(reference: HostTensor, poison: int) -> NanClass | None:
-    """The judge of a reference that holds a NaN; None: bits tell."""
+    """Return the judge of a reference that holds a NaN, or None where bits decide."""
     holds = reference.tensor.dtype.is_float and bool(np.isnan(reference.logical).any())
     return NanClass(reference.logical, poison, poison_bits(reference.tensor.dtype, 1)) if holds else None

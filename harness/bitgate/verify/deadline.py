@@ -1,4 +1,4 @@
-"""How long a caller waits for a verdict, whatever the case may take, and what the case was at when he had waited."""
+"""Deadlines: how long a caller waits for a verdict, and at which stage the case was when the time was up."""
 
 from __future__ import annotations
 
@@ -13,42 +13,45 @@ LAUNCH = "running"
 LOOK = "compared"
 BUFFERS = "given its buffers"
 WARM_UP = "warmed up"
-"""What a kernel is, or was, at some time."""
+"""The stages of a case, as messages name them."""
 
 
 @dataclass(eq=False)
 class Deadline:
-    """``seconds`` of a caller. One launch that takes ``launch`` seconds hangs; one that is under way when the time is
-    up is waited for until it has taken ``more`` seconds."""
+    """The time a caller waits for a verdict: ``seconds`` in all.
+
+    One launch that takes ``launch`` seconds hangs. A launch that is in progress when the time is up may go on until it
+    has taken ``more`` seconds.
+    """
 
     seconds: float
     launch: float = 0.0
     more: float = 0.0
     stage: str = ""
-    """What the case is at."""
+    """The stage that the case has reached."""
     is_over: bool = False
-    """The case was ended because the time was up."""
+    """True once the case was ended because the time was up."""
     _since: float = field(default_factory=monotonic)
-    _asked: Request | None = None
+    _request: Request | None = None
     _due: float = 0.0
 
-    def begins(self, asked: Request) -> None:
-        """The case has begun."""
-        self._asked, self._due, self._since = asked, asked.deadline, monotonic()
+    def begins(self, request: Request) -> None:
+        """Start the clock: the case has begun."""
+        self._request, self._due, self._since = request, request.deadline, monotonic()
 
     def hears(self, stage: str) -> None:
-        """The case is at something else."""
+        """Note the stage that the case has reached, and extend the deadline for a launch."""
         self.stage, self._since = stage, monotonic()
-        if self._asked is not None:
+        if self._request is not None:
             until = self._since + self.more if stage == LAUNCH else 0.0
-            self._asked.deadline = max(self._due, until)
+            self._request.deadline = max(self._due, until)
 
     @property
     def for_seconds(self) -> float:
-        """That the case has been at it."""
+        """Seconds since the case reached its stage."""
         return monotonic() - self._since
 
     @property
     def hangs(self) -> bool:
-        """Is a launch under way that should have ended?"""
+        """True if a launch is in progress that should have ended."""
         return self.stage == LAUNCH and self.for_seconds >= self.launch

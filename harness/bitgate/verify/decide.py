@@ -1,4 +1,4 @@
-"""From launches to a verdict: are the bits right, is what ran what was needed, and if not, what is wrong?"""
+"""Decision from launches to a verdict: whether bits and dispatch are right, and if not, what is wrong."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from bitgate.kernel.declaration import Dispatch
+from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_products
 from bitgate.numerics.digest import digest_of_zeros
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds, Judge
-from bitgate.verify.compare_outputs import Judgement, OutputExpectation, explained, harmed, judged
+from bitgate.verify.compare_outputs import Judgement, OutputExpectation, diagnose_harm, judge_harm, judge_outputs
 from bitgate.verify.device_check import DeviceCheck
-from bitgate.verify.dispatch_check import dispatch_disagreement
-from bitgate.verify.evidence import Evidence
+from bitgate.verify.evidence import Evidence, verdict_of
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import LaunchResult
 from bitgate.verify.stored import REFRESH
-from bitgate.verify.verdict import verdict_of
 from bitgate.verify.view import view_of
 
 LOOSE = "the bound of every cell admits zero: a kernel that only clears its result passes"
@@ -29,28 +29,28 @@ ALL_NAN = "the expected result is NaN in every cell: a kernel that computes noth
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """The verdict of a case whose launches have ended."""
-    harm = harmed(evidence.runs[-1])
+    """Return the verdict of a case whose launches have ended."""
+    harm = judge_harm(evidence.runs[-1])
     if harm is not None:
         verdict = verdict_of(evidence, harm.outcome, harm.reason, harm.diagnosis)
         return replace(verdict, view=_view(evidence, harm.run))
     if evidence.reference is not None and evidence.reference.kind == "none":
         return _uncompared(evidence)
-    question = question_of(evidence)
-    found = None if question is None else judged(question, evidence.runs, partial(_foresee, evidence))
+    expectation = expectation_of(evidence)
+    found = None if expectation is None else judge_outputs(expectation, evidence.runs, partial(_announce, evidence))
     if found is None or found.outcome is Outcome.PASS:
-        return _weighed(evidence, check_dispatch(evidence))
+        return _discount_blind_pass(evidence, check_dispatch(evidence))
     verdict = verdict_of(evidence, found.outcome, found.reason, found.diagnosis, found.run.results)
     return replace(verdict, view=_view(evidence, found.run, found.role))
 
 
-def _foresee(evidence: Evidence, known: Judgement) -> None:
-    verdict = verdict_of(evidence, known.outcome, known.reason, known.diagnosis)
-    evidence.session.foresee(replace(verdict, digest=known.digest))
+def _announce(evidence: Evidence, judgement: Judgement) -> None:
+    verdict = verdict_of(evidence, judgement.outcome, judgement.reason, judgement.diagnosis)
+    evidence.session.foresee(replace(verdict, digest=judgement.digest))
 
 
-def question_of(evidence: Evidence) -> OutputExpectation | None:
-    """What its results are held to; None where they have not left the device."""
+def expectation_of(evidence: Evidence) -> OutputExpectation | None:
+    """Return what the case's results are held to; None where they have not left the device."""
     if evidence.inputs is None or evidence.reference is None:
         return None
     problem, inputs = evidence.planned.problem, evidence.inputs.tensors
@@ -59,8 +59,8 @@ def question_of(evidence: Evidence) -> OutputExpectation | None:
     )
 
 
-def _weighed(evidence: Evidence, verdict: Verdict) -> Verdict:
-    """The verdict, unless it is a PASS that a kernel which only clears its result has as well."""
+def _discount_blind_pass(evidence: Evidence, verdict: Verdict) -> Verdict:
+    """Return the verdict, weakened if it is a PASS that a kernel would also get by only clearing its result."""
     why = _nothing_shown(evidence) if verdict.outcome is Outcome.PASS else ""
     if not why:
         return verdict
@@ -69,26 +69,28 @@ def _weighed(evidence: Evidence, verdict: Verdict) -> Verdict:
     if evidence.planned.zero_result:
         return verdict
     is_loose = evidence.reference is not None and bool(evidence.reference.judges)
-    if is_loose and evidence.planned.suite:  # a suite is not to believe that it holds real numbers to something
+    if is_loose and evidence.planned.suite:  # a suite must not take this for a check of real numbers
         return replace(verdict, outcome=Outcome.NOT_RUN, reason=f"nothing was compared: {why}", digest="")
     return replace(verdict, shows=False, reason=why)
 
 
 def _nothing_shown(evidence: Evidence) -> str:
-    """Why right bits say nothing of what the kernel sums; empty if they do."""
+    """Return why right bits say nothing of what the kernel sums; empty if they do."""
     problem, reference = evidence.planned.problem, evidence.reference
     if not has_products(problem):
         return NO_PRODUCT
     if reference is None:
         digest = "" if evidence.device_check is None else evidence.device_check.last.digest
         return ZERO_RESULT if digest and digest == digest_of_zeros(problem) else ""
-    # Of several outputs one that tells something is enough: an index that is 0 in every row is not the case's fault.
-    reasons = [_clear(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()]
+    # One of several outputs that shows something is enough: an index that is 0 in every row is not the case's fault.
+    reasons = [
+        _passes_when_cleared(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()
+    ]
     return reasons[0] if all(reasons) else ""
 
 
-def _clear(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
-    """Why a kernel that only clears an output has it right; empty if it has not."""
+def _passes_when_cleared(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
+    """Return why a kernel that only clears an output has it right; empty if it has not."""
     if isinstance(judge, Bounds):
         return LOOSE if judge.is_loose else ""
     # Where there is a form NaN is the data's; elsewhere it may as well be the reference's own mistake.
@@ -99,16 +101,19 @@ def _clear(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
 
 
 def _uncompared(evidence: Evidence) -> Verdict:
-    """What ran is what was predicted, and wrote nothing that is not its own; of its bits nothing is known."""
+    """Return the verdict of a case without a reference.
+
+    What ran is what was predicted, and nothing outside its outputs was written; nothing is known of its bits.
+    """
     verdict = check_dispatch(evidence)
     if verdict.outcome is not Outcome.PASS:
         return verdict
-    reason = "it ran, and nothing was compared: no reference was asked for"
+    reason = "it ran, and nothing was compared: no reference was requested"
     return replace(verdict_of(evidence, Outcome.NOT_RUN, reason), expected=True)
 
 
 def check_dispatch(evidence: Evidence) -> Verdict:
-    """The bits are right: is what ran what the problem needs?"""
+    """Return PASS, or MISMATCH if what ran is not what the problem needs; the bits are right."""
     record = evidence.runs[0].record
     assert record is not None
     planned = evidence.planned
@@ -122,24 +127,26 @@ def check_dispatch(evidence: Evidence) -> Verdict:
 
 
 def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, Any]:
-    """Which cells are wrong of an output of a run, by default the first that is; nothing where none is."""
-    question = question_of(evidence)
-    if question is None or not run.results:
+    """Return which cells are wrong in an output of a run, by default the first wrong one; empty where none is wrong."""
+    expectation = expectation_of(evidence)
+    if expectation is None or not run.results:
         return {}
-    role = role or question.wrong(run)[0]
-    comparison = question.comparison(run, role)
+    role = role or expectation.wrong(run)[0]
+    comparison = expectation.comparison(run, role)
     if comparison.equal:
         return {}
-    problem, dtype = question.problem, question.reference.tensors[role].tensor.dtype
+    problem, dtype = expectation.problem, expectation.reference.tensors[role].tensor.dtype
     letters = problem.operation.diagnostics.letters(problem, role)
-    view = view_of(comparison.result, comparison.mask, poison_bits(dtype), letters, question.tile)
+    view = view_of(comparison.result, comparison.mask, poison_bits(dtype), letters, expectation.tile)
     return view | ({"output": role} if len(problem.outputs) > 1 else {})
 
 
-def contradiction(evidence: Evidence, seen: DeviceCheck) -> Verdict:
-    """The short way saw something wrong, the long way nothing: either what the short way went by is wrong, or the
-    kernel does not do the same twice."""
-    stored = seen.route.stored
+def contradiction(evidence: Evidence, check: DeviceCheck) -> Verdict:
+    """Return the verdict where the device-side check found something wrong and the host-side check nothing.
+
+    Either the stored digest is wrong, or the kernel does not do the same twice.
+    """
+    stored = check.route.stored
     reference = evidence.reference
     if stored is not None and reference is not None and stored.digest != reference.digest:
         reason = (
@@ -148,19 +155,50 @@ def contradiction(evidence: Evidence, seen: DeviceCheck) -> Verdict:
         )
         return verdict_of(evidence, Outcome.INFRA, reason)
     again = "launches on uploaded data, later, found nothing wrong"
-    if seen.last.damage:
-        sentence = f"{seen.last.damage}; {again}"
-        return verdict_of(evidence, Outcome.CORRUPTED, sentence, explained(seen.last, sentence))
-    sentence = f"{seen.disagreement}; {again}"
-    diagnosis = Diagnosis(("race",), sentence, {"run": seen.last.how.words})
+    if check.last.damage:
+        sentence = f"{check.last.damage}; {again}"
+        return verdict_of(evidence, Outcome.CORRUPTED, sentence, diagnose_harm(check.last, sentence))
+    sentence = f"{check.disagreement}; {again}"
+    diagnosis = Diagnosis(("race",), sentence, {"run": check.last.config.description})
     return verdict_of(evidence, Outcome.NONDETERMINISTIC, sentence, diagnosis)
 
 
-def undiagnosed(evidence: Evidence, seen: DeviceCheck, shortage: str) -> Verdict:
-    """What can be said of a wrong result that is too large to be looked at."""
-    last = seen.last
-    shown = {"run": last.how.words, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
+def undiagnosed(evidence: Evidence, check: DeviceCheck, shortage: str) -> Verdict:
+    """Return the verdict on a wrong result that is too large to be diagnosed."""
+    last = check.last
+    shown = {"run": last.config.description, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
     if last.differences is not None:
         shown["largest_difference"] = str(last.differences.largest)
     outcome = Outcome.CORRUPTED if last.damage else Outcome.MISMATCH
-    return verdict_of(evidence, outcome, seen.disagreement, Diagnosis(("other",), seen.disagreement, shown))
+    return verdict_of(evidence, outcome, check.disagreement, Diagnosis(("other",), check.disagreement, shown))
+
+
+LISTED_DISAGREEMENTS = 3
+"""The number of disagreements that are listed; the rest are counted."""
+
+
+def dispatch_disagreement(
+    problem: Problem, record: DispatchRecord, predicted: Dispatch | None, decomposes: bool
+) -> str:
+    """Return one sentence that names what differs, empty if nothing does.
+
+    A prediction holds whatever the options. With ``decomposes`` the record must also cover the parts of the problem,
+    one by one: for kernels that decompose it, under production options (with another option a path may be wrong on
+    purpose).
+    """
+    differences = _against_prediction(record, predicted) if predicted is not None else []
+    if decomposes:
+        differences += problem.operation.diagnostics.launch_errors(problem, record)
+    if not differences:
+        return ""
+    more = f"; {len(differences) - LISTED_DISAGREEMENTS} more" if len(differences) > LISTED_DISAGREEMENTS else ""
+    return f"the dispatch record is not what the problem needs: {'; '.join(differences[:LISTED_DISAGREEMENTS])}{more}"
+
+
+def _against_prediction(record: DispatchRecord, predicted: Dispatch) -> list[str]:
+    recorded = record.summary()
+    return [
+        f"{name} is {recorded.get(name)}, predicted {value}"
+        for name, value in predicted.stated.items()
+        if recorded.get(name) != value
+    ]

@@ -1,8 +1,7 @@
-"""The short way to green: data are made where the kernel runs, or brought there, and what comes back is a digest and a
-few counts.
+"""The device-side check: data are made on the device or copied there, and only a digest and a few counts come back.
 
-It answers only when nothing is wrong, or when the kernel crashed. Any disagreement sends the case the long way, which
-has inputs and a reference in host memory and can say what is wrong with which cells.
+It decides only when nothing is wrong, or when the kernel crashed. Any disagreement leads to the host-side check, which
+has inputs and a reference in host memory and can say which cells are wrong.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from bitgate.verify.session import Session
 from bitgate.verify.stored import StoredDigest
 
 GPU_REFERENCE_FLOPS = 10**9
-"""On a GPU, cases from here on are compared with the naive kernel; below the CPU's exact reference is as fast."""
+"""On a GPU, larger cases are compared with the naive kernel; for smaller ones the CPU's exact reference is as fast."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """By what a result is to be judged: the naive kernel on the device, the checksum identity, a stored digest. That is
-    enough by itself, and held against whatever else is used."""
+    """The references that a result is judged by: the naive kernel on the device, the checksum identity, a stored
+    digest. A stored digest suffices alone, and is compared with whatever else is used."""
 
     plan: FillPlan
     certificate: Certificate
@@ -40,18 +39,18 @@ class Route:
     gpu: bool = False
     checksum: bool = False
     is_made: bool = False
-    """The data are made in host memory: the tools of the device cannot."""
+    """True if the data are made in host memory, since the tools of the device cannot make them."""
 
     @property
     def kind(self) -> str:
-        """What the record calls the reference."""
+        """The name of the reference in the record."""
         names = {"gpu": self.gpu, "checksum": self.checksum}
         return "+".join(name for name, used in names.items() if used) or ("stored" if self.stored else "")
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceCheck:
-    """A case judged by what is on the device; ``shortage`` says why nothing ran."""
+    """The result of a device-side check; ``shortage`` says why nothing ran."""
 
     route: Route
     runs: tuple[DeviceLaunchResult, ...] = ()
@@ -64,12 +63,12 @@ class DeviceCheck:
 
     @property
     def disagreement(self) -> str:
-        """Why the case has to go the long way; empty if all is as it must be."""
+        """The reason why the case needs the host-side check; empty if everything is right."""
         return next((run.damage or run.disagreement for run in self.runs if run.damage or run.disagreement), "")
 
 
 def route_of(planned: PlannedCase, session: Session) -> Route | None:
-    """How the case can be judged without a reference in host memory; None: it cannot, or must not."""
+    """Return how the case can be judged without a reference in host memory; None if it cannot, or must not."""
     problem = planned.problem
     if planned.reference not in ("auto", "gpu", "checksum") or not is_stored(problem, planned.fill):
         return None
@@ -80,34 +79,35 @@ def route_of(planned: PlannedCase, session: Session) -> Route | None:
     if planned.reference == "auto" and stored is not None:
         route = Route(plan, stored.certificate(accumulation), stored, is_made=not fillable)
     else:
-        gpu, weighed = _references(planned, session)
-        if not gpu and not weighed:
+        gpu, checksummed = _references(planned, session)
+        if not gpu and not checksummed:
             return None
         if fillable:
             certificate = certify_plan(problem, plan, accumulation)
         else:
             certificate = session.inputs(problem, planned.kernel.instance, planned.fill, planned.seed).certificate
-        weighed = weighed and not checksum.why_not(problem, certificate.bound)
-        route = Route(plan, certificate, stored if gpu or weighed else None, gpu, weighed, not fillable)
+        checksummed = checksummed and not checksum.why_not(problem, certificate.bound)
+        route = Route(plan, certificate, stored if gpu or checksummed else None, gpu, checksummed, not fillable)
     return route if route.certificate.holds and bool(route.kind) else None
 
 
 def _references(planned: PlannedCase, session: Session) -> tuple[bool, bool]:
-    """(the naive kernel, the checksum) for a case whose digest is not stored."""
+    """Return (naive kernel, checksum): whether to use each, for a case whose digest is not stored."""
     problem = planned.problem
-    is_large, weighed = session.is_large(problem), planned.reference == "checksum"
+    is_large, checksummed = session.is_large(problem), planned.reference == "checksum"
     by_gpu = planned.reference == "gpu"
     if planned.reference == "auto":
         on_gpu = session.target.platform != "host" and problem.flops >= GPU_REFERENCE_FLOPS
-        by_gpu, weighed = on_gpu or is_large, is_large
-    # A naive kernel is not held to itself. Which one there is, is asked where one is needed: they are many.
-    return by_gpu and not planned.kernel.family.is_reference and session.reference_kernel(problem) is not None, weighed
+        by_gpu, checksummed = on_gpu or is_large, is_large
+    # A naive kernel is not compared with itself. The search over all of them runs only where one is needed.
+    may_use_gpu = by_gpu and not planned.kernel.family.is_reference
+    return may_use_gpu and session.reference_kernel(problem) is not None, checksummed
 
 
 def check_on_device(
-    planned: PlannedCase, session: Session, route: Route, launch: Launch, hows: tuple[LaunchConfig, ...]
+    planned: PlannedCase, session: Session, route: Route, launch: Launch, configs: tuple[LaunchConfig, ...]
 ) -> DeviceCheck:
-    """Launch as often as there are ``hows``, until something is wrong."""
+    """Launch once for each of ``configs``, until something is wrong."""
     session.forget_device_reference(but=(launch.problem, route.plan))
     references = int(route.gpu and not session.has_device_reference)
     if shortage := device_shortage(launch.problem, session.device, launch.workspace, references):
@@ -120,9 +120,9 @@ def check_on_device(
     seconds = session.clock() - started
     tools = session.device_tools if planned.reference in ("gpu", "checksum") else session.tools
     runs: list[DeviceLaunchResult] = []
-    for how in hows:
+    for config in configs:
         session.stage(LAUNCH)
-        runs.append(run_on_device(session.device, tools, launch, data, how, expected))
+        runs.append(run_on_device(session.device, tools, launch, data, config, expected))
         if runs[-1].crash or runs[-1].damage or runs[-1].disagreement:
             break
     return DeviceCheck(route, tuple(runs), seconds)

@@ -1,4 +1,4 @@
-"""What a verdict says about machine and code: ``record.FINGERPRINT``, each filled in by every run."""
+"""The fingerprint of a verdict: machine and code, as ``record.FINGERPRINT`` lists them, filled in by every run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bitgate.runtime.device import Device
 from bitgate.runtime.targets import Target
 
 NO_GUARDS = "none"
-"""Nothing was launched between guards."""
+"""The entry of a case in which nothing was launched between guards."""
 
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 _AMD_DRIVER = Path("/sys/module/amdgpu/version")
@@ -33,8 +33,11 @@ def fingerprint(
     compiler: str = UNKNOWN,
     device: Device | None = None,
 ) -> dict[str, str]:
-    """Of a case on ``target``. ``places`` are the folders of its kernel and of its suites; what only an open device can
-    tell is unknown without one."""
+    """Return the fingerprint of a case on ``target``.
+
+    ``places`` are the folders of its kernel and of its suites. Entries that only an open device can report are unknown
+    without one.
+    """
     parts = {
         "build": build,
         "host": platform.node() or UNKNOWN,
@@ -51,7 +54,7 @@ def fingerprint(
 
 @lru_cache(maxsize=1)
 def _system() -> str:
-    """``Linux 6.1.0-18-amd64 x86_64, Debian GNU/Linux 12 (bookworm)``."""
+    """Return a line such as ``Linux 6.1.0-18-amd64 x86_64, Debian GNU/Linux 12 (bookworm)``."""
     kernel = f"{platform.system()} {platform.release()} {platform.machine()}"
     try:
         return f"{kernel}, {platform.freedesktop_os_release()['PRETTY_NAME']}"
@@ -61,7 +64,8 @@ def _system() -> str:
 
 @lru_cache
 def _driver(platform_name: str) -> str:
-    """The version of the kernel's driver; the host needs none. amdgpu of the Linux kernel itself has no version."""
+    """Return the version of the driver, or "none" for the host; the amdgpu driver of the Linux kernel itself has no
+    version."""
     if platform_name == "host":
         return "none"
     if platform_name == "nvidia":
@@ -70,16 +74,16 @@ def _driver(platform_name: str) -> str:
 
 
 def nvidia_driver(text: str) -> str:
-    """The version in what NVIDIA's kernel module says of itself; the open one names the machine before it."""
+    """Return the version from the text of NVIDIA's kernel module; the open one names the machine before it."""
     match = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)\s", text)
     return match[1] if match else UNKNOWN
 
 
 def _runtime(device: Device) -> str:
-    version = _asked(device.hip, "hipRuntimeGetVersion")
+    version = _query(device.hip, "hipRuntimeGetVersion")
     if version is None:
         return UNKNOWN
-    if device.target.platform == "nvidia":  # our layer says what the CUDA runtime says
+    if device.target.platform == "nvidia":  # our layer reports the CUDA runtime's version
         return f"CUDA {version // 1000}.{version % 1000 // 10}, under bitgate's HIP layer"
     hip = f"HIP {version // 10**7}.{version // 10**5 % 100}.{version % 10**5}"
     return f"{hip} on bitgate's host runtime" if device.target.platform == "host" else f"ROCm {_rocm()}, {hip}"
@@ -94,13 +98,13 @@ def _rocm() -> str:
 
 
 def _gpu(device: Device) -> str:
-    name = _asked(device.hip, "hipDeviceGetName", 256, device.index)
+    name = _query(device.hip, "hipDeviceGetName", 256, device.index)
     text = name.decode(errors="replace") if isinstance(name, bytes) else str(name or "")
     return text.strip("\0 ") or device.target.device_name
 
 
-def _asked(hip: Any, function: str, *arguments: int) -> Any:
-    """What a HIP function tells; None if it fails, or if this hip-python takes it otherwise."""
+def _query(hip: Any, function: str, *arguments: int) -> Any:
+    """Return the value of a HIP function; None if it fails, or if this hip-python takes other arguments."""
     try:
         status, value = getattr(hip, function)(*arguments)
     except (AttributeError, RuntimeError, TypeError, ValueError):
@@ -110,10 +114,10 @@ def _asked(hip: Any, function: str, *arguments: int) -> Any:
 
 @lru_cache
 def _commit(places: tuple[Path, ...]) -> str:
-    """The owner's: that of the kernel, else of the suites, if they lie elsewhere than bitgate's own."""
+    """Return the user's commit: that of the kernel, else of the suites, if they are outside bitgate's own checkout."""
     own = ours().root
-    owners = sorted(places, key=lambda place: place.resolve().is_relative_to(own))
-    return next((commit for place in owners if (commit := checkout.commit(place)) != UNKNOWN), UNKNOWN)
+    users_first = sorted(places, key=lambda place: place.resolve().is_relative_to(own))
+    return next((commit for place in users_first if (commit := checkout.commit(place)) != UNKNOWN), UNKNOWN)
 
 
 def _text(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Device memory of one run between guards: given back whatever happened to it, and looked at when work has ended."""
+"""Device memory of one run between guards, freed whatever happens, and inspected when work has ended."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT
 from bitgate.model.host_tensor import HostTensor, has_gaps
 from bitgate.numerics.bits import bits_of
-from bitgate.runtime.block import BufferBlock, fits
-from bitgate.runtime.buffers import Buffer, Look
+from bitgate.runtime.buffers import Buffer, BufferBlock, Look, fits
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 
@@ -23,24 +22,24 @@ _memcmp.restype = ctypes.c_int
 
 
 class Buffers:
-    """The buffers of one run by name; in a ``with``. ``placement`` as of ``Device.alloc``."""
+    """The buffers of one run by name, for use in a ``with``; ``placement`` is as in ``Device.alloc``."""
 
     def __init__(self, device: Device, placement: str) -> None:
         self.named: dict[str, Buffer] = {}
         self.damage = ""
-        """What only showed as the memory was given back."""
+        """Damage that showed only as the memory was freed."""
         self._device = device
         self._placement = placement
         self._block: BufferBlock | None = None
 
     def add(self, name: str, size: int, alignment: int = DEFAULT_ALIGNMENT, *, guarded: bool = True) -> Buffer:
-        """``guarded`` as of ``Device.alloc``. HipError if there is no memory left."""
+        """Allocate a buffer; ``guarded`` is as in ``Device.alloc``. Raises HipError if there is no memory left."""
         buffer = self._device.alloc(size, name=name, alignment=alignment, placement=self._placement, guarded=guarded)
         self.named[name] = buffer
         return buffer
 
     def put(self, contents: Mapping[str, NDArray[Any]]) -> None:
-        """Fill the buffers of these names; they are added where there are none."""
+        """Fill the buffers of these names, adding those that do not exist."""
         new = {name: storage for name, storage in contents.items() if name not in self.named}
         if self._device.host is None and self._block is None and fits(new):
             self._block = BufferBlock(self._device, new, DEFAULT_ALIGNMENT, self._placement)
@@ -52,7 +51,7 @@ class Buffers:
                 self.add(name, storage.nbytes, guarded=False).put(storage)
 
     def at(self, name: str, size: int) -> Buffer:
-        """The buffer of this name, added if there is none."""
+        """Return the buffer of this name, adding it if it does not exist."""
         return self.named[name] if name in self.named else self.add(name, size)
 
     def __enter__(self) -> Buffers:
@@ -71,15 +70,19 @@ class Buffers:
     def look(
         self, inputs: Mapping[str, HostTensor], reference: Mapping[str, HostTensor]
     ) -> tuple[dict[str, HostTensor], str]:
-        """(results, harm): the outputs whose memory is not the reference's, byte for byte; what was written that is
-        nobody's to write, empty if nothing was: guards, inputs that have a buffer, gaps between the rows of results."""
-        seen = {} if self._device.host is not None else self._looks()
+        """Return (results, harm): the outputs whose memory differs from the reference's, and a sentence on forbidden
+        writes.
+
+        Outputs are compared byte for byte. Forbidden writes are those to guards, to inputs that have a buffer, and to
+        the padding between the rows of results; the sentence is empty if there were none.
+        """
+        looks = {} if self._device.host is not None else self._looks()
         results = {
             role: _downloaded(self.named[role], expected)
             for role, expected in reference.items()
-            if not self._holds(role, expected.storage, seen)
+            if not self._holds(role, expected.storage, looks)
         }
-        return results, self._harm(inputs, results, reference, seen)
+        return results, self._harm(inputs, results, reference, looks)
 
     def _looks(self) -> dict[str, Look]:
         looks = {} if self._block is None else self._block.look()
@@ -90,25 +93,25 @@ class Buffers:
         inputs: Mapping[str, HostTensor],
         results: Mapping[str, HostTensor],
         reference: Mapping[str, HostTensor],
-        seen: Mapping[str, Look],
+        looks: Mapping[str, Look],
     ) -> str:
-        damages = [seen[name].damage if seen else buffer.check_guards() for name, buffer in self.named.items()]
+        damages = [looks[name].damage if looks else buffer.check_guards() for name, buffer in self.named.items()]
         found = [damage.text for damage in damages if damage is not None]
         for name, tensor in inputs.items():
-            if name in self.named and not self._holds(name, tensor.storage, seen):
+            if name in self.named and not self._holds(name, tensor.storage, looks):
                 found.append(f"input {name} was changed: {_where_changed(self.named[name], tensor)}")
         for role, result in results.items():
             gaps = _other_gaps(result, reference[role]) if has_gaps(result.tensor) else np.empty(0)
             if gaps.size:
-                found.append(f"a gap between the rows of {role} was written (index {gaps[0]} of its memory)")
+                found.append(f"the padding between the rows of {role} was written (index {gaps[0]} of its memory)")
         return "; ".join(found)
 
-    def _holds(self, name: str, expected: NDArray[Any], seen: Mapping[str, Look]) -> bool:
-        """Does the buffer hold exactly these bytes? Host memory is looked at where it is."""
+    def _holds(self, name: str, expected: NDArray[Any], looks: Mapping[str, Look]) -> bool:
+        """Return whether the buffer holds exactly these bytes; the host's memory is compared in place."""
         buffer = self.named[name]
         if self._device.host is not None:
             return bool(_memcmp(buffer.pointer, expected.ctypes.data, buffer.bytes) == 0)
-        found: NDArray[Any] | None = seen[name].content
+        found: NDArray[Any] | None = looks[name].content
         if found is None:
             found = np.empty_like(expected)
             buffer.download(found)
@@ -122,7 +125,7 @@ def _downloaded(buffer: Buffer, like: HostTensor) -> HostTensor:
 
 
 def _other_gaps(result: HostTensor, reference: HostTensor) -> NDArray[np.intp]:
-    """Indices of memory between the cells that is not the reference's."""
+    """Return indices of memory between the cells that differ from the reference's."""
     dtype = result.tensor.dtype.bits
     rest = HostTensor(result.tensor, result.storage.copy())
     rest.bits[...] = reference.bits

@@ -1,10 +1,14 @@
-"""Does a case fit into memory, the host's and the device's? Asked before anything is allocated: a process that takes
-too much is killed, and a device that is full fails cases that had nothing to do with it."""
+"""Checks before anything is allocated: whether a case fits into memory, and whether its library's workspace is
+plausible.
+
+A process that takes too much is killed, and a full device fails cases that had nothing to do with it.
+"""
 
 from __future__ import annotations
 
 import psutil
 
+from bitgate.kernel.declaration import Dispatch
 from bitgate.model import Problem
 from bitgate.runtime.buffers import GUARD_BYTES
 from bitgate.runtime.device import Device
@@ -14,7 +18,7 @@ SMALL = 256 << 20
 
 
 def memory_shortage(problem: Problem, on_host: bool) -> str:
-    """One sentence if the case does not fit, empty if it does."""
+    """Return one sentence if the case does not fit into host memory, empty if it does."""
     tensors = problem.tensors
     results = sum(tensors[role].bytes for role in problem.outputs)
     # Host copies of all tensors, poison and results that were read back; on the host the device's memory as well.
@@ -28,16 +32,37 @@ def memory_shortage(problem: Problem, on_host: bool) -> str:
 
 
 def device_shortage(problem: Problem, device: Device, workspace: int, references: int = 0) -> str:
-    """One sentence if the device cannot hold the case's tensors, its workspace and ``references`` more results; empty
-    if it can."""
+    """Return one sentence if the device cannot hold the case's tensors, its workspace and ``references`` more results;
+    empty if it can."""
     sizes = [tensor.bytes for tensor in problem.tensors.values()] + [workspace]
     sizes += [problem.tensors[role].bytes for role in problem.outputs] * references
     needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
     if needed < SMALL:
         return ""
     free = device.free_memory()
-    if device.host is not None:  # whose memory is the host's own, and others use it too
+    if device.host is not None:  # its memory is the host's own, which other processes use too
         free = min(free, psutil.virtual_memory().available)
     if needed <= free:
         return ""
     return f"the case needs {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
+
+
+MOST_WORKSPACE = 16
+"""Largest workspace, in multiples of the tensors' bytes, that a library may request without a prediction. Split-K of a
+small result over many slices takes a few times its tensors; an index that overflowed asks for thousands of times as
+much."""
+
+
+def workspace_disagreement(problem: Problem, size: int, predicted: Dispatch | None) -> str:
+    """Return one sentence if the library's size is not plausible, empty if it is."""
+    if predicted is not None:
+        if size == predicted.workspace_bytes:
+            return ""
+        return f"bitgate_workspace_size asks for {size} bytes of workspace, predicted {predicted.workspace_bytes}"
+    tensors = sum(tensor.bytes for tensor in problem.tensors.values())
+    if size <= MOST_WORKSPACE * tensors:
+        return ""
+    return (
+        f"bitgate_workspace_size asks for {size} bytes of workspace, more than {MOST_WORKSPACE} times the tensors'"
+        f" {tensors}: if that is meant, have the declaration's dispatch predict workspace_bytes"
+    )

@@ -1,6 +1,6 @@
-"""One launch of a case whose data never leave the device: filled, compared and digested where they lie.
+"""One launch of a case whose data stay on the device: they are filled, compared and digested in place.
 
-A green launch brings back a few numbers. What is wrong is told as far as those numbers say; the rest is seen by a
+A green launch brings back a few numbers. A wrong one is reported as far as those numbers go; the rest is seen by a
 launch on uploaded data (running.py).
 """
 
@@ -23,7 +23,7 @@ from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import check
 from bitgate.runtime.tools import DeviceDifferences, Tools, differences_at, least, sums_at
-from bitgate.verify.compare import number
+from bitgate.verify.compare_outputs import number
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
 from bitgate.verify.running import WORKSPACE, Launch, LaunchConfig, LaunchResult, add_damage, execute
@@ -31,8 +31,8 @@ from bitgate.verify.running import WORKSPACE, Launch, LaunchConfig, LaunchResult
 
 @dataclass(frozen=True)
 class LaunchExpectation:
-    """What a launch is held to: a digest of the outputs, references in device memory by role, a checksum; any of them
-    may be absent."""
+    """The references that a launch is held to: a digest of the outputs, references in device memory by role, a
+    checksum. Any of them may be absent."""
 
     digest: str = ""
     references: Mapping[str, int] = field(default_factory=dict)
@@ -42,8 +42,9 @@ class LaunchExpectation:
 
 @dataclass(eq=False)
 class DeviceLaunchResult(LaunchResult):
-    """``disagreement`` says in which way the result is not what was expected; ``differences`` are those of the first
-    output that has any, ``wrong``, of which ``cells`` shows the first."""
+    """The result of a launch that was judged on the device; ``disagreement`` says how it differs from what was
+    expected. ``differences`` are those of the first output that has any, ``wrong``; ``cells`` lists its first wrong
+    cells."""
 
     disagreement: str = ""
     digest: str = ""
@@ -54,7 +55,7 @@ class DeviceLaunchResult(LaunchResult):
 
 @dataclass(frozen=True)
 class DeviceData:
-    """What fills the operands: a plan, by which tools make them where they lie, or tensors that were ``made`` already
+    """The source of the operands: a plan, by which tools make them on the device, or tensors that were ``made`` already
     since only the operation can make them."""
 
     plan: FillPlan
@@ -69,14 +70,14 @@ class DeviceData:
 
 
 def run_on_device(
-    device: Device, tools: Tools, launch: Launch, data: DeviceData, how: LaunchConfig, expected: LaunchExpectation
+    device: Device, tools: Tools, launch: Launch, data: DeviceData, config: LaunchConfig, expected: LaunchExpectation
 ) -> DeviceLaunchResult:
-    """Fill, launch, look. HipError if memory runs out, KernelRefused if the library refuses now."""
-    run = DeviceLaunchResult(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
-    with Buffers(device, how.placement) as buffers:
+    """Fill, launch and inspect. Raises HipError if memory runs out, KernelRefused if the library refuses now."""
+    run = DeviceLaunchResult(config, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
+    with Buffers(device, config.placement) as buffers:
         started = perf_counter()
-        before = _prepare(tools, launch, data, buffers, how)
-        how.arrange(device)
+        before = _prepare(tools, launch, data, buffers, config)
+        config.arrange(device)
         execute(device, launch, buffers.named, run)
         ran = perf_counter()
         run.seconds["fill"], run.seconds["kernel"] = run.began - started, ran - run.began
@@ -91,7 +92,7 @@ def run_on_device(
 
 @dataclass(frozen=True, eq=False)
 class DeviceReference:
-    """The outputs of a trusted kernel, kept in device memory; ``free`` gives that back. ``seconds`` took the launch."""
+    """The outputs of a trusted kernel, kept in device memory until ``free``; the launch took ``seconds``."""
 
     buffers: Mapping[str, Buffer]
     digest: str
@@ -103,14 +104,14 @@ class DeviceReference:
 
 
 def reference_on_device(device: Device, tools: Tools, launch: Launch, data: DeviceData) -> DeviceReference:
-    """One launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
-    how = LaunchConfig("right", "forward" if device.host is not None else "")
-    run = DeviceLaunchResult(how)
-    buffers = Buffers(device, how.placement)
+    """Launch a trusted kernel once and return its outputs. Raises UsageError with what went wrong if it fails."""
+    config = LaunchConfig("right", "forward" if device.host is not None else "")
+    run = DeviceLaunchResult(config)
+    buffers = Buffers(device, config.placement)
     kept: dict[str, Buffer] = {}
     with buffers:
-        before = _prepare(tools, launch, data, buffers, how)
-        how.arrange(device)
+        before = _prepare(tools, launch, data, buffers, config)
+        config.arrange(device)
         device.synchronize()
         started = perf_counter()
         execute(device, launch, buffers.named, run)
@@ -126,15 +127,15 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Devi
     return reference
 
 
-def _prepare(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, how: LaunchConfig) -> dict[str, int]:
-    """Operands, poisoned outputs and workspace, between guards; for each operand the ticket of what its memory sums
-    to."""
+def _prepare(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, config: LaunchConfig) -> dict[str, int]:
+    """Fill operands, and poison outputs and workspace, between guards; return for each operand the ticket of the sum
+    over its memory."""
     tools.clear()
     with tools.together():
-        return _put(tools, launch, data, buffers, how)
+        return _put(tools, launch, data, buffers, config)
 
 
-def _put(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, how: LaunchConfig) -> dict[str, int]:
+def _put(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, config: LaunchConfig) -> dict[str, int]:
     tensors, problem = launch.problem.tensors, launch.problem
     before = {}
     shared = problem.in_place
@@ -148,9 +149,9 @@ def _put(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, how: 
         if shared and role == problem.result:
             data.put(tools, buffer, tensors[shared[0]])
         else:
-            tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, how.poison))
+            tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, config.poison))
     if launch.workspace:
-        buffers.add(WORKSPACE, launch.workspace, guarded=False).fill(SCRATCH_BYTES[how.poison])
+        buffers.add(WORKSPACE, launch.workspace, guarded=False).fill(SCRATCH_BYTES[config.poison])
     tools.guard(list(buffers.named.values()))
     return before
 
@@ -184,7 +185,7 @@ def _inspect(
     for role, ticket in gaps.items():
         if answers[ticket]:
             index = least(answers[ticket + 1])
-            damages.append(f"a gap between the rows of {role} was written (index {index} of its memory)")
+            damages.append(f"the padding between the rows of {role} was written (index {index} of its memory)")
     run.damage = "; ".join(damages)
     found = {role: differences_at(answers, ticket) for role, ticket in compared.items()}
     run.wrong = next((role for role in problem.outputs if role in found and found[role].count), "")
@@ -223,7 +224,7 @@ def _first_cells(
     expected: LaunchExpectation,
     limit: int = 10,
 ) -> tuple[dict[str, Any], ...]:
-    """The first wrong cells of an output, one look at the rest of the tensor each."""
+    """Return the first wrong cells of an output; each takes one comparison of the rest of the tensor."""
     data, reference = buffers[tensor.name].pointer, expected.references[tensor.name]
     rows: list[dict[str, Any]] = []
     begin = 0

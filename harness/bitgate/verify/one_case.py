@@ -69,7 +69,7 @@ class CaseRequest:
         kernels = selection.supporting or tuple(kernel for kernel, _ in selection.refusing)
         planned = PlannedCase(problem, NO_KERNEL, self.fill, self.seed, target=self.target, refused=self.refused)
         if not kernels:
-            yield replace(planned, nobody=_no_kernel(problem, glob))
+            yield replace(planned, no_kernel=_no_kernel(problem, glob))
         for kernel in kernels:
             yield replace(planned, kernel=kernel)
 

@@ -1,5 +1,5 @@
-"""What kernels print, as far as it is passed on: one that prints without end does not fill the disk of whoever keeps
-its log."""
+"""A limit on what the output of kernels passes on: one that prints without end must not fill the disk that keeps its
+log."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import sys
 from bitgate.worker.child import Output
 
 MOST = 1 << 20
-"""Bytes of one case."""
+"""Bytes passed on for one case."""
 
 
 def to_stderr(data: bytes) -> None:
-    """What kernels print is not on stdout, where answers of commands are."""
+    """Write the output of kernels to stderr, since stdout holds the answers of commands."""
     sys.stderr.write(data.decode(errors="replace"))
     sys.stderr.flush()
 
 
 class OutputLimit:
-    """Passes on what a case prints, to a limit."""
+    """An output that passes on what a case prints, to a limit."""
 
     def __init__(self, output: Output) -> None:
         self._output = output

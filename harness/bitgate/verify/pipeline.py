@@ -1,9 +1,12 @@
-"""The way of one case: problem -> support -> fill -> launch -> compare -> diagnose -> Verdict."""
+"""The path of one case: problem -> support -> fill -> launch -> compare -> diagnose -> Verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import NoBoundError, UsageError
@@ -12,6 +15,8 @@ from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.runner import Capability, Runner
+from bitgate.model import parse_case_id
+from bitgate.model.diagnostics import Measurement
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.checksum import why_not
 from bitgate.results.record import Diagnosis, Outcome, Verdict
@@ -21,57 +26,58 @@ from bitgate.verify.bounds import Bounds
 from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.decide import contradiction, judge, undiagnosed
 from bitgate.verify.device_check import check_on_device, route_of
-from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun
-from bitgate.verify.launch_effects import after_launch, before_launch
-from bitgate.verify.measuring import measured
-from bitgate.verify.memory import device_shortage, memory_shortage
+from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
+from bitgate.verify.memory import device_shortage, memory_shortage, workspace_disagreement
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
+from bitgate.verify.problem_data import ZEROS, Inputs, Reference, reference_kind
 from bitgate.verify.repeat import is_repeated, repeat
-from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
-from bitgate.verify.session import ZEROS, Inputs, Reference, Session, reference_kind
-from bitgate.verify.verdict import verdict_of
-from bitgate.verify.watch import Watch, in_words, undisturbed
-from bitgate.verify.workspace import workspace_disagreement
+from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, after_launch, before_launch, run_once
+from bitgate.verify.session import Session
+from bitgate.verify.watch import Watch, format_changes, undisturbed
 
 Observer = Callable[[str, HostTensor], None]
-"""Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``, of several outputs
-``result_<role>`` and ``reference_<role>``: for dumps."""
+"""Receives ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``; for several outputs
+``result_<role>`` and ``reference_<role>``. Used for dumps."""
 
 Judge = Callable[[EvidenceBuilder, Launch], Verdict]
-"""From a case whose kernel takes the problem, and how it is launched, to the verdict."""
+"""Returns the verdict of a case whose kernel takes the problem, given how it is launched."""
 
 
 def verify(
     planned: PlannedCase, session: Session, observer: Observer | None = None, on_run: OnRun | None = None
 ) -> Verdict:
-    """The verdict of one planned case on the session's target, by its reference.
+    """Return the verdict of one planned case on the session's target, by its reference.
 
-    UsageError for an unknown schedule, fill or reference: those are no verdicts.
+    Raises UsageError for an unknown schedule, fill or reference: those are no verdicts.
     """
-    return through(planned, session, lambda gathering, launch: _by_reference(gathering, launch, observer, on_run))
+    return run_case(planned, session, lambda builder, launch: _by_reference(builder, launch, observer, on_run))
 
 
-def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
-    """The way of every case: a kernel that does not take the problem, that does harm before it is launched, or that
-    fails is the spine's; what a result has to be is the judge's. ``by`` as in ``Evidence``."""
+def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
+    """Take a case from its kernel to a verdict; ``judge`` decides what the result has to be.
+
+    A kernel that does not take the problem, that does harm before it is launched, or that fails has its verdict from
+    here. ``by`` is as in ``Evidence``.
+    """
     _check_schedule(planned, session)
-    gathering = EvidenceBuilder(Evidence(planned, session, session.clock(), by=by))
+    builder = EvidenceBuilder(Evidence(planned, session, session.clock(), by=by))
     try:
         with undisturbed():
-            return _way(gathering, judge)
+            return _run_steps(builder, judge)
     except (BuildError, LibraryError) as error:
-        return verdict_of(gathering.evidence, Outcome.BUILD_FAILED, str(error))
+        return verdict_of(builder.evidence, Outcome.BUILD_FAILED, str(error))
     except HipError as error:
-        return verdict_of(gathering.evidence, Outcome.INFRA, error.with_advice)
+        return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)
     except MemoryError as error:
-        return verdict_of(gathering.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
+        return verdict_of(builder.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
 
 
-def _way(gathering: EvidenceBuilder, judge: Judge) -> Verdict:
-    planned, session = gathering.evidence.planned, gathering.evidence.session
+def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
+    """Load the kernel, ask whether it takes the problem, and let the judge launch it."""
+    planned, session = builder.evidence.planned, builder.evidence.session
     runner = session.runner(planned.kernel, race=planned.raced)
-    evidence = gathering.evidence = replace(gathering.evidence, runner=runner)
+    evidence = builder.evidence = replace(builder.evidence, runner=runner)
     if runner.conduct.loading_changed:
         return _loading_harmed(evidence, runner.conduct.loading_changed)
     watch, mark = Watch(session.device, runner), before_launch(session.device)
@@ -83,7 +89,7 @@ def _way(gathering: EvidenceBuilder, judge: Judge) -> Verdict:
     diagnostics = planned.problem.operation.diagnostics
     measurement = diagnostics.measurement(planned.problem, planned.key.instance, session.device, runner)
     if measurement is not None:
-        return measured(evidence, measurement)
+        return _measure(evidence, measurement)
     try:
         workspace = runner.workspace(planned.problem)
         if harmed := _harmed(evidence, watch, mark):
@@ -91,32 +97,30 @@ def _way(gathering: EvidenceBuilder, judge: Judge) -> Verdict:
         if wrong := workspace_disagreement(planned.problem, workspace, planned.predicted):
             shown = {"run": "not launched", "workspace_bytes": workspace}
             return verdict_of(evidence, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, shown))
-        return judge(gathering, Launch(runner, planned.problem, workspace))
+        return judge(builder, Launch(runner, planned.problem, workspace))
     except NoBoundError as error:
-        return replace(verdict_of(gathering.evidence, Outcome.NOT_RUN, str(error)), expected=True)
+        return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, str(error)), expected=True)
     except KernelRefused as error:
         reason = f"the library accepted the problem and then refused to run it: {error.refusal.clause}"
-        return verdict_of(gathering.evidence, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
+        return verdict_of(builder.evidence, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
     except KernelFailed as error:
-        return verdict_of(gathering.evidence, Outcome.CRASHED, str(error))
+        return verdict_of(builder.evidence, Outcome.CRASHED, str(error))
 
 
-def _by_reference(
-    gathering: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None
-) -> Verdict:
-    # A dump needs the tensors, which the short way never sees.
-    verdict = _short_way(gathering, launch, on_run) if observer is None else None
-    verdict = verdict or _long_way(gathering, launch, observer, on_run)
-    if verdict.outcome is Outcome.PASS and is_repeated(gathering.evidence):
-        return repeat(gathering, launch, _how(gathering.evidence, REPEATED_RUN)) or verdict
+def _by_reference(builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+    # A dump needs the tensors, which the device-side check never has.
+    verdict = _device_side_check(builder, launch, on_run) if observer is None else None
+    verdict = verdict or _host_side_check(builder, launch, observer, on_run)
+    if verdict.outcome is Outcome.PASS and is_repeated(builder.evidence):
+        return repeat(builder, launch, _launch_config(builder.evidence, REPEATED_RUN)) or verdict
     return verdict
 
 
 def _harmed(evidence: Evidence, watch: Watch, mark: int) -> Verdict | None:
-    """The verdict if questions alone have changed the process, or left something in the runtime."""
+    """Return the verdict if questions alone have changed the process, or left something in the runtime."""
     changes = watch.changes()
     left = after_launch(evidence.session.device, mark, {})
-    harm = "; ".join(filter(None, [in_words(changes) if changes else "", left.damage or left.crash]))
+    harm = "; ".join(filter(None, [format_changes(changes) if changes else "", left.damage or left.crash]))
     if not harm:
         return None
     sentence = f"when asked about the problem: {harm}"
@@ -125,77 +129,81 @@ def _harmed(evidence: Evidence, watch: Watch, mark: int) -> Verdict | None:
 
 
 def _loading_harmed(evidence: Evidence, changes: list[str]) -> Verdict:
-    sentence = f"when its library was loaded: {in_words(changes)}"
+    sentence = f"when its library was loaded: {format_changes(changes)}"
     return verdict_of(evidence, Outcome.CORRUPTED, sentence, Diagnosis(("other",), sentence, {"process": changes}))
 
 
-def _short_way(gathering: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict | None:
-    """The verdict of a case whose data stay on the device, if nothing is wrong with its bits."""
-    planned, session = gathering.evidence.planned, gathering.evidence.session
+def _device_side_check(builder: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict | None:
+    """Return the verdict of a case whose data stay on the device, if nothing is wrong with its bits."""
+    planned, session = builder.evidence.planned, builder.evidence.session
     route = route_of(planned, session)
     if route is None:
         return None
-    seen = check_on_device(planned, session, route, launch, _hows(gathering.evidence))
-    evidence = replace(gathering.evidence, device_check=seen).launched(*seen.runs)
-    evidence = gathering.evidence = evidence.spent({"reference": seen.reference_seconds})
-    if seen.shortage:
-        return replace(verdict_of(evidence, Outcome.NOT_RUN, seen.shortage), expected=True)
-    if seen.disagreement and not seen.last.crash:
+    check = check_on_device(planned, session, route, launch, _launches(builder.evidence))
+    evidence = replace(builder.evidence, device_check=check).launched(*check.runs)
+    evidence = builder.evidence = evidence.spent({"reference": check.reference_seconds})
+    if check.shortage:
+        return replace(verdict_of(evidence, Outcome.NOT_RUN, check.shortage), expected=True)
+    if check.disagreement and not check.last.crash:
         return None
     if on_run is not None:
-        for run in seen.runs:
+        for run in check.runs:
             on_run(run)
     return judge(evidence)
 
 
-def _long_way(gathering: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
-    """Inputs and reference in host memory: all that is needed to say what is wrong."""
-    seen = gathering.evidence
-    planned, session = seen.planned, seen.session
+def _host_side_check(
+    builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None
+) -> Verdict:
+    """Return the verdict with inputs and reference in host memory: all that is needed to say what is wrong."""
+    before = builder.evidence
+    planned, session = before.planned, before.session
     shortage = memory_shortage(planned.problem, session.target.platform == "host")
-    if shortage and seen.device_check is not None:
-        return undiagnosed(seen, seen.device_check, shortage)
-    gathering.evidence = replace(seen, runs=())
+    if shortage and before.device_check is not None:
+        return undiagnosed(before, before.device_check, shortage)
+    builder.evidence = replace(before, runs=())
     shortage = shortage or device_shortage(planned.problem, session.device, launch.workspace)
     if shortage:
-        return replace(verdict_of(gathering.evidence, Outcome.NOT_RUN, shortage), expected=True)
-    inputs, reference = _references(gathering)
-    for how in _hows(seen):
+        return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, shortage), expected=True)
+    inputs, reference = _references(builder)
+    for config in _launches(before):
         session.stage(LAUNCH)
-        run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
+        run = run_once(session.device, launch, inputs.tensors, reference.tensors, config)
         error = _settle(reference, run)
-        gathering.evidence = replace(gathering.evidence, error=error or gathering.evidence.error).launched(run)
+        builder.evidence = replace(builder.evidence, error=error or builder.evidence.error).launched(run)
         if on_run is not None:
             on_run(run)
         if run.crash or run.damage:
             break
     session.stage(LOOK)
-    evidence = gathering.evidence
+    evidence = builder.evidence
     if observer is not None:
         _observe(evidence, inputs, reference, observer)
     verdict = judge(evidence)
-    # Where NaN is a class the device's comparison of bits says nothing.
+    # Where NaN is a class, the device's comparison of bits decides nothing.
     settled = verdict.outcome is not Outcome.PASS or reference.judges
     return verdict if settled or evidence.device_check is None else contradiction(evidence, evidence.device_check)
 
 
-def _references(gathering: EvidenceBuilder) -> tuple[Inputs, Reference]:
-    """Data and what must come of them; what the first took is known if the second cannot be had."""
-    planned, session, clock = gathering.evidence.planned, gathering.evidence.session, gathering.evidence.session.clock
+def _references(builder: EvidenceBuilder) -> tuple[Inputs, Reference]:
+    """Return the data and their reference; the evidence holds the data even if the reference cannot be computed."""
+    planned, session, clock = builder.evidence.planned, builder.evidence.session, builder.evidence.session.clock
     started = clock()
     session.stage(DATA)
     inputs = session.inputs(planned.problem, planned.kernel.instance, planned.fill, planned.seed)
     filled = clock()
     session.stage(REFERENCE)
-    gathering.evidence = replace(gathering.evidence, inputs=inputs).spent({"fill": filled - started})
-    reference = _reference(gathering.evidence, inputs)
-    gathering.evidence = replace(gathering.evidence, reference=reference).spent({"reference": clock() - filled})
+    builder.evidence = replace(builder.evidence, inputs=inputs).spent({"fill": filled - started})
+    reference = _compute_reference(builder.evidence, inputs)
+    builder.evidence = replace(builder.evidence, reference=reference).spent({"reference": clock() - filled})
     return inputs, reference
 
 
 def _settle(reference: Reference, run: LaunchResult) -> dict[str, float]:
-    """Where more than bits is compared, a result that differs in bits may still be right: its error. None is kept of a
-    result with the reference's bits, which has the reference's error. Of several outputs the largest errors count."""
+    """Drop results that differ in bits but are right by their judge, and return the largest errors of the outputs.
+
+    No error is kept of a result with the reference's bits, which has the reference's error.
+    """
     left = {**reference.tensors, **run.results}
     bounds = {role: judge for role, judge in reference.judges.items() if isinstance(judge, Bounds)}
     reference.settle(run)
@@ -206,8 +214,10 @@ def _settle(reference: Reference, run: LaunchResult) -> dict[str, float]:
 
 
 def _refusal(evidence: Evidence, runner: Runner) -> Verdict | None:
-    """The verdict if the kernel rejects the problem, or if its declaration and its library disagree about that. A
-    kernel that states nothing itself is taken at its declaration's word."""
+    """Return the verdict if the kernel rejects the problem, or if its declaration and its library disagree about that.
+
+    The declaration alone decides for a kernel that states nothing itself.
+    """
     planned = evidence.planned
     kernel = planned.kernel
     declared = kernel.refusal(planned.problem)
@@ -222,7 +232,7 @@ def _refusal(evidence: Evidence, runner: Runner) -> Verdict | None:
         if not expected:
             return None
         return verdict_of(evidence, Outcome.REFUSED, f"the problem was to be refused ({expected}), and is supported")
-    reason = _disagreement(declared, answered)
+    reason = _refusal_disagreement(declared, answered)
     if reason:
         return verdict_of(evidence, Outcome.REFUSED, reason)
     assert declared is not None
@@ -233,7 +243,7 @@ def _refusal(evidence: Evidence, runner: Runner) -> Verdict | None:
     return replace(verdict, expected=bool(expected))
 
 
-def _disagreement(declared: Refusal | None, answered: Refusal | None) -> str:
+def _refusal_disagreement(declared: Refusal | None, answered: Refusal | None) -> str:
     if declared is None and answered is not None:
         return f"the library refuses ({answered.clause}) what its declaration supports: {answered.text}"
     if declared is not None and answered is None:
@@ -243,7 +253,7 @@ def _disagreement(declared: Refusal | None, answered: Refusal | None) -> str:
     return ""
 
 
-def _reference(evidence: Evidence, inputs: Inputs) -> Reference:
+def _compute_reference(evidence: Evidence, inputs: Inputs) -> Reference:
     planned = evidence.planned
     holds, is_reference = inputs.certificate.holds, planned.kernel.family.is_reference
     if planned.reference not in REFERENCES:
@@ -266,32 +276,32 @@ def _reference(evidence: Evidence, inputs: Inputs) -> Reference:
         if evidence.device_check is None:
             why = why_not(planned.problem, inputs.certificate.bound)
             raise UsageError(f"{planned.case}: no checksum: {why or 'its data are not made on the device'}")
-        kind = "exact"  # the identity does not hold: which cells are wrong?
+        kind = "exact"  # the identity does not hold: find out which cells are wrong
     elif kind == "gpu" and is_reference:
         raise UsageError(f"{kernel} is the kernel that --reference gpu compares with: take exact or ordered")
     return evidence.session.reference(planned.problem, planned.kernel.instance, planned.fill, planned.seed, kind)
 
 
 CHEAP_RUNS = (("right", "forward"), ("left", "reverse"))
-"""How a cheap case runs: placement of its buffers, and the order of threads on the host. Forward and reverse are each
-other's opposite, so that of two accesses that race either one comes first once."""
+"""The launches of a cheap case: placement of its buffers, and the order of threads on the host. Forward and reverse are
+opposites, so of two accesses that race each comes first once."""
 
 REPEATED_RUN = ("right", "random:1")
-"""How it is launched once more with other data: waves in no order at all."""
+"""The launch with other data: waves in no order at all."""
 
 
-def _hows(evidence: Evidence) -> tuple[LaunchConfig, ...]:
-    hows = tuple(_how(evidence, run) for run in CHEAP_RUNS)
-    return hows if evidence.session.is_cheap(evidence.planned.problem) else hows[:1]
+def _launches(evidence: Evidence) -> tuple[LaunchConfig, ...]:
+    configs = tuple(_launch_config(evidence, run) for run in CHEAP_RUNS)
+    return configs if evidence.session.is_cheap(evidence.planned.problem) else configs[:1]
 
 
-def first_how(evidence: Evidence) -> LaunchConfig:
-    """How the case is launched where one launch is enough."""
-    return _how(evidence, CHEAP_RUNS[0])
+def first_launch(evidence: Evidence) -> LaunchConfig:
+    """Return how the case is launched where one launch is enough."""
+    return _launch_config(evidence, CHEAP_RUNS[0])
 
 
-def _how(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
-    """A thread order that the case states holds for all of its launches."""
+def _launch_config(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
+    """Return how a launch runs; a thread order that the case states holds for all of its launches."""
     (placement, schedule), planned = run, evidence.planned
     if evidence.session.target.platform != "host" or not _is_scheduled(evidence):
         return LaunchConfig(placement, "")
@@ -299,7 +309,7 @@ def _how(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
 
 
 def _is_scheduled(evidence: Evidence) -> bool:
-    """Does it matter to the kernel in which order the host runtime lets threads run?"""
+    """Return whether the order in which the host runtime runs threads matters to the kernel."""
     return evidence.runner is None or Capability.SCHEDULES in evidence.runner.capabilities
 
 
@@ -323,4 +333,65 @@ def _check_schedule(planned: PlannedCase, session: Session) -> None:
         raise UsageError(f"schedule {planned.schedule}: {what} on the host target only")
 
 
-__all__ = ["Judge", "Observer", "OnRun", "first_how", "through", "verify"]
+MOST_FINDINGS = 16
+"""The number of findings in the evidence; the sentence states each kind once."""
+
+
+def _measure(evidence: Evidence, measurement: Measurement) -> Verdict:
+    planned, session = evidence.planned, evidence.session
+    started = session.clock()
+    sentence, crash = "", ""
+    wrong: Sequence[str] = ()
+    try:
+        sentence, wrong = measurement.take()
+    except (HipError, KernelFailed) as error:
+        fault = session.device.fault()
+        crash = str(error) if fault is None else fault.text
+    evidence = evidence.spent({"kernel": session.clock() - started})
+    sentence = crash or sentence
+    outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if sentence else Outcome.PASS
+    diagnosis = Diagnosis(("platform",), sentence, {"wrong": list(wrong[:MOST_FINDINGS])}) if sentence else None
+    return replace(
+        verdict_of(evidence, outcome, sentence, diagnosis),
+        human=f"{planned.key.instance} of {session.target.name}",
+        dispatch={"path": "probe", **measurement.found},
+    )
+
+
+class Dump:
+    """An observer that writes each tensor of a case to ``<folder>/<name>.npy`` in logical order, without padding.
+
+    Types that numpy does not know (bf16, f8) are widened to f32, which holds each of their values.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, name: str, tensor: HostTensor) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        cells = tensor.logical
+        if cells.dtype.isbuiltin != 1:
+            cells = cells.astype(np.float32)
+        np.save(self.folder / f"{name}.npy", np.ascontiguousarray(cells))
+
+
+CANARY_CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
+
+
+def distress(session: Session) -> str:
+    """Return a sentence on what is wrong with the device; empty if the naive kernel still computes there.
+
+    The canary is a small case that cannot fail on a sound device; it runs before a device is reused after a case that
+    broke it.
+    """
+    problem = parse_case_id(CANARY_CASE)
+    kernel = session.reference_kernel(problem)
+    if kernel is None:
+        return f"no naive kernel for {session.target.name} could try it"
+    verdict = verify(PlannedCase(problem, kernel, target=session.target.name), session)
+    if verdict.outcome is Outcome.PASS:
+        return ""
+    return f"the naive kernel ends in {verdict.outcome} on {CANARY_CASE}: {verdict.reason}"
+
+
+__all__ = ["Dump", "Judge", "Observer", "OnRun", "distress", "first_launch", "run_case", "verify"]

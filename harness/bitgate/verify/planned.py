@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.resolved import Kernel
@@ -19,8 +22,8 @@ _UNSAFE = re.compile("[^a-z0-9_]")
 class PlannedCase:
     """One problem on one kernel with one fill on one target.
 
-    ``schedule`` forward, the default: a cheap case's second run on the host is reverse; ``race``: the same, and each
-    access is watched; any other holds for both runs.
+    With ``schedule`` forward, the default, a cheap case's second run on the host is reverse. With ``race`` each access
+    is watched as well. Any other schedule holds for both runs.
     """
 
     problem: Problem
@@ -32,44 +35,44 @@ class PlannedCase:
     tier: str = ""
     why: str = ""
     refused: str = ""
-    """The clause by which the kernel must refuse it; empty: it must pass."""
+    """The clause by which the kernel must refuse it; empty if it must pass."""
     zero_result: bool = False
-    """The row states that its result may be zero in every cell: what is held is that it is written."""
+    """True if the row states that its result may be zero in every cell; the check is then that it is written."""
     reference: str = "auto"
     repeated: bool | None = None
-    """Is it launched once more with other data, where that is cheap? None: as the session asks for (repeat.py)."""
+    """True to launch it once more with other data, where that is cheap; None to do as the session does (repeat.py)."""
     seconds: float = 0.0
     """Estimated."""
     suite: str = ""
     test: str = ""
-    """pytest node id of the test that asks, if one does."""
+    """The pytest node id of the test that plans it, if one does."""
     row: str = ""
-    """``file:line`` of the table's row behind it, if there is one."""
-    asked_by: object = field(default=None, repr=False, compare=False)
-    """That row (``cases.planning.row_of``)."""
+    """The ``file:line`` of its row in a table, if it has one."""
+    table_row: object = field(default=None, repr=False, compare=False)
+    """That row (``suite.planning.row_of``)."""
     stated_id: str = ""
-    """Its id in a plan, which says nothing of what is the whole run's."""
-    nobody: str = ""
-    """Why no kernel takes it; then there is nothing to verify, and the verdict says so."""
+    """Its id in a plan, which leaves out what holds for the whole run."""
+    no_kernel: str = ""
+    """The reason why no kernel takes it; then there is nothing to verify, and the verdict says so."""
 
     @cached_property
     def predicted(self) -> Dispatch | None:
-        """What its kernel is to do, if the declaration predicts it."""
+        """The dispatch that the declaration predicts, if it does."""
         return self.kernel.prediction(self.problem)
 
     @cached_property
     def case(self) -> str:
         return _case(self.problem)
 
-    def asked_by_test(self, test: str, repeated: bool) -> PlannedCase:
-        """The same as a test asks for it. What is known of its problem and kernel stays known."""
+    def for_test(self, test: str, repeated: bool) -> PlannedCase:
+        """Return the same case for a test, keeping what is known of its problem and kernel."""
         own = replace(self, test=test, repeated=repeated)
         vars(own).update({name: vars(self)[name] for name in _OF_PROBLEM_AND_KERNEL if name in vars(self)})
         return own
 
     @property
     def human(self) -> str:
-        """The problem in the words that people read."""
+        """The problem in the form that people read."""
         return _human(self.problem)
 
     @property
@@ -79,12 +82,12 @@ class PlannedCase:
 
     @property
     def raced(self) -> bool:
-        """Are its accesses watched for races?"""
+        """True if its accesses are watched for races."""
         return self.schedule == RACE
 
     @property
     def id(self) -> str:
-        """``<case>__<instance>__<fill>``, characters ``[a-z0-9_]`` only."""
+        """The test id ``<case>__<instance>__<fill>``, characters ``[a-z0-9_]`` only."""
         if self.stated_id:
             return self.stated_id
         family, instance, options = self.kernel.names
@@ -112,3 +115,25 @@ def _human(problem: Problem) -> str:
 @lru_cache(maxsize=1024)
 def _foreign(problem: Problem) -> str:
     return foreign_line(problem) or ""
+
+
+def repro_line(planned: PlannedCase, added: Sequence[Path] = ()) -> str:
+    """Return ``bitgate verify <case> --kernel ...``, without defaults that are unambiguous.
+
+    Declarations that the project's file names are left out: any checkout of it finds them. ``added`` are those that a
+    command named.
+    """
+    words = ["bitgate", "verify", planned.case, "--kernel", planned.kernel.name]
+    for path in added:
+        words += ["--load", str(path)]
+    words += ["--fill", planned.fill, "--seed", str(planned.seed)]
+    for name, value in planned.kernel.options:
+        words += ["--option", f"{name}={value}"]
+    if planned.schedule == RACE:
+        words += ["--race"]
+    elif planned.schedule != "forward":
+        words += ["--schedule", planned.schedule]
+    if planned.reference != "auto":
+        words += ["--reference", planned.reference]
+    words += ["--target", planned.target]
+    return shlex.join(words)

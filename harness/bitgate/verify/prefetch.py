@@ -1,4 +1,4 @@
-"""A case that a child has begun, or will, before its verdict is asked for."""
+"""Prefetched cases: those that a child has begun, or will, before their verdict is requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from bitgate.worker.child import Request
 
 @dataclass
 class Prefetch:
-    """``prepare``: the question before it, by which its library is loaded, as long as that has no answer."""
+    """A request for a verdict in advance.
+
+    ``prepare`` is the request before it, by which its library is loaded, as long as that has no answer.
+    """
 
     planned: PlannedCase
     by: str
@@ -24,7 +27,7 @@ class Prefetch:
         return self.by == by and (self.planned is planned or to_json(self.planned) == to_json(planned))
 
     def starts(self) -> None:
-        """Nothing is before it any more: from now on its time counts."""
+        """Start its timeout: all earlier requests have completed."""
         self.started = perf_counter()
         self.asked.starts()
         if self.prepare is not None:

@@ -21,9 +21,8 @@ from bitgate.runtime.targets import named, platform_of
 from bitgate.verify.deadline import Deadline
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.output_limit import OutputLimit, to_stderr
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.planned import PlannedCase, repro_line
 from bitgate.verify.prefetch import Prefetch
-from bitgate.verify.repro import repro_line
 from bitgate.verify.server import ENTRY, FORESEEN, STAGE, Hear, to_prepare, to_verify
 from bitgate.worker.child import Output, Request, Worker, WorkerDied
 from bitgate.worker.endable import Endable

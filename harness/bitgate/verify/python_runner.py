@@ -1,4 +1,5 @@
-"""A runner that an owner's ``opens`` gives: what its Python raises is its kernel's failure, no defect of bitgate."""
+"""The runner that a user's ``opens`` returns, wrapped: what its Python raises is its kernel's failure, no defect of
+bitgate."""
 
 from __future__ import annotations
 
@@ -17,19 +18,19 @@ from bitgate.kernel.runner import Capability, LibraryState, Runner
 from bitgate.runtime.errors import HipError
 
 
-def opened(kernel: Kernel) -> Runner:
-    """LibraryError if it cannot be opened."""
+def open_python_runner(kernel: Kernel) -> Runner:
+    """Open a user's kernel. Raises LibraryError if that fails."""
     family, instance = kernel.family, kernel.instance
     assert family.opens is not None
     try:
-        with _told_of(family):
+        with _as_kernel_failure(family):
             return PythonRunner(family.opens(family, instance, dict(kernel.options)))
     except KernelFailed as error:
         raise LibraryError(f"{kernel.name}: opens: {error}") from None
 
 
 class PythonRunner:
-    """``inner`` by another name; its errors are those that ``Runner`` speaks of."""
+    """A user's runner whose errors are those that ``Runner`` documents."""
 
     def __init__(self, inner: Runner) -> None:
         self.inner = inner
@@ -43,22 +44,22 @@ class PythonRunner:
         return self.inner.content_key
 
     def supports(self, problem: Any) -> Refusal | None:
-        with _told_of(self.family):
+        with _as_kernel_failure(self.family):
             return self.inner.supports(problem)
 
     def workspace(self, problem: Any) -> int:
-        with _told_of(self.family):
+        with _as_kernel_failure(self.family):
             return self.inner.workspace(problem)
 
     def launch(
         self, problem: Any, buffers: Mapping[str, int], workspace: tuple[int, int], stream: int
     ) -> DispatchRecord:
-        with _told_of(self.family):
+        with _as_kernel_failure(self.family):
             return self.inner.launch(problem, buffers, workspace, stream)
 
 
 @contextmanager
-def _told_of(family: KernelFamily) -> Iterator[None]:
+def _as_kernel_failure(family: KernelFamily) -> Iterator[None]:
     try:
         yield
     except (KernelFailed, KernelRefused, HipError, UsageError, MemoryError):
@@ -68,6 +69,6 @@ def _told_of(family: KernelFamily) -> Iterator[None]:
 
 
 def _place(error: Exception, folder: Path) -> str:
-    """The last line of the owner's own code that it came through."""
+    """Return the last line of the user's own code in the traceback."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(folder)]
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""

@@ -1,4 +1,4 @@
-"""More launches of a case that is green, on other data: a kernel that is right twice on the same data may count its
+"""Repeated launches of a green case on other data: a kernel that is right twice on the same data may count its
 launches, or remember data or results by the shape of its problem, or by their addresses."""
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from bitgate.results.record import Verdict
 from bitgate.verify.deadline import DATA, LAUNCH
 from bitgate.verify.decide import judge
 from bitgate.verify.evidence import Evidence, EvidenceBuilder
-from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once, run_where_others_lay
-from bitgate.verify.session import Inputs, Reference, reference_kind
+from bitgate.verify.problem_data import Inputs, Reference, reference_kind
+from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_in_used_buffers, run_once
 
 OTHER_SEED = 1_000_003
-"""Added to the case's own."""
+"""Added to the case's seed."""
 
-DEAR_FLOPS = 100_000_000
-"""From here on the reference of other data costs too much, whatever the launch does."""
+COSTLY_FLOPS = 100_000_000
+"""From here on the reference of other data costs too much, whatever the launch takes."""
 
-DEAR_BYTES = 1 << 28
-"""And so do data and reference in host memory, of a case whose own may never have been there."""
+COSTLY_BYTES = 1 << 28
+"""From here on data and reference in host memory cost too much: the case's own may never have been there."""
 
 
 def is_repeated(evidence: Evidence) -> bool:
-    """Cheap cases are, as often as they or the session ask for: all, or one of each instance."""
+    """Return whether to repeat a case: cheap ones, all or one of each instance, as they or the session say."""
     planned, session = evidence.planned, evidence.session
     cheap = is_affordable(planned.problem) and session.is_cheap(planned.problem)
     if not cheap or planned.reference not in ("auto", "exact", "ordered"):
@@ -34,30 +34,33 @@ def is_repeated(evidence: Evidence) -> bool:
 
 
 def is_affordable(problem: Problem) -> bool:
-    """May data and reference of the problem be made once more, in host memory?"""
-    return problem.flops < DEAR_FLOPS and problem.bytes < DEAR_BYTES
+    """Return whether data and reference of the problem may be made once more, in host memory."""
+    return problem.flops < COSTLY_FLOPS and problem.bytes < COSTLY_BYTES
 
 
-def repeat(gathering: EvidenceBuilder, launch: Launch, how: LaunchConfig) -> Verdict | None:
-    """The verdict if a launch shows something wrong, of that launch alone: one on other data, then one on the case's
-    own in buffers in which the others lay, as a program would have it that goes on."""
-    planned, session = gathering.evidence.planned, gathering.evidence.session
+def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Verdict | None:
+    """Return the verdict of a repeated launch that shows something wrong, None if none does.
+
+    One launch is on other data. The next is on the case's own data in the buffers that the others used, as in a program
+    that goes on.
+    """
+    planned, session = builder.evidence.planned, builder.evidence.session
     seed = planned.seed + OTHER_SEED
-    inputs, reference = _data(gathering, seed)
+    inputs, reference = _data(builder, seed)
     session.stage(LAUNCH)
-    run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
-    words = f"launch 3 of the same problem, with other data (seed {seed}; {how.words})"
-    if verdict := _judged(gathering, inputs, reference, run, words, {"seed": seed}):
+    run = run_once(session.device, launch, inputs.tensors, reference.tensors, config)
+    words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
+    if verdict := _judge_repeat(builder, inputs, reference, run, words, {"seed": seed}):
         return verdict
-    own, wanted = _data(gathering, planned.seed)
+    own, expected = _data(builder, planned.seed)
     session.stage(LAUNCH)
-    run = run_where_others_lay(session.device, launch, inputs.tensors, own.tensors, wanted.tensors, how)
-    words = f"launch 5 of the same problem, where those of seed {seed} lay in the same buffers before ({how.words})"
-    return _judged(gathering, own, wanted, run, words, {})
+    run = run_in_used_buffers(session.device, launch, inputs.tensors, own.tensors, expected.tensors, config)
+    words = f"launch 5 of the same problem, after those of seed {seed} in the same buffers ({config.description})"
+    return _judge_repeat(builder, own, expected, run, words, {})
 
 
-def _data(gathering: EvidenceBuilder, seed: int) -> tuple[Inputs, Reference]:
-    planned, session = gathering.evidence.planned, gathering.evidence.session
+def _data(builder: EvidenceBuilder, seed: int) -> tuple[Inputs, Reference]:
+    planned, session = builder.evidence.planned, builder.evidence.session
     session.stage(DATA)
     problem, instance = planned.problem, planned.kernel.instance
     inputs = session.inputs(problem, instance, planned.fill, seed)
@@ -65,8 +68,8 @@ def _data(gathering: EvidenceBuilder, seed: int) -> tuple[Inputs, Reference]:
     return inputs, session.reference(problem, instance, planned.fill, seed, kind)
 
 
-def _judged(
-    gathering: EvidenceBuilder,
+def _judge_repeat(
+    builder: EvidenceBuilder,
     inputs: Inputs,
     reference: Reference,
     run: LaunchResult,
@@ -74,11 +77,11 @@ def _judged(
     facts: dict[str, Any],
 ) -> Verdict | None:
     reference.settle(run)
-    known = gathering.evidence = gathering.evidence.spent(run.seconds)
+    evidence = builder.evidence = builder.evidence.spent(run.seconds)
     if not (run.crash or run.damage or run.results):
         return None
-    gathering.evidence = replace(known, inputs=inputs, reference=reference, runs=(run,))
-    verdict = judge(gathering.evidence)
+    builder.evidence = replace(evidence, inputs=inputs, reference=reference, runs=(run,))
+    verdict = judge(builder.evidence)
     words = f"{words}, is wrong: "
     diagnosis = verdict.diagnosis
     if diagnosis is not None:

@@ -1,8 +1,12 @@
-"""One launch of a case: buffers between guards, poison, the kernel, and what it left behind."""
+"""One launch of a case: buffers between guards, poison, the kernel, what it left, and its effects in the runtime.
+
+Effects are errors that the library swallowed and work that it did not wait for; the runtime itself reports both
+(runtime/ledger.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
@@ -18,35 +22,36 @@ from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.host import DeviceFault
+from bitgate.runtime.ledger import Incident, take_last_error
 from bitgate.verify.guarded import Buffers
-from bitgate.verify.launch_effects import CORRUPTING, after_launch, before_launch
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
-from bitgate.verify.watch import Watch, WatchedLibrary, in_words
+from bitgate.verify.watch import Watch, WatchedLibrary, format_changes
 
 WORKSPACE = "workspace"
-"""The name of its buffer."""
+"""The name of the workspace's buffer."""
 
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """``placement`` puts the buffers' ends (right) or begins (left) at a guard; ``schedule`` orders a block's threads,
-    empty where the device does. Left-aligned buffers also begin with the other poison."""
+    """The conditions of a launch: ``placement`` puts the buffers' ends (right) or begins (left) at a guard,
+    ``schedule`` orders a block's threads (empty where the device does). Left-aligned buffers also begin with the other
+    poison."""
 
     placement: str
     schedule: str
 
     @property
     def poison(self) -> int:
-        """Which of the two poisons (poison.py) fills memory before the launch."""
+        """The number of the poison (poison.py) that fills memory before the launch."""
         return int(self.placement == "left")
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         order = f"{self.schedule} schedule, " if self.schedule else ""
         return f"{order}{self.placement}-aligned buffers"
 
     def arrange(self, device: Device) -> None:
-        """What the device is told before the launch."""
+        """Set up the device for the launch."""
         if self.schedule:
             device.set_schedule(self.schedule)
         if device.host is not None:
@@ -54,16 +59,18 @@ class LaunchConfig:
 
 
 class Work(WatchedLibrary, Protocol):
-    """What a device can be given to do: a launch of a kernel, or the steps of a capsule."""
+    """Work for a device: a launch of a kernel, or the steps of a capsule."""
 
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord | None:
-        """On ``stream``, with the buffers by name; it need not have ended when this returns. HipError, KernelRefused,
-        KernelFailed."""
+        """Start on ``stream``, with the buffers by name; it need not have ended when this returns.
+
+        Raises HipError, KernelRefused or KernelFailed.
+        """
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What is launched: a kernel on a problem, with so many bytes of workspace."""
+    """A kernel on a problem, with ``workspace`` bytes of workspace."""
 
     runner: Runner
     problem: Problem
@@ -71,7 +78,7 @@ class Launch:
 
     @property
     def kernel(self) -> str:
-        """``family.instance``"""
+        """The name ``family.instance``."""
         return f"{self.family.name}.{self.runner.instance.name}"
 
     @property
@@ -90,20 +97,21 @@ class Launch:
 
 
 def pointers_of(problem: Problem, buffers: Mapping[str, Buffer]) -> dict[str, int]:
-    """Where the buffers lie, inputs that lie in the result's among them."""
+    """Return the addresses of the buffers, with those of inputs that share the result's memory."""
     pointers = {name: buffer.pointer for name, buffer in buffers.items()}
     return pointers | dict.fromkeys(problem.in_place, pointers[problem.result])
 
 
 @dataclass(eq=False)
 class LaunchResult:
-    """What one launch left. ``results`` holds, by role, the outputs whose memory is not the reference's, bit for bit.
+    """The result of one launch. ``results`` holds, by role, the outputs whose memory is not the reference's, bit for
+    bit.
 
-    ``crash`` says what the kernel died of, ``damage`` what it wrote or changed that is not its own, ``changes`` what
-    of its process; empty if nothing.
+    ``crash`` says how the kernel failed, ``damage`` what it wrote or changed outside its outputs, ``changes`` what it
+    changed in its process; each is empty if there is nothing.
     """
 
-    how: LaunchConfig
+    config: LaunchConfig
     record: DispatchRecord | None = None
     results: dict[str, HostTensor] = field(default_factory=dict)
     crash: str = ""
@@ -112,7 +120,7 @@ class LaunchResult:
     fault: DeviceFault | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
     began: float = 0.0
-    """When all that was done before the launch had ended, by ``perf_counter``."""
+    """Time of ``perf_counter`` when all preparations of the launch had ended."""
 
 
 def run_once(
@@ -120,36 +128,39 @@ def run_once(
     launch: Launch,
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: LaunchConfig,
+    config: LaunchConfig,
 ) -> LaunchResult:
-    """Launch once and look at everything; ``reference`` holds each output by role.
+    """Launch once and inspect everything; ``reference`` holds each output by role.
 
-    HipError if memory runs out, KernelRefused if the library refuses now."""
+    Raises HipError if memory runs out, KernelRefused if the library refuses now.
+    """
 
     return run_prepared(
-        device, launch, lambda buffers: fill(buffers, launch, inputs, reference, how), inputs, reference, how
+        device, launch, lambda buffers: fill(buffers, launch, inputs, reference, config), inputs, reference, config
     )
 
 
-def run_where_others_lay(
+def run_in_used_buffers(
     device: Device,
     launch: Launch,
-    others: Mapping[str, HostTensor],
+    earlier: Mapping[str, HostTensor],
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: LaunchConfig,
+    config: LaunchConfig,
 ) -> LaunchResult:
-    """The same, in buffers in which the kernel has just worked on ``others``: nothing is looked at of that launch but
-    whether it lived."""
-    before = LaunchResult(how)
+    """Launch as ``run_once`` does, in buffers in which the kernel has just worked on ``others``.
+
+    That earlier launch is only checked for having survived.
+    """
+    before = LaunchResult(config)
 
     def prepare(buffers: Buffers) -> None:
-        fill(buffers, launch, others, reference, how)
-        how.arrange(device)
+        fill(buffers, launch, earlier, reference, config)
+        config.arrange(device)
         execute(device, launch, buffers.named, before)
-        fill(buffers, launch, inputs, reference, how)
+        fill(buffers, launch, inputs, reference, config)
 
-    run = run_prepared(device, launch, prepare, inputs, reference, how)
+    run = run_prepared(device, launch, prepare, inputs, reference, config)
     run.crash, run.damage = before.crash or run.crash, before.damage or run.damage
     return run
 
@@ -159,18 +170,18 @@ def fill(
     launch: Launch,
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: LaunchConfig,
+    config: LaunchConfig,
 ) -> None:
-    """Inputs, and poison in the outputs and the workspace; buffers that are not there yet are added."""
+    """Put the inputs into their buffers, and poison into the outputs and the workspace; missing buffers are added."""
     shared = launch.problem.in_place
     contents = {name: tensor.storage for name, tensor in inputs.items() if name not in shared}
     for role, expected in reference.items():
-        lies_there = shared if role == launch.problem.result else ()
-        before = inputs[lies_there[0]] if lies_there else poisoned(expected.tensor, how.poison)
+        in_place = shared if role == launch.problem.result else ()
+        before = inputs[in_place[0]] if in_place else poisoned(expected.tensor, config.poison)
         contents[role] = before.storage
     buffers.put(contents)
     if launch.workspace:
-        buffers.at(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
+        buffers.at(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[config.poison])
 
 
 def run_prepared(
@@ -179,13 +190,13 @@ def run_prepared(
     prepare: Callable[[Buffers], None],
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
-    how: LaunchConfig,
+    config: LaunchConfig,
 ) -> LaunchResult:
-    """The same of any work: ``prepare`` adds its buffers and their first contents."""
-    run = LaunchResult(how)
-    with Buffers(device, how.placement) as buffers:
+    """Run any work as ``run_once`` runs a launch; ``prepare`` adds its buffers and their first contents."""
+    run = LaunchResult(config)
+    with Buffers(device, config.placement) as buffers:
         prepare(buffers)
-        how.arrange(device)
+        config.arrange(device)
         started = perf_counter()
         execute(device, work, buffers.named, run)
         run.seconds["kernel"] = perf_counter() - started
@@ -198,14 +209,14 @@ def run_prepared(
 
 
 def add_damage(run: LaunchResult, buffers: Buffers) -> None:
-    """What shows behind the launch: the host runtime looks at canaries once more as memory is given back."""
+    """Add damage that shows after the launch: the host runtime checks canaries once more as memory is freed."""
     run.damage = run.damage or buffers.damage
     if run.changes and not run.crash:
-        run.damage = "; ".join(filter(None, [run.damage, in_words(run.changes)]))
+        run.damage = "; ".join(filter(None, [run.damage, format_changes(run.changes)]))
 
 
 def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
-    """The outputs of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
+    """Return the outputs of one launch of a trusted kernel. Raises UsageError with what went wrong if it fails."""
     blank = {role: poisoned(launch.problem.tensors[role]) for role in launch.problem.outputs}
     schedule = "forward" if device.host is not None else ""
     run = run_once(device, launch, inputs, blank, LaunchConfig("right", schedule))
@@ -216,7 +227,7 @@ def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostT
 
 
 def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: LaunchResult) -> None:
-    """Start and wait. What goes wrong is written into the run, also what the library did not tell."""
+    """Start the work and wait. Errors are written into the run, including those that the library did not report."""
     mark = before_launch(device)
     run.began = perf_counter()
     watch = Watch(device, work)
@@ -236,3 +247,64 @@ def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: Laun
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage
     run.crash = left.crash or run.crash
+
+
+CORRUPTING = frozenset({"lds_canary", "global_canary", "fp_environment"})
+"""Faults of the host runtime that harm more than the launch they belong to: writes out of bounds that hit nothing else,
+and a floating-point environment that the next block would have computed in."""
+
+LEFT_IN_FLIGHT = "work was left in flight on a stream that is not the caller's"
+
+
+@dataclass(frozen=True)
+class LaunchEffects:
+    """Errors that the library hid: ``crash`` and ``damage`` are as in ``LaunchResult``, empty if it hid nothing."""
+
+    crash: str = ""
+    damage: str = ""
+    fault: DeviceFault | None = None
+
+
+def before_launch(device: Device) -> int:
+    """Wait for the harness's own work, clear old errors, and return the mark that ``after_launch`` needs."""
+    device.synchronize()
+    device.clear_fault()  # this also takes any error that earlier calls left
+    return device.ledger.mark()
+
+
+def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], reported: str = "") -> LaunchEffects:
+    """Return what happened since the mark, once the caller's stream has ended; all other work has ended afterwards.
+
+    ``reported`` is the error that the library returned.
+    """
+    in_flight = device.ledger.in_flight(device.stream)
+    try:
+        device.synchronize()
+        late = ""
+    except HipError as error:
+        late = str(error)
+    incidents = device.ledger.since(mark)
+    left = take_last_error(device.hip)
+    fault = next((incident.fault for incident in incidents if incident.fault is not None), None)
+    swallowed = _format_incidents(incidents, buffers) if incidents else late or left
+    if in_flight:
+        return LaunchEffects(damage="; ".join(filter(None, [f"{LEFT_IN_FLIGHT}: {in_flight}", swallowed])), fault=fault)
+    if not swallowed:
+        return LaunchEffects()
+    if reported:
+        why = "" if reported in swallowed else f": {swallowed}"
+        return LaunchEffects(crash=reported + why, fault=fault)
+    sentence = f"{swallowed}; the library hid it and returned OK"
+    corrupting = fault is not None and fault.kind in CORRUPTING
+    return LaunchEffects(crash=sentence, damage=sentence if corrupting else "", fault=fault)
+
+
+def _format_incidents(incidents: Sequence[Incident], buffers: Mapping[str, Buffer]) -> str:
+    first = incidents[0]
+    named = "".join(
+        f" (buffer {name}, which belongs to the caller)"
+        for name, buffer in buffers.items()
+        if first.fault is None and buffer.pointer <= first.address < buffer.pointer + max(1, buffer.bytes)
+    )
+    more = f" (and {len(incidents) - 1} more after it)" if len(incidents) > 1 else ""
+    return f"{first.text}{named}{more}"

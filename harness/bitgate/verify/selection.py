@@ -1,4 +1,4 @@
-"""Which instances a problem is verified on: the plan behind ``bitgate verify``."""
+"""Selection of the instances that a problem is verified on: the plan of ``bitgate verify``."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from bitgate.runtime.targets import platform_of
 
 @dataclass(frozen=True)
 class KernelSelection:
-    """Kernels by whether their declaration supports the problem, each with what its library is to say of it."""
+    """Kernels by whether their declaration supports the problem; those that refuse it with the expected refusal."""
 
     supporting: tuple[Kernel, ...]
     refusing: tuple[tuple[Kernel, Refusal], ...]
 
     @property
     def clauses(self) -> tuple[tuple[Kernel, str], ...]:
-        """Of the refusing ones, as a planned case states them."""
+        """The refusing kernels with their clauses, as a planned case states them."""
         return tuple((kernel, refusal.clause) for kernel, refusal in self.refusing)
 
 
@@ -37,11 +37,10 @@ def candidates(
     project: Project | None = None,
     own: Sequence[Path] | None = None,
 ) -> list[Kernel]:
-    """The instances that a glob names, or those of what a project runs on, or every one that is not a reference, on a
-    target, each with the options. ``own`` as of ``registry.families``.
+    """Return the instances on a target that a glob names, or those a project runs on, or all that are no references.
 
-    An option must be known to one of their families at least; families that lack it are left out. UsageError with the
-    nearest name otherwise.
+    Each has the options. ``own`` is as in ``registry.families``. An option must be known to at least one of the
+    families; families that lack it are left out. Raises UsageError with the nearest name otherwise.
     """
     platform = platform_of(target)
     load = project.runs_on if project else ()

@@ -23,12 +23,11 @@ from bitgate.kernel.resolved import kernel_called
 from bitgate.kernel.user_operation import add_here
 from bitgate.model import Problem, parse_case_id
 from bitgate.results.record import Key, Outcome, Verdict, to_event
-from bitgate.verify.canary import distress
-from bitgate.verify.diagnose.limit import diagnosis_seconds
-from bitgate.verify.dump import Dump
+from bitgate.verify.diagnose.engine import diagnosis_seconds
+from bitgate.verify.pipeline import Dump, distress
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.prewarm import come_up
 from bitgate.verify.session import Session
+from bitgate.verify.session import prewarm as come_up
 from bitgate.verify.trace import Tracer
 from bitgate.verify.watch import undisturbed
 from bitgate.worker.channel import Channel

@@ -1,10 +1,9 @@
-"""What cases share: the open device, kernel libraries, and the inputs and references of problems seen before."""
+"""The state that cases share: the open device, kernel libraries, and the inputs and references of earlier problems."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -24,86 +23,54 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel, family_called
 from bitgate.kernel.runner import LibraryRunner, Runner
-from bitgate.model import Accumulation, Problem, case_id
+from bitgate.model import Problem, case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
-from bitgate.numerics.certificate import certify
 from bitgate.numerics.digest import digest_of
-from bitgate.numerics.fill import FillPlan, make_inputs, plan_fill
+from bitgate.numerics.fill import FillPlan
 from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.reference import defined_results, exact_results
-from bitgate.results.record import UNKNOWN, Certificate, Verdict
+from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.runtime.device import Device
+from bitgate.runtime.errors import HipError
 from bitgate.runtime.host_tools import HostTools
 from bitgate.runtime.runtime import open_device
 from bitgate.runtime.targets import Target, best, named
 from bitgate.runtime.tools import DeviceTools, Tools
 from bitgate.runtime.tools_abi import family as tools_family
 from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, round_safe
-from bitgate.verify.byte_cache import ByteCache
-from bitgate.verify.diagnose.user_rules import load_rules
+from bitgate.verify.diagnose.engine import load_rules
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import DeviceData, DeviceReference, reference_on_device
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.python_runner import opened
-from bitgate.verify.running import Launch, LaunchResult, compute_on_device
+from bitgate.verify.problem_data import ByteCache, Inputs, Reference, prepare_inputs
+from bitgate.verify.python_runner import open_python_runner
+from bitgate.verify.running import Launch, compute_on_device
 from bitgate.verify.stored import DigestBook
 from bitgate.verify.watch import watched_load
 
 CACHE_BYTES = 1 << 30
-"""Inputs and references kept for the next case, each: instances of one problem follow each other in a plan."""
+"""Bytes of inputs, and of references, that are kept for the next case: instances of one problem follow each other in a
+plan."""
 
 CHEAP_FLOPS = {"host": 100_000_000}
-"""Cases below this run twice, by platform; elsewhere below CHEAP_FLOPS_ON_GPU."""
+"""Cases below this run twice, by platform; CHEAP_FLOPS_ON_GPU is the limit of the others."""
 CHEAP_FLOPS_ON_GPU = 10**12
 
 LARGE_BYTES = 2**31
 """A case with a tensor of this size is large: 32-bit offsets of bytes end here."""
 
 
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """The operands of a case, and why their result can be compared bit for bit."""
-
-    tensors: dict[str, HostTensor]
-    certificate: Certificate
-
-
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """What a case must give in each output, by which reference; the digest of those that bits decide, and who judges
-    the others, by role."""
-
-    tensors: Mapping[str, HostTensor]
-    kind: str
-    digest: str = ""
-    judges: Mapping[str, Judge] = field(default_factory=dict)
-    note: str = ""
-    """What the certificate says of the comparison."""
-
-    def digest_with(self, problem: Problem, results: Mapping[str, HostTensor]) -> str:
-        """The digest of outputs of which ``results`` differ from these. Real numbers have none, they differ between
-        targets, and so do the bits of a NaN."""
-        left = {**self.tensors, **results}
-        by_bits = {role: left[role] for role in left if role not in self.judges}
-        return digest_of(problem, by_bits) if by_bits.keys() & results.keys() else self.digest
-
-    def settle(self, run: LaunchResult) -> None:
-        """Forget what differs from the reference in bits, and in nothing that its judge minds."""
-        for role, judge in self.judges.items():
-            if role in run.results and not judge.outside(run.results[role].logical).any():
-                del run.results[role]
-
-
 class Session:
-    """One target in one process. Nothing is opened or built before it is needed.
+    """The state of one target in one process. Nothing is opened or built before it is needed.
 
-    ``project`` names an owner's kernels (default: bitgate alone); ``overlay`` maps kernel sources to files that stand
-    in for them (seeded defects); ``progress`` gets a line for each step of a build; ``suites`` are folders of suites
-    whose stored digests count (default: the project's and bitgate's); cases with a tensor of ``large_bytes`` or more
-    are treated as large; ``repeats_all``: every cheap case is launched once more with other data, else the first one
-    of each instance.
-    UsageError for an unknown target or file.
+    ``project`` names a user's kernels (default: bitgate alone). ``overlay`` maps kernel sources to files that replace
+    them (seeded defects). ``progress`` gets a line for each step of a build. ``suites`` are folders of suites whose
+    stored digests count (default: the project's and bitgate's). Cases with a tensor of ``large_bytes`` or more are
+    treated as large. With ``repeats_all`` every cheap case is launched once more with other data, else the first one of
+    each instance.
+
+    Raises UsageError for an unknown target or file.
     """
 
     def __init__(
@@ -128,9 +95,9 @@ class Session:
         self._repeats_all = repeats_all
         self._repeated: set[str] = set()
         self.stage: Callable[[str], None] = lambda stage: None
-        """Hears what a case is at (patience.py)."""
+        """Receives the stage that a case has reached (deadline.py)."""
         self.foresee: Callable[[Verdict], None] = lambda verdict: None
-        """Hears of a wrong result's verdict before it is looked into what is wrong."""
+        """Receives a wrong result's verdict before its diagnosis."""
         self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[tuple[str, str, bool], KernelLibrary | BuildError | LibraryError] = {}
         self._opened: dict[Kernel, Runner] = {}
@@ -155,21 +122,22 @@ class Session:
 
     @cached_property
     def device_tools(self) -> DeviceTools:
-        """The tools as kernels, on any platform. BuildError if they do not compile."""
+        """The tools as kernels, on any platform. Raises BuildError if they do not compile."""
         _ = self.device  # the runtime comes first: the library binds to it
         with self._preparing():
             return DeviceTools(self.device, self.builder.family(tools_family(), self._overlay or None))
 
     @cached_property
     def tools(self) -> Tools:
-        """What is fastest on the target."""
+        """The fastest tools on the target."""
         return HostTools() if self.target.platform == "host" else self.device_tools
 
     def take_over(self, earlier: Session) -> None:
-        """What an earlier session of this process has opened: the device, and libraries of what is the same here."""
+        """Take what an earlier session of this process has opened: the device, and libraries of families that are the
+        same here."""
         if earlier.target == self.target and earlier._overlay == self._overlay:
-            opened = ("builder", "device", "device_tools")
-            vars(self).update({name: vars(earlier)[name] for name in opened if name in vars(earlier)})
+            open_python_runner = ("builder", "device", "device_tools")
+            vars(self).update({name: vars(earlier)[name] for name in open_python_runner if name in vars(earlier)})
             for part, library in earlier._libraries.items():
                 if earlier.families[part[0]] == self.families.get(part[0]):
                     self._libraries[part] = library
@@ -178,11 +146,11 @@ class Session:
         return max(tensor.bytes for tensor in problem.tensors.values()) >= self._large_bytes
 
     def is_cheap(self, problem: Problem) -> bool:
-        """Does the case run twice?"""
+        """Return whether the case runs twice."""
         return problem.flops < CHEAP_FLOPS.get(self.target.platform, CHEAP_FLOPS_ON_GPU)
 
     def wants_repeat(self, kernel: str) -> bool:
-        """Is the case of ``family.instance`` that is asked about to be launched once more?"""
+        """Return whether to launch the current case of ``family.instance`` once more."""
         is_first = kernel not in self._repeated
         self._repeated.add(kernel)
         return is_first or self._repeats_all
@@ -191,9 +159,11 @@ class Session:
         return family_called(self.families, name)
 
     def library(self, name: str, instance: str = "", *, race: bool = False) -> KernelLibrary:
-        """The family's library, built if need be; of the instance's group alone where that is all that is built for
-        it: with ``race``, the flavour that tells of accesses, and for a seeded defect. BuildError or LibraryError, the
-        same at each call."""
+        """Return the family's library, built if need be. Raises BuildError or LibraryError, the same at each call.
+
+        With ``race`` it is the flavour that reports accesses. For that and for a seeded defect only the instance's
+        group is built.
+        """
         family = self.family(name)
         return self._library(family, _group(find_instance(family, instance), race) if instance else "", race)
 
@@ -208,13 +178,13 @@ class Session:
         return library
 
     def runner(self, kernel: Kernel, *, race: bool = False) -> Runner:
-        """The kernel, ready to be launched. Errors as ``library``."""
+        """Return the kernel, ready to be launched. Raises errors as ``library`` does."""
         family, instance, options = kernel.family, kernel.instance, dict(kernel.options)
         if family.opens is None:
             return LibraryRunner(self._library(family, _group(instance, race), race), instance, options)
         if kernel not in self._opened:
             with self._preparing():
-                self._opened[kernel] = opened(kernel)
+                self._opened[kernel] = open_python_runner(kernel)
         return self._opened[kernel]
 
     def _load(self, family: KernelFamily, race: bool) -> KernelLibrary | BuildError | LibraryError:
@@ -229,7 +199,7 @@ class Session:
             return error
 
     def fingerprint(self, kernel: Kernel, *, race: bool = False) -> dict[str, str]:
-        """Which library on which machine: two runs with the same fingerprint must agree."""
+        """Return which library runs on which machine: two runs with the same fingerprint must agree."""
         family, instance = kernel.family, kernel.instance
         part = (family.name, instance.name if family.opens else _group(instance, race), race)
         known = self._fingerprints.get(part)
@@ -255,8 +225,8 @@ class Session:
         return fingerprint(self.target, places, build=build, compiler=compiler, device=device)
 
     def clock(self) -> float:
-        """Seconds of a clock that stands still while something is built, loaded or looked up: that is no case's time,
-        whichever comes first."""
+        """Return seconds of a clock that stands still while something is built, loaded or looked up: no case is charged
+        for that, whichever comes first."""
         return perf_counter() - self._prepared
 
     @contextmanager
@@ -270,13 +240,14 @@ class Session:
     def inputs(self, problem: Problem, instance: Instance, fill: str, seed: int) -> Inputs:
         accumulation = instance.accumulation_for(problem)
         return self._inputs.get(
-            (problem, accumulation, fill, seed), lambda: _make_inputs(problem, accumulation, fill, seed)
+            (problem, accumulation, fill, seed), lambda: prepare_inputs(problem, accumulation, fill, seed)
         )
 
     def reference(self, problem: Problem, instance: Instance, fill: str, seed: int, kind: str) -> Reference:
-        """``kind``: exact, ordered, bounds (f64 with a bound a cell) or gpu (the naive kernel on the device).
+        """Return the reference of a kind: exact, ordered, bounds (f64 with a bound a cell) or gpu (the naive kernel on
+        the device).
 
-        UsageError if the data or the types forbid it.
+        Raises UsageError if the data or the types forbid it.
         """
         accumulation = instance.accumulation_for(problem)
 
@@ -305,13 +276,13 @@ class Session:
     def _compute_reference(self, problem: Problem, tensors: dict[str, HostTensor], kind: str) -> dict[str, HostTensor]:
         if kind == "exact":
             return exact_results(problem, tensors)
-        if kind == "ordered":  # which speaks of the first output
+        if kind == "ordered":  # it computes the first output only
             others = defined_results(problem, tensors) if len(problem.outputs) > 1 else {}
             return {**others, problem.result: ordered_reference(problem, tensors)}
         return compute_on_device(self.device, self._trusted(problem), tensors)
 
     def reference_kernel(self, problem: Problem) -> Kernel | None:
-        """bitgate's naive kernel of the target that takes the problem, if one does."""
+        """Return bitgate's naive kernel of the target that takes the problem, if one does."""
         for family in self.families.values():
             trusted = family.is_reference and is_own(family) and self.target.platform in family.platforms
             for instance in family.instances if trusted else ():
@@ -328,8 +299,10 @@ class Session:
         return Launch(runner, problem, runner.workspace(problem))
 
     def device_reference(self, problem: Problem, data: DeviceData) -> DeviceReference:
-        """The naive kernel's outputs, in device memory until another problem's are asked for. UsageError if it
-        fails."""
+        """Return the naive kernel's outputs, which stay in device memory until those of another problem are requested.
+
+        Raises UsageError if the kernel fails.
+        """
         self.forget_device_reference(but=(problem, data.plan))
         if self._on_device is None:
             reference = reference_on_device(self.device, self.device_tools, self._trusted(problem), data)
@@ -337,7 +310,7 @@ class Session:
         return self._on_device[1]
 
     def forget_device_reference(self, but: tuple[Problem, FillPlan] | None = None) -> None:
-        """Give the memory of the reference that is kept back, unless it is that one."""
+        """Free the memory of the reference that is kept, unless it is that of ``but``."""
         if self._on_device is not None and self._on_device[0] != but:
             self._on_device[1].free()
             self._on_device = None
@@ -348,41 +321,27 @@ class Session:
 
 
 def _group(instance: Instance, race: bool) -> str:
-    """The group that a library for the instance is made of; empty: all of them."""
+    """Return the group of instances that a library for the instance is built of; empty for all of them."""
     return instance.group if race or quick_build() else ""
 
 
-ZEROS = "zeros"
-"""A fill beside those of ``FILLS``: nothing can be learned from a result of zeros, so it is never compared."""
+def prewarm(session: Session, families: Iterable[str]) -> None:
+    """Open the device, and load what nearly every run needs and the libraries of these families, as far as all is
+    built.
 
-
-def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str:
-    """What a result is held to unless one asks for more: the exact reference where the data are ``certified``; where
-    the order of summation shows in the bits, only kernels that state theirs are compared by bits. Integers wrap: their
-    sum is the same in any order."""
-    if certified:
-        return "exact"
-    numerics = problem.operation.numerics
-    is_float = any(problem.tensors[role].dtype.is_float for role in problem.outputs)
-    if numerics.states_order and (states_order or not is_float):
-        return "ordered"
-    return "bounds" if is_float or numerics.form(problem) is None else "ordered"
-
-
-def _make_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
-    if fill == ZEROS:
-        return _zero_inputs(problem, accumulation)
-    plan = plan_fill(problem, accumulation, fill, seed)
-    tensors = make_inputs(problem, plan)
-    certificate = certify(problem, plan, tensors, accumulation)
-    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
-
-
-def _zero_inputs(problem: Problem, accumulation: Accumulation) -> tuple[Inputs, int]:
-    read = [name for name in problem.tensors if name not in problem.outputs]
-    tensors = {name: HostTensor.empty(problem.tensors[name]) for name in read}
-    for tensor in tensors.values():
-        tensor.bits[...] = 0
-    note = "all inputs are zero: every kernel gives the same bits"
-    certificate = Certificate(0, accumulation.exact_range, 0.0, 0.0, holds=False, note=note)
-    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
+    A process of kernels can do this while its parent still collects the tests. Failures here are ignored; they recur,
+    and are reported, on first use.
+    """
+    try:
+        builder = session.builder
+        if not builder.is_built():
+            return
+        native.library()
+        _ = session.device
+        if session.target.platform != "host" and builder.is_built(tools_family()):
+            _ = session.device_tools
+        for name in families:
+            if builder.is_built(session.family(name)):
+                session.library(name)
+    except (UsageError, BuildError, LibraryError, HipError, OSError):
+        return

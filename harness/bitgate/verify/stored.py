@@ -1,8 +1,9 @@
 """Digests of exact cases that were computed before: a result that has its digest needs no reference.
 
 One file a suite, ``digests.json``, one line a digest, sorted. A key holds everything that decides the data (case,
-ranges and densities, seed), so that a digest may serve whatever suite plans its case. Beside it stands what the
-certificate needs, measured where the digest was computed. Below them stands why any of them was ever changed.
+ranges and densities, seed), so that a digest may serve any suite that plans its case. Each line also has what the
+certificate needs, measured where the digest was computed. At the end are the reasons for which any of them was ever
+changed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ REFRESH = "run bitgate cases --update-digests --reason TEXT"
 
 @dataclass(frozen=True)
 class StoredDigest:
-    """``bound``, ``density``, ``sensitivity`` and ``note`` are the certificate's; ``path`` is where it was found."""
+    """A digest of an exact case and the facts of its certificate; ``path`` is the file that holds it."""
 
     digest: str
     bound: int
@@ -48,7 +49,7 @@ class StoredDigest:
         return [self.digest, self.bound, self.density, self.sensitivity, self.note]
 
     def certificate(self, accumulation: Accumulation) -> Certificate:
-        """As it is under a kernel's accumulation contract."""
+        """Return the certificate under a kernel's accumulation contract."""
         reach = accumulation.exact_range
         return Certificate(self.bound, reach, self.density, self.sensitivity, self.bound <= reach, self.note)
 
@@ -58,8 +59,10 @@ def _short(share: float) -> float:
 
 
 def key_of(case: str, plan: FillPlan) -> str:
-    """``<case id> seed=0 out=16 wei=16/1048576``: the density only where it is not full. Of data of the operation's own
-    ``<case id> fill=negative seed=0``, without ``fill=`` where that is ``exact``."""
+    """Return the key, such as ``<case id> seed=0 out=16 wei=16/1048576``: the density only where it is not full.
+
+    For data of the operation's own it is ``<case id> fill=negative seed=0``, without ``fill=`` where that is ``exact``.
+    """
     fills = (
         f"{name}={fill.range}" + (f"/{fill.keep}" if fill.keep != FULL_DENSITY else "") for name, fill in plan.tensors
     )
@@ -68,13 +71,13 @@ def key_of(case: str, plan: FillPlan) -> str:
 
 
 class DigestBook:
-    """The stored digests of all suites below some folders, read when the first one is asked for."""
+    """The stored digests of all suites in some folders, read at the first request."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.folders = tuple(dict.fromkeys(folders))
 
     def find(self, case: str, plan: FillPlan) -> StoredDigest | None:
-        """What is stored for such data. UsageError for a file that is stale or broken."""
+        """Return what is stored for such data. Raises UsageError for a file that is stale or broken."""
         return self._entries.get(key_of(case, plan))
 
     @cached_property
@@ -88,7 +91,7 @@ class DigestBook:
 
 @dataclass(frozen=True)
 class DigestChange:
-    """Why some digests were changed, and when."""
+    """The reason for which some digests were changed, and the date."""
 
     date: str
     text: str
@@ -100,7 +103,7 @@ class DigestChange:
 
 
 class StaleDigests(UsageError):
-    """A file whose digests are of data that another generator made; ``digests`` are what it holds."""
+    """An error about a file whose digests are of data that another generator made; ``digests`` are what it holds."""
 
     def __init__(self, message: str, digests: Mapping[str, StoredDigest]) -> None:
         super().__init__(message)
@@ -108,7 +111,10 @@ class StaleDigests(UsageError):
 
 
 def read(path: Path) -> dict[str, StoredDigest]:
-    """The digests of a file by key. StaleDigests if another generator made them, UsageError if it is no such file."""
+    """Return the digests of a file by key.
+
+    Raises StaleDigests if another generator made them, UsageError if the file holds no digests.
+    """
     try:
         document = json.loads(path.read_text())
         generator = document["generator"]
@@ -124,7 +130,7 @@ def read(path: Path) -> dict[str, StoredDigest]:
 
 
 def read_reasons(path: Path) -> tuple[DigestChange, ...]:
-    """Why digests of a file were changed, the oldest first. UsageError for what is none."""
+    """Return why digests of a file were changed, the oldest first. Raises UsageError if the list is broken."""
     try:
         entries = json.loads(path.read_text()).get("changes", [])
         return tuple(
@@ -141,7 +147,7 @@ def _parse(line: list[Any], path: Path) -> StoredDigest:
 
 
 def write(path: Path, digests: Mapping[str, StoredDigest], reasons: Sequence[DigestChange] = ()) -> None:
-    """Sorted, one line a digest, so that a change shows as one; no file at all where there are none."""
+    """Write digests sorted, one line each, so that a change shows as one; remove the file where there are none."""
     if not digests:
         path.unlink(missing_ok=True)
         return

@@ -1,4 +1,4 @@
-"""Kernels in this very process, for a debugger."""
+"""Kernels in this process, for a debugger."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from bitgate.worker.endable import Endable
 
 
 class ThisProcess(Endable):
-    """A CaseProcess that is none: kernels run right here, where a debugger is attached. A verdict of it vouches for
-    nothing, since a kernel can do what it likes to whoever reads it."""
+    """The interface of a CaseProcess without its process: kernels run here, where a debugger is attached. Its verdicts
+    are not trusted, since a kernel can change whatever reads them."""
 
     def __init__(self, opening: Opening, *, progress: Say | None = None) -> None:
         self.opening = opening
         self._progress = progress
 
     def end(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there is no process to end."""
 
     def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
-        """One process does one thing at a time."""
+        """Return False: one process does one thing at a time."""
         return False
 
     @cached_property
@@ -41,7 +41,7 @@ class ThisProcess(Endable):
         dump: Path | None = None,
         trace: Hear | None = None,
     ) -> Verdict:
-        """As ``CaseProcess.verify``, without a deadline."""
-        # An owner's declaration is data where cases are planned, and code where they run.
+        """Verify as ``CaseProcess.verify`` does, without a deadline."""
+        # A user's declaration is data where cases are planned, and code where they run.
         here = from_json(to_json(planned), self._session.families)
         return judged(here, self._session, by, dump, trace)

@@ -1,4 +1,4 @@
-"""What a case ran, launch by launch, in the words of CK's convolution examples.
+"""A trace of what a case ran, launch by launch, in the format of CK's convolution examples.
 
 The tensors are those of the problem; descriptors and launches come from the DispatchRecord, so a sub-GEMM that was not
 launched is not in the trace, and a grid is the one that ran.
@@ -20,14 +20,15 @@ from bitgate.verify.running import LaunchResult
 from bitgate.verify.session import Session
 
 GEMM_KERNEL = "kernel_"
-"""How the names of launches that compute begin; fills and transposes are named after what they do."""
+"""Prefix of the names of launches that compute; fills and transposes are named after what they do."""
 
 
 class Tracer:
-    """Tells what the first launch of a case ran, as ``{"lines": [...], "seconds": ...}``; the others run the same."""
+    """An observer of launches that reports the first one, as ``{"lines": [...], "seconds": ...}``; the others run the
+    same."""
 
-    def __init__(self, planned: PlannedCase, session: Session, tell: Callable[[dict[str, Any]], None]) -> None:
-        self._planned, self._session, self._tell = planned, session, tell
+    def __init__(self, planned: PlannedCase, session: Session, report: Callable[[dict[str, Any]], None]) -> None:
+        self._planned, self._session, self._report = planned, session, report
         self._reported = False
 
     def __call__(self, run: LaunchResult) -> None:
@@ -39,16 +40,19 @@ class Tracer:
             planned = self._planned
             runner = self._session.runner(planned.kernel, race=planned.raced)
             lds = runner.library.lds_bytes(runner.instance) if isinstance(runner, LibraryRunner) else 0
-            launches = launch_lines(planned.problem, runner.instance, run.record, lds)
+            launches = format_launches(planned.problem, runner.instance, run.record, lds)
             tensors = planned.problem.operation.diagnostics.tensor_lines(planned.problem)
-            lines = [*tensors, *launches, summary_line(run.record)]
+            lines = [*tensors, *launches, format_summary(run.record)]
             lines.insert(0, f"{planned.case}  {planned.kernel.name}")
-        self._tell({"lines": lines, "seconds": 0.0 if run.crash else run.seconds["kernel"]})
+        self._report({"lines": lines, "seconds": 0.0 if run.crash else run.seconds["kernel"]})
 
 
-def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, lds_bytes: int) -> list[str]:
-    """Every memset, copy and kernel of the record in order, before each launch that computes what the operation says of
-    it. ``lds_bytes``: what a block of the instance declares."""
+def format_launches(problem: Problem, instance: Instance, record: DispatchRecord, lds_bytes: int) -> list[str]:
+    """Return a line for every memset, copy and kernel of the record, in order.
+
+    Lines of the operation come before each launch that computes. ``lds_bytes`` is what a block of the instance
+    declares.
+    """
     launches = sum(event.name.startswith(GEMM_KERNEL) for event in record.events)
     per_launch = iter(problem.operation.diagnostics.launch_lines(problem, instance, record, launches))
     lines: list[str] = []
@@ -56,12 +60,12 @@ def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, l
         computes = event.name.startswith(GEMM_KERNEL)
         if computes:
             lines += next(per_launch, ())
-        lines.append(_event_line(event, lds_bytes if computes else 0))
+        lines.append(_format_event(event, lds_bytes if computes else 0))
     return lines
 
 
-def summary_line(record: DispatchRecord) -> str:
-    """What the launches make together."""
+def format_summary(record: DispatchRecord) -> str:
+    """Return a line that sums up the launches."""
     split_k, split_n = (record.facts.get(name, 1) for name in ("split_k", "split_n"))
     return (
         f"path {record.path}, {record.launches} launches, {record.transposes} transposes, split_k {split_k},"
@@ -69,7 +73,7 @@ def summary_line(record: DispatchRecord) -> str:
     )
 
 
-def perf_line(problem: Problem, milliseconds: float, width: int = 0) -> str:
+def format_perf(problem: Problem, milliseconds: float, width: int = 0) -> str:
     """Return ``Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s``, the time in at least ``width`` places.
 
     Operations are the dense count, and each tensor is moved once.
@@ -79,7 +83,7 @@ def perf_line(problem: Problem, milliseconds: float, width: int = 0) -> str:
     return f"Perf: {milliseconds:>{width}g} ms, {tflops:g} TFlops, {gigabytes:g} GB/s"
 
 
-def _event_line(event: LaunchEvent, lds_bytes: int) -> str:
+def _format_event(event: LaunchEvent, lds_bytes: int) -> str:
     if event.kind is EventKind.MEMSET:
         return f"hipMemsetAsync: {event.name}, {event.bytes} bytes of {event.source:#04x}"
     if event.kind is EventKind.COPY:

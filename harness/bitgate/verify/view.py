@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.numerics.bits import Array, bits_of
-from bitgate.numerics.blocks import first_true, parts
+from bitgate.numerics.bits import Array, bits_of, first_true, parts
 from bitgate.results.record.view import LIMIT, PARTS, size
 
 CELLS = 8_000_000
-"""Cells that are looked at to draw a picture; counts are always of all."""
+"""Cells that are drawn at most; counts are always of all."""
 
 Mask = NDArray[np.bool_]
 Box = tuple[slice, ...]
@@ -27,8 +26,10 @@ def view_of(
     tile: Sequence[int] | None = None,
     limit: int = LIMIT,
 ) -> dict[str, Any]:
-    """The view of ``result``, whose cells are wrong where ``wrong`` says so; ``poison`` holds the bits of a cell that
-    nobody wrote. At most ``limit`` bytes: what does not fit is left out, and the view says so."""
+    """Return the view of ``result``, whose cells are wrong where ``wrong`` is true, in at most ``limit`` bytes.
+
+    ``poison`` holds the bits of a cell that was never written. What does not fit is left out, and the view says so.
+    """
     view: dict[str, Any] = {
         "axes": list(axes),
         "lengths": list(result.shape),
@@ -51,7 +52,7 @@ def view_of(
 
 
 def _counts(result: Array, wrong: Mask, poison: int) -> dict[str, int]:
-    """Wrong cells by part; those of which there are any."""
+    """Return the number of wrong cells by part; parts without any are left out."""
     counts = dict.fromkeys(PARTS, 0)
     for cells, where in parts(result, wrong):
         if where.any():
@@ -61,7 +62,8 @@ def _counts(result: Array, wrong: Mask, poison: int) -> dict[str, int]:
 
 
 def _kinds(cells: Array, poison: int) -> dict[str, Mask]:
-    """Each cell in one part. What nobody wrote is a NaN too, and is told apart."""
+    """Return a mask for each part; each cell is in one. Cells that were never written hold a NaN too, and are kept
+    apart."""
     unwritten = np.asarray(bits_of(cells) == poison)
     with np.errstate(invalid="ignore"):  # poison is a signalling NaN
         nan = np.asarray(cells != cells) & ~unwritten
@@ -70,7 +72,7 @@ def _kinds(cells: Array, poison: int) -> dict[str, Mask]:
 
 
 def _mask(result: Array, wrong: Mask, poison: int, limit: int) -> dict[str, Any] | None:
-    """Coded with the split of the axes that gives the shortest text; None if that is longer than ``limit``."""
+    """Return the mask, coded with the split of the axes of the shortest text; None if that exceeds ``limit``."""
     masks = {name: where & wrong for name, where in _kinds(result, poison).items()}
     shown = [_Rows(masks[name], name) for name in PARTS if masks[name].any()]
     split = min(range(result.ndim), key=lambda axis: sum(rows.bytes(axis) for rows in shown))
@@ -80,7 +82,7 @@ def _mask(result: Array, wrong: Mask, poison: int, limit: int) -> dict[str, Any]
 
 
 class _Rows:
-    """One part's mask, seen as rows of the axes from ``split`` on."""
+    """The mask of one part, as rows of the axes from ``split`` on."""
 
     def __init__(self, mask: Mask, name: str) -> None:
         self.mask = mask
@@ -88,7 +90,7 @@ class _Rows:
         self._seen: dict[int, tuple[Mask, NDArray[np.intp]]] = {}
 
     def bytes(self, split: int) -> int:
-        """What the code takes at least: two bytes a number."""
+        """Return the least size of the code: two bytes a number."""
         rows, at = self._different(split)
         edges = np.count_nonzero(rows[:, 1:] != rows[:, :-1]) + len(rows)
         return 2 * int(edges + 2 * np.count_nonzero(np.diff(at)))
@@ -98,7 +100,7 @@ class _Rows:
         return {"rows": [_runs(row) for row in rows], "at": _repeats(at)}
 
     def _different(self, split: int) -> tuple[Mask, NDArray[np.intp]]:
-        """The different rows by their first appearance, and for each place which of them stands there."""
+        """Return the distinct rows by their first appearance, and for each place the number of its row."""
         if split not in self._seen:
             flat = self.mask.reshape(-1, int(np.prod(self.mask.shape[split:])))
             packed = np.packbits(flat, axis=1)
@@ -112,7 +114,7 @@ class _Rows:
 
 
 def _runs(row: Mask) -> list[int]:
-    """Lengths of runs, not wrong first; a run at the end that is not wrong is left out."""
+    """Return lengths of runs, cells that are not wrong first; a last run that is not wrong is left out."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], row, [False])).astype(np.int8)))
     return [int(run) for run in np.diff(edges, prepend=0)]
 
@@ -128,8 +130,8 @@ def _cells(box: Box) -> int:
 
 
 def _halved(box: Box, focus: tuple[int, ...]) -> Box:
-    """Half of the box along its longest axis before the last two, else along its longest: planes stay whole as long as
-    they can. The first wrong cell stays in it."""
+    """Return half of the box along its longest axis before the last two, else along its longest: planes stay whole as
+    long as possible. It keeps the first wrong cell."""
     lengths = [s.stop - s.start for s in box]
     outer = lengths[:-2]
     axis = outer.index(max(outer)) if outer and max(outer) > 1 else lengths.index(max(lengths))
@@ -144,4 +146,4 @@ def _thinned(box: Box, result: Array, axes: Sequence[str]) -> str:
         for axis, s, length in zip(axes, box, result.shape, strict=True)
         if s.stop - s.start < length
     ]
-    return f"the mask tells of {', '.join(cut)} only; the counts are of all cells"
+    return f"the mask covers {', '.join(cut)} only; the counts are of all cells"

@@ -1,4 +1,4 @@
-"""What a library does to its process beside its work: looked at around each of its calls."""
+"""Detection of what a library does to its process besides its work, by snapshots around each of its calls."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bitgate.worker.state import ProcessState
 
 _buffer = create_string_buffer(1 << 16)
 _last = b""
-"""The snapshot that was taken last, while nothing else ran in the process; empty if none was."""
+"""The last snapshot, taken while nothing else ran in the process; empty if there is none."""
 _undisturbed = 0
-"""How many ask for that at the moment."""
+"""The depth of nested ``undisturbed`` contexts."""
 
 
 class WatchedLibrary(Protocol):
-    """Whose calls are looked at: the family says what else its library may change."""
+    """A library whose calls are watched; the family says what else its library may change."""
 
     @property
     def family(self) -> KernelFamily: ...
@@ -35,7 +35,8 @@ class WatchedLibrary(Protocol):
 
 
 class Watch:
-    """Begins with the snapshot before the call; ``changes`` takes the one behind it."""
+    """A comparison of the process before and after a call: it begins with a snapshot, and ``changes`` takes the second
+    one."""
 
     def __init__(self, device: Device, watched: WatchedLibrary) -> None:
         self._device = device
@@ -45,8 +46,11 @@ class Watch:
         self._before = _last if _undisturbed and _last and _holds() else snapshot()
 
     def changes(self) -> list[str]:
-        """What the call has changed, in words. The floating-point environment is as before then: whoever computes
-        next is not to suffer from it. All else stays changed; the process is not to be used for another case."""
+        """Return sentences on what the call has changed, and restore the floating-point environment for the next
+        computation.
+
+        Everything else stays changed: the process must not be used for another case.
+        """
         found = []
         after = snapshot()
         if after != self._before:
@@ -67,8 +71,10 @@ class Watch:
 
 
 def watched_load(load: Callable[[], KernelLibrary]) -> KernelLibrary:
-    """The library, which then knows what loading it has changed of all that is never excused. The floating-point
-    environment is as before."""
+    """Return the loaded library, which records what loading it has changed of everything that is never excused.
+
+    The floating-point environment is restored.
+    """
     before = ProcessState.of(snapshot())
     library = load()
     after = ProcessState.of(snapshot())
@@ -80,9 +86,11 @@ def watched_load(load: Callable[[], KernelLibrary]) -> KernelLibrary:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Nothing but kernels and the harness runs in the process until the end: what the process was behind a call it is
-    before the next one, but for what the harness changes (threads, descriptors ...), which is looked at. So one
-    snapshot serves as the end of a call and as the begin of the next."""
+    """Promise that only kernels and the harness run in the process until the context ends.
+
+    The process before a call is then as it was after the previous one, but for what the harness changes (threads,
+    descriptors ...), which is checked. So one snapshot serves as the end of a call and as the begin of the next.
+    """
     global _last, _undisturbed
     _last = _last if _undisturbed else b""
     _undisturbed += 1
@@ -97,7 +105,7 @@ def _holds() -> bool:
 
 
 def snapshot() -> bytes:
-    """The process as it is now (exact/native/process_state.cpp)."""
+    """Return the state of the process now (numerics/native/process_state.cpp)."""
     global _buffer, _last
     take = native.library()("bitgate_process_state")
     while (length := take(_buffer, len(_buffer))) > len(_buffer):
@@ -106,7 +114,7 @@ def snapshot() -> bytes:
     return _last
 
 
-def in_words(changes: list[str]) -> str:
+def format_changes(changes: list[str]) -> str:
     return f"it changed its process: {'; '.join(changes)}"
 
 

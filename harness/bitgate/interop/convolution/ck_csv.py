@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from bitgate.interop.numbers import integer
 from bitgate.model import ProblemError
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.ops.convolution.space.shape import shape_problem
+from bitgate.ops.convolution.space.tables import shape_problem
 
 MARKS = ("ndim", "batchsize", "outchannels", "inchannels")
 """Columns (in lower case) by which the header is known."""

@@ -10,11 +10,9 @@ from bitgate.interop.convolution import ck_csv
 from bitgate.interop.convolution.parameters import PASSES
 from bitgate.interop.dialect import Dialect
 from bitgate.model import ProblemError, check_numbers
-from bitgate.model.space.csv_file import read_records
-from bitgate.model.space.table import NamedProblem, Refused, Table, TableReader, TableRequest, wanted
+from bitgate.model.space.table import NamedProblem, Refused, Table, TableReader, TableRequest, read_records, wanted
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.ops.convolution.space.columns import COLUMNS
-from bitgate.ops.convolution.space.shape import pass_of, shape_problem
+from bitgate.ops.convolution.space.tables import COLUMNS, pass_of, shape_problem
 
 NEEDED = ("n", "k", "c", "filter", "input")
 _SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")

@@ -11,7 +11,7 @@ from bitgate.interop.convolution.parameters import PASSES
 from bitgate.interop.dialect import Dialect
 from bitgate.model import ProblemError
 from bitgate.model.space.table import NamedProblem, Table, TableReader, TableRequest
-from bitgate.ops.convolution.space.shape import pass_of, shape_problem
+from bitgate.ops.convolution.space.tables import pass_of, shape_problem
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".hpp", ".h", ".hip", ".inc")
 

@@ -63,7 +63,7 @@ def tiny_cases(target: str, project: Project, kernel: str = "") -> list[PlannedC
     check_setting(with_tables(setting, tables))
     chosen: dict[tuple[str, str], PlannedCase] = {}
     for planned in sorted(planned_tests(setting, tables), key=_work):
-        if planned.nobody or planned.refused or planned.zero_result or planned.kernel.family.is_probe:
+        if planned.no_kernel or planned.refused or planned.zero_result or planned.kernel.family.is_probe:
             continue
         chosen.setdefault((planned.key.kernel, _types(planned)), planned)
     return [chosen[key] for key in sorted(chosen)]

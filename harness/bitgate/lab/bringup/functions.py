@@ -22,7 +22,7 @@ LAUNCHING = (
 SPELLED_BY_PYTHON = {"hipGetDevicePropertiesR0600": "hipGetDeviceProperties"}
 """Functions with another name in hip-python."""
 
-_LISTS = ("hip_functions.py",)
+_LISTS = ("hip_python.py",)
 """Sources that name functions but call none of them."""
 
 _CALL = re.compile(r"\b(hip[A-Z]\w+)\s*\(")

@@ -1,7 +1,6 @@
-"""An operation stated by its sizes and tensors alone: what an owner writes in one file. All else follows."""
+"""An operation stated by its sizes and tensors alone: what a user writes in one file. All else follows."""
 
 from bitgate.model.sized.operation import Sized
-from bitgate.model.sized.problem import SizedProblem
-from bitgate.model.sized.stated_tensor import StatedTensor, read, written
+from bitgate.model.sized.problem import SizedProblem, StatedTensor, read, written
 
 __all__ = ["Sized", "SizedProblem", "StatedTensor", "read", "written"]

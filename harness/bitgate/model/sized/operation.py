@@ -1,4 +1,4 @@
-"""The operation that an owner states: sizes, tensors, and what is computed."""
+"""The operation that a user states: sizes, tensors, and what is computed."""
 
 from __future__ import annotations
 
@@ -11,58 +11,62 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.model.accumulation import Accumulation
 from bitgate.model.dtype import DTYPES, Dtype
 from bitgate.model.fill import Fill
 from bitgate.model.form import Array, Form
-from bitgate.model.numerics import Numerics
+from bitgate.model.numerics import Accumulation, Numerics
 from bitgate.model.operation import Operation
 from bitgate.model.problem import ProblemError
 from bitgate.model.sized import spelling
-from bitgate.model.sized.problem import SizedProblem
+from bitgate.model.sized.problem import SizedProblem, StatedTensor
 from bitgate.model.sized.schema import Schema, schema_of
-from bitgate.model.sized.stated_tensor import StatedTensor
 
 
 class Sized(Operation):
-    """``name``, ``sizes`` and ``tensors`` are a must, and one of: ``is_product``; ``form`` (any other maths that is
-    linear in each operand); ``fills`` with ``reference``. Case ids, tables, coverage, fuzzing, shrinking, certificates
-    and digests follow (docs/operations.md)."""
+    """An operation that its author states in one file, by sizes and tensors.
+
+    ``name``, ``sizes`` and ``tensors`` are a must, and one of: ``is_product``; ``form`` (any other maths that is linear
+    in each operand); ``fills`` with ``reference``. Case ids, tables, coverage, fuzzing, shrinking, certificates and
+    digests follow (docs/operations.md).
+    """
 
     sizes: type[Any]
     """A frozen dataclass of lengths (int), flags (bool) and choices (an Enum of words); defaults may be stated."""
     is_product: bool = False
-    """The result is the product of all that is read, summed over the axes that it has not itself."""
+    """True if the result is the product of all that is read, summed over the axes that it does not have."""
     groups: Mapping[str, str] = {
         "space": "bitgate.model.sized.space:SizedSpace",
         "diagnostics": "bitgate.model.sized.diagnostics:SizedDiagnostics",
     }
     fills: tuple[Fill, ...] = ()
-    """Named data of the owner's, each with the reason why bits say something of it."""
+    """Named data of the operation, each with the reason why bits prove something on them."""
 
     def check(self, sizes: Any) -> str | None:
-        """What cannot be, in words; None if there are such problems."""
+        """Return in words why sizes cannot be; None if there are such problems."""
         return None
 
     @abstractmethod
     def tensors(self, sizes: Any) -> Iterable[StatedTensor]:
-        """``read`` and ``written`` tensors, in the order in which a kernel gets them."""
+        """Return ``read`` and ``written`` tensors, in the order in which a kernel gets them."""
 
     def form(self, problem: SizedProblem) -> Form | None:
-        """The maths without rounding, if it is linear in each operand."""
-        from bitgate.model.sized.product import Product
+        """Return the maths without rounding, if it is linear in each operand."""
+        from bitgate.model.sized.numerics import Product
 
         return Product(problem) if self.is_product else None
 
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation
     ) -> Mapping[str, NDArray[np.float64]] | None:
-        """As ``Numerics.bound``: for decimals of what has no form."""
+        """Return bounds for decimals where there is no form, as ``Numerics.bound`` does."""
         return None
 
     def ordered(self, problem: SizedProblem, inputs: Mapping[str, Array], accumulator: Dtype) -> Array | None:
-        """The first output in the one order of summation that naive kernels of yours keep (``is_reference``), step by
-        step in the accumulator's type, before it is rounded: on any data they are compared with it by bits."""
+        """Return the first output in the one order of summation that naive kernels of yours keep (``is_reference``).
+
+        It is computed step by step in the accumulator's type, and not rounded: on any data these kernels are compared
+        with it by bits.
+        """
         return None
 
     @property
@@ -81,7 +85,7 @@ class Sized(Operation):
         return schema_of(self.sizes)
 
     def stated_tensors(self, sizes: Any) -> tuple[StatedTensor, ...]:
-        """``tensors``, checked. ValueError says what cannot be stated so."""
+        """Return ``tensors`` after checks; ValueError names what cannot be stated."""
         stated = tuple(self.tensors(sizes))
         if not any(one.is_written for one in stated):
             raise ValueError(f"{self}: tensors: state one that is written")

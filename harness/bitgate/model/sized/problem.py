@@ -1,29 +1,72 @@
-"""A problem of an operation that states its sizes and tensors."""
+"""A problem of an operation that states its sizes and tensors, and a tensor as it is stated."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from bitgate.model.gap import Gaps, settle_gaps
-from bitgate.model.plain_problem import PlainProblem
-from bitgate.model.problem import ProblemError
+from bitgate.model.dtype import Dtype, TensorTypes
+from bitgate.model.gap import Gaps, elements_after, settle_gaps, strides_of
+from bitgate.model.problem import PlainProblem, ProblemError
 from bitgate.model.registry import parse_case_id
 from bitgate.model.sized.schema import CHOICE, FLAG, LENGTH
-from bitgate.model.sized.stated_tensor import StatedTensor
-from bitgate.model.tensor import Tensor
-from bitgate.model.tensor_types import TensorTypes
+from bitgate.model.tensor import GAP, Tensor
 
 if TYPE_CHECKING:
     from bitgate.model.sized.operation import Sized
 
 
 @dataclass(frozen=True)
+class StatedTensor:
+    """A tensor as an operation states it: role, named axes with their lengths, read or written.
+
+    ``axes`` gives lengths by one-letter name, the slowest first. ``dtype`` names a type that is always the same; empty:
+    the problem's types say it. ``order`` lists the axes in memory order, the slowest first; empty: as they are named.
+    """
+
+    role: str
+    axes: Mapping[str, int]
+    is_written: bool = False
+    dtype: str = ""
+    order: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name in case ids."""
+        return self.role.replace("_", "")
+
+    @property
+    def in_memory(self) -> str:
+        """The axes as they lie, the slowest first."""
+        return self.order or "".join(self.axes)
+
+    def laid_out(self, dtype: Dtype, gap: bool, gaps: Gaps = ()) -> Tensor:
+        """Return the tensor with its ``gaps``; ``gap`` adds GAP elements after each row of the fastest axis."""
+        order = self.in_memory
+        strides = strides_of(order, self.axes, elements_after(gaps, self.name, order[-1:], GAP if gap else 0))
+        lengths = tuple(self.axes.values())
+        return Tensor(self.role, dtype, "".join(self.axes), lengths, tuple(strides[name] for name in self.axes))
+
+
+def read(role: str, *, dtype: str = "", order: str = "", **axes: int) -> StatedTensor:
+    """Return a tensor that the kernel reads: ``read("x", r=sizes.r, c=sizes.c)``. Its role is the salt of its data."""
+    return StatedTensor(role, axes, dtype=dtype, order=order)
+
+
+def written(role: str, *, dtype: str = "", order: str = "", **axes: int) -> StatedTensor:
+    """Return a tensor that the kernel writes."""
+    return StatedTensor(role, axes, is_written=True, dtype=dtype, order=order)
+
+
+@dataclass(frozen=True)
 class SizedProblem(PlainProblem):
-    """``sizes`` is the operation's own dataclass. ProblemError says which size, or what the operation says against
-    them all."""
+    """A problem of a sized operation; ``sizes`` is an instance of the operation's dataclass.
+
+    ProblemError says which size is wrong, or what the operation says against them all.
+    """
 
     operation: Sized
     dtypes: TensorTypes
@@ -32,7 +75,7 @@ class SizedProblem(PlainProblem):
     gaps: Gaps = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.dtypes, TensorTypes):  # where types are changed by who knows three tensors only
+        if not isinstance(self.dtypes, TensorTypes):  # callers that know three tensors pass a DtypeSet
             object.__setattr__(self, "dtypes", TensorTypes.parse(str(self.dtypes)))
         self.operation.schema.check(self.sizes)
         if said := self.operation.check(self.sizes):
@@ -40,7 +83,7 @@ class SizedProblem(PlainProblem):
         settle_gaps(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process has the same operation by name, not the same object."""
+        """Pickle the case id: another process has the same operation by name, not the same object."""
         return parse_case_id, (self.operation.spell(self),)
 
     @cached_property
@@ -73,8 +116,10 @@ class SizedProblem(PlainProblem):
 
     @cached_property
     def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
-        """What no tensor's lengths tell: flags that are true as 1, choices that are not the first as words, and lengths
-        whose name no axis bears."""
+        """The attributes that a kernel cannot read off the tensors' lengths.
+
+        They are flags that are true as 1, choices that are not the first as words, and lengths whose name no axis has.
+        """
         schema, axes = self.operation.schema, {name for one in self.stated for name in one.axes}
         values = schema.plain(self.sizes)
         attributes: dict[str, int | float | str | tuple[int, ...]] = {

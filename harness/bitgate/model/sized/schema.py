@@ -1,6 +1,6 @@
-"""What an operation's ``sizes`` are, as data: lengths, flags and choices of one word, with their defaults.
+"""The ``sizes`` of an operation as data: lengths, flags and choices of one word, with their defaults.
 
-Data, so that a process into which an owner's code does not come can make the same dataclass of it.
+They are data, so that a process which does not load user code can make the same dataclass.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bitgate.model.problem import MAX_LENGTH, ProblemError
 
 LENGTH, FLAG, CHOICE = "length", "flag", "choice"
 RESERVED = ("gap", "gaps", "dtypes", "op", "in_op", "wei_op", "split_k", "ndim", "pass", "layout")
-"""Words and fields that every operation has, or that stand for something else where problems are compared."""
+"""The words and fields that every operation has, or that mean something else where problems are compared."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Schema:
-    """``type`` is the dataclass that ``sizes`` of a problem are of."""
+    """The fields of an operation's sizes; ``type`` is their dataclass."""
 
     type: type[Any]
     sizes: tuple[Size, ...]
@@ -41,17 +41,17 @@ class Schema:
         return tuple(size for size in self.sizes if size.kind == kind)
 
     def plain(self, sizes: Any) -> dict[str, int | bool | str]:
-        """The values as JSON has them: a choice is its word."""
+        """Return the values as JSON has them: a choice is its word."""
         return {size.name: _plain(getattr(sizes, size.name)) for size in self.sizes}
 
     def made(self, values: Mapping[str, Any]) -> Any:
-        """The dataclass of such values, or of the values themselves; what has a default may be left out."""
+        """Return the dataclass of values, or of their JSON forms; defaults may be left out."""
         hints = _hints(self.type)
         choices = {size.name for size in self.of_kind(CHOICE)}
         return self.type(**{name: hints[name](value) if name in choices else value for name, value in values.items()})
 
     def check(self, sizes: Any) -> None:
-        """ProblemError for a length that no tensor has."""
+        """Raise ProblemError for a length that no tensor has."""
         for size in self.of_kind(LENGTH):
             value = getattr(sizes, size.name)
             if not 1 <= value <= MAX_LENGTH:
@@ -68,7 +68,7 @@ class Schema:
 
 
 def schema_of(sizes: Any) -> Schema:
-    """ValueError says which field of the dataclass cannot be a size, and what can."""
+    """Return the schema of a dataclass; ValueError says which field cannot be a size, and what can."""
     if not isinstance(sizes, type) or not is_dataclass(sizes) or not sizes.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         raise ValueError("sizes: state a frozen dataclass of ints, bools and enums")
     hints = _hints(sizes)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from bitgate.model.dtype import TensorTypes
 from bitgate.model.sized.problem import SizedProblem
 from bitgate.model.sized.schema import CHOICE, FLAG, LENGTH, Size
 from bitgate.model.space import ProblemSpace
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Quantity, quantities_of
-from bitgate.model.tensor_types import TensorTypes
 
 if TYPE_CHECKING:
     from bitgate.model.sized.operation import Sized
@@ -21,7 +21,7 @@ _KINDS = {LENGTH: PropertyKind.NUMBER, FLAG: PropertyKind.FLAG, CHOICE: Property
 
 
 class SizedSpace(ProblemSpace):
-    """What follows from the fields of ``sizes`` as it does from those of a problem elsewhere."""
+    """The space that follows from the fields of ``sizes``, as it does elsewhere from those of a problem."""
 
     operation: Sized
 
@@ -43,11 +43,13 @@ class SizedSpace(ProblemSpace):
         return problem
 
     def tiled(self, tile: tuple[int, int, int]) -> Mapping[str, int]:
-        """Nobody says which of its lengths M, N and K are: an instance names them in ``tiles``."""
+        """Return nothing: an instance names in ``tiles`` which lengths M, N and K are."""
         return {}
 
     def typed(self, problem: SizedProblem, dtypes: TensorTypes) -> SizedProblem:
-        """The problem itself where there are not as many tensors as types: optional ones may be absent."""
+        """Return the problem in other types, or itself where the number of types differs: optional tensors may be
+        absent.
+        """
         return replace(problem, dtypes=dtypes) if len(dtypes.names) in (1, len(problem.untyped)) else problem
 
     def types(self, text: str) -> TensorTypes:

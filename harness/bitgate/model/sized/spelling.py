@@ -8,19 +8,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bitgate.model.dtype import DTYPES
+from bitgate.model.dtype import DTYPES, TensorTypes
 from bitgate.model.gap import GAP_WORDS, Gap, gap_of
 from bitgate.model.problem import ProblemError
 from bitgate.model.sized.problem import SizedProblem
 from bitgate.model.sized.schema import CHOICE, FLAG, LENGTH
-from bitgate.model.tensor_types import TensorTypes
 
 if TYPE_CHECKING:
     from bitgate.model.sized.operation import Sized
 
 
 def spell(problem: SizedProblem) -> str:
-    """The canonical id: every field written, but for flags that are false."""
+    """Return the canonical id: every field written, but for flags that are false."""
     values = problem.operation.schema.plain(problem.sizes)
     lengths = "".join(f"{size.name}{values[size.name]}" for size in problem.operation.schema.of_kind(LENGTH))
     gaps = [*["gap"] * problem.gap, *map(str, problem.gaps)]
@@ -28,7 +27,7 @@ def spell(problem: SizedProblem) -> str:
 
 
 def human(problem: SizedProblem) -> str:
-    """``softmax f16 r=64 c=1000 causal strided``."""
+    """Return the problem for people: ``softmax f16 r=64 c=1000 causal strided``."""
     values = problem.operation.schema.plain(problem.sizes)
     lengths = [f"{size.name}={values[size.name]}" for size in problem.operation.schema.of_kind(LENGTH)]
     gaps = [*["strided"] * problem.gap, *(gap.in_words for gap in problem.gaps)]
@@ -43,8 +42,10 @@ def _words(problem: SizedProblem) -> list[str]:
 
 
 def parse(operation: Sized, text: str, words: list[str]) -> SizedProblem:
-    """``words`` are those behind the name. What has a default may be left out; a flag that is not there is false.
-    ProblemError names the part that is wrong."""
+    """Return the problem of the ``words`` after the name; defaults may be left out, a missing flag is false.
+
+    Raises ProblemError, which names the part that is wrong.
+    """
     rest = list(words)
     types = [rest.pop(0) for _ in range(len(rest)) if rest[0] in DTYPES]
     if not types:
@@ -80,7 +81,7 @@ def parse(operation: Sized, text: str, words: list[str]) -> SizedProblem:
 
 
 def _lengths(operation: Sized, text: str, rest: list[str]) -> dict[str, Any]:
-    """From the first word, which is taken, if it is one of lengths."""
+    """Take the first word if it is one of lengths, and return them by name."""
     sizes = operation.schema.of_kind(LENGTH)
     parts = [f"(?:{size.name}(?P<{size.name}>\\d+))" + ("" if size.default is None else "?") for size in sizes]
     found = re.fullmatch("".join(parts), rest[0] if rest else "")

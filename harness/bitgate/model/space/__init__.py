@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from bitgate.model.space.threshold import Threshold
 
 Domains = tuple[tuple[str, tuple[int, ...]], ...]
-"""Of columns, sorted by name: the values, as codes, that a question is about."""
+"""The values, as codes, that a question is about, by column, sorted by name."""
 
 Bend = Callable[[Any], Any]
-"""A problem -> one that more kernels take."""
+"""A change of a problem to one that more kernels take."""
 
 
 class ProblemSpace:
-    """What case tables, coverage, fuzzing and shrinking ask of an operation.
+    """The problem space of an operation, for case tables, coverage, fuzzing and shrinking.
 
-    Everything follows from ``quantities``, and these from the fields of ``operation.problem_type``; an operation that
-    knows better says so member by member.
+    Everything follows from ``quantities``, and these from the fields of ``operation.problem_type``. An operation that
+    knows better overrides member by member.
     """
 
     def __init__(self, operation: Operation) -> None:
@@ -52,11 +52,11 @@ class ProblemSpace:
         return () if self.operation.problem_type is None else quantities_of(self.operation.problem_type)
 
     def values_of(self, problem: Any) -> dict[str, Any]:
-        """Each quantity's value."""
+        """Return each quantity's value."""
         return {quantity.name: getattr(problem, quantity.name) for quantity in self.quantities}
 
     def problem_of(self, values: Mapping[str, Any]) -> Any:
-        """The problem with these values of all quantities. Raises ProblemError if there is none."""
+        """Return the problem with these values of all quantities; ProblemError if there is none."""
         if self.operation.problem_type is None:
             raise TypeError(f"{self.operation}: state problem_type, or how a problem is made of its quantities")
         return self.operation.problem_type(**values)
@@ -70,7 +70,7 @@ class ProblemSpace:
 
     @cached_property
     def properties(self) -> Mapping[str, Property]:
-        """By which tests choose cases and ledgers of known bugs name them."""
+        """The properties by which tests choose cases and ledgers of known bugs name them."""
         from bitgate.model.space.quantity import choices, lengths
 
         named = {length.name: attribute(length.name) for length in lengths(self.quantities)}
@@ -82,44 +82,44 @@ class ProblemSpace:
         }
 
     def keywords(self, problem: Any) -> tuple[str, ...]:
-        """What ``-k`` can select on beside the case id."""
+        """Return the words next to the case id that ``-k`` can select on."""
         return ()
 
     def layouts_of(self, problem: Any) -> str:
-        """In which layouts a problem is, in one line: what a kernel was verified with."""
+        """Return a problem's layouts in one line: what a kernel was verified with."""
         return str(problem.layout)
 
     axes: tuple[AxisField, ...] = ()
-    """Fields of rows that only its problems have, in the order in which products are listed."""
+    """The fields of rows that only its problems have, in the order in which products are listed."""
 
     shape: ShapePattern = ANY_SHAPE
-    """How its sizes look in a row."""
+    """The form of its sizes in a row."""
 
     lengths: Lengths | None = None
-    """Its sizes as fields of a row, where they may be given so."""
+    """Its sizes as fields of a row, where they may be given as fields."""
 
     layouts: Mapping[str, int] = {}
-    """Layout -> spatial dimensions of the shapes that it is for. Rows list layouts of all dimensions at once."""
+    """The spatial dimensions of the shapes that each layout is for. Rows list layouts of all dimensions at once."""
 
     def dimensions(self, shape: str) -> int:
-        """Spatial dimensions of the shape of a row."""
+        """Return the spatial dimensions of the shape of a row."""
         return 0
 
     # --------------------------------------------------------------------------------------------------- coverage
 
     leads: bool = False
-    """A table that is generated from nothing is of it, if nobody names another."""
+    """True if a table that is generated from nothing is for this operation, where no other is named."""
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
-        """What coverage combines; without any its problems are neither covered nor fuzzed."""
+        """The factors that coverage combines; without any its problems are neither covered nor fuzzed."""
         from bitgate.model.space.quantity_factors import factors_of
 
         return factors_of(self.quantities)
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
-        """What tables may leave out, by name."""
+        """The columns that tables may leave out, by name."""
         from bitgate.model.space.column import COMMON, column_of
         from bitgate.model.space.quantity import choices
 
@@ -127,27 +127,30 @@ class ProblemSpace:
         return {name: COMMON[name] for name in names if name in COMMON}
 
     def tiled(self, tile: tuple[int, int, int]) -> Mapping[str, int]:
-        """Of a kernel's tile (M, N, K): the name of a length -> how many of it one tile takes."""
+        """Return how much of each length one tile (M, N, K) of a kernel takes, by the length's name."""
         from bitgate.model.space.quantity import lengths
 
         return {length.name: tile[length.tile] for length in lengths(self.quantities) if length.tile is not None}
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
-        """Where host code branches, and cases should stand on both sides."""
+        """The edges at which host code branches; cases should be on both sides."""
         from bitgate.model.space.threshold import COMMON
 
         return COMMON
 
     def batch(self, problems: Sequence[Any]) -> Candidates:
-        """Problems as columns."""
+        """Return problems as columns."""
         from bitgate.model.space.quantity_columns import QuantityColumns
 
         return QuantityColumns.of(self, list(problems))
 
     def domains(self, counted: frozenset[str], assumed: Mapping[str, tuple[str, ...]], rows: Sequence[Any]) -> Domains:
-        """The values that a question is about: assumed ones; of a column that counts those that there are, but of
-        types only the ones that the rows have; else the plain value."""
+        """Return the values that a question is about, by column.
+
+        They are the assumed values; for a counted column all values, but of types only those of the rows; else the
+        plain value.
+        """
         from bitgate.model.space.column import column_of
         from bitgate.model.space.quantity import choices
 
@@ -172,23 +175,27 @@ class ProblemSpace:
         return self.problem_of({q.name: 8 if isinstance(q, Length) else q.values[0] for q in self.quantities})
 
     def witnesses(self, domains: Domains) -> Candidates:
-        """Many problems, small ones and boundary ones, cheapest first: a combination of classes is possible if a
-        witness has it."""
-        from bitgate.model.space.quantity_draw import witnesses
+        """Return many problems, small ones and boundary ones, cheapest first.
+
+        A combination of classes is possible if a witness has it.
+        """
+        from bitgate.model.space.quantity_columns import witnesses
 
         return witnesses(self, domains)
 
     def everyday(self, domains: Domains) -> Candidates:
-        """A sample of problems as people have them; where nobody knows, the witnesses."""
+        """Return a sample of problems as users have them; where that is unknown, the witnesses."""
         return self.witnesses(domains)
 
     # ------------------------------------------------------------------------------------------ fuzzing and shrinking
 
     def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> Candidates:
-        """``size`` random problems, mostly in the layouts that kernels say they take. ``distribution``: ``tiny`` or
-        ``wide`` for a round of fuzzing, ``usual`` for what a kernel could meet."""
+        """Return ``size`` random problems, mostly in the layouts that kernels take.
+
+        ``distribution``: ``tiny`` or ``wide`` for a round of fuzzing, ``usual`` for what a kernel could meet.
+        """
         from bitgate.model.space.quantity import choices
-        from bitgate.model.space.quantity_draw import draw
+        from bitgate.model.space.quantity_columns import draw
 
         codes = {choice.name: tuple(range(len(choice.values))) for choice in choices(self.quantities)}
         codes.update(dict.fromkeys(self.drawn_apart, (0,)))
@@ -198,7 +205,7 @@ class ProblemSpace:
         return draw(self, seed, size, codes, large=distribution == "wide")
 
     def finer(self, batch: Any) -> Codes:
-        """Further classes that a round should have evenly, which the factors see only together: (len, columns)."""
+        """Return further classes that a round should have evenly and factors see only together: (len, columns)."""
         from bitgate.model.space.quantity import few_or_vectors, lengths
 
         columns = [few_or_vectors(batch.columns[length.name]) for length in lengths(self.quantities)]
@@ -208,26 +215,28 @@ class ProblemSpace:
     """Choices that are plain in ``candidates``: ``varied`` draws them."""
 
     def types(self, text: str) -> Any:
-        """The types of a problem as instances spell them. ValueError names the bad part."""
+        """Parse the types of a problem as instances spell them; ValueError names the bad part."""
         return DtypeSet.parse(text)
 
     def typed(self, problem: Any, dtypes: Any) -> Any:
-        """The problem in other types."""
+        """Return the problem in other types."""
         return replace(problem, dtypes=dtypes)
 
     def varied(self, problem: Any, dtypes: Sequence[Any], rng: np.random.Generator) -> Any:
-        """The problem in one of the types, and now and then in another form that the draw does not have."""
-        from bitgate.model.space.single_gaps import with_single_gaps
+        """Return the problem in one of the types, sometimes in another form that the draw does not have."""
+        from bitgate.model.space.variations import with_single_gaps
 
         return with_single_gaps(self.typed(problem, dtypes[int(rng.integers(len(dtypes)))]))
 
     def operands(self, problem: Any) -> tuple[str, ...]:
-        """Roles of the tensors whose data decide the result."""
+        """Return the roles of the tensors whose data decide the result."""
         return tuple(role for role in problem.tensors if role not in problem.outputs)
 
     def bends(self, layouts: Sequence[str]) -> tuple[Bend, ...]:
-        """What makes an instance of these layouts take a problem, one after the other: plain choices, its layout,
-        lengths in whole vectors."""
+        """Return the changes that make an instance of these layouts take a problem, to be applied in this order.
+
+        They make choices plain, change the layout, and round lengths up to whole vectors.
+        """
         from bitgate.model.space.quantity import choices, lengths
 
         every = list(choices(self.quantities))
@@ -247,19 +256,19 @@ class ProblemSpace:
         return plain, laid_out, whole
 
     def smaller(self, problem: Any) -> Iterator[Any]:
-        """Problems one step smaller, in no order."""
-        from bitgate.model.space import quantity_changes
+        """Yield problems one step smaller, in no order."""
+        from bitgate.model.space.quantity_columns import smaller
 
-        return quantity_changes.smaller(self, problem)
+        return smaller(self, problem)
 
     def oddness(self, problem: Any) -> tuple[int, int]:
-        """How much of the problem is not plain, and the sum of its numbers: what is smaller among equals in work."""
-        from bitgate.model.space import quantity_changes
+        """Return how much of the problem is not plain, and the sum of its numbers, to order equal work."""
+        from bitgate.model.space.quantity_columns import oddness
 
-        return quantity_changes.oddness(self, problem)
+        return oddness(self, problem)
 
     def nearby(self, problem: Any) -> Iterator[Nearby]:
-        """Problems that differ in one quantity: one that passes tells that the quantity is part of a bug."""
-        from bitgate.model.space import quantity_changes
+        """Yield problems that differ in one quantity: one that passes shows that the quantity is part of a bug."""
+        from bitgate.model.space.quantity_columns import nearby
 
-        return quantity_changes.nearby(self, problem)
+        return nearby(self, problem)

@@ -19,22 +19,22 @@ Self = TypeVar("Self", bound="Candidates")
 
 
 class Candidates(ABC):
-    """``len`` problems of one operation; arrays have one entry a problem, shape (len,)."""
+    """A number of problems of one operation; arrays have one entry for each problem, shape (len,)."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def take(self: Self, rows: Ints | Mask) -> Self:
-        """These rows, by number or by mask."""
+        """Return these rows, by number or by mask."""
 
     @abstractmethod
     def joined(self: Self, other: Self) -> Self:
-        """These problems and then the others."""
+        """Return these problems and then the others."""
 
     @abstractmethod
     def problem(self, row: int) -> Any:
-        """Row ``row`` as a problem."""
+        """Return row ``row`` as a problem."""
 
     @property
     @abstractmethod
@@ -49,27 +49,27 @@ class Candidates(ABC):
     @property
     @abstractmethod
     def cost(self) -> Floats:
-        """What 'smallest problem' means: work and elements moved; ties go to small numbers, then to what is plain."""
+        """The order of 'smallest problem': work and elements moved; ties go to small numbers, then to plain values."""
 
     @property
     @abstractmethod
     def work(self) -> Floats:
-        """How long a kernel takes, in multiply-adds of whole tiles."""
+        """The duration of a kernel, in multiply-adds of whole tiles."""
 
     @property
     @abstractmethod
     def shapes(self) -> int:
-        """How many rows differ in more than types, layouts and other choices."""
+        """The number of rows that differ in more than types, layouts and other choices."""
 
     @abstractmethod
     def smaller(self: Self) -> Self:
-        """All problems one step smaller than the only row; some are not ``possible``."""
+        """Return all problems one step smaller than the only row; some are not ``possible``."""
 
     @abstractmethod
     def crossed(self: Self, other: Self, rng: np.random.Generator) -> Self:
-        """Children of the pairs of rows, each quantity from one of both parents."""
+        """Return children of the pairs of rows, each quantity from one of both parents."""
 
 
 def problems_of(candidates: Candidates) -> Iterator[Problem]:
-    """Row by row, as they are asked for."""
+    """Yield the problems row by row."""
     return (candidates.problem(row) for row in range(len(candidates)))

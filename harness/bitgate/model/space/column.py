@@ -1,4 +1,4 @@
-"""What a table of shapes often leaves out, and how a value of it is put into a problem."""
+"""The columns that a table of shapes often leaves out, and how a value of one is put into a problem."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from bitgate.model.dtype import DtypeSet
 from bitgate.model.elementwise import ELEMENTWISE, elementwise_named
 
 Put = Callable[[Any, str], Any]
-"""A problem, and a value as people write it -> the problem with that value. ValueError says what is wrong."""
+"""A function of a problem and the text of a value, which returns the problem with it. ValueError says what is wrong."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """``is_plain``: a table that does not speak of it means the plain operation on packed tensors; otherwise it is
-    unknown then, and its factors are left out, which is reported where ``is_reported``."""
+    """A column that tables may leave out.
+
+    ``is_plain``: a table without the column means the plain operation on packed tensors. Otherwise the value is
+    unknown, and its factors are left out, which is reported where ``is_reported``.
+    """
 
     put: Put
     is_plain: bool = False
@@ -67,14 +70,15 @@ COMMON: dict[str, Column] = {
     "in_op": Column(_in_op, is_reported=False),
     "wei_op": Column(_wei_op, is_reported=False),
 }
-"""Columns of problems that have fields ``dtypes``, ``layout``, ``op``, ``gap``, ``split_k``, ``in_op``, ``wei_op``."""
+"""The columns of problems that have fields ``dtypes``, ``layout``, ``op``, ``gap``, ``split_k``, ``in_op``,
+``wei_op``."""
 
 FIELD = {"numd": "op"}
-"""Where a column's name differs from the field's."""
+"""The fields of columns whose names differ."""
 
 _COLUMN = {field: name for name, field in FIELD.items()}
 
 
 def column_of(field: str) -> str:
-    """The name of the column that gives a problem's field."""
+    """Return the name of the column that gives a problem's field."""
     return _COLUMN.get(field, field)

@@ -1,4 +1,4 @@
-"""What a factor is: a quantity that can differ between two problems so that a kernel behaves differently."""
+"""A factor: a quantity that can differ between two problems so that a kernel behaves differently."""
 
 from __future__ import annotations
 
@@ -10,16 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model.space.candidates import Ints, Mask
-from bitgate.model.space.constants import Constants
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Elements of a vector load, the tile M x N x K, and the bytes from which a batch is split (or addressed in
+    64 bits). The defaults are the common 16-bit instances of the field."""
+
+    vector: int = 8
+    tile: tuple[int, int, int] = (128, 128, 32)
+    split_n_bytes: int = 2**31
+
 
 Codes = NDArray[np.uint8]
 """Class indices, shape (problems, factors)."""
 
 Classifier = Callable[[Any, Constants], Ints]
-"""Candidates of the factor's operation -> the index of each one's class."""
+"""A function of candidates of the factor's operation, which returns the index of each one's class."""
 
 PATH = "path"
-"""The factor that tells which way a problem's dispatch takes: a hole is reported for each of its classes."""
+"""The factor of the path that a problem's dispatch takes: a hole is reported for each of its classes."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +43,13 @@ class Class:
 
 @dataclass(frozen=True)
 class Factor:
-    """``classify`` gives each problem of a batch the index of its class. ``wide`` names unions of classes, so that a
-    hole over all of them is reported once. ``column``: the quantity a table must state for the factor to count.
-    ``dispatch``: host code branches on it. ``is_granted``: where a path takes a class of it for granted, that is said.
-    ``only``: the operations of several that share a table which have it; none: all."""
+    """A factor: ``classify`` gives each problem of a batch the index of its class.
+
+    ``wide`` names unions of classes, so that a hole over all of them is reported once. ``column`` is the quantity a
+    table must state for the factor to count. ``dispatch``: host code branches on it. ``is_granted``: reports mention
+    where a path takes a class of it for granted. ``only`` lists the operations, of several that share a table, which
+    have it; empty: all.
+    """
 
     name: str
     how: str
@@ -65,12 +78,12 @@ def union(name: str, words: str, *members: str) -> tuple[tuple[Class, tuple[str,
 
 
 def spoken(spec: Mapping[str, str], word: str) -> tuple[Class, ...]:
-    """Classes whose words are templates with a place for the quantity's name."""
+    """Return classes whose words are templates with a place for the quantity's name."""
     return classes({name: words.format(word) for name, words in spec.items()})
 
 
 def select(*conditions: Mask) -> Ints:
-    """Index of the first condition that holds, else their number."""
+    """Return the index of the first condition that holds, else their number."""
     codes = np.full(len(conditions[0]), len(conditions), dtype=np.int64)
     for index in range(len(conditions) - 1, -1, -1):
         codes[conditions[index]] = index
@@ -78,7 +91,7 @@ def select(*conditions: Mask) -> Ints:
 
 
 def classify(candidates: Any, factors: Sequence[Factor], constants: Constants) -> Codes:
-    """The class of each problem in each factor."""
+    """Return the class of each problem in each factor."""
     codes = np.empty((len(candidates), len(factors)), dtype=np.uint8)
     for column, factor in enumerate(factors):
         codes[:, column] = factor.classify(candidates, constants)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 ROUND_LENGTHS = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64)
-"""Where kernels change their ways."""
+"""The lengths at which kernels take another path."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Nearby:
 
 
 def smaller_values(value: int, least: int) -> list[int]:
-    """Smaller values to try: the least ones, then steps down by fractions of the value, so that 2^30 takes few."""
+    """Return smaller values to try: the least ones, then steps down by fractions, so that 2^30 takes few steps."""
     if value <= least + 8:
         return list(range(least, value))
     fractions = [value - (value >> shift) for shift in range(1, value.bit_length(), 1 if value < 256 else 3)]
@@ -31,12 +31,12 @@ def smaller_values(value: int, least: int) -> list[int]:
 
 
 def near_values(value: int, least: int) -> list[int]:
-    """Values around, and the round numbers, the nearest first."""
+    """Return values around, and the round numbers, the nearest first."""
     around = {value + step for step in (-2, -1, 1, 2)} | {least, *ROUND_LENGTHS, 2 * value}
     return sorted((v for v in around if v >= least and v != value), key=lambda v: distance(value, v))
 
 
 def distance(old: int, new: int) -> float:
-    """Relative: 1 to 2 is as far as 8 to 16, and down is a little nearer than up."""
+    """Return a relative distance: 1 to 2 is as far as 8 to 16, and down is a little nearer than up."""
     low, high = sorted((old, new))
     return (high + 1) / (low + 1) - (0.01 if new < old else 0.0)

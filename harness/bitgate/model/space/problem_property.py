@@ -1,4 +1,4 @@
-"""What can be said of a problem in one word or number: tests choose cases by it, ledgers of known bugs name it."""
+"""The properties of a problem, in one word or number: tests choose cases by them, ledgers of known bugs name them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class PropertyKind(Enum):
-    """How a value is written: ``3``, ``true``, one of a list of names, ``"3x3"``, ``"bf16_f32_bf16"``."""
+    """The notation of a value: ``3``, ``true``, one of a list of names, ``"3x3"``, ``"bf16_f32_bf16"``."""
 
     NUMBER = "number"
     FLAG = "flag"
@@ -20,8 +20,10 @@ class PropertyKind(Enum):
 
 @dataclass(frozen=True)
 class Property:
-    """``names`` are the values that a NAME can have. ``stated``: a row of a case table may state the number, and
-    this is what an error says then: ``splits into``."""
+    """A property of a problem; ``names`` are the values that a NAME can have.
+
+    ``stated``: a row of a case table may state the number, and errors then use these words: ``splits into``.
+    """
 
     of: Callable[[Any], Any]
     kind: PropertyKind = PropertyKind.NUMBER
@@ -30,7 +32,7 @@ class Property:
 
 
 def attribute(name: str, kind: PropertyKind = PropertyKind.NUMBER) -> Property:
-    """An attribute of the problem; several lengths read as ``3x3``."""
+    """Return the property of an attribute of the problem; several lengths read as ``3x3``."""
     if kind is PropertyKind.LENGTHS:
         return Property(lambda problem: "x".join(map(str, getattr(problem, name))), kind)
     return Property(lambda problem: getattr(problem, name), kind)
@@ -40,7 +42,7 @@ COMMON: dict[str, Property] = {
     "ndim": attribute("ndim"),
     "dtypes": Property(lambda problem: str(problem.dtypes), PropertyKind.DTYPES),
 }
-"""What every problem has."""
+"""The properties that every problem has."""
 
 GAP = Property(lambda problem: bool(problem.gap or problem.gaps), PropertyKind.FLAG)
-"""Of problems whose tensors may be strided: are they, be it one of them along one axis?"""
+"""The property of problems whose tensors may be strided: whether they are, be it one of them along one axis."""

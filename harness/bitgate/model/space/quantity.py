@@ -9,11 +9,13 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from bitgate.model.dtype import DtypeSet
+from bitgate.model.dtype import DTYPES, DtypeSet
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
 from bitgate.model.space.candidates import Ints
 
-DTYPE_SETS = ("f32", "f16", "bf16", "f64", "i8", "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz", "bf16_f32_bf16", "other")
+_COMMON = ("f32", "f16", "bf16")
+_OTHERS = tuple(dtype.name for dtype in DTYPES.values() if dtype.is_operand and dtype.name not in _COMMON)
+DTYPE_SETS = (*_COMMON, *_OTHERS, "bf16_f32_bf16", "other")
 """Known type triples by code; 'other' stands for every further triple."""
 
 
@@ -37,7 +39,7 @@ class Choice:
         return all(isinstance(value, bool) for value in self.values)
 
     def code(self, value: Any) -> int:
-        """Its place among the values, or their number: another one."""
+        """Return the place of a value among the values; their number for any other value."""
         return self.values.index(value) if value in self.values else len(self.values)
 
 
@@ -57,12 +59,15 @@ SHARED: Mapping[str, Choice] = {
 """Choices that several operations have, by the name of the problem's field."""
 
 GAPS = Choice("gaps", ((),))
-"""Gaps of single tensors and axes, beside ``gap``: no draw has them, and shrinking takes them away."""
+"""Gaps of single tensors and axes, in addition to ``gap``: no draw has them, and shrinking takes them away."""
 
 
 def quantities_of(problem_type: type) -> tuple[Quantity, ...]:
-    """From the fields of a problem's dataclass: an ``int`` is a length, a ``bool``, an ``Enum`` or a field of SHARED a
-    choice. A field with a default of any other type has that value alone."""
+    """Return the quantities of a problem's dataclass.
+
+    An ``int`` is a length; a ``bool``, an ``Enum`` or a field of SHARED is a choice. A field with a default of any
+    other type has that value alone.
+    """
     hints = get_type_hints(problem_type)
     return tuple(_quantity(field, hints[field.name]) for field in fields(problem_type))
 
@@ -82,7 +87,7 @@ def _quantity(field: Field[Any], kind: Any) -> Quantity:
 
 
 def word(value: Any) -> str:
-    """A value of a choice as people write it."""
+    """Return a value of a choice in words."""
     if isinstance(value, Elementwise):
         return value.name
     if isinstance(value, bool):
@@ -93,7 +98,7 @@ def word(value: Any) -> str:
 
 
 def few_or_vectors(values: Ints) -> Ints:
-    """Classes of a length: 1, a few (even, odd), whole vectors of 8 (up to 32, more), the rest below 32 and above."""
+    """Return classes of a length: 1, a few (even, odd), vectors of 8 (up to 32, more), the rest below 32 and above."""
     conditions = [values == 1, values < 8, (values % 8 == 0) & (values <= 32), values % 8 == 0, values < 32]
     return np.select(conditions, [values * 0, 1 + values % 2, values * 0 + 3, values * 0 + 4, values * 0 + 5], 6)
 

@@ -1,13 +1,15 @@
-"""Factors of any operation: a class for each kind of length, and one for each value of a choice."""
+"""Factors of any operation: classes of each length, also by the tiles of a kernel, and of each choice."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from bitgate.model.space.candidates import Ints
 from bitgate.model.space.column import COMMON, column_of
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import Classifier, Factor, classes, select, spoken, union
+from bitgate.model.space.factor import Classifier, Constants, Factor, classes, select, spoken, union
 from bitgate.model.space.quantity import Choice, Length, Quantity, word
 from bitgate.model.space.quantity_columns import QuantityColumns
 
@@ -24,7 +26,7 @@ _WHOLE = {"1": "{}=1", "2": "{}=2", ">2": "{}>2"}
 
 
 def factors_of(quantities: tuple[Quantity, ...]) -> tuple[Factor, ...]:
-    """One factor a quantity that can differ."""
+    """Return one factor for each quantity that can differ."""
     found = []
     for quantity in quantities:
         if isinstance(quantity, Length):
@@ -74,3 +76,35 @@ def _of_choice(choice: Choice) -> Factor:
         wide=union(f"not {names[0]}", f"{choice.name} not {names[0]}", *names[1:]) if len(names) > 2 else (),
         column=column if column in COMMON else "",
     )
+
+
+_TILES = {"1": "one tile along {}", "2": "two tiles along {}", ">2": "three tiles or more along {}"}
+TILE_CLASSES = len(_TILES)
+
+
+def tile_factors(tiles: Mapping[str, int]) -> tuple[Factor, ...]:
+    """Return factors of the tiles that a kernel cuts lengths into; two tiles may be right where three are wrong.
+
+    ``tiles`` gives, by a length's name, how much of it one tile takes.
+    """
+    return tuple(_factor(length, size) for length, size in sorted(tiles.items()))
+
+
+def _factor(length: str, size: int) -> Factor:
+    word = length.upper() if len(length) == 1 else length
+    return Factor(
+        f"{length}_tiles",
+        f"tiles of {size} along {word}",
+        spoken(_TILES, word),
+        _count(length, size),
+        dispatch=True,
+        wide=union(">1", f"several tiles along {word}", "2", ">2"),
+    )
+
+
+def _count(length: str, size: int) -> Classifier:
+    def measure(batch: Any, _: Constants) -> Ints:
+        values: Ints = batch.columns[length]
+        return np.minimum(-(-values // size), TILE_CLASSES) - 1
+
+    return measure

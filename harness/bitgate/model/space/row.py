@@ -1,4 +1,4 @@
-"""What rows of a case table may say of an operation's problems, beside what they may say of any."""
+"""The fields of rows of a case table that only an operation's problems have."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from bitgate.core.table_fields import Check
 
 @dataclass(frozen=True)
 class AxisField:
-    """A field whose alternatives are multiplied. ``word``: the part of the case id that a value is, empty for none;
-    it stands before the sizes where ``is_layout``, else behind all others."""
+    """A field whose alternatives are multiplied.
+
+    ``word`` gives the part of the case id that a value is, empty for none. It precedes the sizes where ``is_layout``,
+    otherwise it comes last.
+    """
 
     name: str
     check: Check
@@ -22,7 +25,7 @@ class AxisField:
 
 @dataclass(frozen=True)
 class ShapePattern:
-    """How the sizes of a case id look: a regular expression, and an example for people."""
+    """The form of the sizes in a case id: a regular expression, and an example for people."""
 
     pattern: str
     example: str
@@ -33,7 +36,7 @@ ANY_SHAPE = ShapePattern(r"[a-z]+\d+([a-z]+\d+)*(_[a-z0-9]+)*", "r64c1000")
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Sizes as fields of their own: ``needed`` are those without a default, ``shapes`` makes the texts of them."""
+    """Sizes as separate fields: ``needed`` are those without a default, ``shapes`` makes their texts."""
 
     checks: Mapping[str, Check]
     needed: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Where host code takes one way or another: a number of a case and an edge."""
+"""Thresholds at which host code branches: a number of a case and an edge."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Way(Protocol):
     def zero_fill(self) -> bool: ...
 
     def option(self, name: str, otherwise: int) -> int:
-        """The option's value, or what production has."""
+        """Return the option's value, or what production has."""
 
 
 Quantity = Callable[[Way], "int | None"]
-"""None: nothing is said of this case."""
+"""A quantity of a case; None: it does not apply."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Threshold:
 
 
 def remainder(length: Callable[[Way], int], place: int) -> Quantity:
-    """What a length leaves over whole tiles; ``place`` 0, 1, 2 for M, N, K."""
+    """Return the quantity of what a length leaves over whole tiles; ``place`` 0, 1, 2 for M, N, K."""
 
     def quantity(way: Way) -> int | None:
         return None if way.tile is None else length(way) % way.tile[place]
@@ -61,7 +61,7 @@ def remainder(length: Callable[[Way], int], place: int) -> Quantity:
 
 
 def blocks(length: Callable[[Way], int], place: int) -> Quantity:
-    """How many tiles a length takes."""
+    """Return the quantity of how many tiles a length takes."""
 
     def quantity(way: Way) -> int | None:
         return None if way.tile is None else -(-length(way) // way.tile[place])
@@ -73,4 +73,4 @@ COMMON: tuple[Threshold, ...] = (
     Threshold("launches", "one launch", "several launches", 1, lambda way: way.launches),
     Threshold("zero_fill", "output not cleared first", "output cleared first", 0, lambda way: int(way.zero_fill)),
 )
-"""Those of any operation."""
+"""The thresholds of any operation."""

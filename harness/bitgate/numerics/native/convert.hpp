@@ -36,8 +36,8 @@ template <class T, class Element> struct Load {
   }
 };
 
-// f64 to f32 keeping in the last bit whether anything was lost: a second rounding to fewer bits is then as
-// good as one.
+// Converts f64 to f32, keeping in the last bit whether anything was lost: a second rounding to fewer bits is
+// then as good as one.
 inline float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || !(std::abs(value) <= std::numeric_limits<float>::max()))
@@ -73,7 +73,7 @@ template <> struct Store<Bfloat> {
     const float single = narrow(value);
     const uint32_t bits = std::bit_cast<uint32_t>(single);
     const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    const uint32_t quiet = (bits >> 16) | 0x40u; // a NaN whose payload lies in the lost bits must stay a NaN
+    const uint32_t quiet = (bits >> 16) | 0x40u; // a NaN whose payload is in the lost bits must stay a NaN
     return {static_cast<uint16_t>(single == single ? rounded : quiet)};
   }
 };
@@ -92,7 +92,7 @@ template <> struct Store<int32_t> {
   }
 };
 
-// visit(Element{}) with the storage type of a dtype that is read.
+// Calls visit(Element{}) with the storage type of a dtype that is read.
 template <class Visit> void with_element(int32_t dtype, Visit&& visit) {
   switch (dtype) {
   case BITGATE_F64:
@@ -110,8 +110,7 @@ template <class Visit> void with_element(int32_t dtype, Visit&& visit) {
   }
 }
 
-// The same for a dtype that is written; the f8 types are rounded in Python. False if there is no such type
-// here.
+// Calls visit for a dtype that is written; the f8 types are rounded in Python. False for an unknown type.
 template <class Visit> bool with_result(int32_t dtype, Visit&& visit) {
   switch (dtype) {
   case BITGATE_F64:

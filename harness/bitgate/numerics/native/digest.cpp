@@ -14,7 +14,7 @@ void add(counter::Sums& sums, counter::Sums term) {
   sums.second += term.second;
 }
 
-// Cells of one row whose positions start at `position` and are `step` words apart, all within one page.
+// Adds cells of one row whose positions start at `position` and are `step` words apart, all within one page.
 template <class Bits>
 counter::Sums row_sums(const Bits* row, int64_t stride, int64_t length, uint64_t position, uint32_t step) {
   const uint32_t key = counter::page_key(position);
@@ -67,7 +67,7 @@ template <class Bits> counter::Sums tensor_sums(const Tensor& tensor, uint64_t f
 
 } // namespace
 
-// Sums of a whole tensor whose first element stands at logical index `first` of the tensor it is a block of.
+// Sums of a whole tensor whose first element has logical index `first` of the tensor it is a block of.
 BITGATE_NATIVE void bitgate_digest_sums(const Tensor* tensor, uint64_t first, uint64_t* sums,
                                         int32_t threads) {
   counter::Sums total{};

@@ -28,8 +28,8 @@ void fill(const Tensor& tensor, uint64_t stream, int threads, Value value) {
 
 } // namespace
 
-// Integers of [-range, range] without 0. table: the bit patterns of -range .. range for elements of 1 or 2
-// bytes (Python rounds them, so any dtype works); wider types convert here, exactly.
+// Writes integers of [-range, range] without 0. table: the bit patterns of -range .. range for elements of 1
+// or 2 bytes (Python rounds them, so any dtype works); wider types convert here, exactly.
 BITGATE_NATIVE void bitgate_fill_integers(const Tensor* tensor, uint64_t stream, uint32_t range,
                                           uint64_t keep, const void* table, int32_t threads) {
   const auto integer = [=](uint64_t word) { return counter::integer(word, range, keep); };
@@ -50,7 +50,7 @@ BITGATE_NATIVE void bitgate_fill_integers(const Tensor* tensor, uint64_t stream,
                   [=](uint64_t word) { return static_cast<int32_t>(integer(word)); });
 }
 
-// Reals of [-1, 1), rounded to nearest even. Returns 0 for a dtype that Python has to round.
+// Writes reals of [-1, 1), rounded to nearest even. Returns 0 for a dtype that Python has to round.
 BITGATE_NATIVE int32_t bitgate_fill_reals(const Tensor* tensor, uint64_t stream, int32_t threads) {
   const auto narrow = [&]<class Element>(Element) {
     fill<Element>(*tensor, stream, threads,

@@ -1,5 +1,4 @@
-// What the certificate needs to know of an operand, in one pass: sizes, zeros, whether it is made of
-// integers.
+// Measures an operand for the certificate, in one pass: sizes, zeros, whether its elements are integers.
 #include "convert.hpp"
 #include "tensor.hpp"
 
@@ -10,7 +9,7 @@ using namespace bitgate::native;
 namespace {
 
 constexpr int64_t lanes =
-    8; // partial results side by side: the compiler may not reorder floating-point sums itself
+    8; // independent partial results: the compiler may not reorder floating-point sums itself
 
 struct Facts {
   double largest = 0; // |v|
@@ -18,7 +17,7 @@ struct Facts {
   int64_t fractions = 0; // elements that are not integers, NaN and infinity among them
   std::vector<double> sums;
 
-  // Takes `length` absolute values, with zeros behind them up to a multiple of the lanes; returns their sum.
+  // Takes `length` absolute values, followed by zeros up to a multiple of the lanes; returns their sum.
   double add(const double* values, int64_t length) {
     double most[lanes] = {}, total[lanes] = {};
     int64_t zeros[lanes] = {}, integers[lanes] = {};

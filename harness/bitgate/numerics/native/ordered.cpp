@@ -1,12 +1,13 @@
-// The second reference: sums in a stated order with explicit fma, as the naive kernels do, by another road.
+// The second reference: sums in a stated order with explicit fma, as in the naive kernels, by another
+// algorithm.
 //
 // Order of a result cell's sum, from +0: filter taps row-major outermost, then channels (k of dy for
 // bwd_data, c of x for fwd), acc = fma(a, b, acc); bwd_weight: images outermost, then output positions
 // row-major. Products that the image's border cuts off are left out, not added as zeros.
 //
-// A kernel asks for each cell which products reach it. Here each tap asks which interval of positions it
-// reaches, and its products are scattered to whole rows of channels: cells advance side by side, each in its
-// own stated order. Tensors come packed by Python with channels last, converted exactly to the accumulator's
+// A kernel finds for each cell the products that reach it. Here each tap finds the interval of positions that
+// it reaches, and its products are scattered to whole rows of channels: cells advance together, each in its
+// stated order. Tensors come packed by Python with channels last, converted exactly to the accumulator's
 // type.
 #include "bitgate/abi.h"
 #include "operations.hpp"
@@ -36,7 +37,7 @@ int64_t floor_divide(int64_t a, int64_t b) {
   return a / b - (a % b < 0);
 }
 
-// Along one axis, the output positions whose cell under a tap lies in the image: cell = position * stride +
+// Along one axis, the output positions whose cell under a tap is in the image: cell = position * stride +
 // shift.
 struct Interval {
   int64_t begin, end, stride, shift;
@@ -62,7 +63,7 @@ void each_position(const Window& w, const int64_t (&size)[3], int64_t tap, Body&
              (zs.cell(z) * size[1] + ys.cell(y)) * size[2] + xs.cell(x));
 }
 
-// Threads that this many multiply-adds are worth; several are done at once.
+// The number of threads that this many multiply-adds are worth; several are done at once.
 int team(int64_t multiply_adds, int threads) {
   return threads_for(multiply_adds / 16, threads);
 }

@@ -1,6 +1,6 @@
-// The state of the process as bytes: looked at before and after each call of a library, and compared
-// (bitgate/worker/state.py names the sections and says what a difference means). Two looks at an unchanged
-// process are equal byte for byte; nothing is allocated but what opendir takes.
+// The state of the process as bytes, recorded before and after each call of a library, and compared
+// (bitgate/worker/state.py names the sections and says what a difference means). Two records of an unchanged
+// process are equal byte for byte; only opendir allocates memory.
 #include <cfenv>
 #include <clocale>
 #include <csignal>
@@ -80,13 +80,13 @@ void put_file(Sections& out, const char* path) {
   ::close(file);
 }
 
-// The numbers in a folder of /proc/self as they were last listed: to list them takes longer than to look at
-// each of them, and on a GPU they are many. Where the system tells how many there are, as many as these, if
-// these are all there, are these. Not for several threads.
+// The numbers in a folder of /proc/self as they were last listed: listing takes longer than checking each of
+// them, and on a GPU they are many. Where the system reports their count, an equal count means the same
+// numbers, if all of these still exist. Not thread-safe.
 class Known {
 public:
-  // `put_one` writes what is to be told of a number, and says whether it is there; `count_in` tells how many
-  // there are by the folder's status.
+  // `put_one` writes the state of a number, and returns whether it exists; `count_in` returns how many there
+  // are by the folder's status.
   template <class Put, class Count> void put(Sections& out, const char* folder, Put put_one, Count count_in) {
     const int64_t begin = out.length;
     struct stat status = {};
@@ -106,7 +106,7 @@ public:
     count = found <= most ? found : -1;
   }
 
-  // Are there as many as when they were last listed? No, where the system does not tell.
+  // True if there are as many as when they were last listed; false where the system does not report it.
   template <class Count> bool are_as_many(const char* folder, Count count_in) const {
     struct stat status = {};
     return count >= 0 && ::stat(folder, &status) == 0 && count_in(status) == count;
@@ -120,7 +120,7 @@ private:
 
 Known descriptors, threads;
 
-// The size is how many are open since Linux 6.2, before it is 0.
+// The size is the number of open ones since Linux 6.2; before, it is 0.
 int64_t descriptors_in(const struct stat& folder) {
   return static_cast<int64_t>(folder.st_size);
 }
@@ -147,7 +147,7 @@ FpEnvironment fp_environment() {
   return {control, _mm_getcsr() & ~0x3fu};
 }
 
-// Of the last snapshot, what costs nothing to look at again. An entry of the environment that is set anew is
+// The part of the last snapshot that is cheap to check again. An entry of the environment that is set anew is
 // another string.
 struct Last {
   static constexpr int most = 1024;
@@ -281,9 +281,9 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
   return out.length;
 }
 
-// Is what the harness itself may have changed since the last snapshot as it was then: numbers of threads and
-// descriptors, the environment, the floating-point environment? 0 where that cannot be told, or where there
-// are children, which are not counted.
+// Returns 1 if what the harness itself may change is as in the last snapshot: numbers of threads and
+// descriptors, the environment, the floating-point environment. Returns 0 where that is unknown, or where
+// there are children, which are not counted.
 extern "C" __attribute__((visibility("default"))) int32_t bitgate_process_state_holds() {
   return last.entries >= 0 && fp_environment() == last.fp && last.has_this_environment() && !last.children &&
          !has_children() && threads.are_as_many("/proc/self/task", threads_in) &&

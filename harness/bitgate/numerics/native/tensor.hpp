@@ -69,14 +69,14 @@ public:
   const Axis& row() const { return axes_[0]; }
   int64_t cells() const { return empty_ ? 0 : rows_ * axes_[0].length; }
 
-  // Threads that each() uses when it may use so many.
+  // The number of threads that each() uses when it may use `threads`.
   int workers(int threads) const { return threads_for(cells(), threads); }
 
-  // body(worker, offset, other_offset, logical_index, length) for each segment of each row.
+  // Calls body(worker, offset, other_offset, logical_index, length) for each segment of each row.
   template <class Body> void each(int threads, Body&& body) const {
     if (empty_)
       return;
-    // Short rows are grouped, so that taking a task costs little beside doing it.
+    // Short rows are grouped, so that taking a task costs little compared with doing it.
     const int64_t group = std::max<int64_t>(1, segment / 4 / axes_[0].length);
     const int64_t tasks = segments_ > 1 ? rows_ * segments_ : (rows_ + group - 1) / group;
     parallel_for(tasks, workers(threads), [&](int64_t task, int worker) {

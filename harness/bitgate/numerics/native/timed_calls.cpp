@@ -1,5 +1,5 @@
-// Calls a library's bitgate_run many times in a row and says how long that took: nothing of the caller's
-// language stands between two launches (bitgate/tools/bench/launches.py mirrors TimedCalls).
+// Calls a library's bitgate_run many times in a row and measures the time: nothing of the caller's language
+// runs between two launches (bitgate/tools/bench/launches.py mirrors TimedCalls).
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// A device takes so many launches before it lets the caller wait for it: of these alone can be told what a
+// The number of launches that a device queues before the caller has to wait for it: only these show what a
 // launch costs the calling thread.
 constexpr int64_t unhindered_launches = 32;
 
@@ -27,7 +27,7 @@ struct TimedCalls {
   const bitgate_problem* problem;
   const char* instance;
   const bitgate_options* options;
-  const bitgate_buffers* const* sets; // they take turns, beginning with first_set
+  const bitgate_buffers* const* sets; // used in rotation, beginning with first_set
   int64_t set_count, first_set;
   bitgate_dispatch_record* record; // as run wants it; each call gets it so
   void* stream;

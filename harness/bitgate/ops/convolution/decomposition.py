@@ -1,8 +1,8 @@
-"""How bwd_data splits into sub-GEMMs, and which cells of dx no sub-GEMM writes.
+"""The decomposition of bwd_data into sub-GEMMs, and the cells of dx that no sub-GEMM writes.
 
 Cells x of dx with the same residue (x + pad) mod stride get their contributions from the same filter taps, so each
-residue class is one dense GEMM. Per axis with g = gcd(stride, dilation): tilde T = stride / g classes, of which
-class i owns taps f = i + T * dot for dot < ceil((F - i) / T); a class without a tap is empty and is skipped.
+residue class is one dense GEMM. Per axis with g = gcd(stride, dilation): tilde T = stride / g classes, of which class i
+owns taps f = i + T * dot for dot < ceil((F - i) / T). A class without a tap is empty and is skipped.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class SubGemm:
 
 
 def axis_classes(problem: ConvProblem, axis: int) -> tuple[AxisClass, ...]:
-    """The tilde classes of one axis that own a tap: the first min(F, tilde)."""
+    """Return the tilde classes of one axis that own a tap: the first min(F, tilde)."""
     f, tildes = problem.filter[axis], axis_tildes(problem, axis)
     begin, end = _window_slice(problem, axis)
     return tuple(AxisClass(t, -(-(f - t) // tildes), begin, end) for t in range(min(f, tildes)))
 
 
 def _window_slice(problem: ConvProblem, axis: int) -> tuple[int, int]:
-    """Which window positions can reach the image; every class of the axis takes the same."""
+    """Return the window positions that can reach the image; every class of the axis takes the same."""
     f, i = problem.filter[axis], problem.input[axis]
     s, d, p, o = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis], problem.output[axis]
     h_tilde = o + -(-d * (f - 1) // s)
@@ -77,7 +77,7 @@ def _window_slice(problem: ConvProblem, axis: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def sub_gemms(problem: ConvProblem) -> tuple[SubGemm, ...]:
-    """The sub-GEMMs of a bwd_data problem in host order (slowest axis first), empties skipped."""
+    """Return the sub-GEMMs of a bwd_data problem in host order (slowest axis first), without the empty ones."""
     if problem.direction is not Pass.BWD_DATA:
         raise ValueError(f"only bwd_data splits into sub-GEMMs, this is {problem.direction}")
     gemms: list[SubGemm] = []
@@ -89,13 +89,13 @@ def sub_gemms(problem: ConvProblem) -> tuple[SubGemm, ...]:
 
 @lru_cache(maxsize=1024)
 def sub_gemm_rows(problem: ConvProblem) -> int:
-    """M of each sub-GEMM of a bwd_data problem; it is the same for all of them."""
+    """Return M of the sub-GEMMs of a bwd_data problem; it is the same for all of them."""
     slices = (_window_slice(problem, axis) for axis in range(problem.ndim))
     return problem.n * prod(max(0, end - begin) for begin, end in slices)
 
 
 def axis_tildes(problem: ConvProblem, axis: int) -> int:
-    """Residue classes of one axis, those without a tap included: stride / gcd(stride, dilation)."""
+    """Return the number of residue classes of one axis, empty ones included: stride / gcd(stride, dilation)."""
     return problem.stride[axis] // gcd(problem.stride[axis], problem.dilation[axis])
 
 
@@ -105,14 +105,14 @@ def tildes(problem: ConvProblem) -> int:
 
 @lru_cache(maxsize=1024)
 def gemms_count(problem: ConvProblem) -> int:
-    """prod over axes of min(F, stride / gcd(stride, dilation)); 1 for the other passes."""
+    """Return prod over axes of min(F, stride / gcd(stride, dilation)); 1 for the other passes."""
     if problem.direction is not Pass.BWD_DATA:
         return 1
     return prod(min(problem.filter[axis], axis_tildes(problem, axis)) for axis in range(problem.ndim))
 
 
 def owner_of(problem: ConvProblem, axis: int, x: int) -> int | None:
-    """The tilde class whose taps reach dx coordinate x on this axis, None if no class does."""
+    """Return the tilde class whose taps reach dx coordinate x on this axis, None if no class does."""
     s, d, p = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
     for cls in axis_classes(problem, axis):
         offset = x + p - cls.tilde * d
@@ -122,7 +122,10 @@ def owner_of(problem: ConvProblem, axis: int, x: int) -> int | None:
 
 
 def written_cells(problem: ConvProblem, axis: int) -> tuple[bool, ...]:
-    """For each dx coordinate of the axis: does any sub-GEMM write it? A cell of dx is written if all its axes are."""
+    """Return for each dx coordinate of the axis whether any sub-GEMM writes it.
+
+    A cell of dx is written if all its coordinates are.
+    """
     written = [False] * problem.input[axis]
     s, d, p = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
     for cls in axis_classes(problem, axis):
@@ -134,7 +137,10 @@ def written_cells(problem: ConvProblem, axis: int) -> tuple[bool, ...]:
 
 
 def reached_cells(problem: ConvProblem, axis: int) -> tuple[bool, ...]:
-    """For each dx coordinate: does any (output, tap) pair contribute to it? By enumeration of taps, not by classes."""
+    """Return for each dx coordinate whether any (output, tap) pair contributes to it.
+
+    This enumerates taps instead of classes, so that tests can compare both.
+    """
     reached = [False] * problem.input[axis]
     s, d, p = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
     for f in range(problem.filter[axis]):
@@ -146,7 +152,7 @@ def reached_cells(problem: ConvProblem, axis: int) -> tuple[bool, ...]:
 
 
 def never_written_fraction(problem: ConvProblem) -> float:
-    """Share of dx cells that receive no contribution and must be zero."""
+    """Return the share of dx cells that receive no contribution and must be zero."""
     share = 1.0
     for axis in range(problem.ndim):
         share *= sum(reached_cells(problem, axis)) / problem.input[axis]

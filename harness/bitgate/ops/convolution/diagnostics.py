@@ -1,4 +1,4 @@
-"""What is said of results of a convolution."""
+"""Diagnostics of a convolution: its rules and laws, the facts of its launches, and pictures."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.model.diagnostics import Diagnostics
-from bitgate.ops.convolution import drawing, trace
-from bitgate.ops.convolution.launches import launch_errors
+from bitgate.ops.convolution import drawing
+from bitgate.ops.convolution.launches import launch_errors, traced_descriptors, traced_tensors
 from bitgate.ops.convolution.laws import LAWS, passes
 from bitgate.ops.convolution.layout import input_letters, output_letters, weight_letters
 from bitgate.ops.convolution.problem import ConvProblem, Pass
@@ -22,7 +22,7 @@ NAMES: Mapping[Pass, Mapping[str, str]] = {
 
 
 class ConvolutionDiagnostics(Diagnostics):
-    """What is said of results of a convolution."""
+    """The explanations of a convolution's results."""
 
     rules = RULES
     laws = LAWS
@@ -35,15 +35,15 @@ class ConvolutionDiagnostics(Diagnostics):
         return known[role](problem.ndim) if role in known else problem.result_letters
 
     def channel_axis(self, problem: ConvProblem) -> int:
-        """C of dx, K of y; of dw C."""
+        """Return the axis of C of dx, K of y, C of dw."""
         return 2
 
     def neighbours(self, problem: ConvProblem) -> Sequence[int]:
-        """All but groups and images (or K of dw): those have rules of their own."""
+        """Return all axes but groups and images (or K of dw), which have separate rules."""
         return range(2, 3 + problem.ndim)
 
     def adds_to_result(self, problem: ConvProblem) -> bool:
-        """Slices of a split reduction meet in the result."""
+        """Return whether slices of a split reduction meet in the result."""
         return problem.split_k > 1
 
     def companions(self, problem: ConvProblem) -> tuple[ConvProblem, ...]:
@@ -53,18 +53,20 @@ class ConvolutionDiagnostics(Diagnostics):
         return launch_errors(problem, record) if problem.direction is Pass.BWD_DATA else []
 
     def tensor_lines(self, problem: ConvProblem) -> list[str]:
-        return trace.tensor_lines(problem)
+        return traced_tensors(problem)
 
     def launch_lines(
         self, problem: ConvProblem, instance: Instance, record: DispatchRecord, launches: int
     ) -> list[list[str]]:
-        return trace.descriptors(problem, instance, record, launches) if problem.direction is Pass.BWD_DATA else []
+        return traced_descriptors(problem, instance, record, launches) if problem.direction is Pass.BWD_DATA else []
 
     def derived(self, problem: ConvProblem) -> tuple[str, ...]:
         return (f"output {'x'.join(map(str, problem.output))}",)
 
     def groups(self, problem: ConvProblem) -> tuple[str, ...]:
-        """With strides the sub-GEMMs of backward data are several, and rows are read with gaps."""
+        """Return operation, types and stride: with strides backward data has several sub-GEMMs, and rows are read with
+        gaps.
+        """
         return problem.operation.name, str(problem.dtypes), "stride > 1" if problem.strided else "stride 1"
 
     def picture(self, problem: ConvProblem) -> str:

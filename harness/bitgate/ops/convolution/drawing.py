@@ -1,5 +1,4 @@
-"""How kernels take a convolution apart, as text: its GEMM, or of bwd_data a map of residue classes and a table of
-sub-GEMMs."""
+"""The decomposition of a convolution as text: its GEMM, or a map of residue classes and a table of sub-GEMMs."""
 
 from __future__ import annotations
 
@@ -11,11 +10,11 @@ from bitgate.ops.convolution.decomposition import BUCKET, never_written_fraction
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 
 WIDEST = 40
-"""Residues along an axis that are drawn; of larger strides only the first."""
+"""Residues along an axis that are drawn; larger strides are cut."""
 
 
 def picture(problem: ConvProblem) -> str:
-    """The GEMM of a group; of bwd_data the share of dx that is zero, the map and the table."""
+    """Draw the GEMM of a group; of bwd_data the share of dx that is zero, the map and the table."""
     if problem.direction is not Pass.BWD_DATA:
         return f"one GEMM a group: {_gemm(problem)}"
     never = never_written_fraction(problem)
@@ -39,9 +38,10 @@ def _gemm(problem: ConvProblem) -> str:
 
 
 def residue_map(problem: ConvProblem) -> str:
-    """Rows and columns are (x + pad) mod stride of the last two axes; a 3D problem has one map a residue of the first.
+    """Draw a map whose rows and columns are (x + pad) mod stride of the last two axes.
 
-    Each place holds the number of the sub-GEMM that writes such cells of dx, ``.`` if none does.
+    A 3D problem has one map for each residue of the first axis. Each place holds the number of the sub-GEMM that writes
+    such cells of dx, ``.`` if none does.
     """
     owner = {
         tuple(t * d % s for t, d, s in zip(gemm.tilde, problem.dilation, problem.stride, strict=True)): gemm.index
@@ -71,7 +71,7 @@ def _plane(
 
 
 def sub_gemm_table(problem: ConvProblem) -> str:
-    """One row a sub-GEMM: tilde class, taps, GEMM sizes of a group, bucket."""
+    """Draw one row for each sub-GEMM: tilde class, taps, GEMM sizes of a group, bucket."""
     rows = [("sub-GEMM", "tilde", "taps", "M", "N", "K", "bucket")]
     for gemm in sub_gemms(problem):
         rows.append(

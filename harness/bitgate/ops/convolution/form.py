@@ -1,5 +1,8 @@
-"""The three passes as one trilinear form: T(x, w, y) = sum x[g,n,c,i] * w[g,k,c,f] * y[g,n,k,o] over the terms with
-i = o * stride + f * dilation - left_pad; each pass leaves one of the three out."""
+"""The three passes as one trilinear form over a sliding window.
+
+T(x, w, y) = sum x[g,n,c,i] * w[g,k,c,f] * y[g,n,k,o] over the terms with i = o * stride + f * dilation - left_pad; each
+pass leaves one of the three out.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,50 @@ from typing import Any
 import numpy as np
 
 from bitgate.model.form import Array, Form
+from bitgate.numerics.native import WindowView
 from bitgate.ops.convolution.problem import ConvProblem
-from bitgate.ops.convolution.window import meeting
+
+
+def window_of(problem: ConvProblem) -> WindowView:
+    """Return the window on three axes; those that the problem does not have are of length 1."""
+    ones = (1,) * (3 - problem.ndim)
+    return WindowView(
+        ones + problem.output,
+        ones + problem.filter,
+        ones + problem.stride,
+        ones + problem.dilation,
+        (0,) * len(ones) + problem.left_pad,
+    )
+
+
+def third(problem: ConvProblem, axis: int, known: dict[str, int]) -> int | None:
+    """Return the coordinate that i = o * stride + f * dilation - left_pad leaves open; None if it is no whole number.
+
+    ``known`` holds the other two by their letter.
+    """
+    stride, dilation, pad = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
+    if "i" not in known:
+        return known["o"] * stride + known["f"] * dilation - pad
+    if "o" not in known:
+        rest, step = known["i"] + pad - known["f"] * dilation, stride
+    else:
+        rest, step = known["i"] + pad - known["o"] * stride, dilation
+    return rest // step if rest % step == 0 else None
+
+
+def meeting(problem: ConvProblem, axis: int, tap: int) -> tuple[slice, slice]:
+    """Return the input cells and the output positions that meet at a tap, along one axis."""
+    stride = problem.stride[axis]
+    shift = tap * problem.dilation[axis] - problem.left_pad[axis]
+    first = max(0, -(shift // stride))
+    end = max(first, min(problem.output[axis], (problem.input[axis] - 1 - shift) // stride + 1))
+    begin = first * stride + shift
+    return slice(begin, begin + (end - first) * stride, stride) if end > first else slice(0, 0), slice(first, end)
+
 
 _CHANNELS = {"in": "gnc", "wei": "gkc", "out": "gnk"}
 POSITIONS = {"in": "i", "wei": "f", "out": "o"}
-"""What the spatial axes of each tensor count."""
+"""The letters that the spatial axes of each tensor count."""
 
 
 @dataclass(frozen=True)

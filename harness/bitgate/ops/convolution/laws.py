@@ -31,7 +31,7 @@ AXES = tuple(
 
 
 def passes(problem: ConvProblem) -> tuple[ConvProblem, ...]:
-    """The same layer in each pass."""
+    """Return the same layer in each pass."""
     return tuple(in_pass(problem, direction) for direction in Pass)
 
 
@@ -40,7 +40,10 @@ def in_pass(problem: ConvProblem, direction: Pass) -> ConvProblem:
 
 
 def _adjoint(problem: ConvProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
-    """<dx, x> = <dy, y> = <dw, w> for dx = bwd_data(dy, w), y = fwd(x, w), dw = bwd_weight(x, dy)."""
+    """Yield both sides of <dx, x> = <dy, y> = <dw, w>.
+
+    Here dx = bwd_data(dy, w), y = fwd(x, w) and dw = bwd_weight(x, dy).
+    """
     own = np.sum(kernel(problem, data) * data[problem.result])
     for other in passes(problem):
         partner = kernel.partner(other) if other is not problem else None

@@ -30,7 +30,7 @@ def default_weight_layout(ndim: int) -> str:
 
 
 def output_layout(layout: str) -> str:
-    """``nhwgc`` -> ``nhwgk``."""
+    """Return the output's layout: ``nhwgc`` -> ``nhwgk``."""
     return layout.replace("c", "k")
 
 
@@ -47,19 +47,22 @@ def output_letters(ndim: int) -> str:
 
 
 def packed_strides(layout: str, letters: str, lengths: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in elements, in the logical order of ``letters``, of a tensor laid out as ``layout``."""
+    """Return strides in elements, in the logical order of ``letters``, of a tensor laid out as ``layout``."""
     return strides(layout, letters, lengths, {})
 
 
-def strides(layout: str, letters: str, lengths: tuple[int, ...], behind_row: Mapping[str, int]) -> tuple[int, ...]:
-    """The same with so many elements behind each row of an axis."""
-    found = strides_of(layout, dict(zip(letters, lengths, strict=True)), behind_row)
+def strides(layout: str, letters: str, lengths: tuple[int, ...], after_row: Mapping[str, int]) -> tuple[int, ...]:
+    """Return strides as ``packed_strides`` does, with unused elements after each row of the axes of ``after_row``."""
+    found = strides_of(layout, dict(zip(letters, lengths, strict=True)), after_row)
     return tuple(found[letter] for letter in letters)
 
 
 def row_axis(layout: str) -> str:
-    """The axis behind whose rows ``gap`` lies: of images with channels last the outermost of those that make up a
-    pixel (NHWGC: G), else the innermost (NGCHW: W, GKYXC: C)."""
+    """Return the axis after whose rows ``gap`` adds elements.
+
+    Of images with channels last it is the outermost of those that make up a pixel (NHWGC: G), else the innermost
+    (NGCHW: W, GKYXC: C).
+    """
     if layout[-1] in _SPATIAL[3] or layout.startswith("gk"):
         return layout[-1]
     return layout[1 + max(layout.index(letter) for letter in layout if letter in "ndhw")]

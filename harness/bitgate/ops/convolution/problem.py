@@ -9,7 +9,7 @@ from math import prod
 
 from bitgate.model import GAP, MAX_LENGTH, Operation, ProblemError, Tensor, operation_called
 from bitgate.model.contraction import Contraction
-from bitgate.model.gap import behind, settle_gaps
+from bitgate.model.gap import elements_after, settle_gaps
 from bitgate.ops.convolution.layout import (
     INPUT_LAYOUTS,
     WEIGHT_LAYOUTS,
@@ -23,7 +23,7 @@ from bitgate.ops.convolution.layout import (
 
 
 class Pass(str, Enum):
-    """The three passes of a convolution layer, each an operation of its own; a pass and its name are one key."""
+    """The three passes of a convolution layer, each a separate operation; a pass and its name are one key."""
 
     FWD = "fwd"
     BWD_DATA = "bwd_data"
@@ -72,7 +72,7 @@ class ConvProblem(Contraction):
 
     @cached_property
     def operation(self) -> Operation:
-        """What a kernel has to offer to take the problem; ``direction`` is how its maths goes."""
+        """The operation that a kernel has to offer to take the problem; ``direction`` selects its maths."""
         return operation_called(self.direction.value)
 
     @property
@@ -97,7 +97,9 @@ class ConvProblem(Contraction):
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
-        """``in``, ``wei``, ``out`` by their role in the forward pass, then ``d0`` if the operation reads one."""
+        """The tensors ``in``, ``wei``, ``out`` by their role in the forward pass, then ``d0`` if the operation reads
+        one.
+        """
         spec = {
             "in": (
                 self.dtypes.inp,
@@ -119,31 +121,31 @@ class ConvProblem(Contraction):
             ),
         }
         tensors = {
-            name: Tensor(name, dtype, layout, lengths, strides(layout, letters, lengths, self._behind(name, layout)))
+            name: Tensor(name, dtype, layout, lengths, strides(layout, letters, lengths, self._after_row(name, layout)))
             for name, (dtype, layout, letters, lengths) in spec.items()
         }
         if self.op.num_d:
-            # Of bias one value for each channel of the result: (g, c) for dx, (g, k) for y and dw.
+            # Bias has one value for each channel of the result: (g, c) for dx, (g, k) for y and dw.
             channel = 1 if self.direction is Pass.BWD_WEIGHT else 2
             layout = "gc" if self.direction is Pass.BWD_DATA else "gk"
             _, order, letters, lengths = spec[self.result]
-            own = strides(order, letters, lengths, self._behind("d0", order))
+            own = strides(order, letters, lengths, self._after_row("d0", order))
             tensors["d0"] = self.d_tensor(tensors[self.result], channel, layout, own)
         return tensors
 
-    def _behind(self, role: str, layout: str) -> dict[str, int]:
-        """Elements that are nobody's behind each row of an axis of a tensor."""
-        return behind(self.gaps, role, row_axis(layout), GAP if self.gap else 0)
+    def _after_row(self, role: str, layout: str) -> dict[str, int]:
+        """Return unused elements after each row of an axis of a tensor."""
+        return elements_after(self.gaps, role, row_axis(layout), GAP if self.gap else 0)
 
     @property
     def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
-        """What a kernel is told beside the tensors, by the names of kernels/include/bitgate/conv.hpp."""
+        """The attributes that a kernel gets next to the tensors, by the names of kernels/include/bitgate/conv.hpp."""
         spatial = {name: getattr(self, name) for name in ("stride", "dilation", "left_pad", "right_pad")}
         return {**spatial, **self.product_attributes}
 
     @property
     def parts(self) -> int:
-        """Sub-GEMMs that a kernel may list of it, each in a launch of its own."""
+        """The number of sub-GEMMs that a kernel may list of it, each in a separate launch."""
         from bitgate.ops.convolution import gemms_count
 
         return gemms_count(self) if self.direction is Pass.BWD_DATA else 1

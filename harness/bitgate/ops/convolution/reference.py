@@ -1,4 +1,4 @@
-"""The exact reference of a convolution: any order of summation gives the same bits, so BLAS may do it.
+"""Both references of a convolution: an exact one, which BLAS computes in any order, and one in a stated order.
 
 Each pass is one dense GEMM per chunk of images, beside two native steps that own all indices, types and layouts:
 `gather` makes rows of window positions from an image, `scatter` sums columns into cells, applies the operation, rounds
@@ -10,6 +10,10 @@ once and stores. ::
 
 A chunk's columns fit the caches (a huge image is done some rows at a time); chunks run side by side, one BLAS thread
 each, where there are enough of them.
+
+The stated order is that of naive convolutions. From +0: filter taps row-major (z, y, x) outermost, then channels (c of
+x for fwd, k of dy for bwd_data); bwd_weight: images outermost, then output positions row-major. Products that the
+border cuts off are left out.
 """
 
 from __future__ import annotations
@@ -25,13 +29,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.model import Dtype
+from bitgate.model.form import Array
 from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics import blas, native
-from bitgate.numerics.matrix import as_matrix
+from bitgate.numerics import native
+from bitgate.numerics.matrix import as_matrix, blas_threads
 from bitgate.numerics.native import PartView, TensorView, WindowView
 from bitgate.numerics.reference import unrounded
+from bitgate.ops.convolution.form import window_of
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.ops.convolution.window import window_of
 
 CHUNK_BYTES = 24 << 20
 """Columns of one chunk of images. Larger ones leave the caches, smaller ones make the GEMM's rows few."""
@@ -70,7 +76,10 @@ class _Chunk:
 
 
 def _chunks(groups: int, images: int, rows: int, bytes_each: int, threads: int) -> list[_Chunk]:
-    """Parts whose columns (``bytes_each`` for a group of an image) fit, and enough of them for the threads."""
+    """Return parts whose columns fit, and enough of them for the threads.
+
+    ``bytes_each`` are the columns' bytes for a group of an image.
+    """
     fit = max(1, CHUNK_BYTES // bytes_each)
     by_group = min(groups, fit)
     by_image = max(1, min(fit // by_group, -(-images // threads)))
@@ -123,7 +132,7 @@ class _Computation:
             Pass.BWD_DATA: self._bwd_data,
             Pass.BWD_WEIGHT: self._bwd_weight,
         }
-        with blas.threads(self.inner):
+        with blas_threads(self.inner):
             passes[self.problem.direction]()
 
     def _fwd(self) -> None:
@@ -188,7 +197,7 @@ class _Computation:
                 done.result()
 
     def _weights(self) -> NDArray[Any]:
-        """[g][k][taps * c]: weights read as images of the filter's size, k counting them."""
+        """Return [g][k][taps * c]: weights read as images of the filter's size, k counting them."""
         p, host = self.problem, self.inputs["wei"]
         matrix = as_matrix(host, self.dtype)
         if matrix is None:
@@ -198,7 +207,7 @@ class _Computation:
         return _fold(matrix, p.k)
 
     def _image_rows(self, name: str, chunk: _Chunk, rows: slice, buffer: _Buffer) -> NDArray[Any]:
-        """[g][cells][channels] of rows of a chunk's images, in place if they lie in memory like that."""
+        """Return [g][cells][channels] of rows of a chunk's images, in place if they are in memory like that."""
         host = self.inputs[name]
         size = host.tensor.lengths[3:]
         cut = self._cut(size, rows)
@@ -214,7 +223,7 @@ class _Computation:
         return packed
 
     def _window_rows(self, chunk: _Chunk, buffer: _Buffer) -> NDArray[Any]:
-        """[g][positions][taps * c] of x under the filter."""
+        """Return [g][positions][taps * c] of x under the filter."""
         p = self.problem
         if p.output == p.input and self.taps == 1 and not any(p.left_pad) and not p.strided:
             return self._image_rows("in", chunk, chunk.rows, buffer)
@@ -239,8 +248,10 @@ class _Computation:
         )
 
     def _positions_that_reach(self, rows: slice) -> slice:
-        """Output positions, along the row axis, whose window touches these rows of the image; at least one, and for a
-        whole image all, so that several whole images lie side by side."""
+        """Return output positions, along the row axis, whose window touches these rows of the image; at least one.
+
+        For a whole image these are all, so that several whole images form one matrix.
+        """
         p, a = self.problem, self.row_axis
         if rows.stop - rows.start == p.input[a]:
             return slice(0, p.output[a])
@@ -252,7 +263,7 @@ class _Computation:
         return slice(start, max(start + 1, min(last + 1, end)))
 
     def _cut(self, size: tuple[int, ...], rows: slice) -> tuple[int, ...]:
-        """``size`` with only these rows."""
+        """Return ``size`` with only these rows."""
         return (*size[: self.row_axis], rows.stop - rows.start, *size[self.row_axis + 1 :])
 
     @property
@@ -262,5 +273,38 @@ class _Computation:
 
 
 def _fold(matrix: NDArray[Any], k: int) -> NDArray[Any]:
-    """[g][k * taps][c] -> [g][k][taps * c]; a copy only if rows have a gap between them."""
+    """Reshape [g][k * taps][c] to [g][k][taps * c]; a copy only if rows have a gap between them."""
     return matrix.reshape(matrix.shape[0], k, -1)
+
+
+def ordered_sums(problem: ConvProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int) -> Array:
+    """Return the sums of ``native/ordered.cpp``; operands and result are in logical order."""
+    packed = {name: _channels_last(arrays[name], accumulator.numpy) for name in problem.operands}
+    g, n, k, c = problem.g, problem.n, problem.k, problem.c
+    taps = problem.filter
+    shape: tuple[int, ...]
+    if problem.direction is Pass.FWD:
+        weights = packed["wei"].reshape(g, k, -1, c).transpose(0, 2, 3, 1)  # [g][tap][c][k]
+        first, second, shape = packed["in"], weights, (g, n, *problem.output, k)
+    elif problem.direction is Pass.BWD_DATA:
+        weights = packed["wei"].reshape(g, k, -1, c).transpose(0, 2, 1, 3)  # [g][tap][k][c]
+        first, second, shape = packed["out"], weights, (g, n, *problem.input, c)
+    else:
+        first, second, shape = packed["in"], packed["out"], (g, k, *taps, c)
+    found = np.zeros(shape, accumulator.numpy)
+    native.ordered(
+        (g, n, k, c, *(1,) * (3 - problem.ndim), *problem.input),
+        window_of(problem),
+        problem.direction.code,
+        accumulator,
+        np.ascontiguousarray(first),
+        np.ascontiguousarray(second),
+        found,
+        threads,
+    )
+    return np.moveaxis(found, -1, 2)
+
+
+def _channels_last(cells: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        return np.ascontiguousarray(np.moveaxis(cells, 2, -1).astype(dtype))

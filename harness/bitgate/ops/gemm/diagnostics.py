@@ -1,22 +1,82 @@
-"""What is said of results of a GEMM."""
+"""Diagnostics of a GEMM: the rules of its wrong cells, its laws, and the words of its tensors.
+
+Axes of laws are named after the letters of a convolution without space, as records have them: g the batch, n the rows
+of C, k its columns, c the reduction.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from bitgate.model.diagnostics import Diagnostics, tensor_line
-from bitgate.ops.gemm.laws import LAWS
+from bitgate.model.finding import Finding, Rule
+from bitgate.model.law import LINEAR, Axis, Law, cut, resized, turned
+from bitgate.numerics.bits import Array
 from bitgate.ops.gemm.problem import GemmProblem
-from bitgate.ops.gemm.rules import RULES
+from bitgate.verify.diagnose import sums as aliased
+from bitgate.verify.diagnose.places import slice_finding, tail_along, tail_of_rows
+from bitgate.verify.diagnose.scene import Scene
+from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
+
+AXES = tuple(
+    Axis(letter, noun, places, resized(name), apart=letter == "g")
+    for letter, name, noun, places in (
+        ("g", "batch", "groups", {"in": 0, "wei": 0, "out": 0}),
+        ("n", "m", "images", {"in": 1, "out": 1}),
+        ("k", "n", "channels k", {"wei": 1, "out": 2}),
+        ("c", "k", "channels c", {"in": 2, "wei": 2}),
+    )
+)
+
+LAWS: tuple[Law, ...] = (LINEAR, *map(turned, AXES), *map(cut, AXES))
+
+
+def terms(problem: GemmProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+    """Return the products of a cell of C in f64, in the order of k."""
+    batch, m, n = cell
+    a, b = inputs["in"][batch, m], inputs["wei"][batch, n]
+    return np.asarray(a.astype(np.float64) * b.astype(np.float64))
+
+
+def aliased_d(scene: Scene[GemmProblem]) -> Finding | None:
+    return aliased.aliased_d(scene, terms)
+
+
+def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:
+    """Find that only some batch items are wrong, or that they hold each other's results."""
+    if scene.problem.batch < 2:
+        return None
+    return slice_finding(scene, axis=0, kind="wrong_group", noun="batch item")
+
+
+def k_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    _, _, k = scene.problem.sizes
+    by_k = SumOrder("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell))
+    return lost_end(scene, (by_k,))
+
+
+def column_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    return tail_along(scene, axis=2)
+
+
+def tile_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    return tail_of_rows(scene, scene.wrong_along(1))
+
+
+RULES: tuple[Rule, ...] = (aliased_d, wrong_batch, k_tail, column_tail, tile_tail)
+"""The order in which equally certain findings are reported."""
+
 
 NAMES: Mapping[str, str] = {"in": "A", "wei": "B", "out": "C"}
 
 _TRACED = {"in": "n_c", "wei": "k_c", "out": "n_k"}
-"""Axes of A, B and C behind the batch, in the letters of a convolution without space, as traces have them."""
+"""Axes of A, B and C after the batch, in the letters of a convolution without space, as traces have them."""
 
 
 class GemmDiagnostics(Diagnostics):
-    """What is said of results of a GEMM."""
+    """The explanations of a GEMM's results."""
 
     rules = RULES
     laws = LAWS
@@ -28,15 +88,15 @@ class GemmDiagnostics(Diagnostics):
         return {"in": "bmk", "wei": "bnk"}.get(role, problem.result_letters)
 
     def neighbours(self, problem: GemmProblem) -> Sequence[int]:
-        """The columns of C; the batch has a rule of its own."""
+        """Return the columns of C; the batch has a separate rule."""
         return (2,)
 
     def adds_to_result(self, problem: GemmProblem) -> bool:
-        """Slices of a split reduction meet in the result."""
+        """Return whether slices of a split reduction meet in the result."""
         return problem.split_k > 1
 
     def tensor_lines(self, problem: GemmProblem) -> list[str]:
-        """``in_g_n_c: dim 3, ..``: each tensor in logical order, without the batch where it is 1."""
+        """Return each tensor in logical order, without the batch where it is 1: ``in_g_n_c: dim 3, ..``."""
         lines = []
         for name, tensor in problem.tensors.items():
             axes = _TRACED[name if name in _TRACED else problem.result]

@@ -17,10 +17,10 @@ from bitgate.model import (
     operation_called,
 )
 from bitgate.model.contraction import Contraction
-from bitgate.model.gap import Gaps, behind, settle_gaps, strides_of
+from bitgate.model.gap import Gaps, elements_after, settle_gaps, strides_of
 
 GEMM_LAYOUTS = ("rcr", "rrr", "crr", "ccr")
-"""Of A, B and C: r row-major, c column-major."""
+"""The layouts of A, B and C: r row-major, c column-major."""
 
 _NAMES = {"in": "a", "wei": "b", "out": "c", "d0": "d"}
 
@@ -83,7 +83,7 @@ class GemmProblem(Contraction):
         }
 
         def strides(role: str, order: str, letters: str) -> tuple[int, ...]:
-            row = behind(self.gaps, self.tensor_name(role), order[-1], GAP if self.gap else 0)
+            row = elements_after(self.gaps, self.tensor_name(role), order[-1], GAP if self.gap else 0)
             found = strides_of(order, lengths, row)
             return tuple(found[letter] for letter in letters)
 
@@ -122,7 +122,7 @@ def gemm_problem(
     split_k: int = 1,
     gaps: Gaps = (),
 ) -> GemmProblem:
-    """ProblemError names the size or layout that cannot be."""
+    """Return the problem; ProblemError names the size or layout that cannot be."""
     return GemmProblem(
         layout,
         batch,

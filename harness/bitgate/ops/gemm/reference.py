@@ -11,8 +11,8 @@ import numpy as np
 from bitgate.model import Dtype
 from bitgate.model.form import Array
 from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics import blas, native
-from bitgate.numerics.matrix import ONE_PLACE, matrices
+from bitgate.numerics import native
+from bitgate.numerics.matrix import ONE_PLACE, blas_threads, matrices
 from bitgate.numerics.native import PartView, TensorView
 from bitgate.numerics.reference import unrounded
 from bitgate.ops.gemm.problem import GemmProblem
@@ -47,7 +47,10 @@ def write_exact(
 
 
 def _products(a: Array, b: Array, threads: int) -> Array:
-    """A times B for each batch, side by side in parts of one BLAS thread each: matrices, or rows of few large ones."""
+    """Return A times B for each batch, computed in parallel parts of one BLAS thread each.
+
+    A part is a number of matrices, or of rows of few large ones.
+    """
     batch, rows, _ = a.shape
     sums = np.empty((batch, rows, b.shape[2]), a.dtype)
     by_batch, by_row = (-(-batch // threads), rows) if batch >= threads else (batch, -(-rows // threads))
@@ -60,7 +63,7 @@ def _products(a: Array, b: Array, threads: int) -> Array:
     def multiply(part: tuple[slice, slice]) -> None:
         np.matmul(a[part], b[part[0]], out=sums[part])
 
-    with blas.threads(1):
+    with blas_threads(1):
         if len(parts) == 1:
             multiply(parts[0])
         else:
@@ -70,7 +73,7 @@ def _products(a: Array, b: Array, threads: int) -> Array:
 
 
 def ordered_sums(problem: GemmProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int) -> Array:
-    """From +0, acc = fma(A[b,m,k], B[b,n,k], acc) for k = 0, 1, ..."""
+    """Return the sums of acc = fma(A[b,m,k], B[b,n,k], acc) for k = 0, 1, ..., from +0."""
     with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
         a = np.ascontiguousarray(arrays["in"].astype(accumulator.numpy))
         b = np.ascontiguousarray(arrays["wei"].astype(accumulator.numpy).transpose(0, 2, 1))  # [b][k][n]

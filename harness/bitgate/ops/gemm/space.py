@@ -9,12 +9,12 @@ import numpy as np
 
 from bitgate.model import ELEMENTWISE, DtypeSet
 from bitgate.model.space import ProblemSpace
-from bitgate.model.space.contraction import with_operand_operation
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Length, Quantity
 from bitgate.model.space.row import ShapePattern
 from bitgate.model.space.threshold import COMMON as COMMON_THRESHOLDS
 from bitgate.model.space.threshold import Threshold, Way, blocks, remainder
+from bitgate.model.space.variations import with_operand_operation
 from bitgate.ops.gemm.problem import GEMM_LAYOUTS, GemmProblem
 
 _SIZES = ("m", "n", "k")
@@ -78,7 +78,7 @@ def _reduced(way: Way) -> int:
 
 
 def _ragged(place: int, operand: int) -> Threshold:
-    """N or K against what a load takes at once."""
+    """Return the threshold of N or K against what a load takes at once."""
     name = _SIZES[place]
     return Threshold(
         f"{name}_vector",

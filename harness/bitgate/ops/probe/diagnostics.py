@@ -1,17 +1,16 @@
-"""What is said of a probe: its findings."""
+"""Diagnostics of a probe: its findings."""
 
 from __future__ import annotations
 
 from bitgate.kernel.runner import LibraryRunner
-from bitgate.model.diagnostics import Diagnostics
-from bitgate.model.measurement import Measurement
-from bitgate.ops.probe.problem import ProbeProblem
+from bitgate.model.diagnostics import Diagnostics, Measurement
+from bitgate.ops.probe.operation import ProbeProblem
 from bitgate.runtime.device import Device
 from bitgate.runtime.probe import PROBES, ProbeMeasurement, Workbench
 
 
 class ProbeDiagnostics(Diagnostics):
-    """What is said of a probe."""
+    """The explanations of a probe: its measurement."""
 
     def measurement(
         self, problem: ProbeProblem, instance: str, device: Device, runner: LibraryRunner

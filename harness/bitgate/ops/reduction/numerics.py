@@ -1,4 +1,8 @@
-"""How results of a reduction are judged."""
+"""The judging of a reduction: its fills and the form of a sum.
+
+A maximum is one element of x, so results on all fills are exact; the fills differ in which mistakes they show. Sums of
+i32 wrap.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,99 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitgate.model import Dtype
 from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.form import Array, Form
 from bitgate.model.numerics import Numerics
-from bitgate.ops.reduction.fills import EDGES, MAXIMA, WRAP
+from bitgate.numerics import counter
+from bitgate.numerics.special import specials
 from bitgate.ops.reduction.problem import Kind, ReductionProblem
 from bitgate.ops.reduction.reference import ordered_maxima, ordered_sums
+
+REACH = 5
+"""The largest integer of ties, whose types hold -REACH to REACH."""
+TOPS = 7
+"""The number of different largest numbers, so that a row's result is seldom its neighbour's."""
+
+BLOCK = 256
+"""The threads of our kernels' blocks: maxima are on both sides of where a tile ends."""
+
+Cells = Mapping[str, NDArray[np.float64]]
+
+
+def _words(problem: ReductionProblem, seed: int) -> NDArray[np.uint64]:
+    """Return one random word for each cell of x."""
+    index = np.arange(problem.flops, dtype=np.uint64).reshape(problem.outer, problem.length, problem.inner)
+    return counter.words(counter.stream(seed, "x"), index)
+
+
+def _rows(problem: ReductionProblem, seed: int) -> NDArray[np.int64]:
+    """Return the number of each row, shape (outer, 1, inner)."""
+    return (np.arange(problem.outer * problem.inner, dtype=np.int64) + seed).reshape(problem.outer, 1, problem.inner)
+
+
+def ties(problem: ReductionProblem, seed: int) -> Cells:
+    """Return small integers, cut off to a row's largest number: most rows hold it often."""
+    cells = counter.integers(_words(problem, seed), REACH, counter.FULL_DENSITY)
+    tops = REACH - 1 - _rows(problem, seed) % TOPS
+    return {"x": np.minimum(cells, tops).astype(np.float64)}
+
+
+def negative(problem: ReductionProblem, seed: int) -> Cells:
+    """Return -15 to -10 with many ties, and one of -8 to -1 in each row, at a place that changes from row to row."""
+    cells = counter.integers(_words(problem, seed), 2, counter.FULL_DENSITY).astype(np.float64) - 13
+    places, rows = np.array(_places(problem.length), np.int64), _rows(problem, seed)
+    np.put_along_axis(cells, places[rows % len(places)], -1.0 - rows % 8, axis=1)
+    return {"x": cells}
+
+
+def _places(length: int) -> tuple[int, ...]:
+    """Return the last cell, the first, the last tile's first, and both sides of the ends of waves and blocks."""
+    last_tile = (length - 1) // BLOCK * BLOCK
+    every = (length - 1, 0, last_tile, last_tile - 1, 31, 32, 63, 64, length // 2)
+    return tuple(dict.fromkeys(place for place in every if 0 <= place < length))
+
+
+def edges(problem: ReductionProblem, seed: int) -> Cells:
+    """Return rows of four kinds, interleaved: edges of the type.
+
+    They are zeros of both signs; the type's edges without NaN; the lowest numbers and -inf; NaN among them.
+    """
+    words = _words(problem, seed) >> np.uint64(32)
+    dtype = problem.dtypes.inp
+    bits = np.array([special.bits for special in specials(dtype, dtype)], dtype.bits)
+    every = bits.view(dtype.numpy).astype(np.float64)
+    ordered = np.sort(every[~np.isnan(every)])
+    pools = (np.array([-0.0, 0.0, -0.0, -0.0]), ordered, ordered[:2], np.append(every, -1.0))
+    cells = np.empty(words.shape, np.float64)
+    for turn, pool in enumerate(pools):
+        rows = slice((turn + seed) % len(pools), None, len(pools))
+        cells[rows] = pool[(words[rows] % np.uint64(len(pool))).astype(np.int64)]
+    return {"x": cells}
+
+
+def wrapping(problem: ReductionProblem, seed: int) -> Cells:
+    """Return numbers near both ends of i32, with one sign in each row: sums of a few cells already wrap."""
+    words = _words(problem, seed) >> np.uint64(32)
+    near = (words % np.uint64(97)).astype(np.float64)
+    signs = 1.0 - 2.0 * (_rows(problem, seed) % 2)
+    return {"x": np.where(signs > 0, 2.0**31 - 1 - near, near - 2.0**31)}
+
+
+WRAP = Fill("wrap", "i32 is summed modulo 2^32, which is the same in any order", wrapping, exact=True)
+"""The fill for sums of i32."""
+
+MAXIMA = (
+    Fill(
+        "exact", "a maximum is one of the integers that it is taken of; most stand several times in a row", ties, True
+    ),
+    Fill("negative", "a maximum below zero, once in a row, at a place where tiles begin or end", negative, True),
+)
+"""The fills for elements of any type."""
+EDGES = Fill("edges", "a maximum is one of the numbers at the type's edges, by the order that is stated", edges, True)
+"""The fill for floats."""
 
 
 class SumForm(Form):

@@ -20,19 +20,19 @@ from bitgate.model import (
     Tensor,
     operation_called,
 )
-from bitgate.model.gap import Gaps, behind, settle_gaps, strides_of
-from bitgate.model.plain_problem import PlainProblem
+from bitgate.model.gap import Gaps, elements_after, settle_gaps, strides_of
+from bitgate.model.problem import PlainProblem
 
 ELEMENTS = ("f32", "f16", "bf16", "i8", "i32")
-"""Types of x."""
+"""The types of x."""
 
 
 class Kind(str, Enum):
-    """What becomes of a row; a kind and its name are one key.
+    """The result of a row; a kind and its name are one key.
 
     ``sum``: from +0, 16-bit floats in f32 and rounded once, i8 into i32, i32 modulo 2^32. ``max``: by the order of
-    values, -0 before +0, and NaN, which is told as the type's quiet NaN, above all else. ``argmax``: the maximum, and
-    the first place that holds it (of several NaN the first).
+    values, -0 before +0, and NaN, which is written as the type's quiet NaN, above all else. ``argmax``: the maximum,
+    and the first place that holds it (of several NaN the first).
     """
 
     SUM = "sum"
@@ -46,18 +46,18 @@ class Kind(str, Enum):
 
 
 def types_of(element: Dtype, kind: Kind) -> DtypeSet:
-    """Types of x, of what is reduced, and of the values."""
+    """Return the types of x, of what is reduced, and of the values."""
     values = DTYPES["i32"] if kind is Kind.SUM and element.name == "i8" else element
     return DtypeSet(element, element, values)
 
 
 @dataclass(frozen=True)
 class ReductionProblem(PlainProblem):
-    """``y[o,i]`` is the sum or maximum of ``x[o,l,i]`` over l; of an argmax ``index[o,i]`` is the l of the maximum.
+    """A reduction: ``y[o,i]`` is the sum or maximum of ``x[o,l,i]`` over l; ``index[o,i]`` the l of an argmax.
 
-    Lengths: x (outer, length, inner), y and index (outer, inner). ``split_k``: into how many slices kernels cut a row;
-    -1: as they like. ``gap``: the fastest rows of all tensors lie 8 elements apart; ``gaps``: those of single tensors
-    and axes. ProblemError names the size, type or gap that cannot be.
+    Lengths: x (outer, length, inner), y and index (outer, inner). ``split_k`` is the number of slices into which
+    kernels cut a row; -1: as they like. ``gap`` puts 8 elements between the fastest rows of all tensors; ``gaps`` are
+    those of single tensors and axes. ProblemError names the size, type or gap that cannot be.
     """
 
     dtypes: DtypeSet
@@ -96,7 +96,7 @@ class ReductionProblem(PlainProblem):
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
-        """``x``, ``y``, and of an argmax ``index``."""
+        """The tensors ``x``, ``y``, and of an argmax ``index``."""
         tensors = {
             "x": self._tensor("x", self.dtypes.inp, "oli", "l" if self.inner == 1 else "i"),
             "y": self._tensor("y", self.dtypes.out, "oi", "i"),
@@ -106,9 +106,9 @@ class ReductionProblem(PlainProblem):
         return tensors
 
     def _tensor(self, role: str, dtype: Dtype, axes: str, row: str) -> Tensor:
-        """``row``: the axis behind whose rows ``gap`` lies."""
+        """Return a tensor; ``row`` is the axis after whose rows ``gap`` adds elements."""
         lengths = {"o": self.outer, "l": self.length, "i": self.inner}
-        strides = strides_of(axes, lengths, behind(self.gaps, role, row, GAP if self.gap else 0))
+        strides = strides_of(axes, lengths, elements_after(self.gaps, role, row, GAP if self.gap else 0))
         return Tensor(role, dtype, axes, tuple(lengths[axis] for axis in axes), tuple(strides[axis] for axis in axes))
 
     @property
@@ -118,7 +118,7 @@ class ReductionProblem(PlainProblem):
 
     @property
     def op(self) -> Elementwise:
-        """What a sum goes through: nothing. Rules of sums ask."""
+        """The operation on a sum: none. Rules of sums read it."""
         return ELEMENTWISE["pass"]
 
     @property
@@ -127,7 +127,7 @@ class ReductionProblem(PlainProblem):
 
     @property
     def attributes(self) -> Mapping[str, int | float | str | tuple[int, ...]]:
-        """By the names of kernels/include/bitgate/reduction.hpp."""
+        """The attributes by the names of kernels/include/bitgate/reduction.hpp."""
         attributes: dict[str, int | float | str | tuple[int, ...]] = {"kind": self.kind.value}
         if self.split_k != 1:
             attributes["split_k"] = self.split_k

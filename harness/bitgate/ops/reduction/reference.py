@@ -15,8 +15,10 @@ _SIGN = np.uint64(1 << 63)
 
 
 def reduced(problem: ReductionProblem, x: NDArray[Any]) -> Mapping[str, NDArray[Any]]:
-    """Values, and the index of an argmax, by role; ``x`` (outer, length, inner) in int64 or f64, which hold every sum.
-    Sums of i32 wrap."""
+    """Return values, and the index of an argmax, by role; sums of i32 wrap.
+
+    ``x`` is (outer, length, inner) in int64 or f64, which hold every sum.
+    """
     if problem.kind is Kind.SUM:
         sums = x.sum(axis=1)
         if problem.dtypes.out.name == "i32":
@@ -30,14 +32,14 @@ def reduced(problem: ReductionProblem, x: NDArray[Any]) -> Mapping[str, NDArray[
 
 
 def order(cells: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Integers that are ordered as maxima see values: -inf .. -0, +0 .. inf, NaN."""
+    """Return integers that are ordered as maxima see values: -inf .. -0, +0 .. inf, NaN."""
     bits = cells.view(np.uint64) if cells.flags.c_contiguous else np.ascontiguousarray(cells).view(np.uint64)
     keys = np.where(bits & _SIGN, ~bits, bits | _SIGN)
     return np.where(np.isnan(cells), np.uint64(2**64 - 1), keys)
 
 
 def ordered_sums(x: NDArray[Any], accumulator: Dtype) -> NDArray[Any]:
-    """From +0, acc = acc + x[o,l,i] for l = 0, 1, ... in the accumulator's type; i32 wraps."""
+    """Return the sums of acc = acc + x[o,l,i] for l = 0, 1, ..., from +0, in the accumulator's type; i32 wraps."""
     sums = np.zeros((x.shape[0], x.shape[2]), accumulator.numpy)
     with np.errstate(over="ignore", invalid="ignore"):
         for at in range(x.shape[1]):
@@ -46,7 +48,10 @@ def ordered_sums(x: NDArray[Any], accumulator: Dtype) -> NDArray[Any]:
 
 
 def ordered_maxima(x: NDArray[Any], accumulator: Dtype) -> NDArray[Any]:
-    """The first cell, then each that is above what was found before: by comparisons, where ``reduced`` orders bits."""
+    """Return the first cell, then each that is above what was found before.
+
+    This compares values, where ``reduced`` orders bits.
+    """
     cells = x.astype(accumulator.numpy)
     found: NDArray[Any] = cells[:, 0, :].copy()
     for at in range(1, cells.shape[1]):

@@ -53,7 +53,7 @@ class ReductionSpace(ProblemSpace):
         return (problem.kind.value,)
 
     def typed(self, problem: ReductionProblem, dtypes: DtypeSet) -> ReductionProblem:
-        """Of the types only that of x is free; one that no reduction has stays as it is."""
+        """Return the problem with another type of x, the only free one; unknown types change nothing."""
         element = dtypes.inp if dtypes.inp.name in ELEMENTS else problem.dtypes.inp
         values = {**self.values_of(problem), "dtypes": types_of(element, problem.kind)}
         typed: ReductionProblem = self.problem_of(values)

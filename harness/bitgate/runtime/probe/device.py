@@ -1,4 +1,4 @@
-"""Waves, LDS and atomic operations: figures that kernels of kernels/platform_probe/device.hip.cpp write."""
+"""Probes of waves, LDS and atomic operations, by figures from kernels/platform_probe/device.hip.cpp."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ ATOMIC_BLOCKS = 16
 
 
 def wave(bench: Workbench) -> Iterator[Deviation]:
-    """Does the hardware see waves as long as the declared ones?"""
+    """Check that the hardware's waves are as long as the declared ones."""
     sizes = wave_sizes(bench.target)
     reported = bench.device.attributes.wave_size
     if reported not in sizes:
         yield Deviation(
-            f"the device says that waves have {reported} lanes, kernels for {bench.target} are built for {sizes[0]}"
+            f"the device reports that waves have {reported} lanes, kernels for {bench.target} are built for {sizes[0]}"
         )
     for size in sizes:
         words = bench.figures("wave", 4 * BLOCK, wave=size).reshape(BLOCK, 4)
-        if said := _judge_wave(words, size):
-            yield Deviation(said, f"wave {size}")
+        if text := _judge_wave(words, size):
+            yield Deviation(text, f"wave {size}")
     bench.found["wave_sizes"] = list(sizes)
 
 
@@ -36,12 +36,12 @@ def _judge_wave(words: NDArray[np.int32], size: int) -> str:
     threads = np.arange(BLOCK)
     votes = words[:, 2].astype(np.uint32).astype(np.uint64) | words[:, 3].astype(np.uint32).astype(np.uint64) << 32
     lanes_voting = np.array([int(vote).bit_count() for vote in votes])
-    asked = (
+    checks = (
         ("__lane_id() is", words[:, 0], threads % size),
         ("__shfl from lane 0 reads thread", words[:, 1], threads - threads % size),
         ("lanes that __ballot counts:", lanes_voting, np.full(BLOCK, size)),
     )
-    for what, found, expected in asked:
+    for what, found, expected in checks:
         if (found != expected).any():
             thread = int(np.argmax(found != expected))
             return f"thread {thread} of a block: {what} {found[thread]}, expected {expected[thread]}"
@@ -49,7 +49,7 @@ def _judge_wave(words: NDArray[np.int32], size: int) -> str:
 
 
 def lds(bench: Workbench) -> Iterator[Deviation]:
-    """Can a block have the declared LDS, and does it keep what is written there?"""
+    """Check that a block can have the declared LDS, and that it keeps what is written there."""
     declared = architecture_of(bench.target).lds_bytes
     reported = bench.device.attributes.lds_per_block
     bench.found["lds_bytes"] = {"declared": declared, "device": reported}
@@ -67,16 +67,16 @@ def lds(bench: Workbench) -> Iterator[Deviation]:
 
 
 def atomics(bench: Workbench) -> Iterator[Deviation]:
-    """Do additions of many threads to one word all arrive?"""
+    """Check that additions of many threads to one word all arrive."""
     terms = 1 + np.arange(ATOMIC_BLOCKS * BLOCK) % 7
     expected = int(terms.sum())
     words = bench.figures("atomics", 3, blocks=ATOMIC_BLOCKS)
     floats = words.view(np.float32)
-    asked = {
+    checks = {
         "atomicAdd of f32": float(floats[0]),
         "f32 additions by atomicCAS": float(floats[1]),
         "atomicAdd of i32": float(words[2]),
     }
-    for what, found in asked.items():
+    for what, found in checks.items():
         if found != expected:
             yield Deviation(f"{what}: {terms.size} threads added up to {found:.9g}, not {expected}")

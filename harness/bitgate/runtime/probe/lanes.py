@@ -1,6 +1,7 @@
-"""Which lane holds which element: one-hot tiles name the row, the column and the k that reached each element of C.
+"""A probe of which lane holds which element: one-hot tiles name the row, the column and the k that reached each element
+of C.
 
-For each k0 three questions, each asked once a digit (base 8, digits 1 to 8, which every type holds exactly):
+For each k0 three questions, each repeated for each digit (base 8, digits 1 to 8, which every type holds exactly):
 
     row      A(i, k0) = digit of i, B = 1                 C(i, j) must be the digit of i
     column   A = 1, B(k0, j) = digit of j                 C(i, j) must be the digit of j
@@ -27,18 +28,18 @@ QUESTIONS = ("row", "column", "k")
 
 
 def lanes(bench: Workbench) -> Iterator[Deviation]:
-    """A finding for each fragment that puts an element where it does not belong."""
+    """Yield a finding for each fragment that puts an element where it does not belong."""
     fragments = bench.fragments()
     bench.found["fragments"] = [fragment.name for fragment in fragments]
     for fragment in fragments:
         a, b = tiles(fragment)
         found = bench.sums(fragment, a[:, None], b[:, None]).astype(np.float64)
-        if said := judge(fragment, a, b, found):
-            yield Deviation(said, fragment.name)
+        if text := judge(fragment, a, b, found):
+            yield Deviation(text, fragment.name)
 
 
 def tiles(fragment: Fragment) -> tuple[Tiles, Tiles]:
-    """(blocks, M, K) and (blocks, K, N): for each k0 the questions' digits, then the block without zeros."""
+    """Return (blocks, M, K) and (blocks, K, N): for each k0 the questions' digits, then the block without zeros."""
     m, n, k = fragment.m, fragment.n, fragment.k
     a = np.zeros((k, len(QUESTIONS), DIGITS, m, k))
     b = np.zeros((k, len(QUESTIONS), DIGITS, k, n))
@@ -56,7 +57,7 @@ def tiles(fragment: Fragment) -> tuple[Tiles, Tiles]:
 
 
 def judge(fragment: Fragment, a: Tiles, b: Tiles, found: Sums) -> str:
-    """What is wrong with the sums of these tiles; empty if nothing is."""
+    """Return what is wrong with the sums of these tiles; empty if nothing is."""
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     if np.array_equal(found, wide_a @ wide_b):
         return ""
@@ -64,10 +65,10 @@ def judge(fragment: Fragment, a: Tiles, b: Tiles, found: Sums) -> str:
     if untouched.any():
         _, row, column = np.argwhere(np.broadcast_to(untouched, found.shape))[0]
         return f"C element ({row}, {column}) is written by no lane"
-    for explains, words in _EXPLANATIONS:
+    for explains, format_text in _EXPLANATIONS:
         expected = explains(fragment, a, b)
         if expected is not None and np.array_equal(found, expected):
-            return words(fragment)
+            return format_text(fragment)
     return _first_wrong(fragment, found, wide_a @ wide_b)
 
 
@@ -96,7 +97,7 @@ def _counted_twice(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
 
 
 def _other_flavour(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
-    """The same bytes, read as the other kind of 8-bit float."""
+    """Return the sums of the same bytes, read as the other kind of 8-bit float."""
     if not (fragment.a.is_float8 or fragment.b.is_float8):
         return None
     read = [
@@ -107,37 +108,37 @@ def _other_flavour(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
 
 
 def _of_other_flavour(dtype: Dtype) -> Dtype:
-    """OCP's type of the same layout for an FNUZ one, and the reverse; of other types the type itself."""
+    """Return OCP's type of the same layout for an FNUZ one, and the reverse; for other types the type itself."""
     if not dtype.is_float8:
         return dtype
     other = dtype.name.replace("ocp", "fnuz") if dtype.name.endswith("ocp") else dtype.name.replace("fnuz", "ocp")
     return DTYPES[other]
 
 
-def _says(what: str) -> Callable[[Fragment], str]:
+def _always(what: str) -> Callable[[Fragment], str]:
     return lambda fragment: what
 
 
-def _says_flavour(fragment: Fragment) -> str:
+def _format_flavour(fragment: Fragment) -> str:
     dtype = fragment.a if fragment.a.is_float8 else fragment.b
     return f"the bytes of {dtype} are read as {_of_other_flavour(dtype)}"
 
 
 _EXPLANATIONS: tuple[tuple[Callable[[Fragment, Tiles, Tiles], Sums | None], Callable[[Fragment], str]], ...] = (
-    (_transposed_a, _says("A element (0, 1) is taken for (1, 0): A's lane map is transposed")),
-    (_transposed_b, _says("B element (0, 1) is taken for (1, 0): B's lane map is transposed")),
-    (_transposed_c, _says("C element (0, 1) came out at (1, 0): C's lane map is transposed")),
-    (_counted_twice, _says("every product is counted twice")),
-    (_other_flavour, _says_flavour),
+    (_transposed_a, _always("A element (0, 1) is taken for (1, 0): A's lane map is transposed")),
+    (_transposed_b, _always("B element (0, 1) is taken for (1, 0): B's lane map is transposed")),
+    (_transposed_c, _always("C element (0, 1) came out at (1, 0): C's lane map is transposed")),
+    (_counted_twice, _always("every product is counted twice")),
+    (_other_flavour, _format_flavour),
 )
 
 
 def _first_wrong(fragment: Fragment, found: Sums, expected: Sums) -> str:
-    """The first wrong element by the questions; each names an index that is wrong."""
+    """Return the first wrong element by the questions; each names an index that is wrong."""
     m, n, k = fragment.m, fragment.n, fragment.k
-    asked = found[:-1].reshape(k, len(QUESTIONS), DIGITS, m, n)
+    answers = found[:-1].reshape(k, len(QUESTIONS), DIGITS, m, n)
     right = expected[:-1].reshape(k, len(QUESTIONS), DIGITS, m, n)
-    wrong = (asked != right).any(axis=2)  # (k0, question, row, column)
+    wrong = (answers != right).any(axis=2)  # (k0, question, row, column)
     if not wrong.any():
         _, row, column = np.argwhere(found != expected)[0]
         sums = f"{found[-1, row, column]:g}, not {expected[-1, row, column]:g}"
@@ -148,26 +149,26 @@ def _first_wrong(fragment: Fragment, found: Sums, expected: Sums) -> str:
         if not len(hits):
             continue
         k0, row, column = (int(i) for i in hits[0])
-        index = _decode(asked[k0, question, :, row, column], limit)
-        return f"{_TELL[what](row, column, k0, index)}; {share}"
+        index = _decode(answers[k0, question, :, row, column], limit)
+        return f"{_FORMATS[what](row, column, k0, index)}; {share}"
     return share
 
 
 def _decode(digits: NDArray[np.float64], limit: int) -> int | None:
-    """The index that two digits spell; None if they are no digits of one index."""
+    """Return the index that two digits spell; None if they are no digits of one index."""
     if not all(digit in range(1, BASE + 1) for digit in digits):
         return None
     index = sum((int(digit) - 1) * BASE**place for place, digit in enumerate(digits))
     return index if index < limit else None
 
 
-def _tell_row(row: int, column: int, k0: int, index: int | None) -> str:
+def _format_row(row: int, column: int, k0: int, index: int | None) -> str:
     if index is None:
         return f"at k = {k0} C({row}, {column}) should see row {row} of A alone, and sees another number of elements"
     return f"row {index} of A came out at C({row}, {column}): the rows of A and C disagree at k = {k0}"
 
 
-def _tell_column(row: int, column: int, k0: int, index: int | None) -> str:
+def _format_column(row: int, column: int, k0: int, index: int | None) -> str:
     if index is None:
         return (
             f"at k = {k0} C({row}, {column}) should see column {column} of B alone, and sees another number of elements"
@@ -175,13 +176,13 @@ def _tell_column(row: int, column: int, k0: int, index: int | None) -> str:
     return f"column {index} of B came out at C({row}, {column}): the columns of B and C disagree at k = {k0}"
 
 
-def _tell_k(row: int, column: int, k0: int, index: int | None) -> str:
+def _format_k(row: int, column: int, k0: int, index: int | None) -> str:
     met = "no single k" if index is None else f"k = {index}"
     return f"k = {k0} of A meets {met} of B in C({row}, {column}): A and B order k differently"
 
 
-_TELL: dict[str, Callable[[int, int, int, int | None], str]] = {
-    "row": _tell_row,
-    "column": _tell_column,
-    "k": _tell_k,
+_FORMATS: dict[str, Callable[[int, int, int, int | None], str]] = {
+    "row": _format_row,
+    "column": _format_column,
+    "k": _format_k,
 }

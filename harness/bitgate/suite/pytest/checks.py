@@ -15,6 +15,7 @@ import pytest
 from filelock import FileLock
 
 from bitgate.core import paths, settings
+from bitgate.core.choices import REGRESSION, SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
@@ -28,7 +29,6 @@ from bitgate.suite.pytest.gating import contradicted, first_line, in_words
 from bitgate.suite.pytest.lock import lock_folder
 from bitgate.suite.pytest.outcome import GREEN, INTERRUPTED, NOTHING, RED, USAGE
 from bitgate.suite.pytest.run import PLAN, PREVIOUS, RUN, RunEnd, TestRun, progress
-from bitgate.suite.row import REGRESSION, SMOKE
 from bitgate.verify.one_case import CaseRequest, KernelArgument
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
@@ -108,8 +108,8 @@ class Check:
         item = self._item
         tier = next((name for name in (SMOKE, REGRESSION) if item.get_closest_marker(name)), "")
         planned = replace(planned, suite=item.path.parent.name, tier=tier)
-        if planned.nobody:
-            verdict = verdict_on(planned, run.target, Outcome.NOT_RUN, planned.nobody)
+        if planned.no_kernel:
+            verdict = verdict_on(planned, run.target, Outcome.NOT_RUN, planned.no_kernel)
         else:
             verdict = self._checks.kernels(run, request.loaded).verify(planned)
         verdict = run.placed(verdict, planned, item.nodeid)

@@ -238,7 +238,7 @@ def one_of_each_instance(items: Iterable[pytest.Item]) -> frozenset[str]:
     chosen: dict[str, tuple[bool, int, str]] = {}
     for item in items:
         test = planned_test(item)
-        if test is None or test.refused or test.nobody or getattr(getattr(item, "function", None), "by", None):
+        if test is None or test.refused or test.no_kernel or getattr(getattr(item, "function", None), "by", None):
             continue
         rank = test.fill != DEFAULT, work_of(test.problem), item.nodeid
         chosen[test.kernel.name] = min(rank, chosen.get(test.kernel.name, rank))

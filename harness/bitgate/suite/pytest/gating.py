@@ -198,8 +198,8 @@ class Gating:
         return _expect_dispatch
 
     def _verdict(self, planned: PlannedCase, test: PlannedCase, node_id: str, by: Judge | None) -> Verdict:
-        if test.nobody:
-            return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
+        if test.no_kernel:
+            return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.no_kernel)
         if obstacle := self.probe_gate.obstacle(test):
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
         return self.run.placed(self._judged(planned, test, by), test, node_id)
@@ -224,7 +224,7 @@ class Gating:
         from bitgate.verify.process import BITS
 
         test = planned_test(item)
-        if test is None or test.nobody or self.run.is_probe(test) or self.probe_gate.obstacle(test):
+        if test is None or test.no_kernel or self.run.is_probe(test) or self.probe_gate.obstacle(test):
             return None
         if any(mark.name in MAY_NOT_RUN for mark in item.iter_markers()):
             return None
@@ -233,7 +233,7 @@ class Gating:
 
     def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
         if node_id not in self._asked:
-            self._asked[node_id] = test.asked_by_test(node_id, node_id in self.run.repeated)
+            self._asked[node_id] = test.for_test(node_id, node_id in self.run.repeated)
         return self._asked[node_id]
 
     @pytest.hookimpl(trylast=True)

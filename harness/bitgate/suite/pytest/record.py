@@ -145,16 +145,16 @@ def handed_down(run: TestRun) -> Done:
 def stand_in(run: TestRun, test: PlannedCase, node_id: str, outcome: Outcome, reason: str) -> Verdict:
     """Return a verdict on a case without one: it hung, its process died, or no kernel takes it."""
     from bitgate.verify.fingerprint import fingerprint
-    from bitgate.verify.repro import repro_line
+    from bitgate.verify.planned import repro_line
 
     suites = row_of(test).origin.path.parent
-    places = (suites,) if test.nobody else (test.kernel.family.folder, suites)
+    places = (suites,) if test.no_kernel else (test.kernel.family.folder, suites)
     verdict = verdict_on(
         test,
         run.target,
         outcome,
         reason,
-        repro="" if test.nobody else repro_line(test, run.project.added),
+        repro="" if test.no_kernel else repro_line(test, run.project.added),
         fingerprint=fingerprint(run.target, places),
     )
     return run.placed(verdict, test, node_id)

@@ -10,7 +10,7 @@ from bitgate.model import Problem, parse_case_id
 from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench.interval import median_interval
 from bitgate.tools.bench.settings import Significance
-from bitgate.verify.trace import perf_line
+from bitgate.verify.trace import format_perf
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class PerfSummary:
 
     @property
     def perf_line(self) -> str:
-        return perf_line(parse_case_id(self.row.case), 1e3 * self.median)
+        return format_perf(parse_case_id(self.row.case), 1e3 * self.median)
 
     def as_json(self) -> dict[str, Any]:
         document = {

@@ -30,9 +30,8 @@ from bitgate.tools.bench.settings import Settings
 from bitgate.tools.bench.timer import GUEST
 from bitgate.tools.bench.trees import Tree, tree_of
 from bitgate.tools.bench.worker import FIRST_BUILDS_SECONDS, CandidateRun, share_batch
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.planned import PlannedCase, repro_line
 from bitgate.verify.process import CaseProcess, Opening
-from bitgate.verify.repro import repro_line
 from bitgate.verify.selection import candidates, select_for
 from bitgate.worker.child import WorkerDied
 

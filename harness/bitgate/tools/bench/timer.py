@@ -25,13 +25,13 @@ from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free
 from bitgate.tools.bench.launches import Arguments, Clock, QueueGate, Sample, most_queued
 from bitgate.tools.bench.settings import Settings
 from bitgate.verify.deadline import BUFFERS, LAUNCH, WARM_UP
-from bitgate.verify.launch_effects import after_launch, before_launch
 from bitgate.verify.on_device import DeviceData
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.problem_data import reference_kind
 from bitgate.verify.repeat import OTHER_SEED
-from bitgate.verify.running import LaunchConfig
+from bitgate.verify.running import LaunchConfig, after_launch, before_launch
 from bitgate.verify.server import from_json
-from bitgate.verify.session import Session, reference_kind
+from bitgate.verify.session import Session
 
 GUEST = f"{__name__}:Timers"
 """Called through ``CaseProcess.call``."""

@@ -19,7 +19,7 @@ from bitgate.tools.capsule.memory import Bytes, as_bytes, image, tensor_of
 from bitgate.verify.bounds import Bounds, Judge, NanClass
 from bitgate.verify.compare_outputs import OutputExpectation
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.session import Reference
+from bitgate.verify.problem_data import Reference
 
 
 def expectation_of(capsule: Capsule) -> OutputExpectation:

@@ -19,7 +19,7 @@ from bitgate.runtime.errors import check, hip_error
 from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.manifest import BufferSpec, Kernarg, KernelStep, MemsetStep, Step
 from bitgate.tools.capsule.memory import Bytes, address_of, upload
-from bitgate.verify.compare_outputs import Judgement, OutputExpectation, harmed, judged
+from bitgate.verify.compare_outputs import Judgement, OutputExpectation, judge_harm, judge_outputs
 from bitgate.verify.running import LaunchConfig, run_prepared
 
 
@@ -73,7 +73,7 @@ def play(
         how,
     )
     reference.settle(run)
-    return harmed(run) or judged(expectation, [run])
+    return judge_harm(run) or judge_outputs(expectation, [run])
 
 
 def relocated(kernarg: Kernarg, buffers: Mapping[str, Buffer]) -> bytes:

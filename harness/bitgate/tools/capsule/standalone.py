@@ -39,8 +39,9 @@ from bitgate.tools.capsule.writing import CapsuleRequest, choose, first_contents
 from bitgate.verify.bounds import Bounds, NanClass
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
+from bitgate.verify.problem_data import Reference
 from bitgate.verify.running import WORKSPACE
-from bitgate.verify.session import Reference, Session
+from bitgate.verify.session import Session
 
 SOURCE = "case.hip.cpp"
 AMD = ("gfx942", "gfx1100", "gfx1201")

@@ -46,9 +46,10 @@ from bitgate.tools.capsule.recording import RecordedStep, record, waves_of
 from bitgate.verify.compare_outputs import Judgement, OutputExpectation
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits, poisoned
+from bitgate.verify.problem_data import Inputs, Reference, reference_kind
 from bitgate.verify.running import WORKSPACE
 from bitgate.verify.selection import candidates, select_for
-from bitgate.verify.session import Inputs, Reference, Session, reference_kind
+from bitgate.verify.session import Session
 
 README = "README.txt"
 
@@ -140,7 +141,7 @@ def make(request: CapsuleRequest, session: Session, code: DeviceCode | None = No
         )
         expectation = OutputExpectation(problem, inputs.tensors, reference, instance.tile, session.rules)
         answer = _rehearse(session, family, manifest, images, expectation, steps)
-    manifest = structs.replace(manifest, host_run=answer.words)
+    manifest = structs.replace(manifest, host_run=answer.text)
     files[README] = guide(manifest).encode()
     return WrittenCapsule(manifest, files, others)
 

@@ -10,7 +10,7 @@ from itertools import product
 from bitgate.core.errors import UsageError, near
 from bitgate.model import Operation, Problem, operations
 from bitgate.model.space.column import Column
-from bitgate.model.space.constants import Constants
+from bitgate.model.space.factor import Constants
 from bitgate.model.space.table import NamedProblem, Table
 
 

@@ -11,10 +11,9 @@ import numpy as np
 
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import Operation, operation_called
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import Factor, classify
+from bitgate.model.space.factor import Constants, Factor, classify
+from bitgate.model.space.quantity_factors import TILE_CLASSES, tile_factors
 from bitgate.model.space.threshold import Threshold
-from bitgate.model.space.tile_factors import TILE_CLASSES, tile_factors
 from bitgate.tools.coverage.ran import RanCase, possible
 from bitgate.tools.coverage.tiles import tiles_of
 

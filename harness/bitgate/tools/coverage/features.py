@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
 from bitgate.model import operation_called, parse_case_id
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import classify
+from bitgate.model.space.factor import Constants, classify
 from bitgate.results.plan import PlannedItem
 from bitgate.suite.tier_solver import FeaturedCase
 

@@ -15,7 +15,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Operation, Problem, ProblemError, parse_case_id
-from bitgate.model.space.single_gaps import with_single_gaps
+from bitgate.model.space.variations import with_single_gaps
 
 DRAWN = 3000
 

@@ -8,8 +8,7 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.interop import Refused, found_in_list
 from bitgate.interop.dialect import table_readers
-from bitgate.model.space.csv_file import read_records
-from bitgate.model.space.table import NamedProblem, Table, TableReader, TableRequest, wanted
+from bitgate.model.space.table import NamedProblem, Table, TableReader, TableRequest, read_records, wanted
 from bitgate.tools.coverage.assume import all_columns
 
 

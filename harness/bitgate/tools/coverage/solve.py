@@ -9,8 +9,7 @@ import numpy as np
 
 from bitgate.model.descent import descend
 from bitgate.model.space.candidates import Candidates, Ints, Mask
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import Factor
+from bitgate.model.space.factor import Constants, Factor
 from bitgate.tools.coverage.holes import Term
 
 Batch = TypeVar("Batch", bound=Candidates)

@@ -14,8 +14,8 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import Operation, Problem, operations
 from bitgate.model.space.candidates import Candidates, Ints
 from bitgate.model.space.factor import PATH, Factor, classify
+from bitgate.model.space.quantity_factors import tile_factors
 from bitgate.model.space.table import NamedProblem, Table
-from bitgate.model.space.tile_factors import tile_factors
 from bitgate.tools.coverage.assume import Assumptions, counted_columns, put, spread
 from bitgate.tools.coverage.combine import Codes, Combinations, Flags
 from bitgate.tools.coverage.holes import Hole, Levels

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from bitgate.model.space import ProblemSpace
 from bitgate.model.space.candidates import Candidates
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import classify
+from bitgate.model.space.factor import Constants, classify
 
 CANDIDATES = 20_000
 

@@ -1,4 +1,4 @@
-"""What is wrong with a result: from wrong cells to kinds of a closed vocabulary and one sentence.
+"""Diagnosis of a result: from wrong cells to kinds of a closed vocabulary and one sentence.
 
 The rules of any operation are here, and what rules of several share; an operation adds its own (``diagnostics.rules``).
 """

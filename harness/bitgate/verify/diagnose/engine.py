@@ -1,59 +1,60 @@
-"""What the wrong cells have in common, as kinds from a closed vocabulary and as one sentence.
+"""The engine of diagnosis: it asks the rules what the wrong cells have in common, and makes one sentence of their
+findings.
 
-A cause (why) leads the sentence, then the place (which cells), then what stands in them.
+A cause (why) leads the sentence, then the place (which cells), then the contents (what is in them). Each rule has a
+time limit.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
-from collections.abc import Sequence
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar
 
 import numpy as np
 
+from bitgate.core.errors import UsageError
 from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.results.record import KINDS, Diagnosis
-from bitgate.verify.diagnose.limit import DiagnosisTimeout, rule_seconds, within
-from bitgate.verify.diagnose.never_written import never_written
-from bitgate.verify.diagnose.overflow import overflow
-from bitgate.verify.diagnose.poison import poison
-from bitgate.verify.diagnose.race import race
 from bitgate.verify.diagnose.receptive_field import receptive_field
-from bitgate.verify.diagnose.rounding import rounding
+from bitgate.verify.diagnose.rules import never_written, overflow, poison, race, rounding, shifted, zero
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.shifted import shifted
-from bitgate.verify.diagnose.zero import zero
 
 FIRST: tuple[Rule, ...] = (race, receptive_field)
-"""Rules of any operation that are asked before its own."""
+"""Rules of any operation that run before the operation's."""
 RULES: tuple[Rule, ...] = (never_written, shifted, rounding, poison, overflow, zero)
-"""Those that are asked behind them."""
+"""Rules of any operation that run after the operation's."""
 EVIDENCE_BYTES = 2800
-"""With the first wrong cells, which the spine adds, 4 KB."""
+"""Limit of the evidence; with the first wrong cells, which compare_outputs.py adds, it is 4 KB."""
 TELLING = 0.8
 """Score of a content that all wrong cells share, or that no correct kernel gives."""
 
 
 def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
-    """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong.
+    """Return the Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong.
 
-    ``more`` are an owner's rules, which go before ours where both know the same.
-
-    A rule that fails, or that does not end, takes nothing but its own finding with it: evidence["failed_rules"] says
-    which, and why; of one that did not end the sentence tells, too.
+    ``more`` are a user's rules, which go before ours where both know the same. A rule that fails, or that does not end,
+    loses only its own finding: evidence["failed_rules"] says which, and why. The sentence names a rule that did not
+    end, too.
     """
     if scene.count == 0 and scene.other_run is None:
         raise ValueError("nothing is wrong: there is nothing to diagnose")
     findings: list[Finding] = []
     failed: dict[str, str] = {}
     late: list[str] = []
-    for rule in (*more, *_rules(scene)) if scene.count else _rules(scene):
+    for rule in (*more, *_rules_for(scene)) if scene.count else _rules_for(scene):
         name = getattr(rule, "__name__", repr(rule))
         try:
             with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
-                finding = within(rule_seconds(), partial(_asked, rule, scene))
+                finding = within(rule_seconds(), partial(_apply_rule, rule, scene))
         except DiagnosisTimeout as error:
             failed[name] = str(error)
             late.append(f"the rule {name} {error}")
@@ -66,31 +67,31 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
     findings.sort(key=lambda finding: (finding.role, -finding.score))
     reported: list[Finding] = []
     for finding in findings:
-        # Beside a cause, what stands in a part of the cells is noise.
+        # Next to a cause, the contents of a part of the cells are noise.
         noise = finding.role is Role.CONTENT and finding.score < TELLING and reported and reported[0].role is Role.CAUSE
         if not noise and not any(finding.kind in earlier.implies for earlier in reported):
             reported.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in reported)) or ("other",)
     evidence = _evidence(scene, reported) | ({"failed_rules": failed} if failed else {})
-    return Diagnosis(kinds, "; ".join([_named(scene, _sentence(scene, reported)), *late]), evidence)
+    return Diagnosis(kinds, "; ".join([_with_output_name(scene, _sentence(scene, reported)), *late]), evidence)
 
 
-def _asked(rule: Rule, scene: Scene[Problem]) -> Finding | None:
-    """Its finding. Kinds are a closed vocabulary, which dashboards go by."""
+def _apply_rule(rule: Rule, scene: Scene[Problem]) -> Finding | None:
+    """Return the rule's finding. Raises ValueError for a kind outside the closed vocabulary that dashboards use."""
     finding = rule(scene)
     if finding is not None and finding.kind not in KINDS:
         raise ValueError(f"'{finding.kind}' is none of {', '.join(KINDS)}")
     return finding
 
 
-def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:
-    """The rules in the order in which equally certain findings are reported. Only a race has anything to say of a run
-    that is right."""
+def _rules_for(scene: Scene[Problem]) -> tuple[Rule, ...]:
+    """Return the rules in the order in which equally certain findings are reported; a run that is right may only have a
+    race."""
     return (*FIRST, *scene.problem.operation.diagnostics.rules, *RULES) if scene.count else (race,)
 
 
-def _named(scene: Scene[Problem], sentence: str) -> str:
-    """The sentence with the output that it is about, where there are several: a cause may speak of cells alone."""
+def _with_output_name(scene: Scene[Problem], sentence: str) -> str:
+    """Return the sentence with the name of its output, where there are several: a cause may speak of cells alone."""
     several = len(scene.problem.outputs) > 1
     return f"{scene.tensor_name}: {sentence}" if several and f" of {scene.tensor_name} " not in sentence else sentence
 
@@ -100,8 +101,8 @@ def _sentence(scene: Scene[Problem], reported: list[Finding]) -> str:
     where = [finding for finding in reported if finding.role is Role.PLACE]
     places = [finding.text for finding in where]
     contents = [finding.text for finding in reported if finding.role is Role.CONTENT]
-    looked_at = "" if scene.channels is None else f" (of {scene.result.size} looked at)"
-    share = f"{scene.count} of {scene.result.size} cells of {scene.tensor_name} are wrong{looked_at}"
+    examined = "" if scene.channels is None else f" (of {scene.result.size} examined)"
+    share = f"{scene.count} of {scene.result.size} cells of {scene.tensor_name} are wrong{examined}"
     if causes:
         sentence = causes[0].text
         if causes[0].names_cells:
@@ -119,7 +120,7 @@ def _sentence(scene: Scene[Problem], reported: list[Finding]) -> str:
 
 
 def _box(scene: Scene[Problem], reported: str) -> list[str]:
-    """The box around the wrong cells, along the axes that no finding has reported."""
+    """Return the box around the wrong cells, along the axes that no finding has reported."""
     box = []
     for axis, letter in enumerate(scene.letters):
         hit = scene.wrong_along(axis).nonzero()[0]
@@ -130,10 +131,82 @@ def _box(scene: Scene[Problem], reported: str) -> list[str]:
 
 
 def _evidence(scene: Scene[Problem], reported: list[Finding]) -> dict[str, Any]:
-    """Evidence by kind; what does not fit into EVIDENCE_BYTES is left out, the least telling first."""
+    """Return evidence by kind; what does not fit into EVIDENCE_BYTES is left out, the lowest score first."""
     evidence: dict[str, Any] = {"cells": {"wrong": scene.count, "of": scene.result.size}}
     for finding in reported:
         candidate = {**evidence, finding.kind: {**evidence.get(finding.kind, {}), **finding.evidence}}
         if len(json.dumps(candidate)) <= EVIDENCE_BYTES:
             evidence = candidate
     return evidence
+
+
+T = TypeVar("T")
+
+DIAGNOSIS_SECONDS = "BITGATE_DIAGNOSIS_SECONDS"
+USUAL_SECONDS = 60.0
+SHARE_OF_A_RULE = 0.2
+AGAIN_SECONDS = 0.5
+"""Interval of further alarms, for a rule that catches everything."""
+
+
+class DiagnosisTimeout(BaseException):
+    """The end of a rule's time. It is no Exception, since a rule may catch those."""
+
+
+def diagnosis_seconds() -> float:
+    """Return the time limit of a whole diagnosis; afterwards the parent takes the verdict without it."""
+    return float(os.environ.get(DIAGNOSIS_SECONDS) or USUAL_SECONDS)
+
+
+def rule_seconds() -> float:
+    """Return the time limit of one rule, which leaves time for the others."""
+    return SHARE_OF_A_RULE * diagnosis_seconds()
+
+
+def within(seconds: float, do: Callable[[], T]) -> T:
+    """Return what ``do`` returns, or raise DiagnosisTimeout in it when the time is up, at the next step of Python.
+
+    The verdict is known before, and must not be lost to a rule that loops. There is no limit where no alarm can be set:
+    in another thread, or while another timer runs.
+    """
+    before = signal.getsignal(signal.SIGALRM)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or before is None or any(signal.getitimer(signal.ITIMER_REAL)):
+        return do()
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise DiagnosisTimeout(f"did not end within {seconds:g} s")
+
+    signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_SECONDS)
+        try:
+            return do()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def load_rules(files: Iterable[Path]) -> tuple[Rule, ...]:
+    """Return a user's rules: the tuples ``RULES`` of the Python files that ``bitgate.toml`` names, in their order.
+
+    They are loaded where kernels run, and nowhere else: a rule may be wrong in any way that a kernel may. Raises
+    UsageError that names the file and its mistake.
+    """
+    return tuple(rule for file in files for rule in _load_file(file))
+
+
+def _load_file(file: Path) -> Iterator[Rule]:
+    spec = importlib.util.spec_from_file_location(f"bitgate_rules_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{file}: {type(error).__name__}: {error}") from None
+    rules = getattr(module, "RULES", None)
+    if not isinstance(rules, tuple) or not rules or not all(map(callable, rules)):
+        raise UsageError(f"{file}: defines no RULES: a tuple of functions from a Scene to a Finding or None")
+    yield from rules

@@ -1,8 +1,8 @@
-"""On one-hot data: which element reached a cell that it should not, or did not reach one of its receptive field."""
+"""A rule for one-hot data: which element reached a cell that it should not, or missed one of its receptive field."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 
 from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role
-from bitgate.numerics.bits import Array
-from bitgate.numerics.blocks import blocks
+from bitgate.numerics.bits import Array, bits_of, blocks, coordinates
 from bitgate.numerics.one_hot import Index, product_of_ones
-from bitgate.verify.diagnose.holders import holders
 from bitgate.verify.diagnose.scene import Scene, holds_bits
 
 CELLS = 2048
-"""Wrong cells that are looked at."""
+"""The number of wrong cells that are examined."""
 EXAMPLES = 8
 
 
 @dataclass(frozen=True)
 class _Wrong:
-    """A wrong cell. ``one`` is the one-hot element that shares its indices. ``due`` is the element of the other operand
-    that it should hold, None outside the receptive field; ``held`` the one whose value it does hold, if only one has
-    it. ``silent``: zero, or memory that nobody wrote."""
+    """A wrong cell. ``one`` is the one-hot element that shares its indices.
+
+    ``due`` is the element of the other operand that the cell should hold, None outside the receptive field. ``held`` is
+    the one whose value it does hold, if only one has it. ``silent`` cells hold zero, or were never written.
+    """
 
     cell: Index
     one: Index
@@ -37,18 +37,18 @@ class _Wrong:
 
 
 def receptive_field(scene: Scene[Problem]) -> Finding | None:
-    """Of operations that have a form: it says which elements meet."""
+    """Return the finding for operations that have a form, which says which elements meet."""
     ones = _one_hot(scene.problem, scene.inputs)
     if ones is None:
         return None
-    wrong = _look(scene, ones)
+    wrong = _examine(scene, ones)
     groups = {
         "reached": [one for one in wrong if one.due is None],
         "missed": [one for one in wrong if one.due is not None and one.silent],
         "mixed_up": [one for one in wrong if one.due is not None and not one.silent],
     }
-    words = _Words(scene.problem, ones.hot)
-    texts = [_SAY[kind](words, cells[0]) + _more(cells) for kind, cells in groups.items() if cells]
+    formatter = _Formatter(scene.problem, ones.hot)
+    texts = [_FORMATS[kind](formatter, cells[0]) + _format_rest(cells) for kind, cells in groups.items() if cells]
     evidence = {kind: [list(one.cell) for one in cells[:EXAMPLES]] for kind, cells in groups.items() if cells}
     return Finding("receptive_field", Role.CAUSE, 1.0, "; ".join(texts), evidence)
 
@@ -56,7 +56,7 @@ def receptive_field(scene: Scene[Problem]) -> Finding | None:
 @dataclass(frozen=True, eq=False)
 class _Ones:
     """The ones of the one-hot operand ``hot``: their places, a row each, by the indices that they share with the
-    result; these are along ``axes`` of the operand, of these lengths."""
+    result. The shared indices are along ``axes`` of the operand, of these ``lengths``."""
 
     hot: str
     axes: Index
@@ -68,7 +68,7 @@ class _Ones:
 
 
 def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> _Ones | None:
-    """None for other data, and where elements meet no others."""
+    """Return the ones, or None for other data and where elements meet no others."""
     numerics = problem.operation.numerics
     if not inputs or numerics.form(problem) is None or len(numerics.operands(problem)) < 2:
         return None
@@ -87,8 +87,8 @@ def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> _Ones | None:
 
 
 def _places(tensor: Array, count: int) -> NDArray[np.intp] | None:
-    """Where a tensor is not zero, a row each, if that is so of this many cells. The first block tells of most data that
-    it is so of more."""
+    """Return where a tensor is not zero, a row each, if ``count`` cells are not; for most data the first block shows
+    that more are."""
     found: list[NDArray[np.intp]] = []
     for block in blocks(tensor.shape):
         hit = tensor[block] != 0
@@ -101,14 +101,14 @@ def _places(tensor: Array, count: int) -> NDArray[np.intp] | None:
 
 
 def _numbers(rows: NDArray[np.intp], lengths: Index) -> NDArray[np.intp]:
-    """Rows of indices as numbers, in row-major order."""
+    """Return rows of indices as numbers, in row-major order."""
     numbers = np.zeros(len(rows), np.intp)
     for column, length in zip(rows.T, lengths, strict=True):
         numbers = numbers * length + column
     return numbers
 
 
-def _look(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
+def _examine(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
     problem, hot = scene.problem, ones.hot
     numerics = problem.operation.numerics
     form = numerics.form(problem)
@@ -123,8 +123,8 @@ def _look(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
         for value, place in zip(values, places, strict=True)
     ]
     other = next(name for name in numerics.operands(problem) if name != hot)
-    told = {value for value, is_silent in zip(values, silent, strict=True) if not is_silent}
-    held = holders(np.asarray(scene.inputs[other]), told)
+    values_held = {value for value, is_silent in zip(values, silent, strict=True) if not is_silent}
+    held = holders(np.asarray(scene.inputs[other]), values_held)
     shared = [form.axes[problem.result].index(form.axes[hot][axis]) for axis in ones.axes]
     wrong = []
     for cell, value, is_silent in zip(cells, values, silent, strict=True):
@@ -139,14 +139,14 @@ def _index(row: NDArray[np.intp]) -> Index:
 
 
 def _sum(problem: Problem, inputs: Mapping[str, Array], cell: Index, value: float) -> float:
-    """What a cell summed, before its element-wise operation and without those of the operands."""
+    """Return what a cell summed, before its element-wise operation and without those of the operands."""
     op = problem.operation.numerics.epilogue(problem)
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
     return (value - (op.beta or 1.0) * d0) / op.alpha / product_of_ones(problem)
 
 
 @dataclass(frozen=True)
-class _Words:
+class _Formatter:
     problem: Problem
     hot: str
 
@@ -154,7 +154,7 @@ class _Words:
         return f"{self.problem.operation.diagnostics.names(self.problem)[tensor]}({','.join(map(str, index))})"
 
     def other(self, index: Index) -> str:
-        """An element of the other operand; of a filter also its tap and channel, as people speak of them."""
+        """Return the name of an element of the other operand; for a filter also its tap and channel."""
         tensor = next(name for name in self.problem.operation.numerics.operands(self.problem) if name != self.hot)
         tap = f", tap ({','.join(map(str, index[3:]))})" if tensor == "wei" and index[3:] else ""
         return self.name(tensor, index) + tap
@@ -165,7 +165,7 @@ class _Words:
 
     def missed(self, wrong: _Wrong) -> str:
         assert wrong.due is not None
-        what = "0" if wrong.value == 0 else "what nobody wrote"
+        what = "0" if wrong.value == 0 else "poison, as it was never written"
         return f"{self._one(wrong)} did not reach {self._cell(wrong)} through {self.other(wrong.due)}: it holds {what}"
 
     def mixed_up(self, wrong: _Wrong) -> str:
@@ -180,12 +180,65 @@ class _Words:
         return self.name(self.problem.result, wrong.cell)
 
 
-_SAY: dict[str, Callable[[_Words, _Wrong], str]] = {
-    "reached": _Words.reached,
-    "missed": _Words.missed,
-    "mixed_up": _Words.mixed_up,
+_FORMATS: dict[str, Callable[[_Formatter, _Wrong], str]] = {
+    "reached": _Formatter.reached,
+    "missed": _Formatter.missed,
+    "mixed_up": _Formatter.mixed_up,
 }
 
 
-def _more(cells: Sequence[_Wrong]) -> str:
+def _format_rest(cells: Sequence[_Wrong]) -> str:
     return f" (and {len(cells) - 1} more like it)" if len(cells) > 1 else ""
+
+
+_FOLDED = 1 << 16
+
+
+def holders(tensor: Array, values: Collection[float]) -> dict[float, Index]:
+    """Return the place in a large tensor of each of the values, none of them 0, that a single element holds.
+
+    The search takes at most one pass over the tensor, and ends when two elements are known of every value.
+    """
+    wanted = _bits_in_type(tensor, values)
+    counts = dict.fromkeys(wanted, 0)
+    first: dict[int, Index] = {}
+    for block in blocks(tensor.shape):
+        sought = np.array([bits for bits, count in counts.items() if count < 2], bits_of(tensor[:0]).dtype)
+        if not sought.size:
+            break
+        part = bits_of(tensor[block])
+        flat, found = _find_bits(part.reshape(-1), sought)
+        each, where, often = np.unique(found, return_index=True, return_counts=True)
+        for bits, place, count in zip(each, coordinates(block, part.shape, flat[where]), often, strict=True):
+            counts[int(bits)] += int(count)
+            first.setdefault(int(bits), place)
+    return {wanted[bits]: first[bits] for bits, count in counts.items() if count == 1}
+
+
+def _bits_in_type(tensor: Array, values: Collection[float]) -> dict[int, float]:
+    """Return the values by their bits in the tensor's type, without those that the type does not have."""
+    numbers = np.array(list(values), np.float64)
+    with np.errstate(all="ignore"):
+        cells = numbers.astype(tensor.dtype)
+        held = cells.astype(np.float64) == numbers
+    return {int(bits): float(value) for bits, value in zip(bits_of(cells)[held], numbers[held], strict=True)}
+
+
+def _find_bits(cells: Array, sought: Array) -> tuple[NDArray[np.intp], Array]:
+    """Return the places of the sought bits in a flat array, and the bits there.
+
+    Wide bits are first folded into 16 for a table: no search is as fast as a look-up.
+    """
+    table = np.zeros(_FOLDED, np.bool_)
+    table[_folded(sought)] = True
+    flat = np.flatnonzero(table[_folded(cells)])
+    found = cells[flat]
+    is_sought = np.isin(found, sought)
+    return flat[is_sought], found[is_sought]
+
+
+def _folded(bits: Array) -> Array:
+    while bits.dtype.itemsize > 2:
+        half = 4 * bits.dtype.itemsize
+        bits = (bits ^ (bits >> half)).astype(f"u{bits.dtype.itemsize // 2}")
+    return bits

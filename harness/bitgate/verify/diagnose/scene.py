@@ -1,4 +1,4 @@
-"""What a diagnosis looks at: a wrong result, its reference, and what is known of how they came about. Pure data."""
+"""The scene of a diagnosis: a wrong result, its reference, and what is known of how they came about. Pure data."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Dtype, Problem
-from bitgate.numerics.bits import Array, bits_of
-from bitgate.numerics.blocks import blocks
+from bitgate.numerics.bits import Array, bits_of, blocks
 
 CELLS = 8_000_000
-"""Cells of the result that a diagnosis looks at; of larger tensors it takes some channels, the last ones among them."""
+"""The number of cells of the result that a diagnosis examines; of larger tensors it takes some channels, the last ones
+among them."""
 TAIL_CHANNELS = 16
 HIT_CHANNELS = 16
-"""Where wrong cells lie in so few channels, all of these are looked at; of more as many, if no other would show any."""
+"""Wrong cells in at most this many channels are all examined; of more channels as many, if no other would show any."""
 SPREAD = 1 << 20
-"""Wrong cells of which samples are drawn."""
+"""The number of wrong cells that samples are drawn from."""
 CHANCE = 0.05
 """A place that wrong cells would share by chance with more than this probability says nothing."""
 
@@ -30,11 +30,11 @@ P = TypeVar("P", bound=Problem)
 
 @dataclass(frozen=True, eq=False)
 class Scene(Generic[P_co]):
-    """``result`` and ``reference`` are arrays of the type of one output, ``role``, in logical order.
+    """The data of a diagnosis: ``result`` and ``reference`` are arrays of the type of one output, in logical order.
 
-    ``poison`` holds the bits of one cell that nobody wrote. ``inputs`` are the logical operands by
-    role, ``other_run`` is the second run's result, ``tile`` the instance's (M, N, K). ``outside`` says
-    which cells are wrong, where that is known already or no matter of bits.
+    ``poison`` holds the bits of one cell that was never written. ``inputs`` are the logical operands by role,
+    ``other_run`` is the second run's result, ``tile`` the instance's (M, N, K). ``outside`` marks the wrong cells,
+    where they are known already or not a matter of bits.
     """
 
     problem: P_co
@@ -47,13 +47,13 @@ class Scene(Generic[P_co]):
     outside: NDArray[np.bool_] | None = None
     runs: tuple[str, str] = ("the first run", "the second run")
     channels: tuple[int, ...] | None = None
-    """Which coordinates of the channel axis are looked at, None: all."""
+    """The coordinates of the channel axis that are examined; None for all."""
     output: str = ""
-    """The role of what is looked at, empty: ``problem.result``."""
+    """The role of the examined output; empty for ``problem.result``."""
 
     @staticmethod
     def thinned(problem: P, result: Array, reference: Array, **more: Any) -> Scene[P]:
-        """A scene of at most about CELLS cells, some wrong ones among them."""
+        """Return a scene of at most about CELLS cells, some wrong ones among them."""
         whole = Scene(problem, result, reference, **more)
         axis = whole.channel_axis
         channels = _thin(whole, axis)
@@ -77,7 +77,7 @@ class Scene(Generic[P_co]):
 
     @cached_property
     def wrong_result(self) -> Array:
-        """What stands in the wrong cells, one-dimensional."""
+        """The contents of the wrong cells, one-dimensional."""
         return np.asarray(self.result[self.wrong])
 
     @cached_property
@@ -86,7 +86,7 @@ class Scene(Generic[P_co]):
 
     @property
     def role(self) -> str:
-        """Of the output that is looked at."""
+        """The role of the examined output."""
         return self.output or self.problem.result
 
     @property
@@ -95,17 +95,17 @@ class Scene(Generic[P_co]):
 
     @property
     def tensor_name(self) -> str:
-        """The output as people call it."""
+        """The name of the output that people use."""
         return self.problem.operation.diagnostics.names(self.problem)[self.role]
 
     @property
     def letters(self) -> str:
-        """One letter an axis of the output."""
+        """One letter for each axis of the output."""
         return self.problem.operation.diagnostics.letters(self.problem, self.role)
 
     @property
     def channel_axis(self) -> int:
-        """The axis of which a large result is looked at in part."""
+        """The axis along which a large result is examined in part."""
         if self.role != self.problem.result:
             return max(0, self.result.ndim - 1)
         return self.problem.operation.diagnostics.channel_axis(self.problem)
@@ -119,22 +119,23 @@ class Scene(Generic[P_co]):
 
     @cached_property
     def differs(self) -> NDArray[np.bool_]:
-        """Cells that are wrong, or that two runs have left otherwise."""
+        """Cells that are wrong, or that differ between two runs."""
         if self.other_run is None:
             return self.wrong
         return np.asarray(self.wrong | (bits_of(self.result) != bits_of(self.other_run)))
 
     def wrong_along(self, axis: int) -> NDArray[np.bool_]:
-        """For each coordinate of the axis: is any cell with it wrong?"""
+        """Return for each coordinate of the axis whether any cell with it is wrong."""
         others = tuple(a for a in range(self.wrong.ndim) if a != axis)
         return np.asarray(self.wrong.any(axis=others))
 
     def by_chance(self, share: float, hits: int | None = None) -> bool:
-        """Would ``hits`` cells (default: as many as are wrong) strewn at random all lie in this share of the tensor?"""
+        """Return whether ``hits`` random cells (default: as many as are wrong) would probably all be in this share of
+        the tensor."""
         return share ** (self.count if hits is None else hits) > CHANCE
 
     def sample(self, limit: int, wrong: bool = True) -> Iterator[tuple[int, ...]]:
-        """Up to ``limit`` wrong (or right) cells, spread evenly over the tensor, as indices into ``result``."""
+        """Yield up to ``limit`` wrong (or right) cells, spread evenly over the tensor, as indices into ``result``."""
         flat = self._wrong_places if wrong else _spread(~self.wrong, self.wrong.size - self.count)
         if flat.size == 0:
             return
@@ -147,39 +148,40 @@ class Scene(Generic[P_co]):
         return _spread(self.wrong, self.count)
 
     def true_index(self, axis: int, index: int) -> int:
-        """The coordinate in the whole tensor of an index along an axis of ``result``."""
+        """Return the coordinate in the whole tensor of an index along an axis of ``result``."""
         return index if self.channels is None or axis != self.channel_axis else self.channels[index]
 
     def true_cell(self, cell: tuple[int, ...]) -> tuple[int, ...]:
-        """The coordinates in the whole tensor of an index into ``result``."""
+        """Return the coordinates in the whole tensor of an index into ``result``."""
         return tuple(self.true_index(axis, index) for axis, index in enumerate(cell))
 
 
 def is_zero(array: Array) -> NDArray[np.bool_]:
-    """True for 0 and -0."""
+    """Return a mask, true for 0 and -0."""
     return np.asarray(array == array.dtype.type(0))
 
 
 def holds_bits(array: Array, bits: int) -> NDArray[np.bool_]:
-    """True where a cell's bits are these."""
+    """Return a mask, true where a cell's bits are these."""
     return np.asarray(bits_of(array) == bits)
 
 
 def along(flags: NDArray[np.bool_], axis: int, ndim: int) -> NDArray[np.bool_]:
-    """Flags of one axis, shaped to broadcast over an array of ``ndim`` axes (np.ix_ turns booleans into indices)."""
+    """Return flags of one axis, shaped to broadcast over an array of ``ndim`` axes (np.ix_ turns booleans into
+    indices)."""
     shape = [1] * ndim
     shape[axis] = flags.size
     return flags.reshape(shape)
 
 
 def take(array: Array, coordinates: tuple[int, ...], axis: int) -> Array:
-    """The part of the array with these coordinates of an axis."""
+    """Return the part of the array with these coordinates of an axis."""
     chosen: Array = np.asarray(array[(slice(None),) * axis + (list(coordinates),)])
     return chosen
 
 
 def _spread(flags: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
-    """Flat places of the ``count`` cells that are true; of very many some, spread evenly."""
+    """Return flat places of the ``count`` cells that are true; of very many only some, spread evenly."""
     step = max(1, count // SPREAD)
     found, seen, first = [np.empty(0, np.intp)], 0, 0
     for block in blocks(flags.shape):

@@ -1,27 +1,33 @@
-"""What rules of sums of products share: the products of a cell of the result, and what becomes of their sum."""
+"""Rules on sums of products: the end of a reduction is missing, or D in the result's own buffer was overwritten.
+
+Operations call them with the products of a cell. The tools to compute sums again are here as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Elementwise, Problem
+from bitgate.model.finding import Finding, Role
 from bitgate.numerics.bits import Array, bits_of
 from bitgate.numerics.rounding import rounded
+from bitgate.verify.diagnose.scene import Scene, take
 
 Floats = NDArray[np.float64]
 Index = tuple[int, ...]
 
 
 class Summed(Problem, Protocol):
-    """A problem of which each cell of the result is a sum of products, with an element-wise operation behind it."""
+    """A problem in which each cell of the result is a sum of products, followed by an element-wise operation."""
 
     @property
     def op(self) -> Elementwise:
-        """What the sum goes through."""
+        """The element-wise operation on the sum."""
 
 
 S = TypeVar("S", bound=Summed)
@@ -31,18 +37,18 @@ Terms: TypeAlias = Callable[[S, Mapping[str, Array], Index], Floats]
 
 CELLS = 48
 PRODUCTS = 4_000_000
-"""What a rule computes at most, over all sampled cells."""
+"""The most products that a rule computes, over all sampled cells."""
 
 
 def cells_at_most(products: int) -> int:
-    """How many cells a rule may look at that computes so many products of each."""
+    """Return the number of cells that a rule may examine if each takes ``products`` products."""
     return max(4, min(CELLS, PRODUCTS // max(1, products)))
 
 
 def finish(problem: Summed, inputs: Mapping[str, Array], cell: Index, sums: Floats) -> Array:
-    """Sums of products -> bits of the result tensor's type, through the problem's element-wise operation.
+    """Return the bits of sums of products in the result's type, after the problem's element-wise operation.
 
-    Exact as long as the sums are: there is one rounding, the last.
+    They are exact as long as the sums are: there is one rounding, the last.
     """
     op = problem.op
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
@@ -56,3 +62,110 @@ def finish(problem: Summed, inputs: Mapping[str, Array], cell: Index, sums: Floa
         "relu": lambda v: np.maximum(v, 0.0),
     }[op.name](sums)
     return bits_of(rounded(np.asarray(values), problem.tensors[problem.result].dtype))
+
+
+LONGEST = 256
+"""The longest tail that is tried, in terms of the reduction."""
+
+
+@dataclass(frozen=True)
+class SumOrder:
+    """An order in which a kernel may run over the products of a cell.
+
+    ``words`` say what the ``length`` steps are; ``sequence`` returns the steps' sums for a cell of the result.
+    """
+
+    order: str
+    words: str
+    length: int
+    sequence: Callable[[Index], Floats]
+
+
+def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
+    """Return the finding for a reduction that lacks its end: channels that do not fill a vector or a K block (#12089).
+
+    ``reductions`` are the orders in which the end may be lost, the simpler one first.
+    """
+    if not scene.inputs:
+        return None
+    limit = cells_at_most(max(reduction.length for reduction in reductions))
+    for reduction in reductions:
+        missing = _common_tail(scene, reduction, limit)
+        if missing:
+            evidence = {"missing": missing, "of": reduction.length, "order": reduction.order}
+            text = _tail_sentence(missing, reduction.words, reduction.length)
+            return Finding("k_tail", Role.CAUSE, 0.97, text, evidence, frozenset({"other", "zero"}))
+    return None
+
+
+def _tail_sentence(missing: int, what: str, length: int) -> str:
+    vector = next((v for v in (64, 32, 16, 8, 4, 2) if v < length and length % v == missing), None)
+    why = f" ({length} mod {vector} = {missing})" if vector else ""
+    return f"the last {missing} of {length} {what} are missing from the sums of the wrong cells{why}"
+
+
+def _common_tail(scene: Scene[S], reduction: SumOrder, limit: int) -> int | None:
+    """Return the one tail length that explains every sampled wrong cell, None if there is none.
+
+    A cell that is zero without its tail agrees, and shows nothing: half of the cells must have something left.
+    """
+    agree = np.ones(LONGEST, np.bool_)
+    telling = np.zeros(LONGEST, np.int64)
+    seen = 0
+    for cell in scene.sample(limit):
+        matches, left = _tails(scene, cell, reduction)
+        size = min(agree.size, matches.size)  # the cells' sums may be of different lengths
+        agree = agree[:size] & matches[:size]
+        telling = telling[:size] + left[:size]
+        seen += 1
+        if not agree.any():
+            return None
+    agree &= 2 * telling >= seen
+    return int(agree.argmax()) + 1 if seen and agree.any() else None
+
+
+def _tails(scene: Scene[S], cell: Index, reduction: SumOrder) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return for r = 1, 2, ... whether the cell is the sum without the last r terms, and whether a non-zero one is
+    left."""
+    true = scene.true_cell(cell)
+    sequence = reduction.sequence(true)
+    longest = min(LONGEST, sequence.size - 1)
+    whole = sequence.sum()
+    without = whole - np.cumsum(sequence[::-1])[:longest]
+    bits = finish(scene.problem, scene.inputs, true, without)
+    found: Array = bits_of(scene.result[cell].reshape(1))
+    left = np.count_nonzero(sequence) - np.cumsum(sequence[::-1] != 0)[:longest]
+    return np.asarray(bits == found[0]), np.asarray(left > 0)
+
+
+def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
+    """Find what became of a D in the result's own buffer, from the contents of the wrong cells."""
+    if not scene.problem.op.in_place or "d0" not in scene.inputs:
+        return None
+    d = np.asarray(scene.inputs["d0"])
+    if scene.channels is not None:
+        d = take(d, scene.channels, scene.channel_axis)
+    if np.array_equal(bits_of(scene.wrong_result), bits_of(np.asarray(d[scene.wrong]))):
+        text = f"they hold D as it was before the launch, unchanged: {scene.tensor_name} was never written there"
+        return Finding("never_written", Role.CONTENT, 0.95, text, {"untouched": scene.count, "wrong": scene.count})
+    name, beta = scene.tensor_name, scene.problem.op.beta
+    if _explains(scene, terms, np.zeros_like):
+        text = f"D is in {name} itself and counts as 0 in the wrong cells: it was cleared before the kernel had read it"
+        return Finding("zero", Role.CAUSE, 0.96, text, {}, frozenset({"zero", "other"}))
+    if _explains(scene, terms, lambda d: np.asarray((beta * d.astype(np.float64)).astype(d.dtype))):
+        text = f"D is in {name} itself and was overwritten with op(0, D) before the kernel had read it"
+        return Finding("other", Role.CAUSE, 0.96, text)
+    return None
+
+
+def _explains(scene: Scene[S], terms: Terms[S], became: Callable[[Array], Array]) -> bool:
+    """Return whether the wrong cells are what they would be with what became of D."""
+    d = np.asarray(scene.inputs["d0"])
+    for cell in scene.sample(cells_at_most(scene.problem.operation.numerics.terms(scene.problem))):
+        true = scene.true_cell(cell)
+        sums = terms(scene.problem, scene.inputs, true).sum().reshape(1)
+        read = np.broadcast_to(became(d[true].reshape(1)), d.shape)
+        bits = finish(scene.problem, {**scene.inputs, "d0": read}, true, sums)
+        if bits[0] != bits_of(scene.result[cell].reshape(1))[0]:
+            return False
+    return True

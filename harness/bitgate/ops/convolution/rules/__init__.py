@@ -1,18 +1,9 @@
-"""What a convolution's wrong cells have in common: what only a convolution has, and what any sum of products has."""
+"""The rules of a convolution's wrong cells: those that only a convolution has, and those of any sum of products."""
 
 from bitgate.model.finding import Rule
-from bitgate.ops.convolution.rules.aliased_d import aliased_d
-from bitgate.ops.convolution.rules.border import border
-from bitgate.ops.convolution.rules.channel_tail import channel_tail
-from bitgate.ops.convolution.rules.k_tail import k_tail
-from bitgate.ops.convolution.rules.missing_sub_gemm import missing_sub_gemm
-from bitgate.ops.convolution.rules.pad_side import pad_side
-from bitgate.ops.convolution.rules.split_slice import split_slice
-from bitgate.ops.convolution.rules.taps import missing_tap
-from bitgate.ops.convolution.rules.tile import sub_gemm_place, tile_tail
-from bitgate.ops.convolution.rules.wrong_group import wrong_group
-from bitgate.ops.convolution.rules.wrong_image import wrong_image
-from bitgate.ops.convolution.rules.zero_fill import zero_fill
+from bitgate.ops.convolution.rules.places import border, channel_tail, tile_tail, wrong_group, wrong_image
+from bitgate.ops.convolution.rules.sub_gemms import missing_sub_gemm, sub_gemm_place, zero_fill
+from bitgate.ops.convolution.rules.sums import aliased_d, k_tail, missing_tap, pad_side, split_slice
 
 RULES: tuple[Rule, ...] = (
     missing_sub_gemm,
@@ -29,4 +20,4 @@ RULES: tuple[Rule, ...] = (
     sub_gemm_place,
     tile_tail,
 )
-"""In the order in which equally certain findings are reported."""
+"""The order in which equally certain findings are reported."""

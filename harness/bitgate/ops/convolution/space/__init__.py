@@ -10,18 +10,18 @@ import numpy as np
 from bitgate.model import DtypeSet, Operation
 from bitgate.model.space import Bend, Domains, ProblemSpace
 from bitgate.model.space.column import Column
-from bitgate.model.space.contraction import with_operand_operation
 from bitgate.model.space.factor import Codes, Factor
 from bitgate.model.space.neighbour import Nearby
 from bitgate.model.space.problem_property import Property
 from bitgate.model.space.threshold import Threshold
+from bitgate.model.space.variations import with_operand_operation
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.space import rows
 from bitgate.ops.convolution.space.batch import Batch
 
 
 class ConvolutionSpace(ProblemSpace):
-    """Of one pass. What tables say stands in ``rows``; all else is loaded when it is asked for."""
+    """The problem space of one pass; ``rows`` holds what tables state, all else is loaded when it is asked for."""
 
     axes = rows.AXES
     shape = rows.SHAPE
@@ -56,7 +56,7 @@ class ConvolutionSpace(ProblemSpace):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        from bitgate.ops.convolution.space.columns import COLUMNS
+        from bitgate.ops.convolution.space.tables import COLUMNS
 
         return COLUMNS
 
@@ -72,12 +72,12 @@ class ConvolutionSpace(ProblemSpace):
     def domains(
         self, counted: frozenset[str], assumed: Mapping[str, tuple[str, ...]], rows: Sequence[ConvProblem]
     ) -> Domains:
-        from bitgate.ops.convolution.space.columns import domains
+        from bitgate.ops.convolution.space.tables import domains
 
         return domains(self.direction, counted, assumed, rows)
 
     def witnesses(self, domains: Domains) -> Batch:
-        from bitgate.ops.convolution.space.pool import witnesses
+        from bitgate.ops.convolution.space.draws import witnesses
 
         return witnesses(self.direction, domains)
 
@@ -87,12 +87,12 @@ class ConvolutionSpace(ProblemSpace):
         return field(self.direction, domains)
 
     def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> Batch:
-        from bitgate.ops.convolution.space.distributions import candidates
+        from bitgate.ops.convolution.space.draws import candidates
 
         return candidates(self.direction, seed, size, layouts, distribution)
 
     def finer(self, batch: Batch) -> Codes:
-        from bitgate.ops.convolution.space.distributions import axis_classes
+        from bitgate.ops.convolution.space.draws import axis_classes
 
         return axis_classes(batch)
 
@@ -104,21 +104,21 @@ class ConvolutionSpace(ProblemSpace):
         return problem.operands
 
     def bends(self, layouts: Sequence[str]) -> tuple[Bend, ...]:
-        from bitgate.ops.convolution.space.distributions import BENDS
+        from bitgate.ops.convolution.space.draws import BENDS
 
         return BENDS
 
     def smaller(self, problem: ConvProblem) -> Iterator[ConvProblem]:
-        from bitgate.ops.convolution.space.smaller import smaller
+        from bitgate.ops.convolution.space.neighbours import smaller
 
         return smaller(problem)
 
     def oddness(self, problem: ConvProblem) -> tuple[int, int]:
-        from bitgate.ops.convolution.space.smaller import oddness
+        from bitgate.ops.convolution.space.neighbours import oddness
 
         return oddness(problem)
 
     def nearby(self, problem: ConvProblem) -> Iterator[Nearby]:
-        from bitgate.ops.convolution.space.smaller import nearby
+        from bitgate.ops.convolution.space.neighbours import nearby
 
         return nearby(problem)

@@ -21,7 +21,9 @@ from bitgate.ops.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 
 AXES = 3
-_DTYPE_BYTES = np.array([4, 2, 2, 8, 1, 1, 1, 1, 1, 4, 4], dtype=np.int64)
+_KNOWN_TYPES = tuple(DtypeSet.parse(name) for name in DTYPE_SETS if name != "other")
+_DTYPE_BYTES = np.array([*(max(t.inp.bytes, t.wei.bytes, t.out.bytes) for t in _KNOWN_TYPES), 4], dtype=np.int64)
+"""Bytes of the widest of the three types; 4 for 'other'."""
 OPERATION_NAMES = tuple(ELEMENTWISE)
 _OPERATION_D = np.array([op.num_d for op in ELEMENTWISE.values()], dtype=np.int64)
 
@@ -34,10 +36,11 @@ _NEUTRAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, 
 
 @dataclass(frozen=True)
 class Batch(Candidates):
-    """``n`` problems of one pass. Scalars are int64 arrays (n,), spatial quantities (n, 3) with the last ``ndim``
-    axes in use and neutral values (1, pads 0) before them. dtypes, layout, wei_layout and the three operations are
-    indices into DTYPE_SETS, INPUT_LAYOUTS[ndim], WEIGHT_LAYOUTS[ndim] and OPERATION_NAMES; gap is 0 or 1: some tensor
-    has one.
+    """A number of problems of one pass as columns.
+
+    Scalars are int64 arrays (n,), spatial quantities (n, 3) with the last ``ndim`` axes in use and neutral values (1,
+    pads 0) before them. dtypes, layout, wei_layout and the three operations are indices into DTYPE_SETS,
+    INPUT_LAYOUTS[ndim], WEIGHT_LAYOUTS[ndim] and OPERATION_NAMES. gap is 1 if some tensor has one, else 0.
     """
 
     direction: Pass
@@ -66,7 +69,7 @@ class Batch(Candidates):
 
     @classmethod
     def from_problems(cls, problems: Sequence[ConvProblem]) -> Batch:
-        """Columns of problems that all have the same pass."""
+        """Return columns of problems that all have the same pass."""
         direction = problems[0].direction
         if any(p.direction is not direction for p in problems):
             raise ValueError("a batch holds one pass")
@@ -87,7 +90,7 @@ class Batch(Candidates):
         return cls(direction, **columns)
 
     def problem(self, row: int) -> ConvProblem:
-        """Row ``row`` as a problem again ('other' types come back as f32, gaps of single axes as ``gap``)."""
+        """Return row ``row`` as a problem ('other' types come back as f32, gaps of single axes as ``gap``)."""
         ndim = int(self.ndim[row])
         name = DTYPE_SETS[int(self.dtypes[row])]
         others: dict[str, Any] = {
@@ -119,12 +122,12 @@ class Batch(Candidates):
         return Batch(self.direction, **{n: np.concatenate([c, both[n]]) for n, c in self.columns().items()})
 
     def smaller(self) -> Batch:
-        from bitgate.ops.convolution.space.steps import one_step_smaller
+        from bitgate.ops.convolution.space.neighbours import one_step_smaller
 
         return one_step_smaller(self)
 
     def crossed(self, other: Batch, rng: np.random.Generator) -> Batch:
-        """Spatial quantities cross only between equal dimensions."""
+        """Return children; spatial quantities cross only between equal dimensions."""
         same = self.ndim == other.ndim
         columns: dict[str, Ints] = {}
         for name, column in self.columns().items():
@@ -137,7 +140,7 @@ class Batch(Candidates):
 
     @property
     def shapes(self) -> int:
-        """How many rows differ in more than types, layouts, operations, gaps and split-K."""
+        """The number of rows that differ in more than types, layouts, operations, gaps and split-K."""
         lengths = np.stack([self.ndim, self.g, self.n, self.k, self.c], axis=1)
         rows = np.concatenate([lengths, *(getattr(self, name) for name in _SPATIAL)], axis=1)
         return len(np.unique(rows, axis=0))
@@ -240,8 +243,10 @@ class Batch(Candidates):
 
     @cached_property
     def cost(self) -> Floats:
-        """What 'smallest problem' means: multiply-adds plus elements moved; ties go to small numbers, then to the
-        plain operation, layouts and split."""
+        """The order of 'smallest problem': multiply-adds plus elements moved.
+
+        Ties go to small numbers, then to the plain operation, layouts and split.
+        """
         macs = self.g * self.n * self.k * self.c * product(self.output) * product(self.filter)
         tie = sum(getattr(self, name).sum(axis=1) for name in _SPATIAL)
         size = macs.astype(np.float64) + np.add.reduce([e.astype(np.float64) for e in self.elements])
@@ -264,25 +269,25 @@ class Batch(Candidates):
 
 
 def product(values: Ints) -> Ints:
-    """Product over the axes."""
+    """Return the product over the axes."""
     return np.asarray(values.prod(axis=-1), dtype=np.int64)
 
 
 def every_axis(holds: Mask) -> Mask:
-    """Problems for which it holds on all axes."""
+    """Return the problems for which it holds on all axes."""
     return np.asarray(holds.all(axis=1))
 
 
 def some_axis(holds: Mask) -> Mask:
-    """Problems for which it holds on an axis."""
+    """Return the problems for which it holds on an axis."""
     return np.asarray(holds.any(axis=1))
 
 
 def reached_cells(filter_: Ints, input_: Ints, stride: Ints, dilation: Ints, pad: Ints, output: Ints) -> Ints:
-    """Per axis: how many cells x of dx have a pair (o, f) with x = o * stride + f * dilation - pad.
+    """Return, per axis, how many cells x of dx have a pair (o, f) with x = o * stride + f * dilation - pad.
 
-    Tap f = tilde + T * dot moves the outputs of its residue class by dot * dilation / gcd window positions, so tap by
-    tap only the positions behind those of the dot before are new.
+    Tap f = tilde + T * dot moves the outputs of its residue class by dot * dilation / gcd window positions. So, tap by
+    tap, only the positions after those of the previous dot are new.
     """
     gcd = np.gcd(stride, dilation)
     columns = np.stack([filter_, input_, stride, stride // gcd, dilation, dilation // gcd, pad, output])

@@ -26,7 +26,7 @@ _BWD = (Pass.BWD_DATA,)
 
 
 def _of_column(name: str, what: str, words: Mapping[str, str]) -> Factor:
-    """The batch says it by the factor's own name, and so can a table."""
+    """Return a factor whose name is that of a column of the batch, and of a table."""
     return Factor(name, what, classes(words), lambda b, _: getattr(b, name), column=name)
 
 
@@ -196,7 +196,7 @@ _TABLE: tuple[Factor, ...] = (
     ),
     _of_column(
         "gap",
-        "packed tensors, or rows with a gap behind them",
+        "packed tensors, or rows with a gap after them",
         {"packed": "packed tensors", "strided": "strided tensors"},
     ),
     Factor(

@@ -1,7 +1,7 @@
-"""How common a combination is among the problems that networks have: the third key of the ranking.
+"""The frequency of a combination among the problems that networks have: the third key of the ranking.
 
-The field is a sample drawn from the weights below, which say how often published vision, speech and video networks
-use a value. They are rough on purpose; they only have to tell the everyday from the exotic.
+The field is a sample drawn from the weights below, which state how often published vision, speech and video networks
+use a value. They are rough on purpose; they only have to separate the everyday from the exotic.
 """
 
 from __future__ import annotations
@@ -36,14 +36,17 @@ INPUTS: Odds = {
     224: 0.05, 512: 0.03,
 }  # fmt: skip
 PADDING: Odds = {0: 0.40, 1: 0.50, 2: 0.06, 3: 0.03, 4: 0.01}
-"""0 none; 1 half the window; 2 the same total, the right side larger when it is odd; 3 one cell; 4 the whole window."""
+"""The kinds of padding.
+
+0 none; 1 half the window; 2 the same total, the right side larger when it is odd; 3 one cell; 4 the whole window.
+"""
 ISOTROPIC = 0.93
 SPLIT_K: Odds = {1: 0.7, -1: 0.1, 2: 0.1, 4: 0.06, 8: 0.04}
 
 
 @lru_cache(maxsize=4)
 def field(direction: Pass, columns: Domains) -> Batch:
-    """The sample, with the columns that a table leaves out drawn from ``columns`` (Batch codes)."""
+    """Return the sample, with the columns that a table leaves out drawn from ``columns`` (Batch codes)."""
     rng = np.random.default_rng(_SEED)
 
     def pick(weights: Odds, *shape: int) -> Ints:

@@ -1,4 +1,4 @@
-"""How factors are measured: each function gives every problem of a batch the index of its class."""
+"""The measures of factors: each function gives every problem of a batch the index of its class."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ import numpy as np
 
 from bitgate.model import OPERAND_ELEMENTWISE
 from bitgate.model.space.candidates import Ints
-from bitgate.model.space.constants import Constants
-from bitgate.model.space.factor import Classifier, select
+from bitgate.model.space.factor import Classifier, Constants, select
 from bitgate.ops.convolution.problem import Pass
 from bitgate.ops.convolution.space.batch import OPERATION_NAMES, Batch, every_axis, product, some_axis
 
 
 def most(batch: Batch, values: Ints) -> Ints:
-    """Largest value over the axes in use."""
+    """Return the largest value over the axes in use."""
     return np.asarray(np.where(batch.used, values, 0).max(axis=1))
 
 
 def differ(batch: Batch, *columns: Ints) -> Ints:
-    """1 where one of the columns is not the same on all axes in use."""
+    """Return 1 where one of the columns is not the same on all axes in use."""
     last = [column[:, -1:] for column in columns]
     unequal = [some_axis((column != end) & batch.used) for column, end in zip(columns, last, strict=True)]
     return np.asarray(np.logical_or.reduce(unequal).astype(np.int64))
 
 
 def path(batch: Batch, constants: Constants) -> Ints:
-    """bwd_data: the flat path's structural gate. Its guards (gemms_count, split-N, K % vector) are own factors, so
-    that a guard nobody tests is a hole, whether or not a given kernel has that guard."""
+    """Classify by the structural gate of the flat path (bwd_data), or by the 1x1 specialisations.
+
+    Guards of the flat path (gemms_count, split-N, K % vector) are separate factors: a guard that no case tests is a
+    hole, whether or not a given kernel has that guard.
+    """
     if batch.direction is Pass.BWD_DATA:
         flat = (batch.ndim == 2) & (batch.g == 1) & (batch.num_d == 0) & (batch.split_k == 1)
         return select(~(flat & (batch.k >= constants.vector)))
@@ -35,7 +37,7 @@ def path(batch: Batch, constants: Constants) -> Ints:
 
 
 def operand(column: str) -> Classifier:
-    """What an operand goes through: nothing, then the operations that operands take, in order."""
+    """Return a classifier of an operand's operation: none, then the operations that operands take, in order."""
     codes = [OPERATION_NAMES.index(name) for name in ("pass", *OPERAND_ELEMENTWISE)]
 
     def classify(batch: Batch, _: Constants) -> Ints:
@@ -82,7 +84,7 @@ def stride_image(batch: Batch, _: Constants) -> Ints:
 
 
 def k_slices(batch: Batch, constants: Constants) -> Ints:
-    """How split-K divides the K blocks of the deepest sub-GEMM."""
+    """Classify how split-K divides the K blocks of the deepest sub-GEMM."""
     blocks = -(-batch.gemm[3] // constants.tile[2])
     asked = np.maximum(1, batch.split_k)
     return select(batch.split_k == 1, batch.split_k == -1, asked > blocks, blocks % asked == 0)
@@ -100,7 +102,7 @@ def main_loop(batch: Batch, constants: Constants) -> Ints:
 
 
 def tail(dimension: int) -> Classifier:
-    """A GEMM length against its tile; GemmK counts the sub-GEMM with the most taps."""
+    """Return a classifier of a GEMM length against its tile; GemmK counts the sub-GEMM with the most taps."""
 
     def classify(batch: Batch, constants: Constants) -> Ints:
         length, tile = (batch.gemm[0], batch.gemm[1], batch.gemm[3])[dimension], constants.tile[dimension]

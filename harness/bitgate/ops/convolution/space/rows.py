@@ -1,4 +1,4 @@
-"""What rows of case tables and ledgers of known bugs say of convolutions."""
+"""The words of rows of case tables and ledgers of known bugs for convolutions."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def keywords(problem: ConvProblem) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def dimensions(shape: str) -> int:
-    """As many as the longest list of numbers: ``y3x3_h28x28_s2`` is 2D."""
+    """Return the length of the longest list of numbers: ``y3x3_h28x28_s2`` is 2D."""
     lists = re.findall(r"_[yhsdpq](\d+(?:x\d+)*)", shape)
     return max((len(numbers.split("x")) for numbers in lists), default=0)
 
 
 def _shapes(checked: Mapping[str, Any]) -> tuple[str, ...]:
-    """``g`` ``n`` ``k`` ``c`` (numbers or lists of alternatives) and the spatial fields as id-like shapes."""
+    """Return ``g`` ``n`` ``k`` ``c`` (numbers or lists of alternatives) and the spatial fields as id-like shapes."""
     if "filter" not in checked:
         return ()
     heads = [""]

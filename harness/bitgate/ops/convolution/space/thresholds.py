@@ -1,4 +1,4 @@
-"""Where host code of convolution kernels takes one way or another."""
+"""Thresholds at which host code of convolution kernels branches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FLAT_VECTOR = 8
 
 
 def _vector(way: Way, place: int) -> int:
-    """Of an instance that moves single elements the packed descriptor's, which then is what K is measured by."""
+    """Return the vector that K is measured by: of an instance that moves single elements the packed descriptor's."""
     stated = (way.vector or (1, 1, 1))[place]
     return stated if stated > 1 else FLAT_VECTOR
 
@@ -27,7 +27,7 @@ def _reduced(way: Way) -> int:
 
 
 def _beyond_buckets(buckets: int) -> Quantity:
-    """Sub-GEMMs more than so many buckets take; of bwd_data."""
+    """Return the quantity of sub-GEMMs that exceed this number of buckets; for bwd_data."""
 
     def quantity(way: Way) -> int | None:
         return way.gemms_count - buckets * way.option("bucket_size", 32) if way.problem.result == "in" else None
@@ -36,8 +36,10 @@ def _beyond_buckets(buckets: int) -> Quantity:
 
 
 def _uneven(way: Way) -> int | None:
-    """Images with channels last whose positions are not the evenly spaced rows of a matrix. Those of other layouts are
-    copied, and nothing is said of them."""
+    """Return how many images with channels last have positions that are not the evenly spaced rows of a matrix.
+
+    Images of other layouts are copied: None.
+    """
     images = [tensor for role in ("in", "out") if (tensor := way.problem.tensors[role]).strides[2] == 1]
     return sum(not _is_even(tensor) for tensor in images) if images else None
 

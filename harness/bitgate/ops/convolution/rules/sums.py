@@ -1,0 +1,226 @@
+"""Rules that ask which of its products a wrong cell is missing, or has from somewhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.model import ProblemError
+from bitgate.model.finding import Finding, Role
+from bitgate.numerics.bits import Array, bits_of
+from bitgate.ops.convolution.problem import ConvProblem, Pass
+from bitgate.verify.diagnose import sums as shared
+from bitgate.verify.diagnose.scene import Scene, along
+from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, cells_at_most, finish, lost_end
+
+
+def terms(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+    """Return the products of a cell in f64; 0 where a tap falls outside.
+
+    The shape is (reduction channel, taps...) for fwd and bwd_data, (image, output cells...) for bwd_weight.
+    """
+    return _TERMS[problem.direction](problem, inputs, cell)
+
+
+def gemm_terms(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
+    """Return the products as the GEMM's K runs over them: the taps of the cell's sub-GEMM, and the channels of each."""
+    if problem.direction is Pass.BWD_DATA:
+        products = _class_only(problem, products, cell)
+    if problem.direction is Pass.BWD_WEIGHT:
+        return products.reshape(-1)
+    return np.moveaxis(products, 0, -1).reshape(-1)
+
+
+def _class_only(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
+    """Return the products of the filter taps of the cell's sub-GEMM, whose GEMM K is shorter than the whole filter."""
+    for axis, x in enumerate(cell[3:]):
+        f = np.arange(problem.filter[axis])
+        mine = (x + problem.left_pad[axis] - f * problem.dilation[axis]) % problem.stride[axis] == 0
+        products = np.compress(mine, products, axis=axis + 1)
+    return products
+
+
+def _fwd(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+    g, n, k, *o = cell
+    positions, valid = [], []
+    for axis, at in enumerate(o):
+        taps = np.arange(problem.filter[axis]) * problem.dilation[axis]
+        i = at * problem.stride[axis] + taps - problem.left_pad[axis]
+        inside = (i >= 0) & (i < problem.input[axis])
+        positions.append(np.where(inside, i, 0))
+        valid.append(inside)
+    x = inputs["in"][g, n][np.ix_(np.arange(problem.c), *positions)]
+    return _product(x, inputs["wei"][g, k], valid)
+
+
+def _bwd_data(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+    g, n, c, *x = cell
+    positions, valid = [], []
+    for axis, at in enumerate(x):
+        numerator = at + problem.left_pad[axis] - np.arange(problem.filter[axis]) * problem.dilation[axis]
+        o = numerator // problem.stride[axis]
+        inside = (numerator % problem.stride[axis] == 0) & (o >= 0) & (o < problem.output[axis])
+        positions.append(np.where(inside, o, 0))
+        valid.append(inside)
+    dy = inputs["out"][g, n][np.ix_(np.arange(problem.k), *positions)]
+    return _product(dy, inputs["wei"][g, :, c], valid)
+
+
+def _bwd_weight(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+    g, k, c, *f = cell
+    positions, valid = [], []
+    for axis, tap in enumerate(f):
+        windows = np.arange(problem.output[axis]) * problem.stride[axis]
+        i = windows + tap * problem.dilation[axis] - problem.left_pad[axis]
+        inside = (i >= 0) & (i < problem.input[axis])
+        positions.append(np.where(inside, i, 0))
+        valid.append(inside)
+    x = inputs["in"][g, :, c][np.ix_(np.arange(problem.n), *positions)]
+    return _product(x, inputs["out"][g, :, k], valid)
+
+
+def _product(first: Array, second: Array, valid: list[NDArray[np.bool_]]) -> Floats:
+    product = first.astype(np.float64) * second.astype(np.float64)
+    for axis, inside in enumerate(valid):
+        product = np.where(along(inside, axis, len(valid)), product, 0.0)
+    return np.asarray(product)
+
+
+_TERMS = {Pass.FWD: _fwd, Pass.BWD_DATA: _bwd_data, Pass.BWD_WEIGHT: _bwd_weight}
+
+
+def aliased_d(scene: Scene[ConvProblem]) -> Finding | None:
+    return shared.aliased_d(scene, terms)
+
+
+def k_tail(scene: Scene[ConvProblem]) -> Finding | None:
+    return lost_end(scene, _reductions(scene))
+
+
+def _reductions(scene: Scene[ConvProblem]) -> tuple[SumOrder, ...]:
+    problem = scene.problem
+
+    def flat(cell: Index) -> Floats:
+        return gemm_terms(problem, terms(problem, scene.inputs, cell), cell)
+
+    if problem.direction is Pass.BWD_WEIGHT:
+        return (SumOrder("flat", "terms of the GEMM's K = N * outputs", problem.reduction, flat),)
+    letter, channels = ("K", problem.k) if problem.direction is Pass.BWD_DATA else ("C", problem.c)
+    return (
+        SumOrder("channel", f"channels of {letter}", channels, _by_channel(scene)),
+        SumOrder("flat", f"terms of the GEMM's K = taps * {letter}", problem.reduction, flat),
+    )
+
+
+def _by_channel(scene: Scene[ConvProblem]) -> Callable[[Index], Floats]:
+    def by_channel(cell: Index) -> Floats:
+        products = terms(scene.problem, scene.inputs, cell)
+        return np.asarray(products.sum(axis=tuple(range(1, products.ndim))))
+
+    return by_channel
+
+
+def split_slice(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find a missing slice, a block that did not run or whose addition was lost.
+
+    This is for kernels that cut taps times K, in steps of Tile K within a tap, into slices of equal numbers of steps.
+    """
+    problem = scene.problem
+    if problem.split_k < 2 or scene.tile is None or not scene.inputs or problem.direction is not Pass.BWD_DATA:
+        return None
+    missing = set(range(problem.split_k))
+    for cell in scene.sample(cells_at_most(problem.reduction)):
+        missing &= _missing_slices(scene, cell, scene.tile[2])
+        if not missing:
+            return None
+    numbers = [number + 1 for number in sorted(missing)]
+    which = " or ".join(f"slice {number}" for number in numbers)
+    text = f"{which} of {problem.split_k} of the split reduction is missing from the sums of the wrong cells"
+    evidence = {"slices": numbers[:16], "split_k": problem.split_k, "tile_k": scene.tile[2]}
+    return Finding("split_slice", Role.CAUSE, 0.98, text, evidence, frozenset({"k_tail", "other", "zero"}))
+
+
+def _missing_slices(scene: Scene[ConvProblem], cell: tuple[int, ...], tile_k: int) -> set[int]:
+    """Return the slices, counted from 0, without any one of which the sum is what the cell holds."""
+    problem, true = scene.problem, scene.true_cell(cell)
+    sums = _slice_sums(
+        gemm_terms(problem, terms(problem, scene.inputs, true), true), problem.k, tile_k, problem.split_k
+    )
+    bits = finish(problem, scene.inputs, true, sums.sum() - sums)
+    found = bits_of(scene.result[cell].reshape(1))[0]
+    return {int(number) for number in np.flatnonzero((bits == found) & (sums != 0))}
+
+
+def _slice_sums(products: Floats, k: int, tile_k: int, slices: int) -> Floats:
+    """Return the sum of each slice; a cell may have none.
+
+    ``products`` are those of each tap's K channels, tap after tap.
+    """
+    steps = [chunk.sum() for tap in products.reshape(-1, k) for chunk in np.split(tap, range(tile_k, k, tile_k))]
+    length = -(-len(steps) // slices)
+    return np.array([sum(steps[length * number : length * (number + 1)], 0.0) for number in range(slices)])
+
+
+CELLS = 32
+
+
+def missing_tap(scene: Scene[ConvProblem]) -> Finding | None:
+    if not scene.inputs or scene.problem.direction is Pass.BWD_WEIGHT or int(np.prod(scene.problem.filter)) < 2:
+        return None
+    candidates: NDArray[np.bool_] | None = None
+    for cell in scene.sample(CELLS):
+        true = scene.true_cell(cell)
+        by_tap = terms(scene.problem, scene.inputs, true).sum(axis=0)
+        without = finish(scene.problem, scene.inputs, true, by_tap.sum() - by_tap.reshape(-1))
+        # A cell that the tap alone makes up would be zero without it: too weak to name a tap by.
+        if np.count_nonzero(by_tap) < 2:
+            return None
+        matches = without == bits_of(scene.result[cell].reshape(1))[0]
+        candidates = matches if candidates is None else candidates & matches
+        if not candidates.any():
+            return None
+    if candidates is None or candidates.sum() != 1:
+        return None
+    tap = [int(i) for i in np.unravel_index(int(candidates.argmax()), scene.problem.filter)]
+    text = f"filter tap {tuple(tap) if len(tap) > 1 else tap[0]} is missing from the sums of the wrong cells"
+    return Finding("other", Role.CAUSE, 0.85, text, {"missing_tap": tap})
+
+
+def pad_side(scene: Scene[ConvProblem]) -> Finding | None:
+    p = scene.problem
+    if not scene.inputs:
+        return None
+    for left, text in _mistakes(p):
+        # Only the left pad is in the index relation: the output keeps its size, and every index moves.
+        right = tuple(one + other - used for one, other, used in zip(p.left_pad, p.right_pad, left, strict=True))
+        try:
+            mistaken = replace(p, left_pad=left, right_pad=right)
+        except ProblemError:
+            continue  # more on one side than there is on both
+        if _explains(scene, mistaken):
+            evidence = {"left_pad": list(p.left_pad), "right_pad": list(p.right_pad), "used": list(left)}
+            return Finding("pad_side", Role.CAUSE, 0.98, text, evidence, frozenset({"border", "shifted", "other"}))
+    return None
+
+
+def _mistakes(p: ConvProblem) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield left pads that a kernel may take instead, and the words for them."""
+    if p.right_pad != p.left_pad:
+        yield p.right_pad, f"the right pad {p.right_pad} is used where the left one {p.left_pad} belongs"
+    for pads in sorted(set(permutations(p.left_pad)) - {p.left_pad, p.right_pad}):
+        yield pads, f"left pads stand on the wrong axes: {pads} is used where {p.left_pad} belongs"
+
+
+def _explains(scene: Scene[ConvProblem], other: ConvProblem) -> bool:
+    """Return whether every sampled cell, wrong or right, is the one of the other problem."""
+    limit = cells_at_most(other.reduction)
+    for cell in (*scene.sample(limit), *scene.sample(limit // 3, wrong=False)):
+        true = scene.true_cell(cell)
+        value = finish(other, scene.inputs, true, terms(other, scene.inputs, true).sum().reshape(1))
+        if value[0] != bits_of(scene.result[cell].reshape(1))[0]:
+            return False
+    return True

@@ -1,0 +1,262 @@
+"""Around one convolution: problems one step smaller, how odd it is, and those that differ in one quantity.
+
+A step is a change of columns: (column, axis) -> value, axis -1 for a column without axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bitgate.model import ELEMENTWISE, DtypeSet, ProblemError
+from bitgate.model.gap import Gap, fitting
+from bitgate.model.space.neighbour import Nearby, distance, near_values, smaller_values
+from bitgate.ops.convolution.layout import (
+    INPUT_LAYOUTS,
+    WEIGHT_LAYOUTS,
+    default_layout,
+    default_weight_layout,
+    input_letters,
+    weight_letters,
+)
+from bitgate.ops.convolution.problem import ConvProblem
+from bitgate.ops.convolution.space.batch import AXES, PLAIN_VALUES, Batch
+
+Step = dict[tuple[str, int], int]
+
+SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
+
+
+def axes_of(row: Batch) -> range:
+    """Return the axes in use."""
+    return range(AXES - int(row.ndim[0]), AXES)
+
+
+def spatial_values(row: Batch) -> dict[tuple[str, int], int]:
+    """Return every spatial quantity of every axis in use."""
+    return {(name, axis): int(getattr(row, name)[0, axis]) for name in SPATIAL for axis in axes_of(row)}
+
+
+LEAST = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
+_SCALARS = ("g", "n", "k", "c")
+
+
+def single_lengths(row: Batch) -> list[Step]:
+    """Return steps of G, N, K, C."""
+    return [{(name, -1): new} for name in _SCALARS for new in smaller_values(int(getattr(row, name)[0]), 1)]
+
+
+def single_axes(row: Batch) -> list[Step]:
+    """Return steps of a spatial quantity of one axis."""
+    return [{at: new} for at, value in spatial_values(row).items() for new in smaller_values(value, LEAST[at[0]])]
+
+
+def spans(row: Batch) -> list[Step]:
+    at = spatial_values(row)
+    steps: list[Step] = []
+    for name in ("filter", "stride", "dilation"):
+        for axis in axes_of(row):
+            spared = _spared(row, name, axis)
+            for smaller in smaller_values(at[name, axis], 1):
+                image = at["input", axis] - spared * (at[name, axis] - smaller)
+                steps.append({(name, axis): smaller, ("input", axis): max(1, image)})
+    return steps
+
+
+def _spared(row: Batch, name: str, axis: int) -> int:
+    """Return the image cells that one less of the quantity saves at the same output."""
+    counts = {"filter": row.dilation, "stride": row.output - 1, "dilation": row.filter - 1}
+    return int(counts[name][0, axis])
+
+
+_TOGETHER = (
+    ("left_pad", "right_pad"),
+    ("dilation", "left_pad", "right_pad"),
+    ("input", "stride"),
+    ("filter", "stride"),
+    ("filter", "input", "stride"),
+    ("stride", "dilation"),
+    ("stride", "dilation", "input"),
+)
+
+
+def tied_quantities(row: Batch) -> list[Step]:
+    """Return steps that take the same amount from each of a group, which a property may tie to each other.
+
+    They are on one axis and on all.
+    """
+    axes, at = axes_of(row), spatial_values(row)
+    steps: list[Step] = []
+    for group in _TOGETHER:
+        for amount in (1, 2, *(max(at[name, axis] for name in group for axis in axes) >> s for s in (1, 3, 6))):
+            step = {(name, axis): at[name, axis] - amount for name in group for axis in axes}
+            steps += [{key: v for key, v in step.items() if key[1] == axis} for axis in axes]
+            steps.append(step)
+    return steps
+
+
+def all_axes_at_once(row: Batch) -> list[Step]:
+    """Return steps of a quantity on all axes, which isotropic properties need."""
+    axes, at = axes_of(row), spatial_values(row)
+    return [
+        {(name, axis): min(smaller, at[name, axis]) for axis in axes}
+        for name in SPATIAL
+        for smaller in smaller_values(max(at[name, axis] for axis in axes), LEAST[name])
+    ]
+
+
+def plain_values(row: Batch) -> list[Step]:
+    return [{(name, -1): value} for name, value in PLAIN_VALUES.items() if getattr(row, name)[0] != value]
+
+
+KINDS: tuple[Callable[[Batch], list[Step]], ...] = (
+    single_lengths,
+    single_axes,
+    spans,
+    tied_quantities,
+    all_axes_at_once,
+    plain_values,
+)
+"""The order decides between steps of the same cost."""
+
+
+def one_step_smaller(row: Batch) -> Batch:
+    """Return all problems one step smaller than the only row of ``row``."""
+    steps = [step for kind in KINDS for step in kind(row)]
+    steps = [s for s in steps if all(v >= LEAST.get(name, PLAIN_VALUES.get(name, 1)) for (name, _), v in s.items())]
+    columns = {name: np.repeat(column, len(steps), axis=0) for name, column in row.columns().items()}
+    for index, step in enumerate(steps):
+        for (name, axis), value in step.items():
+            if axis < 0:
+                columns[name][index] = value
+            else:
+                columns[name][index, axis] = value
+    return Batch(row.direction, **columns)
+
+
+def without_axis(problem: ConvProblem, axis: int) -> ConvProblem:
+    ndim = problem.ndim
+    changes: dict[str, Any] = {
+        name: tuple(v for i, v in enumerate(getattr(problem, name)) if i != axis) for name in SPATIAL
+    }
+    changes["layout"] = INPUT_LAYOUTS[ndim - 1][INPUT_LAYOUTS[ndim].index(problem.layout)]
+    changes["wei_layout"] = WEIGHT_LAYOUTS[ndim - 1][WEIGHT_LAYOUTS[ndim].index(problem.wei_layout)]
+    letters = {**_others(input_letters, ndim, axis), **_others(weight_letters, ndim, axis)}
+    gaps = [replace(gap, axis=letters[gap.axis]) for gap in problem.gaps if gap.axis in letters]
+    return replace(problem, **changes, gaps=tuple(gaps))
+
+
+def _others(letters: Callable[[int], str], ndim: int, axis: int) -> dict[str, str]:
+    """Return the new names of the axes without one of the spatial ones."""
+    kept = letters(ndim)[: 3 + axis] + letters(ndim)[4 + axis :]
+    return dict(zip(kept, letters(ndim - 1), strict=True))
+
+
+def with_axis(problem: ConvProblem) -> ConvProblem:
+    """Return the problem with one more axis, of length 1, in front."""
+    row = Batch.from_problems([problem])
+    return like(problem, row.with_columns(ndim=row.ndim + 1).problem(0))
+
+
+def like(problem: ConvProblem, shape: ConvProblem) -> ConvProblem:
+    """Return the shape with what a row of a batch does not hold: types, the operands' operations, and separate gaps."""
+    held = replace(shape, dtypes=problem.dtypes, in_op=problem.in_op, wei_op=problem.wei_op)
+    if not problem.gaps or not shape.gap:
+        return held
+    return replace(held, gap=problem.gap, gaps=fitting(problem.gaps, held.gap_orders))
+
+
+_ELEMENTWISE = ("op", "in_op", "wei_op")
+_SCALARS = ("g", "n", "k", "c")
+
+
+def smaller(problem: ConvProblem) -> Iterator[ConvProblem]:
+    """Yield one operation or gap less, one of the steps of a batch, one dimension less."""
+    plain = ELEMENTWISE["pass"]
+    for name in _ELEMENTWISE:
+        if getattr(problem, name) != plain:
+            yield _changed(problem, name, plain)
+    for gap in problem.gaps:
+        yield _without_gap(problem, gap)
+    steps = Batch.from_problems([problem]).smaller()
+    steps = steps.take(np.flatnonzero(steps.possible))
+    for index in range(len(steps)):
+        yield like(problem, steps.problem(index))
+    for axis in range(problem.ndim if problem.ndim > 1 else 0):
+        yield without_axis(problem, axis)
+
+
+def oddness(problem: ConvProblem) -> tuple[int, int]:
+    """Return how much of the problem is not plain, and the sum of its numbers."""
+    special = (
+        *(getattr(problem, name).name != "pass" for name in _ELEMENTWISE),
+        problem.gap,
+        *(True for _ in problem.gaps),
+        problem.split_k != 1,
+        problem.layout != default_layout(problem.ndim),
+        problem.wei_layout != default_weight_layout(problem.ndim),
+    )
+    lengths = (problem.g, problem.n, problem.k, problem.c, abs(problem.split_k))
+    return sum(special), sum(lengths) + sum(sum(getattr(problem, name)) for name in LEAST)
+
+
+def nearby(problem: ConvProblem) -> Iterator[Nearby]:
+    """Yield problems that differ in one quantity, quantity by quantity."""
+    yield from _lengths(problem)
+    yield from _choices(problem)
+    if problem.ndim > 1:
+        for axis in range(problem.ndim):
+            yield Nearby("ndim", str(problem.ndim), str(problem.ndim - 1), 3.0, without_axis(problem, axis))
+    if problem.ndim < 3:
+        yield Nearby("ndim", str(problem.ndim), str(problem.ndim + 1), 3.0, with_axis(problem))
+    for name in ("f32", "f16", "bf16"):
+        if name != str(problem.dtypes):
+            yield Nearby("types", str(problem.dtypes), name, 4.0, replace(problem, dtypes=DtypeSet.parse(name)))
+
+
+def _lengths(problem: ConvProblem) -> Iterator[Nearby]:
+    for name in _SCALARS:
+        old = getattr(problem, name)
+        for new in near_values(old, 1):
+            yield Nearby(name, str(old), str(new), distance(old, new), _changed(problem, name, new))
+    for name, least in LEAST.items():
+        values = getattr(problem, name)
+        for axis, old in enumerate(values):
+            for new in near_values(old, least):
+                spatial = (*values[:axis], new, *values[axis + 1 :])
+                try:
+                    other = _changed(problem, name, spatial)
+                except ProblemError:
+                    continue
+                yield Nearby(f"{name}[{axis}]", str(old), str(new), distance(old, new), other)
+
+
+def _choices(problem: ConvProblem) -> Iterator[Nearby]:
+    for op in ELEMENTWISE.values():
+        if op != problem.op:
+            yield Nearby("operation", problem.op.name, op.name, 2.0, problem.changed(op=op))
+    gap = not problem.gap
+    yield Nearby("gap", str(problem.gap).lower(), str(gap).lower(), 2.0, replace(problem, gap=gap))
+    for own in problem.gaps:
+        yield Nearby("gap", str(own), "none", 2.0, _without_gap(problem, own))
+    for split_k in (1, 2, 3, -1):
+        if split_k != problem.split_k:
+            yield Nearby("split_k", str(problem.split_k), str(split_k), 2.0, replace(problem, split_k=split_k))
+    for layout in INPUT_LAYOUTS[problem.ndim]:
+        if layout != problem.layout:
+            yield Nearby("layout", problem.layout, layout, 2.5, problem.changed(layout=layout))
+    for name in ("in_op", "wei_op"):
+        old_op = getattr(problem, name)
+        if old_op.name != "pass":
+            yield Nearby(name, old_op.name, "pass", 1.0, _changed(problem, name, ELEMENTWISE["pass"]))
+
+
+def _changed(problem: ConvProblem, name: str, value: Any) -> ConvProblem:
+    return problem.changed(**{name: value})
+
+
+def _without_gap(problem: ConvProblem, gap: Gap) -> ConvProblem:
+    return replace(problem, gaps=tuple(other for other in problem.gaps if other != gap))

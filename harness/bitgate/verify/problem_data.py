@@ -1,0 +1,119 @@
+"""The data of a problem: its operands and the results it must give, and a cache that keeps both for the next case."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from bitgate.model import Accumulation, Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.certificate import certify
+from bitgate.numerics.digest import digest_of
+from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.results.record import Certificate
+from bitgate.verify.bounds import Judge
+from bitgate.verify.running import LaunchResult
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The operands of a case, and why their result can be compared bit for bit."""
+
+    tensors: dict[str, HostTensor]
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """The expected outputs of a case, and the kind of reference that computed them.
+
+    ``digest`` is of the outputs that are compared by bits; ``judges`` decide on the others, by role.
+    """
+
+    tensors: Mapping[str, HostTensor]
+    kind: str
+    digest: str = ""
+    judges: Mapping[str, Judge] = field(default_factory=dict)
+    note: str = ""
+    """Addition to the certificate's note."""
+
+    def digest_with(self, problem: Problem, results: Mapping[str, HostTensor]) -> str:
+        """Return the digest of outputs of which ``results`` differ from these.
+
+        Real numbers have none, since they differ between targets; so do the bits of a NaN.
+        """
+        left = {**self.tensors, **results}
+        by_bits = {role: left[role] for role in left if role not in self.judges}
+        return digest_of(problem, by_bits) if by_bits.keys() & results.keys() else self.digest
+
+    def settle(self, run: LaunchResult) -> None:
+        """Drop results that differ from the reference in bits, but not by their judge."""
+        for role, judge in self.judges.items():
+            if role in run.results and not judge.outside(run.results[role].logical).any():
+                del run.results[role]
+
+
+ZEROS = "zeros"
+"""A fill besides those of ``FILLS``: a result of zeros shows nothing, so it is never compared."""
+
+
+def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str:
+    """Return what a result is held to by default: the exact reference where the data are ``certified``.
+
+    Where the order of summation shows in the bits, only kernels that state theirs are compared by bits. Integers wrap:
+    their sum is the same in any order.
+    """
+    if certified:
+        return "exact"
+    numerics = problem.operation.numerics
+    is_float = any(problem.tensors[role].dtype.is_float for role in problem.outputs)
+    if numerics.states_order and (states_order or not is_float):
+        return "ordered"
+    return "bounds" if is_float or numerics.form(problem) is None else "ordered"
+
+
+def prepare_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
+    """Return the operands of a case with their certificate, and their size in bytes."""
+    if fill == ZEROS:
+        return _zero_inputs(problem, accumulation)
+    plan = plan_fill(problem, accumulation, fill, seed)
+    tensors = make_inputs(problem, plan)
+    certificate = certify(problem, plan, tensors, accumulation)
+    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
+
+
+def _zero_inputs(problem: Problem, accumulation: Accumulation) -> tuple[Inputs, int]:
+    read = [name for name in problem.tensors if name not in problem.outputs]
+    tensors = {name: HostTensor.empty(problem.tensors[name]) for name in read}
+    for tensor in tensors.values():
+        tensor.bits[...] = 0
+    note = "all inputs are zero: every kernel gives the same bits"
+    certificate = Certificate(0, accumulation.exact_range, 0.0, 0.0, holds=False, note=note)
+    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
+
+
+Value = TypeVar("Value")
+
+
+class ByteCache(Generic[Value]):
+    """Values by key, at most ``limit`` bytes of them; the newest is kept however large it is."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: Hashable, make: Callable[[], tuple[Value, int]]) -> Value:
+        """Return the value of the key; ``make`` returns it with its size in bytes if it is not cached."""
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = make()
+            self._bytes += entry[1]
+            while self._bytes > self.limit and len(self._entries) > 1:
+                _, (_, size) = self._entries.popitem(last=False)
+                self._bytes -= size
+        else:
+            self._entries.move_to_end(key)
+        return entry[0]
