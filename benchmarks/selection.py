@@ -25,8 +25,8 @@ from statistics import mean, median
 from threading import Event
 from typing import Any
 
-from bitgate.cli.planning import Sizes, make_run_plan
-from bitgate.cli.selecting import facts_of
+from bitgate.lab.planning.shards import Sizes, make_run_plan
+from bitgate.lab.planning.project_facts import facts_of
 from bitgate.core import paths
 from bitgate.core.project import Project, ours
 from bitgate.kernel.loading import with_operations

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-
 from bitgate.cli.bench_gate import sides
+
 from bitgate.cli.main import run
 from bitgate.core.project_file import read
 from bitgate.results.record.timing import Timing, timings, write

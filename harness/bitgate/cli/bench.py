@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.cli import bench_gate
 from bitgate.cli.args import check_writable, options_named
-from bitgate.cli.bench_foreign import TimedProblem, by_settings, ck_profiler_lines, notes, repeated
-from bitgate.cli.bench_shapes import asked_for
 from bitgate.cli.verify import progress
 from bitgate.core import paths
 from bitgate.core.errors import UsageError, meant
@@ -27,7 +24,9 @@ from bitgate.model import case_id
 from bitgate.numerics.fill import fill_names
 from bitgate.results.record.key import MOST_SEED
 from bitgate.results.record.timing import Timing, TimingStatus
+from bitgate.tools.bench import gate_run
 from bitgate.tools.bench.arm import Arm, TimedShape
+from bitgate.tools.bench.requests import TimedProblem, by_settings, ck_profiler_lines, notes, repeated, requested_shapes
 from bitgate.tools.bench.settings import Settings, Significance
 
 if TYPE_CHECKING:
@@ -151,14 +150,14 @@ def bench(
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known{meant(fill, fill_names(), 0.3)}")
     project = with_operations(find().loading(to_load(load)))
-    shapes, wanted, refused = asked_for(cases or [], case_list, sweep, dtype, only, project)
+    shapes, wanted, refused = requested_shapes(cases or [], case_list, sweep, dtype, only, project)
     where = named(target) if target else best()
     if queued and where.platform == "host":
         raise UsageError("--queued is about devices: the host's launches run on the threads that make them")
     second = _OtherArm(compare, compare_option, compare_commit, compare_tree)
     _check_gate(gate, base, second)
     sides = (
-        bench_gate.sides(project, base, kernel, options_named(option), progress)
+        gate_run.sides(project, base, kernel, options_named(option), progress)
         if gate
         else _sides(kernel, option, second, project)
     )
@@ -325,12 +324,12 @@ def _gated(rows: Sequence[Timing], asked: BenchArguments, markdown: Path | None)
     def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
         progress(f"{len(suspects)} shapes have a winner, or seem slower: they are measured again")
         shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
-        journal = asked.journal.with_name(bench_gate.AGAIN)
+        journal = asked.journal.with_name(gate_run.AGAIN)
         journal.unlink(missing_ok=True)
         return _measured(replace(asked, shapes=shapes, journal=journal, resume=False))
 
-    ruling = bench_gate.ruled(rows, asked.significance, again, asked.journal.parent, asked.target.name)
-    told = bench_gate.tell(ruling, asked.json, markdown)
+    ruling = gate_run.ruled(rows, asked.significance, again, asked.journal.parent, asked.target.name)
+    told = gate_run.print_ruling(ruling, asked.json, markdown)
     if asked.json:
         document = _document(rows, None, asked, ruling.exit_code)
         document["summary"]["gate"] = told

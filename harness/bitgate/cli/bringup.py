@@ -105,8 +105,8 @@ def _say(line: str) -> None:
 
 def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
     """Run ``bitgate doctor`` in a child, and check that it finds the target."""
-    from bitgate.cli.doctor import report
     from bitgate.core.target_id import runs_on
+    from bitgate.runtime.doctor import report
 
     found = report()
     rows = [row for row in found["targets"] if runs_on(target, row["name"])]

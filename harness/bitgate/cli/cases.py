@@ -55,17 +55,17 @@ def cases(
     Lists what the tables hold; a test module may choose among them. Stored digests are computed for all targets, and
     without --tier for all tiers.
     """
-    from bitgate.cli.notice import tell_whose
     from bitgate.core import paths
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
+    from bitgate.lab.planning.collect import print_whose_suites
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     if sweep:
         _list_sweep(sweep, project, as_json)
         return 0
     project.check_tier(tier or project.tiers[0])
-    tell_whose(project)
+    print_whose_suites(project)
     if update_digests or check_digests:
         from bitgate.cli.digests import go_over
 

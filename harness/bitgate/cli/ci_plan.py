@@ -55,16 +55,16 @@ def plan(
 
     Every case of it must end with a verdict; one hash is over all of it. Targets default to those of --matrix.
     """
-    from bitgate.cli.notice import tell_whose
-    from bitgate.cli.planning import Sizes, make_run_plan
     from bitgate.core.project_file import find
     from bitgate.core.target_id import target_id
     from bitgate.kernel.loading import to_load, with_operations
+    from bitgate.lab.planning.collect import print_whose_suites
+    from bitgate.lab.planning.shards import Sizes, make_run_plan
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
-    tell_whose(project)
+    print_whose_suites(project)
     if suites is None:
         project.tables()  # without a suite pytest would not know our options
     targets = [target_id(name).name for name in target or []]

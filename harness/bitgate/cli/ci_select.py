@@ -55,14 +55,14 @@ def select(
 
     Ends with 0 whether or not there is anything to run: a file without ids, which `bitgate run --select` ends with 3.
     """
-    from bitgate.cli.notice import tell_whose
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
+    from bitgate.lab.planning.collect import print_whose_suites
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
-    tell_whose(project)
+    print_whose_suites(project)
     project.tables()
     changes = () if explain_case else _changes(files or [], base, changed, uncommitted, project)
     plans = _plans(project, tier, target or [], kernel)
@@ -108,16 +108,16 @@ def _listed(changed: str) -> list[Path]:
 
 def _plans(project: Project, tier: str, targets: Sequence[str], kernel: str) -> tuple[Plan, ...]:
     from bitgate.cli.ci_plan import targets_planned
-    from bitgate.cli.planning import Sizes, make_run_plan
     from bitgate.core.target_id import target_id
+    from bitgate.lab.planning.shards import Sizes, make_run_plan
 
     names = [target_id(name).name for name in targets or targets_planned(None, tier, project)]
     return make_run_plan(tier, names, Sizes(), project, kernel).shards
 
 
 def _selected(plans: Iterable[Plan], changes: tuple[FileChange, ...], project: Project) -> list[CaseSelection]:
-    from bitgate.cli.selecting import facts_of
     from bitgate.lab.ci.select import select as select_cases
+    from bitgate.lab.planning.project_facts import facts_of
 
     gone = [change.path for change in changes if change.is_gone]
     return [select_cases(plan, facts_of(project, plan, gone), changes) for plan in plans]
@@ -150,9 +150,9 @@ def _no_case(one: CaseSelection) -> str:
 
 
 def _explain_case(case: str, plans: Sequence[Plan], project: Project, as_json: bool) -> int:
-    from bitgate.cli.selecting import facts_of
     from bitgate.lab.ci.select import selectors, shown
     from bitgate.lab.ci.select_changes import tracked
+    from bitgate.lab.planning.project_facts import facts_of
 
     known = {item.id: (plan, item) for plan in plans for item in plan.cases}
     if case not in known:

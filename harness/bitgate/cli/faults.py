@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bitgate.cli.faults_mutate import mutate
-from bitgate.cli.notice import tell_whose
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
+from bitgate.lab.planning.collect import print_whose_suites
 
 if TYPE_CHECKING:
     from bitgate.core.project import Project
@@ -64,7 +64,7 @@ def run(
     project.check_tier(tier)
     if suites is None:
         project.tables()  # a project without suites is reported before anything is built
-        tell_whose(project)
+        print_whose_suites(project)
     bench = TrialSetup(tier, target, limit, project, whole_tier, jobs or max(1, paths.threads() // 2))
     faults = _faults(file, name, project)
     kept = TrialRecord(record, tier, target, checkout.commit(project.root)) if record else None

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.cli.notice import tell_whose
 from bitgate.core import paths
 from bitgate.core.errors import UsageError, near
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
+from bitgate.lab.planning.collect import print_whose_suites
 from bitgate.tools.faults.mutation.operators import OPERATORS, parser
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def mutate(
     Ends with 0 if it ran: a mutant that survives may be a hole in the suites, or the same program. 1 if the score is
     below --least, 2 for usage or environment, 3 if no mutant could be tried, 130 interrupted (what was tried is kept).
     """
-    from bitgate.cli.asked_cases import asked_cases
     from bitgate.core import checkout
     from bitgate.kernel.build.builder import Builder
+    from bitgate.lab.planning.collect import collect_cases
     from bitgate.tools.faults.mutation import campaign
     from bitgate.tools.faults.mutation.record import MutantRecord
     from bitgate.tools.faults.mutation.sources import population
@@ -90,8 +90,8 @@ def mutate(
     project.check_tier(tier)
     if suites is None:
         project.tables()
-        tell_whose(project)
-    asked = asked_cases(tier, target, project, kernel, select)
+        print_whose_suites(project)
+    asked = collect_cases(tier, target, project, kernel, select)
     families = asked.built_families()
     if not families:
         raise UsageError(f"{tier} has no case for a kernel of sources{f' called {kernel}' if kernel else ''}")

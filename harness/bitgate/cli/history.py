@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.cli import history_format as words
 from bitgate.core.errors import UsageError
+from bitgate.lab.history import format as lines
 from bitgate.results.report.columns import counted
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def runs(url: Url = "", last: Last = 20, as_json: AsJson = False) -> int:
     if as_json:
         print(json.dumps({"runs": [run.as_json() for run in found]}))
     else:
-        tell(words.of_runs(found))
+        tell(lines.format_runs(found))
     return 0
 
 
@@ -155,7 +155,7 @@ def case(
         documents = [{**key.as_json(), "trend": [point.as_json() for point in points]} for key, points in trends]
         print(json.dumps({"cases": documents}))
     else:
-        tell(words.of_trends(trends))
+        tell(lines.format_trends(trends))
     return 0
 
 
@@ -186,7 +186,7 @@ def first_bad(
         ]
         print(json.dumps({"first_bad": documents}))
         return 0
-    tell(words.of_first_bad(found, between))
+    tell(lines.format_first_bad(found, between))
     if not found:
         print(f"{name} is not red now" if name else "nothing is red by its last answer, but for what is flaky")
     return 0
@@ -207,7 +207,7 @@ def flaky(url: Url = "", last: Last = 60, target: Target = "", as_json: AsJson =
     if as_json:
         print(json.dumps({"flaky": {"runs": len(chosen), **found.as_json()}}))
     else:
-        tell(words.of_blame(found, len(chosen)))
+        tell(lines.format_blame(found, len(chosen)))
     return 0
 
 
@@ -237,7 +237,7 @@ def durations(
     elif out:
         tell(f"{file}" for file in files)
     else:
-        tell(words.of_durations(found))
+        tell(lines.format_durations(found))
     return 0
 
 
@@ -297,7 +297,7 @@ def bench(
     if as_json:
         print(json.dumps({"bench": {"runs": [run.name for run in chosen], "series": [one.as_json() for one in found]}}))
         return 0
-    tell(words.of_timed(found, lambda step: git.between(Path.cwd(), *step.commits)))
+    tell(lines.format_timed(found, lambda step: git.between(Path.cwd(), *step.commits)))
     if html:
         print(html)
     return 0
@@ -322,7 +322,7 @@ def diff(
     if as_json:
         print(json.dumps({"diff": found.as_json()}))
     else:
-        tell(words.of_difference(found))
+        tell(lines.format_difference(found))
     return 0
 
 

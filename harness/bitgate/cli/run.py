@@ -8,21 +8,14 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from bitgate.core.project import Project, ours
+from bitgate.core.project import ours
+from bitgate.lab.planning.collect import PLUGIN, QUIET, Keeper, print_whose_suites, suites_and_root
 from bitgate.runtime import nvidia
-
-if TYPE_CHECKING:
-    from bitgate.suite.pytest.run import TestRun
-
-PLUGIN = "bitgate.pytest_plugin"
-QUIET = ("--import-mode=importlib", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
-"""An installed bitgate may be in a read-only folder, and it is imported before pytest could rewrite it."""
 
 SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "--benchmark"}
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
@@ -71,7 +64,6 @@ def run(
         threading.Thread(target=nvidia.devices, daemon=True).start()
     import pytest
 
-    from bitgate.cli.notice import tell_whose
     from bitgate.core.project_file import find
     from bitgate.pytest_plugin import names_a_suite
 
@@ -79,7 +71,7 @@ def run(
     project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()
     if not own:
         project.tables()  # without a suite pytest would not know our options
-        tell_whose(project)
+        print_whose_suites(project)
     is_bare = not own and all(map(ours().holds, project.suites))
     arguments = [] if own else suites_and_root(project)
     arguments += [*(spared(context.args) if is_bare else ()), *context.args]
@@ -99,29 +91,14 @@ def run(
 
 
 def spared(arguments: Sequence[str]) -> list[str]:
-    """pytest's arguments for bitgate's own suites: their tests log nothing, and what is printed by other means than
-    Python's a kernel prints, in its own process. A plugin whose options are asked for stays."""
+    """Return pytest's arguments for bitgate's own suites, without plugins that they do not need.
+
+    Their tests log nothing, and only kernels print by other means than Python's, in separate processes. A plugin whose
+    options are given stays.
+    """
     stated = [*arguments, *os.environ.get("PYTEST_ADDOPTS", "").split()]
     idle = [name for name, begin in SPARED.items() if not any(text.startswith(begin) for text in stated)]
     return ["--capture=sys", *(f"-pno:{name}" for name in idle)]
-
-
-def suites_and_root(project: Project) -> list[str]:
-    """pytest's arguments for all suites of a project; test ids are relative to its root, or to that of bitgate's."""
-    suites = project.suites
-    roots = (root for root in (project.root, ours().root) if all(folder.is_relative_to(root) for folder in suites))
-    return [*map(str, suites), *(f"--rootdir={root}" for root in islice(roots, 1))]
-
-
-class Keeper:
-    """Keeps hold of the run, for its summary."""
-
-    run: TestRun | None = None
-
-    def pytest_sessionstart(self, session: object) -> None:
-        from bitgate.suite.pytest.run import RUN
-
-        self.run = session.config.stash.get(RUN, None)  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bitgate.cli.verify import exit_code, print_verdict, progress
-from bitgate.cli.wanted_cases import reference_of
 from bitgate.core.errors import UsageError
 from bitgate.interop import Controls, Variant, controls_of, parse_foreign, variant_of
+from bitgate.interop.requests import reference_of
 from bitgate.kernel.declaration import Instance
 from bitgate.model import Problem, ProblemError
 

@@ -11,8 +11,8 @@ import typer
 from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bitgate.cli.night_plan import NightOptions
     from bitgate.lab.executors.executor import Executor
+    from bitgate.lab.planning.night import NightOptions
 
 app = typer.Typer(add_completion=False)
 
@@ -67,12 +67,12 @@ def submit(
 
     Exit codes: 0 green, 1 red or lost, 2 usage, 3 nothing was compared, 130 interrupted.
     """
-    from bitgate.cli.night_plan import NightOptions
     from bitgate.cli.report import print_summary
     from bitgate.core import paths
     from bitgate.lab.ci.attempts import SHARDS
     from bitgate.lab.ci.night import MERGED, Controller, lock
     from bitgate.lab.ci.screen import screen
+    from bitgate.lab.planning.night import NightOptions
 
     options = _pairs(option or [])
     order = NightOptions(
@@ -119,9 +119,9 @@ def submit(
 
 def _engine(order: NightOptions, folder: Path, jobs: int, resume: bool) -> Executor:
     """Return the executor of a night that is planned now or was. UsageError for an executor that does not fit it."""
-    from bitgate.cli.night_plan import planned_night
     from bitgate.lab.ci.journal import Journal
     from bitgate.lab.executors import executor
+    from bitgate.lab.planning.night import planned_night
 
     journal = Journal(folder)
     planned = journal.night.planned

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from bitgate.cli.args import options_named
-from bitgate.cli.wanted_cases import CommandOptions, RequestedCase, wanted_by, wanted_in
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
 from bitgate.interop import Refused, in_words, reasons
+from bitgate.interop.requests import CommandOptions, RequestedCase, requested_by, requested_in
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
 from bitgate.model import parse_case_id
@@ -117,8 +117,8 @@ def verify(
         _one_of("fill", fill, fill_names())
     stated = CommandOptions(reference, "exact" if laws and fill is None else fill)
     project = with_operations(find().loading(to_load(load)))
-    named = [entry for case in cases or () for entry in wanted_by(case, stated)]
-    listed, refused = wanted_in(case_list, stated) if case_list is not None else ([], [])
+    named = [entry for case in cases or () for entry in requested_by(case, stated)]
+    listed, refused = requested_in(case_list, stated) if case_list is not None else ([], [])
     if not named and not listed:
         raise UsageError(_nothing_to_do(case_list, refused))
     asked = VerifyArguments(

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from bitgate.cli.notice import tell_whose
-from bitgate.cli.planning import Sizes, make_run_plan
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
@@ -23,6 +21,8 @@ from bitgate.kernel.loading import to_load, with_operations
 from bitgate.lab.ci.attempts import MATRIX, PLAN
 from bitgate.lab.ci.journal import MINUTES, NightPlanned, Seat
 from bitgate.lab.ci.matrix import cells, document, expected_of
+from bitgate.lab.planning.collect import print_whose_suites
+from bitgate.lab.planning.shards import Sizes, make_run_plan
 from bitgate.results.plan import Plan, PlanError
 from bitgate.results.run_plan import RunPlan
 from bitgate.results.targets_file import CiTargets, read_targets
@@ -57,7 +57,7 @@ def planned_night(order: NightOptions, folder: Path, jobs: int) -> NightPlanned:
     _check(order)
     project = with_operations(find().loading(to_load(list(order.load))))
     project.tables()  # without a suite pytest would not know our options
-    tell_whose(project)
+    print_whose_suites(project)
     config = read_targets(project.targets, project.tiers) if project.targets else None
     executor = order.executor or "local"
     plan = _plan(order, folder, executor, project, config)

@@ -8,12 +8,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bitgate.cli.run import PLUGIN, QUIET, Keeper, suites_and_root
 from bitgate.core import checkout
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.target_id import canonical, target_id
 from bitgate.lab.ci.matrix import shard_counts
+from bitgate.lab.planning.collect import PLUGIN, QUIET, Keeper, suites_and_root
 from bitgate.results.plan import Plan
 from bitgate.results.run_plan import RunPlan, make
 from bitgate.results.shard import count_for

@@ -97,7 +97,7 @@ def ruled(
     return gate
 
 
-def tell(gate: Gate, as_json: bool, markdown: Path | None) -> dict[str, Any]:
+def print_ruling(gate: Gate, as_json: bool, markdown: Path | None) -> dict[str, Any]:
     """Print the ruling, as an annotation too where a forge reads them, and return it as JSON."""
     from bitgate.tools.bench import gate_report
 

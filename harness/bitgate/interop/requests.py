@@ -33,7 +33,7 @@ class RequestedCase:
     fill: str
 
 
-def wanted_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase], list[Refused]]:
+def requested_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase], list[Refused]]:
     """Return what a list requests, and its refused lines. UsageError if it cannot be read."""
     listed: list[RequestedCase] = []
     refused: list[Refused] = []
@@ -53,7 +53,7 @@ def wanted_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase], 
     return listed, refused
 
 
-def wanted_by(case: str, stated: CommandOptions) -> Iterator[RequestedCase]:
+def requested_by(case: str, stated: CommandOptions) -> Iterator[RequestedCase]:
     """Yield the problems of a case, each as it is to be run if nothing else is said."""
     try:
         problems = problems_of(case)
