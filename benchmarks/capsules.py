@@ -41,7 +41,7 @@ def main() -> int:
     failed = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.out or Path(temporary)
-        for target in arguments.target or read_targets(paths.room("ci") / "targets.toml").of("amd"):
+        for target in arguments.target or read_targets(paths.data_folder("ci") / "targets.toml").of("amd"):
             for (family, outputs), item in cases(target, arguments.kernel or "").items():
                 failed += not one(item, target, folder / f"{family}-{outputs}-{target}")
     return 1 if failed else 0

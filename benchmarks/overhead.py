@@ -98,7 +98,8 @@ def _of_tests(words: str) -> dict[str, float]:
         session.library(name)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["BITGATE_OUT"] = folder
-        arguments = [str(paths.room("suites")), "-m", "smoke", "-q", "--target", "host", "-p", "no:cacheprovider"]
+        suites = str(paths.data_folder("suites"))
+        arguments = [suites, "-m", "smoke", "-q", "--target", "host", "-p", "no:cacheprovider"]
         arguments += ["-p", "bitgate.pytest_plugin"]
         code = pytest.main([*arguments, *(("-k", words) if words else ())], plugins=[clock])
         if code != 0:

@@ -29,7 +29,7 @@ from bitgate.results.plan import Plan
 from bitgate.results.record import read
 
 HERE = Path(__file__).parent
-SUITES = str(paths.room("suites"))
+SUITES = str(paths.data_folder("suites"))
 SHARDS = 8
 FAMILY = "naive_conv"
 PLAIN_TESTS = 4000

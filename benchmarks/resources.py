@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core import paths
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import target_id
 from bitgate.kernel.build import Builder, device_report
 from bitgate.kernel.build.toolchain import find_device_compiler
 from bitgate.kernel.declaration import KernelFamily, wave_sizes
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--target", action="append", help="a gfx target; default: all that ci/targets.toml promises")
     parser.add_argument("--out", type=Path, default=paths.out_dir() / "resources.md")
     arguments = parser.parse_args()
-    promised = read_targets(paths.room("ci") / "targets.toml").of("amd")
+    promised = read_targets(paths.data_folder("ci") / "targets.toml").of("amd")
     targets = tuple(target_id(target).name for target in arguments.target or promised)
     chosen = dict.fromkeys(family.name for family, _ in select(arguments.kernel))
     kernels = {name: measured(families()[name], targets) for name in chosen}

@@ -67,9 +67,9 @@ def main() -> int:
 def write_project(folder: Path, backend: str = "slurm", suites: Sequence[str] = SUITES) -> None:
     """Some of bitgate's suites, and a lab whose pools are the features of its nodes."""
     for suite in suites:
-        shutil.copytree(paths.room("suites") / suite, folder / "suites" / suite)
-    if (paths.room("suites") / "durations").is_dir():
-        shutil.copytree(paths.room("suites") / "durations", folder / "suites" / "durations")
+        shutil.copytree(paths.data_folder("suites") / suite, folder / "suites" / suite)
+    if (paths.data_folder("suites") / "durations").is_dir():
+        shutil.copytree(paths.data_folder("suites") / "durations", folder / "suites" / "durations")
     lines = ["schema = 2"]
     for name in TARGETS:
         target = f"host_for_{name}"

@@ -269,7 +269,7 @@ def show(trials: Sequence[Trial]) -> None:
 
 def written(files: Sequence[str]) -> list[Fault]:
     """The faults of suites/faults/<name>.toml that are in sources of the family."""
-    folder = paths.room("suites") / "faults"
+    folder = paths.data_folder("suites") / "faults"
     faults = read_faults([folder / f"{name}.toml" for name in files])
     return [fault for fault in faults if fault.file.startswith(SOURCES)]
 

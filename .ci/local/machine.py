@@ -97,7 +97,7 @@ def copy_into(source: Path, target: Path) -> None:
 
 
 def in_order(needs: Mapping[str, Sequence[str]]) -> list[str]:
-    """Names, each behind those that it needs."""
+    """Return the names, each after those that it needs."""
     done: list[str] = []
     while len(done) < len(needs):
         ready = [name for name, needed in needs.items() if name not in done and set(needed) <= set(done)]

@@ -4,7 +4,7 @@
     python .ci/local/run.py gitlab --event schedule       # its nightly pipeline
     python .ci/local/run.py jenkins Jenkinsfile --repository ../mine
 
-Each job starts with a checkout of its own, as it lies there, in WORK; labels, images and time limits are left out. Ends
+Each job starts with a separate checkout, as the folder is, in WORK; labels, images and time limits are left out. Ends
 with 0 if every job was green, 1 if one was red, 2 if the workflow cannot be run here. Needs PyYAML; Jenkins' needs
 groovy 2.4 (Debian: groovy, and a Java).
 """

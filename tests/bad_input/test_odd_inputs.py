@@ -126,7 +126,7 @@ def test_case_tables(try_all: Any) -> None:
 
 
 def test_targets(try_all: Any) -> None:
-    text = (paths.room("ci") / "targets.toml").read_text()
+    text = (paths.data_folder("ci") / "targets.toml").read_text()
     text = text[text.index("schema = 2") :]
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
@@ -287,7 +287,7 @@ FAMILY = replace(naive, name="mine", sources=("a.cpp",), folder=Path("."), platf
 
 
 def test_declarations(try_all: Any) -> None:
-    text = DECLARATION.replace("KERNELS", repr(str(paths.room("kernels"))))
+    text = DECLARATION.replace("KERNELS", repr(str(paths.data_folder("kernels"))))
     head, tail = text.split("FAMILY = ")
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:

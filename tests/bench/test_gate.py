@@ -270,4 +270,4 @@ def test_dashboards_get_a_testcase_a_shape(bench: Bench, tmp_path: Path) -> None
     slower = next(case for case in suite if case.name.endswith("__slower]"))
     assert "again.ratio=1.09" in slower.system_out
     for schema in ("jenkins.xsd", "junit.xsd"):
-        xmlschema.XMLSchema(paths.room("reports") / schema).validate(file)
+        xmlschema.XMLSchema(paths.data_folder("reports") / schema).validate(file)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from bitgate.core import paths
-from bitgate.core.architecture import ARCHITECTURES, Architecture
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import ARCHITECTURES, Architecture, target_id
 from bitgate.kernel.build.flags import device_code, facts
 from bitgate.kernel.build.toolchain import find_device_compiler
 from bitgate.kernel.registry import families, select
@@ -84,7 +83,7 @@ def test_llvm_agrees(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", [row.name for row in AMD if row.matrix is not None])
 def test_fragments_and_atomics_compile_for_it_without_a_warning(target: str) -> None:
-    compiler, kernels = find_device_compiler(), paths.room("kernels")
+    compiler, kernels = find_device_compiler(), paths.data_folder("kernels")
     folders = (kernels / "platforms/amd/include", kernels / "platforms/host/include", kernels / "include")
     command = [compiler.command[0], "clang", *device_code(target_id(target)), *compiler.headers, "-Werror"]
     command += [*(f"-I{folder}" for folder in folders), "-fsyntax-only", "-x", "hip", "-"]

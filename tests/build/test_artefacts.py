@@ -21,7 +21,8 @@ from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.kernel.build import Builder
 from bitgate.kernel.build.artefacts import Artefacts
-from bitgate.kernel.cache import Cache, seal
+from bitgate.kernel.cache import Cache
+from bitgate.kernel.cache.folder import file_hash
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.examine import examine
@@ -257,7 +258,7 @@ def test_a_gpus_libraries_are_built_where_no_gpu_is_and_taken_where_no_compiler_
     node = Builder("amd", arch="gfx90a", cache=Cache(tmp_path / "cache"), artefacts=artefacts)
     every = registry.families(ours(), "gfx90a")
     for family in (every["naive_reduction"], every["naive_conv"], tools_family()):
-        assert seal.hash_of(node.family(family)) == built[family.name].sha256
+        assert file_hash(node.family(family)) == built[family.name].sha256
 
 
 def test_a_night_proves_that_it_ran_what_was_built_for_it(tmp_path: Path) -> None:

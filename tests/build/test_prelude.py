@@ -10,11 +10,10 @@ import pytest
 
 from bitgate.core.project import own_kernels
 from bitgate.kernel.build import flags
-from bitgate.kernel.build.parallel import compile_all
-from bitgate.kernel.build.paths import SourceTree
-from bitgate.kernel.build.prelude import Prelude, of_kernels
+from bitgate.kernel.build.queue import compile_all
+from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.build.toolchain import find_host_compiler
-from bitgate.kernel.build.unit import TranslationUnit, UnitStore
+from bitgate.kernel.build.unit import Prelude, TranslationUnit, UnitStore, prelude_of_kernels
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents
 
@@ -118,6 +117,6 @@ def test_headers_of_long_ago_are_removed(unit: TranslationUnit, store: Callable[
 
 
 def test_only_kernels_of_ours_begin_with_one(tmp_path: Path) -> None:
-    assert of_kernels("gnu", own_kernels() / "reduction", ()) is not None
-    assert of_kernels("gnu", tmp_path, ()) is None
-    assert of_kernels("clang", own_kernels() / "reduction", ()) is None
+    assert prelude_of_kernels("gnu", own_kernels() / "reduction", ()) is not None
+    assert prelude_of_kernels("gnu", tmp_path, ()) is None
+    assert prelude_of_kernels("clang", own_kernels() / "reduction", ()) is None

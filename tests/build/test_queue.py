@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bitgate.kernel.build import BuildError, flags
-from bitgate.kernel.build.paths import SourceTree
 from bitgate.kernel.build.queue import Lacking, compile_lacking, lacking
 from bitgate.kernel.build.recipe import Recipe
+from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.build.toolchain import find_host_compiler
 from bitgate.kernel.build.unit import TranslationUnit, UnitStore
 from bitgate.kernel.cache import Cache

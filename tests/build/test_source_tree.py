@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.kernel.build.paths import SourceTree
+from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.cache import Cache
 
 

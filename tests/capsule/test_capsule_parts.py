@@ -14,8 +14,7 @@ from msgspec import to_builtins
 from bitgate.core.untrusted import InvalidInput, shaped
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.build import Builder, find_host_compiler
-from bitgate.kernel.build.code_object import Argument
-from bitgate.kernel.build.elf import symbols
+from bitgate.kernel.build.code_object import Argument, symbols
 from bitgate.kernel.dispatch import LaunchEvent
 from bitgate.kernel.registry import families
 from bitgate.runtime.errors import HipError

@@ -17,8 +17,7 @@ import pytest
 from bitgate.cli.main import run
 from bitgate.core import paths
 from bitgate.kernel.build import Builder
-from bitgate.kernel.build.code_object import read
-from bitgate.kernel.build.elf import symbols
+from bitgate.kernel.build.code_object import read, symbols
 from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.digest import digest

@@ -83,7 +83,7 @@ def test_a_target_without_a_machine_is_told_of_wherever_one_looks(
         ("bitgate.gfx942.run", "not run: pool mi300-a drained: new cooling")
     ]
     for schema in ("junit.xsd", "jenkins.xsd"):
-        xmlschema.XMLSchema(paths.room("reports") / schema).validate(out / "junit.xml")
+        xmlschema.XMLSchema(paths.data_folder("reports") / schema).validate(out / "junit.xml")
 
 
 def test_what_is_red_is_shown_where_the_forge_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from bitgate.core import paths
 from bitgate.lab.ci.forges import DEVICE_FLAGS
 
-DOCKERFILES = sorted((paths.room("ci") / "containers").glob("*.Dockerfile"))
+DOCKERFILES = sorted((paths.data_folder("ci") / "containers").glob("*.Dockerfile"))
 each = pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
 KNOWN = {"FROM", "RUN", "ENV", "USER", "WORKDIR", "COPY"}
 DOCUMENT = paths.root() / "docs" / "containers.md"

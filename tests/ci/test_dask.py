@@ -67,7 +67,7 @@ def test_no_worker_of_a_target_is_no_capacity_after_a_while(bed: DaskBed, tmp_pa
     dask = engine(bed, tmp_path, absence="1")
     (status,) = wait(dask, list(dask.submit([on("gfx1201", task_of(tmp_path / "t", "true"))]))).values()
     assert status.state is TaskState.NO_CAPACITY
-    assert status.reason == "no worker with --resources gfx1201=1 (there are gfx90a, gfx942)"
+    assert status.reason == "no worker with --resources gfx1201=1 (workers have gfx90a, gfx942)"
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -105,8 +105,8 @@ def test_what_runs_and_what_waits_is_cancelled(bed: DaskBed, tmp_path: Path) -> 
 def test_another_controller_goes_on_with_what_runs(bed: DaskBed, tmp_path: Path) -> None:
     """The first is killed, with its client, while one task runs and one waits."""
     first = (
-        "import sys; from dataclasses import replace; from pathlib import Path; from tasks import task_of;"
-        "from bitgate.lab.ci import executors; tmp, address = Path(sys.argv[1]), sys.argv[2];"
+        "import sys; from dataclasses import replace; from pathlib import Path; from tests.ci.tasks import task_of;"
+        "from bitgate.lab import executors; tmp, address = Path(sys.argv[1]), sys.argv[2];"
         "dask = executors.executor('dask', tmp, 0, {'scheduler': address});"
         "lines = ['while [ ! -e go ]; do sleep 0.1; done; echo one >> ran', 'echo two >> ran'];"
         "dask.submit([replace(task_of(tmp / f't{n}', line), constraint='gfx942') for n, line in enumerate(lines)]);"
@@ -203,7 +203,7 @@ def test_a_night_loses_a_worker_and_each_case_has_its_one_verdict(lab: Callable[
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "say where: --option scheduler=tcp://HOST:8786"),
+        ({}, "name the scheduler: --option scheduler=tcp://HOST:8786"),
         ({"schedular": "x"}, "--option schedular: dask: did you mean 'scheduler'"),
         ({"scheduler": "tcp://127.0.0.1:8", "absence": "soon"}, "--option absence=soon: give seconds"),
         ({"scheduler": "nowhere"}, "--option scheduler=nowhere: no Dask scheduler answers"),

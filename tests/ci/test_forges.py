@@ -17,7 +17,7 @@ from bitgate.core import paths
 from bitgate.lab.ci.forges import DEVICE_FLAGS, github, gitlab, jenkins
 from bitgate.lab.ci.matrix import Job
 
-CI = paths.room("ci")
+CI = paths.data_folder("ci")
 WORKFLOWS = paths.root() / ".github" / "workflows"
 NAMES = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,20}", fullmatch=True)
 
@@ -98,8 +98,8 @@ def test_every_flavour_runs_the_same_lines() -> None:
 
 
 def test_every_flavour_has_the_same_gate() -> None:
-    files = ("workflows/gate.yml", "gitlab/gate.yml", "jenkins/vars/bitgateGate.groovy")
-    of_github, *others = (_bitgate_lines((CI / name).read_text()) for name in files)
+    files = (WORKFLOWS / "gate.yml", CI / "gitlab" / "gate.yml", CI / "jenkins" / "vars" / "bitgateGate.groovy")
+    of_github, *others = (_bitgate_lines(file.read_text()) for file in files)
     assert [line.split()[:2] for line in of_github] == [["bitgate", "bench"], ["pip", "install"]]
     assert others == [of_github, of_github]
 

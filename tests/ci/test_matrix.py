@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bitgate.cli.main import run
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import canonical, target_id
+from bitgate.core.targets import canonical, target_id
 from bitgate.lab.ci.matrix import BACKENDS, Cell, SkipReason, cells, jobs
 from bitgate.results.targets_file import GATES, CiTarget, CiTargets, Pool, read_targets
 
@@ -60,7 +60,7 @@ def _envs(found: tuple[Cell, ...]) -> list[str]:
 
 
 def test_our_own_file_promises_the_five_gpus_and_the_host() -> None:
-    config = read_targets(paths.room("ci") / "targets.toml")
+    config = read_targets(paths.data_folder("ci") / "targets.toml")
     night = {cell.target for cell in cells(config, "regression") if cell.runs}
     assert {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "host"} <= night
     assert {*config.of("host"), *config.of("amd"), *config.of("nvidia")} == {one.name for one in config.targets}

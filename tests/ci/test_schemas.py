@@ -20,7 +20,7 @@ from bitgate.lab.ci.forges import gitlab
 from bitgate.lab.ci.matrix import Job, cells
 from bitgate.results.targets_file import read_targets
 
-CI = paths.room("ci")
+CI = paths.data_folder("ci")
 WORKFLOWS = paths.root() / ".github" / "workflows"
 NO_TAGS: dict[str, Any] = {} if version("check_jsonschema") >= "0.39" else {"tags": ["docker"]}
 """GitLab takes an empty list; schemas of before, which Python 3.10 has, ask for a tag."""

@@ -115,5 +115,5 @@ def test_a_night_whose_gap_expired_is_red(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_our_own_gaps_have_not_expired() -> None:
-    config = read_targets(paths.room("ci") / "targets.toml")
+    config = read_targets(paths.data_folder("ci") / "targets.toml")
     assert [gap for target in config.targets for gap in target.tolerated if gap.expired()] == []

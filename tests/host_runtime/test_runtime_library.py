@@ -17,7 +17,7 @@ from .conftest import INVALID_VALUE, NOT_SUPPORTED, SUCCESS, Host
 
 Load = Callable[..., ctypes.CDLL]
 NewProcess = Callable[..., subprocess.CompletedProcess[str]]
-PLATFORMS = paths.room("kernels") / "platforms"
+PLATFORMS = paths.data_folder("kernels") / "platforms"
 
 
 def api_list() -> list[str]:

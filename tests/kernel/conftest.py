@@ -40,7 +40,7 @@ def tiny_library(tmp_path: Path) -> Callable[..., Path]:
         compiler = find_host_compiler()
         path = tmp_path / f"libtiny{len(list(tmp_path.glob('libtiny*')))}.so"
         defines = [f"-D{macro}" for macro in macros]
-        include = f"-I{paths.room('kernels') / 'include'}"
+        include = f"-I{paths.data_folder('kernels') / 'include'}"
         command = ["-x", "c", "-O1", "-shared", "-fPIC", include, *defines, str(SOURCE), "-o", str(path)]
         subprocess.run([*compiler.command, *command], check=True)
         return path

@@ -9,7 +9,7 @@ from pathlib import Path
 from bitgate.core import paths
 from bitgate.kernel import abi
 from bitgate.kernel.build import find_host_compiler
-from bitgate.kernel.problem import Access
+from bitgate.kernel.c_problem import Access
 
 STRUCTURES = {
     "bitgate_value": abi.CValue,
@@ -52,7 +52,7 @@ def test_every_field_lies_where_the_compiler_puts_it(tmp_path: Path) -> None:
         f'#include "bitgate/abi.h"\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n{body}\n}}\n'
     )
     program = tmp_path / "layout"
-    include = f"-I{paths.room('kernels') / 'include'}"
+    include = f"-I{paths.data_folder('kernels') / 'include'}"
     subprocess.run([*find_host_compiler().command, "-x", "c", include, str(source), "-o", str(program)], check=True)
     printed = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
     assert {name: int(value) for name, value in map(str.split, printed.splitlines())} == expected

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from bitgate.kernel.abi import Value, values_of
 from bitgate.kernel.arguments import c_options
-from bitgate.kernel.c_problem import CProblemMemory
+from bitgate.kernel.c_problem import Access, CProblemMemory
 from bitgate.kernel.dispatch import spans
-from bitgate.kernel.problem import Access
 from bitgate.model import parse_case_id
 from bitgate.ops.convolution import ConvProblem
 

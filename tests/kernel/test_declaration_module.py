@@ -9,7 +9,7 @@ import pytest
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel import registry
-from bitgate.kernel.module import load_module
+from bitgate.kernel.python_files import load_module
 
 
 def owner(folder: Path, unit: str, init: str = "") -> Path:

@@ -112,7 +112,7 @@ def test_what_the_abi_has_room_for_is_taken_and_kernels_without_a_library_have_n
 
 
 def test_options_are_as_many_as_the_header_takes() -> None:
-    header = (paths.room("kernels") / "include" / "bitgate" / "options.hpp").read_text()
+    header = (paths.data_folder("kernels") / "include" / "bitgate" / "options.hpp").read_text()
     assert f"max_options = {registry.MOST_OPTIONS};" in header
 
 

@@ -6,9 +6,9 @@ from importlib import import_module
 from types import ModuleType
 
 from bitgate.core import paths
-from bitgate.kernel.module import shared_name
+from bitgate.kernel.python_files import shared_name
 
 
 def shared(module: str) -> ModuleType:
     """``kernels/<module>.py``"""
-    return import_module(shared_name(paths.room("kernels"), module))
+    return import_module(shared_name(paths.data_folder("kernels"), module))

@@ -24,7 +24,7 @@ from bitgate.tools.capsule.matching import LaunchMismatch, check
 from bitgate.tools.capsule.writing import CapsuleRequest, make
 from bitgate.verify.session import Session
 
-TARGETS = read_targets(paths.room("ci") / "targets.toml").of("amd")
+TARGETS = read_targets(paths.data_folder("ci") / "targets.toml").of("amd")
 CASES = (
     "{}_{}_{}_n1k16c16_y1_h4",
     "{}_{}_{}_n1k128c128_y1_h4",

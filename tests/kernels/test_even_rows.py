@@ -41,7 +41,7 @@ def test_only_rows_that_follow_each_other_evenly_lie_apart(
     compiler = find_host_compiler()
     source = tmp_path / "rows.cpp"
     source.write_text(SOURCE.format(image=image, depth=depth, height=height, width=width, apart=apart))
-    headers = [f"-I{paths.room('kernels') / folder}" for folder in ("include", "platforms/host/include")]
+    headers = [f"-I{paths.data_folder('kernels') / folder}" for folder in ("include", "platforms/host/include")]
     flags = [*host_compile(compiler.kind), *headers, "-fsyntax-only"]
     done = subprocess.run([*compiler.command, *flags, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

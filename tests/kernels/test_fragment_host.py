@@ -23,7 +23,7 @@ F8_PAIRS = [
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
-    kernels, compiler = paths.room("kernels"), find_host_compiler()
+    kernels, compiler = paths.data_folder("kernels"), find_host_compiler()
     output = tmp_path_factory.mktemp("host") / "host.so"
     includes = [f"-I{kernels / 'include'}", f"-I{kernels / 'platforms' / 'host' / 'include'}"]
     command = [*compiler.command, *flags.host_compile(compiler.kind), *includes, "-shared", str(SOURCE)]

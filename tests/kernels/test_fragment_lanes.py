@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from bitgate.core import paths
-from bitgate.core.target_id import architecture_of, target_id
+from bitgate.core.targets import architecture_of, target_id
 from bitgate.kernel.build.flags import facts
 from bitgate.kernel.build.toolchain import find_device_compiler
 from bitgate.model import DTYPES
@@ -148,7 +148,7 @@ def lanes(tmp_path_factory):
             output = tmp_path_factory.mktemp(target) / "lanes.so"
             command = [zig, "clang", "-x", "c++", "--target=x86_64-linux-gnu", *compiler.headers, "-std=c++20", "-O1"]
             command += ["-march=x86-64-v3", "-fPIC", *facts(target_id(TARGETS[target]))]
-            command += [f"-I{FOLDER}", f"-I{paths.room('kernels') / 'include'}", "-c", str(FOLDER / "lanes.cpp")]
+            command += [f"-I{FOLDER}", f"-I{paths.data_folder('kernels') / 'include'}", "-c", str(FOLDER / "lanes.cpp")]
             subprocess.run([*command, "-o", f"{output}.o"], check=True)
             subprocess.run([zig, "ld.lld", "-shared", f"{output}.o", "-o", str(output)], check=True)
             built[target] = CDLL(str(output))

@@ -25,7 +25,7 @@ def test_tiles_fit_the_lds_of_the_target(tmp_path: Path, lds_bytes: int, fits: b
     compiler = find_host_compiler()
     source = tmp_path / "large.cpp"
     source.write_text(SOURCE)
-    headers = [f"-I{paths.room('kernels') / folder}" for folder in ("include", "platforms/host/include")]
+    headers = [f"-I{paths.data_folder('kernels') / folder}" for folder in ("include", "platforms/host/include")]
     flags = [*host_compile(compiler.kind), *headers, f"-DBITGATE_LDS_BYTES={lds_bytes}", "-fsyntax-only"]
     done = subprocess.run([*compiler.command, *flags, str(source)], capture_output=True, text=True)
     assert (done.returncode == 0) is fits, done.stderr

@@ -25,7 +25,7 @@ def conversions(tmp_path_factory):
     compiler = find_host_compiler()
     library = tmp_path_factory.mktemp("rounding") / "librounding.so"
     source = Path(__file__).parent / "number_rounding" / "rounding.cpp"
-    headers = [paths.room("kernels") / folder for folder in ("include", "platforms/host/include")]
+    headers = [paths.data_folder("kernels") / folder for folder in ("include", "platforms/host/include")]
     flags = [*host_compile(compiler.kind), *(f"-I{folder}" for folder in headers)]
     subprocess.run([*compiler.command, *flags, "-shared", str(source), "-o", str(library)], check=True)
     return CDLL(str(library))

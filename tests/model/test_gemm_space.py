@@ -31,7 +31,7 @@ def test_problems_come_back_from_their_columns():
 
 
 def test_a_suite_is_covered_as_a_convolutions_is(capsys: pytest.CaptureFixture[str]):
-    table = paths.room("suites") / "gemm" / "cases.toml"
+    table = paths.data_folder("suites") / "gemm" / "cases.toml"
     assert run(["coverage", "--cases", str(table), "--strength", "2", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [one["pass"] for one in document["passes"]] == ["gemm"]

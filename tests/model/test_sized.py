@@ -12,7 +12,7 @@ import pytest
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel import user_operation
-from bitgate.kernel.operation_file import load_operations
+from bitgate.kernel.python_files import load_operations
 from bitgate.model import F32_ACCUMULATION, ProblemError, case_id, human, parse_case_id, registry
 from bitgate.numerics.certificate import certify
 from bitgate.numerics.digest import digest

@@ -105,7 +105,7 @@ def test_a_probe_is_no_place_for_another_problem(session):
     assert verdict.reason == "operation: platform_probe.lanes does not compute fwd"
 
 
-RENAMED = paths.room("suites") / "platform" / "renamed.json"
+RENAMED = paths.data_folder("suites") / "platform" / "renamed.json"
 
 
 def test_every_probe_of_the_old_plan_is_one_of_the_new_plan():
@@ -113,7 +113,7 @@ def test_every_probe_of_the_old_plan_is_one_of_the_new_plan():
     renamed = json.loads(RENAMED.read_text())
     old = "fwd_f32_nwgc_g1n1k1c1_y1_h1_s1_d1_p0_q0__platform_probe_{}__probe"
     assert list(renamed) == [old.format(probe) for probe in PROBES]
-    rows = load_set(paths.room("suites") / "platform" / "cases.toml")
+    rows = load_set(paths.data_folder("suites") / "platform" / "cases.toml")
     planned = plan_rows(rows, Setting("host", "host", families((), "host", here=True)), suite="platform")
     assert list(renamed.values()) == [test.id for test in planned]
     assert all(test.fill == "probe" and test.tier == "smoke" for test in planned)

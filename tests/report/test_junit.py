@@ -27,7 +27,7 @@ class Schemas:
     """Ours, and that of Jenkins: what meets the one meets the other."""
 
     def __init__(self) -> None:
-        self.both = [xmlschema.XMLSchema(paths.room("reports") / name) for name in ("junit.xsd", "jenkins.xsd")]
+        self.both = [xmlschema.XMLSchema(paths.data_folder("reports") / name) for name in ("junit.xsd", "jenkins.xsd")]
 
     def validate(self, file: str) -> None:
         for schema in self.both:

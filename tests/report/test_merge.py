@@ -16,7 +16,8 @@ from junitparser import JUnitXml
 from bitgate.cli.main import run
 from bitgate.results.record import Outcome, Verdict, append
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.render import markdown, merge, render
+from bitgate.results.report.markdown import markdown
+from bitgate.results.report.render import merge, render
 from bitgate.results.report.summary import summarise
 
 Make = Callable[..., Verdict]

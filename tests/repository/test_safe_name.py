@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bitgate.core.errors import UsageError
-from bitgate.core.safe_name import is_safe, safe_name
+from bitgate.core.untrusted import is_safe, safe_name
 
 
 @pytest.mark.parametrize("text", ["host", "gfx942", "sm_90", "fwd_f32_g1", "in.npy", "ubuntu-24.04", "0", "a" * 240])

@@ -25,7 +25,7 @@ def _expanded(name: str) -> set[str]:
     return {one for part in found[1].split(",") for one in _expanded(name.replace(found[0], part, 1))}
 
 
-TARGETS = [target.name for target in read_targets(paths.room("ci") / "targets.toml").targets]
+TARGETS = [target.name for target in read_targets(paths.data_folder("ci") / "targets.toml").targets]
 OF_TARGETS = {f"{tier}-{target}" for tier in TIERS for target in TARGETS}
 ENVIRONMENTS = {name for section in re.findall(r"^\[testenv:(.+)\]$", TOX, re.MULTILINE) for name in _expanded(section)}
 ENVIRONMENTS |= OF_TARGETS

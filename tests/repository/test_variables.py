@@ -15,7 +15,7 @@ from bitgate.cli.main import run
 from bitgate.core import paths, settings
 from bitgate.core.errors import UsageError
 
-HARNESS = Path(settings.__file__).parent
+HARNESS = Path(settings.__file__).parents[1]
 NUMBERS = ["text", "-1", "nan", "inf", "0", "1e999", "9" * 400, "1_0", " 5", "0x1", "٣"]
 NAMES = ["a\nb", "x" * 5000, "tab\there"]
 SPECIAL = {
@@ -42,7 +42,7 @@ def read_in_sources() -> set[str]:
     trees = [ast.parse(path.read_text()) for path in HARNESS.rglob("*.py") if path.name != "settings.py"]
     texts = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     found = {text for text in texts if isinstance(text, str) and re.fullmatch("BITGATE_[A-Z_]+[A-Z]", text)}
-    kernels = paths.room("kernels")
+    kernels = paths.data_folder("kernels")
     for path in (path for path in kernels.rglob("*") if path.suffix in (".cpp", ".hpp", ".h")):
         found |= set(re.findall(r'(?:getenv|read)\("(BITGATE_[A-Z_]+)"', path.read_text()))
     return found
@@ -121,7 +121,7 @@ def test_plain_pytest_tells_it_too(tmp_path: Path) -> None:
             sys.executable,
             "-m",
             "pytest",
-            str(paths.room("suites") / "reference"),
+            str(paths.data_folder("suites") / "reference"),
             "--co",
             "-q",
             "-p",

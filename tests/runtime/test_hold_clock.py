@@ -17,7 +17,7 @@ from bitgate.kernel.build.toolchain import find_host_compiler
 def library(tmp_path_factory: pytest.TempPathFactory) -> CDLL:
     compiler = find_host_compiler()
     built = tmp_path_factory.mktemp("clock") / "liblooks.so"
-    headers = [paths.room("kernels") / folder for folder in ("", "include", "platforms/host/include")]
+    headers = [paths.data_folder("kernels") / folder for folder in ("", "include", "platforms/host/include")]
     flags = [*host_compile(compiler.kind), *(f"-I{folder}" for folder in headers)]
     source = Path(__file__).parent / "narrow_clock" / "looks.cpp"
     subprocess.run([*compiler.command, *flags, "-shared", str(source), "-o", str(built)], check=True)

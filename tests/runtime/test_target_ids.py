@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 import rocm_bootstrap
 
-from bitgate.core.architecture import ARCHITECTURES, architecture
 from bitgate.core.errors import UsageError
-from bitgate.core.safe_name import is_safe
-from bitgate.core.target_id import architecture_of, canonical, in_place_of, runs_on, target_id
+from bitgate.core.targets import (
+    ARCHITECTURES,
+    architecture,
+    architecture_of,
+    canonical,
+    in_place_of,
+    runs_on,
+    target_id,
+)
+from bitgate.core.untrusted import is_safe
 
 # as given -> for files, for compilers
 SPELLINGS = {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.core.architecture import ARCHITECTURES
 from bitgate.core.errors import UsageError
+from bitgate.core.targets import ARCHITECTURES
 from bitgate.kernel.build import find_host_compiler
 from bitgate.runtime import kfd, nvidia, targets
 

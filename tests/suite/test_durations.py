@@ -113,7 +113,7 @@ def test_a_fresh_clone_knows_what_smoke_takes(tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_the_suites_carry_knows_every_family_of_smoke() -> None:
-    (machine,) = json.loads((paths.room("suites") / "durations" / "host.json").read_text())["machines"].values()
+    (machine,) = json.loads((paths.data_folder("suites") / "durations" / "host.json").read_text())["machines"].values()
     assert {item.key.kernel for item in make_plan("smoke", "host", ours()).cases} <= set(machine["paces"])
 
 

@@ -245,7 +245,7 @@ def test_ledgers_around_a_suite_and_beside_a_kernel_count_too(tmp_path: Path) ->
         (
             "expires",
             'fill = "exct"\nexpires',
-            "fill: 'exct' is not one of exact, decimal, special, probe; did you mean 'exact'?",
+            "probe, negative, edges, wrap; did you mean 'exact'?",
         ),
     ],
 )

@@ -14,7 +14,7 @@ from bitgate.cli.main import run
 from bitgate.core.errors import UsageError
 from bitgate.results.record import Key, Outcome, Stamp, Verdict, append
 from bitgate.results.run_plan import RunPlan
-from bitgate.results.time_limits import ShardTime
+from bitgate.results.shard import ShardTime
 from bitgate.suite import durations
 from bitgate.suite.recorded import RecordedRow, note_runs
 

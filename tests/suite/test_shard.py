@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from bitgate.core.errors import UsageError
 from bitgate.results.plan import PlannedItem
 from bitgate.results.record import Key
-from bitgate.results.shard import GRAIN, MOST, count_for, split
-from bitgate.results.time_limits import ShardTime, limit_minutes
+from bitgate.results.shard import GRAIN, MOST, ShardTime, count_for, limit_minutes, split
 from bitgate.suite.durations import Durations, History
 
 LEAST = 1e-3

@@ -27,7 +27,8 @@ from bitgate.suite import digesting
 from bitgate.suite.planning import Setting
 from bitgate.verify.stored import FILE, key_of, read, read_reasons
 
-STORED = {key: entry for path in sorted(paths.room("suites").glob(f"*/{FILE}")) for key, entry in read(path).items()}
+FILES = sorted(paths.data_folder("suites").glob(f"*/{FILE}"))
+STORED = {key: entry for path in FILES for key, entry in read(path).items()}
 CHEAP = 20_000_000
 
 TABLE = """
@@ -64,7 +65,7 @@ def what_it_says(key: str) -> tuple[Problem, FillPlan]:
 
 
 def test_every_suite_but_the_probes_has_stored_digests() -> None:
-    folders = {path.parent.name for path in paths.room("suites").glob("*/cases.toml")} - {"platform"}
+    folders = {path.parent.name for path in paths.data_folder("suites").glob("*/cases.toml")} - {"platform"}
     assert folders == {entry.path.parent.name for entry in STORED.values()}
 
 

@@ -24,8 +24,8 @@ from bitgate.suite.suites import plan_suites
 from bitgate.suite.table import load_set, set_names
 
 CK_SHAPES = Path(__file__).parents[1] / "coverage" / "data" / "ck_bwd_data_shapes.csv"
-TABLES = sorted(paths.room("suites").glob("*/cases.toml"))
-BWD_DATA = paths.room("suites") / "conv_bwd_data" / "cases.toml"
+TABLES = sorted(paths.data_folder("suites").glob("*/cases.toml"))
+BWD_DATA = paths.data_folder("suites") / "conv_bwd_data" / "cases.toml"
 
 # id: sub-GEMMs and the share of dx that is never written, computed by brute force outside this repository.
 HOLES = {
@@ -182,7 +182,7 @@ def test_what_is_predicted_is_what_the_table_says(row: CaseRow) -> None:
 @pytest.mark.parametrize(("suite", "name"), [(p.parent.name, n) for p in TABLES for n in set_names(p)])
 def test_what_a_test_holds_is_stated_by_each_row(suite: str, name: str) -> None:
     """An interface row states its clause, a dispatch row its dispatch: without it the test would hold nothing."""
-    rows = load_set(paths.room("suites") / suite / "cases.toml", name)
+    rows = load_set(paths.data_folder("suites") / suite / "cases.toml", name)
     assert rows
     if name == "interface":
         assert [row.name for row in rows if not row.refused] == []

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bitgate.core import checkout, paths
+from bitgate.core import git as repository
+from bitgate.core import paths
 from bitgate.core.project import ours
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.resolved import kernel_called
@@ -53,8 +54,8 @@ def session() -> Session:
 
 @pytest.fixture(autouse=True)
 def forgetful() -> None:
-    checkout.commit.cache_clear()
-    checkout._status.cache_clear()
+    repository.commit_of.cache_clear()
+    repository._checkout_status.cache_clear()
     fingerprints._commit.cache_clear()
 
 
@@ -96,14 +97,14 @@ def theirs(tmp_path: Path) -> Path:
 
 
 def test_the_commit_is_the_users_and_says_if_it_is_not_what_ran(theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = (theirs, paths.room("suites"))
+    places = (theirs, paths.data_folder("suites"))
     target = Target("host", "host", "cpu", "CPU")
     head = git(theirs, "rev-parse", "HEAD")
     monkeypatch.setenv("GIT_DIR", str(paths.root() / ".git"))  # as in a hook
 
     def commit() -> str:
-        checkout.commit.cache_clear()
-        checkout._status.cache_clear()
+        repository.commit_of.cache_clear()
+        repository._checkout_status.cache_clear()
         fingerprints._commit.cache_clear()
         return fingerprints.fingerprint(target, places)["commit"]
 
@@ -122,10 +123,10 @@ def test_outside_of_a_repository_the_suites_speak_else_nobody(tmp_path: Path, th
     loose.mkdir()
     target = Target("host", "host", "cpu", "CPU")
     assert fingerprints.fingerprint(target, (loose, theirs))["commit"] == git(theirs, "rev-parse", "HEAD")
-    assert fingerprints.fingerprint(target, (paths.room("kernels"), theirs))["commit"] == git(
+    assert fingerprints.fingerprint(target, (paths.data_folder("kernels"), theirs))["commit"] == git(
         theirs, "rev-parse", "HEAD"
     )
-    if not checkout.commit(tmp_path.parent).strip(UNKNOWN):
+    if not repository.commit_of(tmp_path.parent).strip(UNKNOWN):
         assert fingerprints.fingerprint(target, (loose,))["commit"] == UNKNOWN
 
 

@@ -26,7 +26,7 @@ from bitgate.verify.session import Session
 
 FOLDER = Path(__file__).parent / "block_sums"
 DEFECTS = read_faults([FOLDER / "defects.toml"])
-OURS = read_faults([paths.room("suites") / "faults" / "races.toml"])
+OURS = read_faults([paths.data_folder("suites") / "faults" / "races.toml"])
 CASES = {
     "bwd_slices_added_without_atomics": (
         "bwd_data_f32_nhwgc_g1n2k16c16_y3x3_h5x5_s2x2_p1x1_sk2",

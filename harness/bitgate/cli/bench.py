@@ -22,7 +22,7 @@ from bitgate.interop import Refused, in_words, reasons
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.model import case_id
 from bitgate.numerics.fill import fill_names
-from bitgate.results.record.key import MOST_SEED
+from bitgate.results.record.identity import MOST_SEED
 from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench import gate_run
 from bitgate.tools.bench.arm import Arm, TimedShape

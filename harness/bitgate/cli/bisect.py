@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.results.record.key import MOST_SEED
+from bitgate.results.record.identity import MOST_SEED
 
 if TYPE_CHECKING:
     from bitgate.lab.history.bisect import BisectResult

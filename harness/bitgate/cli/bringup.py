@@ -15,7 +15,7 @@ from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import target_id
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.registry import families
 from bitgate.lab.bringup import STEPS, BringupOptions, StepResult, bring_up
@@ -105,7 +105,7 @@ def _say(line: str) -> None:
 
 def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
     """Run ``bitgate doctor`` in a child, and check that it finds the target."""
-    from bitgate.core.target_id import runs_on
+    from bitgate.core.targets import runs_on
     from bitgate.runtime.doctor import report
 
     found = report()

@@ -12,11 +12,11 @@ import typer
 from bitgate.cli.args import options_named, problems_named
 from bitgate.core.errors import UsageError
 from bitgate.core.project_file import find
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import target_id
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.model import case_id
 from bitgate.numerics.fill import FILLS, fill_names
-from bitgate.results.record.key import MOST_SEED
+from bitgate.results.record.identity import MOST_SEED
 
 app = typer.Typer(add_completion=False, help="Write and replay capsules: cases that run by themselves.")
 

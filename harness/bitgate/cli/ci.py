@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -123,13 +124,14 @@ def merge(
     from bitgate.lab.ci.matrix import NightExpectation, expected_of
     from bitgate.results.build_manifest import BuildManifest
     from bitgate.results.plan import PlanError
-    from bitgate.results.report.annotations import ANNOTATED, github_lines, write_quality
+    from bitgate.results.report.findings import RunFinding
+    from bitgate.results.report.render import annotate as annotate_merge
+    from bitgate.results.report.render import check_forge
     from bitgate.results.report.render import merge as merge_results
-    from bitgate.results.report.run_finding import RunFinding
     from bitgate.results.run_plan import RunPlan
 
-    if annotate and annotate not in ANNOTATED:
-        raise UsageError(f"--annotate {annotate}: {near(annotate, ANNOTATED)}")
+    if annotate:
+        check_forge(annotate)
     try:
         plan = RunPlan.read(plan_file) if plan_file else None
     except PlanError as error:
@@ -146,11 +148,8 @@ def merge(
         notes=expected.notes,
     )
     print_summary(summary, out, as_json)
-    if annotate == "github":
-        for line in github_lines(summary):
-            typer.echo(line, err=as_json)
-    elif annotate == "gitlab":
-        write_quality(summary, out)
+    if annotate:
+        annotate_merge(summary, out, annotate, partial(typer.echo, err=as_json))
     if not history:
         return summary.exit_code
     from bitgate.cli.history import remember

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bitgate.core.errors import UsageError
-from bitgate.results.time_limits import SETUP_SECONDS
+from bitgate.results.shard import SETUP_SECONDS
 
 if TYPE_CHECKING:
     from bitgate.core.project import Project
@@ -56,7 +56,7 @@ def plan(
     Every case of it must end with a verdict; one hash is over all of it. Targets default to those of --matrix.
     """
     from bitgate.core.project_file import find
-    from bitgate.core.target_id import target_id
+    from bitgate.core.targets import target_id
     from bitgate.kernel.loading import to_load, with_operations
     from bitgate.lab.planning.collect import print_whose_suites
     from bitgate.lab.planning.shards import Sizes, make_run_plan
@@ -134,7 +134,7 @@ def _line(made: RunPlan, target: str) -> str:
 
 
 def _document(made: RunPlan, out: Path) -> dict[str, Any]:
-    from bitgate.results.time_limits import limit_minutes
+    from bitgate.results.shard import limit_minutes
 
     parts = [
         {

@@ -108,7 +108,7 @@ def _listed(changed: str) -> list[Path]:
 
 def _plans(project: Project, tier: str, targets: Sequence[str], kernel: str) -> tuple[Plan, ...]:
     from bitgate.cli.ci_plan import targets_planned
-    from bitgate.core.target_id import target_id
+    from bitgate.core.targets import target_id
     from bitgate.lab.planning.shards import Sizes, make_run_plan
 
     names = [target_id(name).name for name in targets or targets_planned(None, tier, project)]

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate.core import checkout
+from bitgate.core import git
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import target_id
 from bitgate.kernel import registry
 from bitgate.kernel.build import Builder, BuildError, device_report, overlay
 from bitgate.kernel.build.artefacts import Artefacts
@@ -160,7 +160,7 @@ def _list(store: Artefacts, target: str, project: Project, manifest: Path | None
         f"{store.url}: {len(libraries)} libraries, {sum(one.size for one in libraries) / 2**20:.1f} MiB"
     )
     if manifest:
-        BuildManifest(target, checkout.commit(project.suites[0]), libraries).write(manifest)
+        BuildManifest(target, git.commit_of(project.suites[0]), libraries).write(manifest)
         report.notes.append(f"{manifest}: what they are")
 
 

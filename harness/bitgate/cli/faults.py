@@ -55,7 +55,7 @@ def run(
     Each fault is planted in a copy of the sources, of which only what it changes is rebuilt. Ends with 0 if every fault
     was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or compile.
     """
-    from bitgate.core import checkout
+    from bitgate.core import git
     from bitgate.tools.faults.trial import TrialSetup, exit_code, score, try_faults
     from bitgate.tools.faults.trial_record import TrialRecord
 
@@ -67,7 +67,7 @@ def run(
         print_whose_suites(project)
     bench = TrialSetup(tier, target, limit, project, whole_tier, jobs or max(1, paths.threads() // 2))
     faults = _faults(file, name, project)
-    kept = TrialRecord(record, tier, target, checkout.commit(project.root)) if record else None
+    kept = TrialRecord(record, tier, target, git.commit_of(project.root)) if record else None
     tried = kept.known(faults) if kept else {}
     if tried:
         typer.echo(f"{len(tried)} of {len(faults)} faults were tried before: {record}", err=as_json)

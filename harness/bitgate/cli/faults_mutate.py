@@ -72,7 +72,7 @@ def mutate(
     Ends with 0 if it ran: a mutant that survives may be a hole in the suites, or the same program. 1 if the score is
     below --least, 2 for usage or environment, 3 if no mutant could be tried, 130 interrupted (what was tried is kept).
     """
-    from bitgate.core import checkout
+    from bitgate.core import git
     from bitgate.kernel.build.builder import Builder
     from bitgate.lab.planning.collect import collect_cases
     from bitgate.tools.faults.mutation import campaign
@@ -104,7 +104,7 @@ def mutate(
     path = record or paths.out_dir() / target / "mutants.jsonl"
     if record is None:
         path.unlink(missing_ok=True)
-    kept = MutantRecord(path, tier, target, checkout.commit(project.root))
+    kept = MutantRecord(path, tier, target, git.commit_of(project.root))
     known = kept.known(drawn)
     if known:
         _say(f"{len({mutant for mutant, _ in known})} of {len(drawn)} mutants were tried before: {path}")

@@ -13,7 +13,7 @@ import typer
 
 from bitgate.core.errors import UsageError
 from bitgate.lab.history import format as lines
-from bitgate.results.report.columns import counted
+from bitgate.results.report.text import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -15,7 +15,7 @@ import typer
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.project_file import find
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import target_id
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.loading import loaded_names, to_load, with_operations

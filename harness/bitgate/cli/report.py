@@ -46,4 +46,6 @@ def print_summary(summary: Summary, folder: Path, as_json: bool) -> None:
     for note in summary.notes:
         typer.echo(note)
     typer.echo(summary.headline)
-    typer.echo(f"{folder / 'junit.xml'}  {folder / 'summary.md'}")
+    from bitgate.results.report.render import report_files
+
+    typer.echo("  ".join(map(str, report_files(folder))))

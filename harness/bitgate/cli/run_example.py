@@ -146,10 +146,10 @@ def _read(example: str, arguments: list[str]) -> tuple[Problem, Controls, Varian
 
 
 def _reference(problem: Problem, controls: Controls) -> str:
-    """Return what the result is compared with.
+    """Return the reference of the result.
 
-    Of decimals bits depend on the order of summation, on a GPU too: each cell is then within its bound of the sum in
-    f64. What is to be timed is verified even where the line asks for nothing.
+    Bits of decimals depend on the order of summation, on a GPU too: each cell is then held to its bound around the
+    sum in f64. A problem that is to be timed is verified even where the line asks for nothing.
     """
     if controls.init == 0:
         return "none"
@@ -172,7 +172,7 @@ def _times(controls: Controls, seconds: float) -> int:
 
 
 def _notes(variant: Variant, instance: Instance, target: str, problem: Problem, controls: Controls) -> list[str]:
-    """List what the line says and is done otherwise."""
+    """Return what the line asks for and is done otherwise."""
     notes = [f"'{word}' chooses nothing here" for word in variant.ignored]
     if variant.lanes and instance.wave_size not in (0, variant.lanes):
         notes.append(f"no instance with waves of {variant.lanes} takes this on {target}: one of {instance.wave_size}")
@@ -184,7 +184,7 @@ def _notes(variant: Variant, instance: Instance, target: str, problem: Problem, 
 
 
 def _preference(instance: Instance, variant: Variant) -> tuple[object, ...]:
-    """Return a sort key: the waves that the name asks for, the largest tile, then the widest vectors, as CK chooses."""
+    """Return the examples' order of choice: the waves that the name asks for, the largest tile, the widest vectors."""
     m, n, _ = instance.tile or (1, 1, 1)
     return not variant.lanes or instance.wave_size in (0, variant.lanes), m * n, *(instance.vector or ())
 

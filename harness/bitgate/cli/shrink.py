@@ -11,7 +11,7 @@ import typer
 from bitgate.cli.args import options_named, problems_named
 from bitgate.cli.fuzz import print_failure
 from bitgate.cli.verify import progress
-from bitgate.results.record.key import MOST_SEED
+from bitgate.results.record.identity import MOST_SEED
 
 if TYPE_CHECKING:
     from bitgate.results.record import Verdict

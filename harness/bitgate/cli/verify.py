@@ -24,7 +24,7 @@ from bitgate.kernel.resolved import NO_KERNEL
 from bitgate.model import parse_case_id
 from bitgate.numerics.fill import FILLS, fill_names
 from bitgate.results.record import Outcome, Verdict, to_event, verdict_on
-from bitgate.results.record.key import MOST_SEED
+from bitgate.results.record.identity import MOST_SEED
 from bitgate.runtime.host import RACE
 from bitgate.verify.planned import PlannedCase
 

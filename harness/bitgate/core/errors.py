@@ -11,16 +11,16 @@ class UsageError(Exception):
 
 
 class NoBoundError(UsageError):
-    """Real numbers are asked for of an operation that states no bound for them: a verdict says NOT_RUN."""
+    """A request for real numbers of an operation that states no bound for them: the verdict is NOT_RUN."""
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?`` or the whole list: the end of a message about an unknown name."""
+    """Return the end of a message about an unknown name: ``did you mean 'x'?``, or the whole list."""
     names = list(known)
     return meant(name, names).removeprefix("; ") or f"known are {', '.join(names) or 'none'}"
 
 
 def meant(name: str, known: Iterable[str], cutoff: float = 0.4) -> str:
-    """``; did you mean 'x'?``, or nothing if no name is as near as that (1: the same)."""
+    """Return ``; did you mean 'x'?``, or nothing if no name is as near as ``cutoff`` (1: equal)."""
     close = get_close_matches(name, list(known), 1, cutoff)
     return f"; did you mean '{close[0]}'?" if close else ""

@@ -10,12 +10,12 @@ from pathlib import Path
 from bitgate.core.errors import UsageError
 
 VARIABLE, FORMER_VARIABLE = "BITGATE_DATA_ROOT", "BITGATE_ROOMS"
-"""Name another data root: for a process whose kernels are another commit's."""
+"""Variables that name another data root, for a process whose kernels are another commit's."""
 
 
 @lru_cache(maxsize=1)
 def root() -> Path:
-    """Return the data root that the environment names, else ``home``. UsageError if it is none."""
+    """Return the data root that the environment names, else ``home``. UsageError if that is no data root."""
     name = VARIABLE if os.environ.get(VARIABLE) else FORMER_VARIABLE
     stated = os.environ.get(name)
     if not stated:
@@ -27,7 +27,7 @@ def root() -> Path:
 
 @lru_cache(maxsize=1)
 def home() -> Path:
-    """Return this package's own data root: the checkout around it, or the data inside it."""
+    """Return the data root of this package: the checkout around it, or the data inside it."""
     here = Path(__file__).resolve().parents[1]
     checkout = here.parent.parent
     if is_root(checkout):
@@ -43,31 +43,32 @@ def is_root(folder: Path) -> bool:
     return (folder / "kernels" / "include" / "bitgate" / "abi.h").is_file()
 
 
-def room(name: str) -> Path:
+def data_folder(name: str) -> Path:
+    """Return a folder of the data root: kernels, suites, ci or reports."""
     return root() / name
 
 
 def cache_dir() -> Path:
-    """``$BITGATE_CACHE``, else the user's cache folder."""
+    """Return ``$BITGATE_CACHE``, else the user's cache folder."""
     stated = os.environ.get("BITGATE_CACHE")
     if stated:
         return Path(stated).absolute()
-    from platformdirs import user_cache_path  # not at the start of each process, most of which are told
+    from platformdirs import user_cache_path  # late: most processes get the folder from their environment
 
     return user_cache_path("bitgate")
 
 
 def out_dir() -> Path:
-    """``$BITGATE_OUT``, else ``out`` in the current folder."""
+    """Return ``$BITGATE_OUT``, else ``out`` in the current folder."""
     return Path(os.environ.get("BITGATE_OUT") or "out").absolute()
 
 
 MOST_THREADS = 1024
-"""That the host runtime takes."""
+"""The most threads that the host runtime takes."""
 
 
 def threads() -> int:
-    """``$BITGATE_THREADS``, else the cores this process may use divided by the workers of a parallel test run."""
+    """Return ``$BITGATE_THREADS``, else the cores of this process divided by the workers of a parallel test run."""
     stated = os.environ.get("BITGATE_THREADS")
     if stated:
         count = int(stated) if re.fullmatch("[0-9]{1,9}", stated) else 0

@@ -1,7 +1,7 @@
-"""Where things are: an owner's repository, as its ``bitgate.toml`` tells, or bitgate's own rooms.
+"""Projects: a user's repository, as its ``bitgate.toml`` describes it, or bitgate itself.
 
-A command, and the pytest plugin, makes one Project at its edge and passes it down. Nothing else in bitgate knows where
-its own kernels, suites, targets and templates are, so that an owner's repository is served as bitgate's own is.
+Each command, and the pytest plugin, makes one Project when it starts and passes it down. Nothing else knows where
+kernels, suites, targets and templates are, so that a user's repository is served as bitgate itself is.
 """
 
 from __future__ import annotations
@@ -18,65 +18,73 @@ from bitgate.core.errors import UsageError, near
 
 TABLE = "cases.toml"
 OPERATION = "operation.py"
-"""The file beside a declaration that states what its kernels compute, where bitgate has no such operation."""
+"""The file next to a declaration that defines the operation of its kernels, if bitgate has no such operation."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """Absolute paths. ``root`` is the folder that faults name their files from, and that test ids are relative to."""
+    """A repository of kernels and suites, as absolute paths.
+
+    ``root`` is the folder to which file names in faults, and test ids, are relative.
+    """
 
     root: Path
     suites: tuple[Path, ...]
-    """Folders whose folders are suites."""
+    """Folders whose subfolders are suites."""
     load: tuple[Path, ...] = ()
-    """The owner's declarations of kernels; a folder stands for its declaration.py."""
+    """The user's declarations of kernels; a folder stands for its declaration.py."""
     added: tuple[Path, ...] = ()
-    """Further declarations, of this command only: ``--load``, ``BITGATE_LOAD``, a case table's ``load``."""
+    """Further declarations for this command only: ``--load``, ``BITGATE_LOAD``, a case table's ``load``."""
     targets: Path | None = None
-    """The file of targets and pools that CI goes by."""
+    """The file of CI's targets and pools."""
     tiers: tuple[str, ...] = TIERS
     faults: tuple[Path, ...] = ()
     """Files of seeded defects."""
     known_bugs: tuple[Path, ...] = ()
-    """Ledgers that are for all suites, beside those that stand where the suites and declarations are."""
+    """Ledgers for all suites, in addition to those next to suites and declarations."""
     operations: tuple[Path, ...] = ()
-    """Python files, each with an operation of the owner's."""
+    """Python files, each with an operation of the user's."""
     rules: tuple[Path, ...] = ()
-    """Python files with rules of diagnosis of the owner's."""
+    """Python files with the user's rules of diagnosis."""
     file: Path | None = None
-    """The ``bitgate.toml`` that says so; None: no file does."""
+    """The ``bitgate.toml`` that it was read from; None if there is none."""
 
     @property
     def is_ours(self) -> bool:
-        """Is it bitgate itself, whatever was loaded on top?"""
+        """True for bitgate itself, whatever was loaded in addition."""
         return self.root == paths.root()
 
     @property
     def declarations(self) -> tuple[Path, ...]:
-        """The owner's, all of them."""
+        """All declarations of the user's."""
         return tuple(dict.fromkeys((*self.load, *self.added)))
 
     @property
     def operation_files(self) -> tuple[Path, ...]:
-        """The owner's operations: those that the file names, and the operation.py beside a declaration."""
+        """The user's operations: those that ``bitgate.toml`` names, and the operation.py next to a declaration."""
         folders = (path if path.is_dir() else path.parent for path in self.declarations)
         beside = (folder / OPERATION for folder in folders)
         return tuple(dict.fromkeys((*self.operations, *(path.resolve() for path in beside if path.is_file()))))
 
     @property
     def runs_on(self) -> tuple[Path, ...]:
-        """The declarations whose kernels suites run on, and nothing else; none: on all kernels. What a command names
-        goes before what the file does."""
+        """The declarations whose kernels alone suites run on; none: suites run on all kernels.
+
+        Those that a command names take precedence over those of the file.
+        """
         return self.added or self.load
 
     @property
     def shelves(self) -> tuple[Path, ...]:
-        """Folders of suites in which a table, a stored digest, a duration is looked for: its own, then bitgate's."""
+        """Folders of suites in which tables, stored digests and durations are searched: its suites, then bitgate's."""
         return tuple(dict.fromkeys((*self.suites, *ours().suites)))
 
     def tables(self) -> tuple[Path, ...]:
-        """The case tables of its suites. UsageError if a folder holds none, or two hold suites of one name: a suite's
-        name is a part of what its results are known by."""
+        """Return the case tables of its suites.
+
+        UsageError if a folder holds none, or two hold suites of one name: a suite's name is a part of the names of its
+        results.
+        """
         found: dict[str, Path] = {}
         for folder in self.suites:
             tables = sorted(folder.glob(f"*/{TABLE}"))
@@ -90,33 +98,33 @@ class Project:
 
     @property
     def ci_targets(self) -> Path:
-        """UsageError, with the line to write, if the owner has named no file of targets."""
+        """The file of targets. UsageError, with the line to write, if the user has named none."""
         if self.targets is None:
             raise UsageError(f"{self.file}: targets is missing: write targets = 'ci/targets.toml', or give --targets")
         return self.targets
 
     def holds(self, path: Path) -> bool:
-        """Does a file stand among its suites?"""
+        """Return whether a file is in one of its folders of suites."""
         return any(path.is_relative_to(folder.resolve()) for folder in self.suites)
 
     def loading(self, declarations: Iterable[Path]) -> Project:
-        """With further declarations."""
+        """Return the project with further declarations."""
         added = (*self.added, *(path.absolute() for path in declarations))
         return replace(self, added=tuple(dict.fromkeys(added)))
 
     def of_suites(self, folder: Path | None) -> Project:
-        """With this folder of suites instead of its own, if one is named: ``--suites``."""
+        """Return the project with the folder of suites that ``--suites`` names, if it names one."""
         return self if folder is None else replace(self, suites=(folder.absolute(),))
 
     def check_tier(self, tier: str) -> None:
-        """UsageError, with the nearest name, for a tier that there is not."""
+        """Raise UsageError, with the nearest name, for an unknown tier."""
         if tier in TIERS and tier not in self.tiers:
             raise UsageError(f"--tier {tier}: {self.file} has {', '.join(self.tiers)} only")
         if tier not in self.tiers:
             raise UsageError(f"--tier {tier}: {near(tier, self.tiers)}")
 
     def as_json(self) -> dict[str, Any]:
-        """For a child process."""
+        """Return the project as JSON, for a child process."""
         return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
@@ -127,7 +135,7 @@ class Project:
 
 @lru_cache(maxsize=1)
 def ours() -> Project:
-    """bitgate's own: a checkout, or what the wheel carries. UsageError if neither is there."""
+    """Return bitgate itself as a project: a checkout, or the data of the wheel. UsageError if there is neither."""
     root = paths.root()
     suites = root / "suites"
     faults = tuple(sorted((suites / "faults").glob("*.toml")))
@@ -135,12 +143,12 @@ def ours() -> Project:
 
 
 def own_kernels() -> Path:
-    """The folder of bitgate's own kernels, with the headers and the runtimes that every kernel is built with."""
-    return paths.room("kernels")
+    """Return the folder of bitgate's kernels, with the headers and the runtimes that every kernel is built with."""
+    return paths.data_folder("kernels")
 
 
 def harness_kernels() -> Path:
-    """The same folder of this very harness, also where kernels of another commit are run: its C++ helpers lie there."""
+    """Return this harness's folder of kernels, with its C++ helpers, even if another commit's kernels are run."""
     return paths.home() / "kernels"
 
 
@@ -149,8 +157,8 @@ def own_declarations() -> tuple[Path, ...]:
 
 
 def templates() -> Path:
-    """The folder of the templates of reports."""
-    return paths.room("reports") / "templates"
+    """Return the folder of the templates of reports."""
+    return paths.data_folder("reports") / "templates"
 
 
 def _plain(value: Any) -> Any:

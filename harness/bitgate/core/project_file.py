@@ -1,4 +1,4 @@
-"""``bitgate.toml``: what an owner's repository says of itself, and how a command finds it. ``docs/project.md``."""
+"""``bitgate.toml``, the file of a user's repository, and how a command finds it; ``docs/project.md``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ TABLE = "bitgate"
 
 
 def find(*places: Path | None) -> Project:
-    """The project of the first of these places that lies in one, else of the current folder, else bitgate itself.
+    """Return the project of the first of these places that is in one, else of the current folder, else bitgate itself.
 
-    A place lies in the project whose ``bitgate.toml`` is in its folder or in one above. What lies in bitgate's own
-    checkout, or is installed with it, is not of a project around that. UsageError for a file that is wrong.
+    A place is in the project whose ``bitgate.toml`` is in its folder or in one above. bitgate's own checkout, and
+    what is installed with it, belong to no project around them. Raises UsageError for a file that is wrong.
     """
     for place in (*places, Path.cwd()):
         if place is not None and (file := _file_above(place.resolve())) is not None:
@@ -59,7 +59,7 @@ def _stated(file: Path) -> Mapping[str, Any]:
 
 
 def _defaults(root: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What has a usual place need not be stated. Without suites of its own a project runs bitgate's."""
+    """Return the values of keys that have a usual place. A project without suites runs bitgate's."""
     beside, targets = root / "suites", root / "ci" / "targets.toml"
     suites = values.get("suites") or ((beside,) if beside.is_dir() else ours().suites)
     own = [path for folder in suites if folder not in ours().suites for path in folder.glob("faults/*.toml")]

@@ -171,11 +171,11 @@ def names(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def table(example: str) -> Callable[[Any], dict[str, Any]]:
-    """Return the check of a table that is not empty, written like the example."""
+def table(example: str, least: int = 1) -> Callable[[Any], dict[str, Any]]:
+    """Return the check of a table, written like the example, with ``least`` entries or more."""
 
     def check(value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict) or not value:
+        if not isinstance(value, dict) or len(value) < least:
             raise ValueError(f"give a table such as {example}")
         return value
 
@@ -195,5 +195,5 @@ def tables(header: str) -> Callable[[Any], list[dict[str, Any]]]:
 
 def options(value: Any) -> dict[str, tuple[str, ...]]:
     """Return the alternatives of each option of a kernel, by name."""
-    stated = table("{ flat_path_gate = ['gemms_count', 'off'] }")(value)
+    stated = table("{ flat_path_gate = ['gemms_count', 'off'] }", least=0)(value)
     return {name: tuple(map(str, as_list(values))) for name, values in sorted(stated.items())}

@@ -1,4 +1,5 @@
-"""Documents that others wrote: read within limits, and checked against a type before anything looks at them."""
+"""Untrusted input: documents are read within limits and checked against a type before anything uses them, and names are
+checked before they become a part of a path."""
 
 from __future__ import annotations
 
@@ -9,12 +10,31 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from bitgate.core.safe_name import PATTERN
+from bitgate.core.errors import UsageError
+
+PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,239}"
+"""The one rule for text that becomes a part of a path: targets, cases, kernels, suites, shards, files of a capsule. A
+name is one component that cannot leave its folder, hide, be taken for an option, or mean something else to a shell.
+File systems take 255 bytes, of which some are left for endings."""
+
+RULE = "letters, digits and _ . + -, beginning with a letter, digit or _, at most 240 of them"
+
+
+def is_safe(text: object) -> bool:
+    return isinstance(text, str) and re.fullmatch(PATTERN, text) is not None
+
+
+def safe_name(text: str, what: str) -> str:
+    """Return the text if it may be a part of a path. UsageError names ``what`` has it."""
+    if not is_safe(text):
+        raise UsageError(f"{what}: {text[:80]!r} cannot be a name in a path: {RULE}")
+    return text
+
 
 T = TypeVar("T")
 
 DEEPEST = 40
-"""Levels of lists and objects. What bitgate writes has six."""
+"""Levels of lists and objects; the files that bitgate writes have six."""
 
 LONGEST_LINE = 4 << 20
 LONGEST_FILE = 1 << 30
@@ -23,7 +43,7 @@ LONGEST_FILE = 1 << 30
 Short = Annotated[str, msgspec.Meta(max_length=1024)]
 Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
 Name = Annotated[str, msgspec.Meta(pattern=rf"^{PATTERN}\Z")]
-"""One that may become a part of a path."""
+"""A name that may become a part of a path."""
 NameOrNone = Annotated[str, msgspec.Meta(pattern=rf"^({PATTERN})?\Z")]
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -34,7 +54,7 @@ class InvalidInput(ValueError):
 
 
 def read_bytes(path: Path, longest: int = LONGEST_FILE) -> bytes:
-    """A regular file's bytes: a pipe would never end, a device neither. OddInput for anything else, or a longer one."""
+    """Return a file's bytes. InvalidInput if it is too long, or no regular file: a pipe or a device might never end."""
     try:
         if not path.is_file():
             raise InvalidInput("not a file" if path.exists() else "no such file")
@@ -46,11 +66,14 @@ def read_bytes(path: Path, longest: int = LONGEST_FILE) -> bytes:
 
 
 def parse_json(data: bytes) -> Any:
-    """The value of a JSON document. OddInput for bad JSON or UTF-8, too deep nesting, or half of a surrogate pair."""
+    """Return the value of a JSON document.
+
+    InvalidInput for bad JSON or UTF-8, too deep nesting, or half of a surrogate pair.
+    """
     try:
-        value = msgspec.json.decode(data)  # what it takes it reads as json does, in a third of the time
+        value = msgspec.json.decode(data)  # equal to json for all that it accepts, in a third of the time
     except (ValueError, RecursionError):
-        value = _parse_as_told(data)
+        value = _parse_slowly(data)
     if data.count(b"[") + data.count(b"{") > DEEPEST and _depth(value) > DEEPEST:
         raise InvalidInput(f"nested deeper than {DEEPEST} levels")
     if b"\\u" in data and _SURROGATE.search(data) and not _is_unicode(value):
@@ -61,8 +84,8 @@ def parse_json(data: bytes) -> Any:
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def _parse_as_told(data: bytes) -> Any:
-    """As Python reads JSON, which takes NaN; and what is wrong in the words of Python."""
+def _parse_slowly(data: bytes) -> Any:
+    """Parse JSON with Python's reader, which takes NaN and says what is wrong."""
     try:
         return json.loads(data.decode())
     except UnicodeDecodeError as error:
@@ -76,7 +99,7 @@ def _parse_as_told(data: bytes) -> Any:
 
 
 def shaped(kind: type[T], value: Any) -> T:
-    """The value as the type says. OddInput names the place, what stands there, and what should."""
+    """Return the value converted to a type. InvalidInput names the place, what is there, and what should be."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, OverflowError) as error:
@@ -84,7 +107,7 @@ def shaped(kind: type[T], value: Any) -> T:
 
 
 def _depth(value: Any) -> int:
-    """Levels, counted to one beyond DEEPEST."""
+    """Count the levels, to one beyond DEEPEST."""
     levels, here = 0, [value] if isinstance(value, (dict, list)) else []
     while here and levels <= DEEPEST:
         levels += 1

@@ -28,7 +28,7 @@ MOST_TIMES = 1_000_000
 
 
 def perf_request(options: Mapping[str, str]) -> PerfRequest:
-    """Of the options that say how benchdnn runs, by name. A line without a mode does not say that it is not timed."""
+    """Return the request of the options by name. A line without a mode does not say that it is not timed."""
     mode = options.get("mode", "P").upper()
     if not mode or set(mode) - set(_MODES):
         known = ", ".join(f"{letter} ({name})" for letter, name in _MODES.items())

@@ -1,4 +1,4 @@
-"""Programs of other harnesses, and how their command lines ask for problems."""
+"""Programs of another harness, as an operation reads their command lines."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Values = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Variant:
-    """Variant of an example, by its name, which restricts the instances.
+    """Instances that the name of an example asks for.
 
-    ``lanes`` is the size of waves (0: any), ``kind`` that of the kernel (empty: the usual one); ``ignored`` are words
+    They have waves of ``lanes`` lanes (0: any) and a ``kind`` of kernel (empty: the usual one). ``ignored`` are words
     that choose nothing here.
     """
 
@@ -30,10 +30,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Program:
-    """Readers of a program's lines.
+    """Readers of a program's lines, each of the words from the program's name on.
 
-    ``parse`` gives the problems of a line's words, from the program's name on; where lines say so, ``controls`` how
-    they are to be run, ``variant`` on which instances, ``perf`` how they are to be timed. All raise ProblemError.
+    ``parse`` gives the problems; where lines say so, ``controls`` how they are to be run, ``variant`` on which
+    instances, and ``perf`` how they are to be timed. All raise ProblemError.
 
     ``commands``: the words after the program's name that are the operation's, where others of its commands may be
     another operation's.

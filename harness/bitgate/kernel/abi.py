@@ -29,11 +29,11 @@ REASON_BYTES = 256
 
 
 Value: TypeAlias = "int | float | str | tuple[int, ...]"
-"""Of an attribute of a problem, of a fact of an instance or of what ran."""
+"""The value of a problem's attribute, or of a fact about an instance or a launch."""
 
 
 class AbiStatus(IntEnum):
-    """``enum bitgate_status``."""
+    """The values of ``enum bitgate_status``."""
 
     OK = 0
     REFUSED = 1
@@ -43,7 +43,7 @@ class AbiStatus(IntEnum):
 
 
 class EventKind(IntEnum):
-    """``enum bitgate_event_kind``."""
+    """The values of ``enum bitgate_event_kind``."""
 
     KERNEL = 0
     MEMSET = 1
@@ -51,7 +51,7 @@ class EventKind(IntEnum):
 
 
 class ValueKind(IntEnum):
-    """``enum bitgate_value_kind``."""
+    """The values of ``enum bitgate_value_kind``."""
 
     INTEGER = 0
     REAL = 1
@@ -200,7 +200,7 @@ class CDispatchRecord(_Abi):
 
 
 class CAbiInfo(_Abi):
-    """Of the same size in every version, so that any library can be asked for its own."""
+    """The facts about a library's ABI, of the same size in every version, so that any library can be asked."""
 
     _fields_: ClassVar[Any] = [
         ("struct_size", c_uint32),
@@ -235,7 +235,7 @@ SIZES: dict[str, int] = {
         ("dispatch_record", CDispatchRecord),
     )
 }
-"""The size of each structure as this side lays it out, by the field of ``bitgate_abi_info`` that states the other's."""
+"""The size of each structure here, by the field of ``bitgate_abi_info`` in which a library states its own."""
 
 EXPORTS: dict[str, tuple[Any, list[Any]]] = {
     "bitgate_abi": (c_int32, [POINTER(CAbiInfo)]),
@@ -248,30 +248,32 @@ EXPORTS: dict[str, tuple[Any, list[Any]]] = {
         [POINTER(CProblem), c_char_p, POINTER(COptions), POINTER(CBuffers), POINTER(CDispatchRecord), c_void_p],
     ),
 }
-"""What a kernel library exports: result type and argument types."""
+"""The functions that a kernel library exports, with result type and argument types."""
 
 
 def sized(structure: type[_Abi]) -> Any:
-    """A zeroed structure with ``struct_size`` set, as every call expects."""
+    """Return a zeroed structure with ``struct_size`` set, as every call expects."""
     value = structure()
     value.struct_size = sizeof(structure)
     return value
 
 
-def room_for(structure: type[_Abi], name: str) -> int:
-    """Bytes of the longest text that a field of characters holds. One less than fit before the zero: a field that is
-    full to the end may hold the beginning of a text that was cut."""
+def longest_text(structure: type[_Abi], name: str) -> int:
+    """Return the bytes of the longest text that a field of characters holds.
+
+    That is one less than fits before the zero: a full field may hold the beginning of a text that was cut.
+    """
     size: int = getattr(structure, name).size
     return size - 2
 
 
 VALUE = struct.Struct("@QiIqdQQ")
-"""``CValue`` field by field."""
+"""The layout of ``CValue``, field by field."""
 assert VALUE.size == sizeof(CValue)
 
 
 def values_of(entries: Any, count: int) -> dict[str, Value]:
-    """The first ``count`` of an array of named values. ValueError if one is of a kind that there is not."""
+    """Return the first ``count`` of an array of named values. ValueError if one is of an unknown kind."""
     named: dict[str, Value] = {}
     if count and not entries:
         raise ValueError(f"{count} named values at null")
@@ -279,7 +281,7 @@ def values_of(entries: Any, count: int) -> dict[str, Value]:
     for name, kind, length, integer, real, text, integers in VALUE.iter_unpack(
         string_at(entries, count * VALUE.size) if count else b""
     ):
-        if kind == _INTEGER:  # as most are
+        if kind == _INTEGER:  # most values
             value: Value = integer
         elif kind == _TEXT:
             value = _c_text(text)

@@ -1,4 +1,4 @@
-"""Options and buffers as the C ABI takes them."""
+"""Arguments of kernel calls: options and buffers as the C ABI takes them, checked against the declaration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 
 @lru_cache(maxsize=256)
 def c_options(items: tuple[tuple[str, str], ...]) -> COptions:
-    """Named options as a C structure, which keeps what it points to alive."""
+    """Return named options as a C structure, which keeps alive what it points to."""
     value: COptions = sized(COptions)
     array = (COption * max(1, len(items)))()
     for entry, (name, text) in zip(array, items, strict=False):
@@ -24,9 +24,9 @@ def c_options(items: tuple[tuple[str, str], ...]) -> COptions:
 
 
 def c_buffers(roles: Sequence[str], buffers: Mapping[str, int], workspace: tuple[int, int]) -> CBuffers:
-    """Device pointers in the order of the problem's roles, null where there is none; the workspace's (pointer, bytes).
+    """Return device pointers in the order of the problem's roles, null for absent tensors, and the workspace.
 
-    The structure keeps what it points to alive.
+    ``workspace`` is (pointer, bytes). The structure keeps alive what it points to.
     """
     value = CBuffers(struct_size=sizeof(CBuffers), tensor_count=len(roles))
     pointers = (c_void_p * max(1, len(roles)))(*(buffers.get(role) for role in roles))
@@ -36,7 +36,7 @@ def c_buffers(roles: Sequence[str], buffers: Mapping[str, int], workspace: tuple
 
 
 def find_instance(family: KernelFamily, name: str) -> Instance:
-    """UsageError with the nearest name if the family has no such instance."""
+    """Return the instance of a name. UsageError with the nearest name if the family has none."""
     found = family.instance(name)
     if found is None:
         names = [instance.name for instance in family.instances]
@@ -45,7 +45,7 @@ def find_instance(family: KernelFamily, name: str) -> Instance:
 
 
 def check_options(family: KernelFamily, options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The options in a stable order; UsageError with the nearest name for one that the family does not have."""
+    """Return the options in a stable order. UsageError with the nearest name for one that the family lacks."""
     for name, value in options.items():
         option = family.option(name)
         if option is None:
@@ -60,7 +60,7 @@ def check_options(family: KernelFamily, options: Mapping[str, str]) -> tuple[tup
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """The end of a message about an unknown name: what was perhaps meant, and what there is."""
+    """Return the end of a message about an unknown name: the nearest one, and all that exist."""
     if not known:
         return ": it has none"
     return f"{meant(name, known)}; known: {', '.join(known)}"

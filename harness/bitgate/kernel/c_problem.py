@@ -1,17 +1,62 @@
-"""A problem as the C structures that libraries are lent."""
+"""Problems that cross the C ABI, whatever they compute, and the C structures in which libraries get them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from enum import IntFlag
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bitgate.kernel.abi import Value
+
+if TYPE_CHECKING:
+    from bitgate.model import Tensor
+from collections.abc import Callable, Iterable
 from ctypes import addressof, byref, c_int64, create_string_buffer, memmove, sizeof
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct, pack
-from typing import Any
 
-from bitgate.kernel.abi import MAX_RANK, VALUE, CProblem, CTensor, Value, ValueKind
-from bitgate.kernel.problem import AbiProblem, accesses
+from bitgate.kernel.abi import MAX_RANK, VALUE, CProblem, CTensor, ValueKind
 from bitgate.model import Tensor
+
+
+class Access(IntFlag):
+    """The values of ``enum bitgate_access``."""
+
+    READ = 1
+    WRITTEN = 2
+
+
+class AbiProblem(Protocol):
+    """A problem as kernels get it: frozen, and ``str(operation)`` is the operation's name."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def operation(self) -> Any: ...
+
+    @property
+    def tensors(self) -> Mapping[str, Tensor | None]:
+        """The tensors by role, in the order in which a kernel gets them; None for an absent optional one."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The roles of the tensors that are written."""
+
+    @property
+    def attributes(self) -> Mapping[str, Value]:
+        """The attributes by name; those at their default may be left out."""
+
+    @property
+    def parts(self) -> int:
+        """The most parts that a kernel may list, and launch one by one."""
+
+
+def accesses(problem: AbiProblem) -> Iterator[tuple[str, Tensor | None, Access]]:
+    """Yield role, tensor if present, and what a kernel may do with it, in the ABI's order."""
+    for role, tensor in problem.tensors.items():
+        yield role, tensor, Access.WRITTEN if role in problem.outputs else Access.READ
+
 
 DEFAULT_ALIGNMENT = 16
 """Bytes promised for base pointers unless a case says otherwise: the widest vector access."""
@@ -26,13 +71,15 @@ _NO_LENGTHS = (0,) * MAX_RANK
 
 
 class CProblemMemory:
-    """``alignment``: bytes promised for every base pointer. Libraries get it all as const, and are not trusted with it:
-    nothing that Python uses otherwise lies in this memory."""
+    """The memory of a problem's C structures. ``alignment`` is the bytes promised for every base pointer.
+
+    Libraries get it as const, and are not trusted with it: Python uses nothing else in this memory.
+    """
 
     def __init__(self, problem: AbiProblem, alignment: int) -> None:
         tensors, attributes = list(accesses(problem)), list(problem.attributes.items())
         self.roles = tuple(role for role, *_ in tensors)
-        texts = _texts(_words(problem))
+        texts = _texts(_all_texts(problem))
         integers = [number for _, value in attributes if isinstance(value, tuple) for number in value]
         size = _PROBLEM.size + len(tensors) * _TENSOR.size + len(attributes) * VALUE.size + len(integers) * _INTEGER
         self._memory = create_string_buffer(size + len(texts.data))
@@ -41,8 +88,8 @@ class CProblemMemory:
         first_integer = first_attribute + len(attributes) * VALUE.size
         first_text = first_integer + len(integers) * _INTEGER
 
-        def text(word: str) -> int:
-            return first_text + texts.place[word]
+        def text(content: str) -> int:
+            return first_text + texts.place[content]
 
         parts = [
             _PROBLEM.pack(
@@ -61,11 +108,11 @@ class CProblemMemory:
 
     @property
     def reference(self) -> Any:
-        """What a call takes."""
+        """The argument that a call takes."""
         return byref(self.structure)
 
     def restore(self) -> bool:
-        """Undo what a call has written. Was there anything?"""
+        """Undo what a call has written, and return whether there was anything."""
         if self._memory.raw == self._original:
             return False
         memmove(self._memory, self._original, len(self._original))
@@ -82,7 +129,7 @@ def _tensor(role: int, access: int, tensor: Tensor | None, layout: int) -> bytes
 
 
 def _value(name: int, value: Value, text: Callable[[str], int], integers: int) -> bytes:
-    """``integers``: where those of a list lie."""
+    """Pack an attribute; ``integers`` is the address of those of a list."""
     if isinstance(value, tuple):
         return VALUE.pack(name, ValueKind.INTEGERS, len(value), 0, 0.0, 0, integers)
     if isinstance(value, str):
@@ -94,18 +141,18 @@ def _value(name: int, value: Value, text: Callable[[str], int], integers: int) -
 
 @dataclass(frozen=True)
 class _Texts:
-    """C strings behind each other, and where each begins."""
+    """C strings in a row, and where each begins."""
 
     data: bytes
     place: Mapping[str, int]
 
 
-def _texts(words: Iterable[str]) -> _Texts:
+def _texts(contents: Iterable[str]) -> _Texts:
     place: dict[str, int] = {}
     data = b""
-    for word in dict.fromkeys(words):
-        place[word] = len(data)
-        data += word.encode() + b"\0"
+    for content in dict.fromkeys(contents):
+        place[content] = len(data)
+        data += content.encode() + b"\0"
     return _Texts(data, place)
 
 
@@ -113,7 +160,7 @@ def _layout(tensor: Tensor | None) -> str:
     return "" if tensor is None else tensor.layout
 
 
-def _words(problem: AbiProblem) -> Iterator[str]:
+def _all_texts(problem: AbiProblem) -> Iterator[str]:
     yield str(problem.operation)
     for role, tensor, _ in accesses(problem):
         yield from (role, _layout(tensor))
@@ -125,5 +172,5 @@ def _words(problem: AbiProblem) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def lent_problem(problem: AbiProblem, alignment: int = DEFAULT_ALIGNMENT) -> CProblemMemory:
-    """The same for every call with an equal problem."""
+    """Return the memory of a problem, the same for every call with an equal problem."""
     return CProblemMemory(problem, alignment)

@@ -1,6 +1,6 @@
-"""What a kernel family declares about itself: sources, instances, options, and an independent view of its dispatch.
+"""Declarations of kernel families: sources, instances, options, and an independent view of their dispatch.
 
-A family is a folder with a ``declaration.py`` that defines ``FAMILY``; ours and a user's are loaded alike.
+A family is a folder with a ``declaration.py`` that defines ``FAMILY``; bitgate's and a user's are alike.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bitgate.core.architecture import FLUSHED
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import FLUSHED, architecture_of
 from bitgate.model import Accumulation, Problem
 
 if TYPE_CHECKING:
@@ -22,13 +21,13 @@ ANY_INTEGER = ("int",)
 
 
 def wave_sizes(target: str) -> tuple[int, ...]:
-    """Lanes of a wave that kernels on the target may have, the usual number first."""
+    """Return the lanes of a wave that kernels on the target may have, the usual number first."""
     return architecture_of(target).waves
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why an instance does not take a problem: the predicate's stable name, and one sentence with the values."""
+    """The reason that an instance does not take a problem: the clause's stable name, and a sentence with the values."""
 
     clause: str
     text: str
@@ -36,10 +35,10 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """What should run, predicted from the problem alone; compared with what the library says did run.
+    """The prediction of what should run, from the problem alone; it is compared with the library's dispatch record.
 
-    ``workspace_bytes`` is what ``bitgate_workspace_size`` must give. ``facts`` are those of the dispatch record that
-    are predicted, by name: ``gemms_count``, ``split_k``, ``main_loop`` ...
+    ``workspace_bytes`` is what ``bitgate_workspace_size`` must return. ``facts`` are the predicted facts of the
+    dispatch record, by name: ``gemms_count``, ``split_k``, ``main_loop`` ...
     """
 
     path: str
@@ -51,7 +50,7 @@ class Dispatch:
 
     @property
     def stated(self) -> dict[str, int | str]:
-        """All that is predicted, by the names that a results line has in ``dispatch``."""
+        """All predictions, by the names that a results line has in ``dispatch``."""
         return {**{name: value for name, value in vars(self).items() if name != "facts"}, **self.facts}
 
 
@@ -77,9 +76,9 @@ class Instance:
     ``dtypes`` are spellings of DtypeSet, ``layouts`` input layouts; ``tile``, ``vector`` and ``fragment`` are
     (m, n, k) or (a, b, c), None where the kernel has none; ``wave_size`` 0 means any; ``operations`` None means
     those of the family. ``accumulation`` is one contract, or one for each spelling of the dtypes. ``rounds_slices``:
-    with split-K, slices add their sums to the result in the result's own type (atomics). ``traits`` are what else the
-    family's own predicates ask of an instance, by name. ``tiles``: of a problem's lengths by name, how many one tile
-    takes, where ``tile`` does not say it: coverage then asks for one tile, two, and more.
+    with split-K, slices add their sums to the result in the result's own type (atomics). ``traits`` are further facts
+    by name for the family's predicates. ``tiles``: by the name of a problem's length, how much of it one tile takes,
+    where ``tile`` does not say it: coverage then asks for one tile, two, and more.
     """
 
     name: str
@@ -99,12 +98,12 @@ class Instance:
     tiles: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def fits(self, target: str) -> bool:
-        """Does the target have waves of this size, and matrix instructions if they are asked for?"""
+        """Return whether the target has waves of this size, and matrix instructions if they are needed."""
         row = architecture_of(target)
         return self.wave_size in (0, *row.waves) and (self.fragment is None or row.matrix is not None)
 
     def on(self, target: str) -> Instance:
-        """The instance with the contract that the target's matrix instructions keep."""
+        """Return the instance with the contract that the target's matrix instructions keep."""
         matrix = architecture_of(target).matrix
         if self.fragment is None or matrix is None or matrix.subnormals != FLUSHED:
             return self
@@ -114,7 +113,7 @@ class Instance:
         return replace(self, accumulation=contracts)
 
     def accumulation_for(self, problem: Problem) -> Accumulation:
-        """The contract that holds for the problem: for its dtypes, and its split-K where slices meet in the result.
+        """Return the contract for a problem: for its dtypes, and its split-K if slices are added in the result.
 
         Integers are never added in the result's type: kernels refuse to split them, and auto is 1. KeyError names
         dtypes that the instance does not state.
@@ -148,9 +147,8 @@ class KernelFamily:
     file. ``library`` names a prebuilt shared library instead (relative to ``folder``, or absolute); then ``sources`` is
     empty. ``supports`` and ``dispatch`` are written independently of the C++: a disagreement is a finding. A family
     without ``supports`` takes all that its instances declare; ``dispatch`` may be left out or return None: no
-    prediction. The instances of a family that ``is_probe`` compute no convolution: they measure the platform
-    (bitgate.runtime.probe). ``changes`` names what else the library changes of its process and may: threads,
-    descriptors, subprocesses.
+    prediction. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe). ``changes``
+    names what the library may change of its process: threads, descriptors, subprocesses.
     """
 
     name: str
@@ -158,7 +156,7 @@ class KernelFamily:
     platforms: tuple[str, ...]
     instances: tuple[Instance, ...]
     folder: Path = Path()
-    """Where its files are; the declaration's own, if it states none."""
+    """The folder of its files; by default that of the declaration."""
     sources: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     supports: Supports = _takes_all
@@ -167,28 +165,28 @@ class KernelFamily:
     is_probe: bool = False
     library: Path | None = None
     generated: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Source -> its text, where it is no file (bitgate.kernel.generated)."""
+    """Texts of the sources that are no files, by name (bitgate.kernel.generated)."""
     changes: tuple[str, ...] = ()
     opens: Opens | None = None
-    """Of kernels that are no library: the one of an instance with options. Then there are neither sources nor a
-    library, and nothing is built."""
+    """Opens the kernel of an instance with options, for kernels that are no library. Then there are neither sources nor
+    a library, and nothing is built."""
     left_out: frozenset[str] = frozenset()
-    """Groups of instances that ``on`` left out: their translation units are not for its target."""
+    """Groups of instances that ``on`` left out: their translation units are not for the target."""
 
     @property
     def is_built(self) -> bool:
-        """Is it a library, made of its sources or there already?"""
+        """True for a library, built of sources or prebuilt."""
         return self.opens is None
 
     def on(self, target: str) -> KernelFamily:
-        """The family with the instances that the target's waves and matrix instructions allow, each with its contract
-        there."""
+        """Return the family with the instances that the target's waves and matrix instructions allow, each with its
+        contract there."""
         fitting = tuple(instance.on(target) for instance in self.instances if instance.fits(target))
         left_out = {instance.group for instance in self.instances} - {instance.group for instance in fitting}
         return replace(self, instances=fitting, left_out=self.left_out | left_out)
 
     def only(self, group: str) -> KernelFamily:
-        """The family with the instances of one group, and without the sources that are other groups' own."""
+        """Return the family with the instances of one group, and without the sources of other groups alone."""
         others = {instance.group for instance in self.instances} - {group}
         sources = tuple(source for source in self.sources if Path(source).name.partition(".")[0] not in others)
         return replace(self, sources=sources, instances=tuple(i for i in self.instances if i.group == group))

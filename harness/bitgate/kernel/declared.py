@@ -1,5 +1,7 @@
-"""What a family declares about its instances holds before its own predicate is asked: operations, types, layouts,
-dimensions. One question for planning, ``verify``, fuzzing, shrinking, laws and the spine."""
+"""Refusals by what a family declares about its instances: operations, dtypes, layouts, dimensions.
+
+They come before the family's own predicate, for planning, ``verify``, fuzzing, shrinking, laws and the pipeline alike.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,17 @@ from bitgate.model.registry import own_operations
 
 @lru_cache(maxsize=1)
 def own_families() -> frozenset[str]:
-    """The names of bitgate's own families, which a loaded one cannot have."""
+    """Return the names of bitgate's own families, which a loaded one cannot have."""
     return frozenset(registry.families(ours()))
 
 
 def is_own(family: KernelFamily) -> bool:
-    """Is it one of bitgate's, rather than loaded?"""
+    """Return whether a family is one of bitgate's, rather than loaded."""
     return family.name in own_families()
 
 
 def declared_refusal(family: KernelFamily, instance: Instance, problem: Problem) -> Refusal | None:
-    """The first declared set that the problem lies outside of, as a refusal."""
+    """Return a refusal by the first declared set that the problem is outside of."""
     for clause, value, declared in (
         ("operation", str(problem.operation), tuple(str(one) for one in family.operations_of(instance))),
         ("dtypes", problem.dtypes.canonical, instance.dtypes),
@@ -39,22 +41,27 @@ def declared_refusal(family: KernelFamily, instance: Instance, problem: Problem)
 
 
 def harness_refusal(family: KernelFamily, instance: Instance, problem: Problem) -> Refusal | None:
-    """The refusal that neither predicate nor library is asked about. None for bitgate's own: their predicates and
-    libraries answer for any problem of its operations, by clauses of their own, and the suites hold them to that."""
+    """Return the refusal for which neither predicate nor library is asked.
+
+    None for bitgate's own families: their predicates and libraries answer for any problem of its operations, by their
+    own clauses, which the suites check.
+    """
     answers = family.name in answering_families(problem.operation.name)
     return None if answers else declared_refusal(family, instance, problem)
 
 
 def answering_families(operation: str) -> frozenset[str]:
-    """Names of those that answer for any problem of the operation."""
+    """Return the names of the families that answer for any problem of the operation."""
     return own_families() if operation in own_operations() else frozenset()
 
 
 def refusal_of(
     family: KernelFamily, instance: Instance, problem: Problem, options: Mapping[str, str]
 ) -> Refusal | None:
-    """Why the instance does not take the problem: by what is declared, then by its predicate. No predicate is asked of
-    another operation's problems: it would have to know them."""
+    """Return why the instance does not take the problem: by what is declared, then by its predicate.
+
+    A predicate is never asked about another operation's problems, which it would have to know.
+    """
     refusal = harness_refusal(family, instance, problem)
     if refusal is None and str(problem.operation) not in map(str, family.operations_of(instance)):
         return Refusal("operation", f"{family.name}.{instance.name} does not compute {problem.operation}")

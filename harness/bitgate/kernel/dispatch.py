@@ -1,4 +1,4 @@
-"""What a library says really ran: the dispatch record, copied out of the C structures."""
+"""Dispatch records: what a library reports that it ran, copied out of the C structures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 from bitgate.kernel.abi import MAX_ARGS, NAME_BYTES, CDispatchRecord, CLaunch, EventKind, Value, values_of
 
 _EVENT = struct.Struct(f"@2i{NAME_BYTES}s6IQ2IQ{3 * MAX_ARGS}I5Q")
-"""``bitgate_launch`` of abi.h, field by field: aligned as C aligns it."""
+"""The layout of ``bitgate_launch`` of abi.h, field by field, aligned as in C."""
 assert _EVENT.size == sizeof(CLaunch)
 _KIND_AND_NAME = struct.Struct(f"@2i{NAME_BYTES}s{_EVENT.size - 8 - NAME_BYTES}x")
 
@@ -45,8 +45,10 @@ class LaunchEvent(Struct, frozen=True):
 
 
 class Launches(Sequence[LaunchEvent]):
-    """Events as a library left them, copied: they are read when somebody looks at them, which for most launches nobody
-    does. ValueError for one of a kind that there is not."""
+    """The events of a dispatch record, copied as bytes and decoded when first used, which most never are.
+
+    ValueError for an event of an unknown kind.
+    """
 
     def __init__(self, data: bytes, kernargs: bytes) -> None:
         self._data, self._kernargs = data, kernargs
@@ -83,12 +85,14 @@ class Launches(Sequence[LaunchEvent]):
 
 @dataclass(frozen=True)
 class DispatchRecord:
-    """``launches`` counts kernels without the zero-fill and the transposes. ``facts`` are what the family says beside,
-    by name: ``split_k`` (resolved), ``split_n`` (chunks of images), ``main_loop`` (do the K loops run more than one
-    step: in ``all`` tiles, in ``none``, or in some, ``mixed``) ...
+    """The record of one launch of a kernel: path, workspace, facts, parts, and every event.
 
-    ``parts`` are rows of integers, one a part that the problem was computed in; ``part_columns`` names them.
-    ``lost_events`` had no room in the record.
+    ``launches`` counts kernels without the zero-fill and the transposes. ``facts`` are those of the family, by name:
+    ``split_k`` (resolved), ``split_n`` (chunks of images), ``main_loop`` (whether the K loops run more than one step:
+    in ``all`` tiles, in ``none``, or in some, ``mixed``) ...
+
+    ``parts`` are rows of integers, one for each part that the problem was computed in; ``part_columns`` names them.
+    ``lost_events`` counts those that did not fit into the record.
     """
 
     path: str
@@ -104,7 +108,7 @@ class DispatchRecord:
 
     @property
     def launched(self) -> tuple[int, ...]:
-        """Indices of the parts that some launch covered, where the record tells."""
+        """Indices of the parts that some launch covered, if the record states them."""
         if not {"index", "launched"} <= set(self.part_columns):
             return ()
         index, launched = (self.part_columns.index(name) for name in ("index", "launched"))
@@ -118,7 +122,7 @@ class DispatchRecord:
         return sum(name in TRANSPOSES for name in names)
 
     def summary(self) -> dict[str, Any]:
-        """For the results line: fields and facts, and the launched parts as ``0-8`` or ``0,32``."""
+        """Return fields and facts for the results line, with the launched parts as ``0-8`` or ``0,32``."""
         return {
             **self.facts,
             "path": self.path,
@@ -131,7 +135,7 @@ class DispatchRecord:
 
 
 def spans(indices: Iterable[int]) -> str:
-    """Ascending integers in words: ``0-3,7``."""
+    """Format ascending integers as spans: ``0-3,7``."""
     runs: list[list[int]] = []
     for index in indices:
         if runs and index == runs[-1][1] + 1:
@@ -169,12 +173,12 @@ def _parts(record: CDispatchRecord) -> tuple[tuple[str, ...], tuple[tuple[int, .
 
 @lru_cache(maxsize=16)
 def _rows(columns: int, data: bytes) -> tuple[tuple[int, ...], ...]:
-    """Kept, since the launches of a case, and of instances of one problem, list the same."""
+    """Decode rows; they are kept, since the launches of a case, and of instances of one problem, list the same."""
     return tuple(struct.Struct(f"={columns}q").iter_unpack(data))
 
 
 def _events(record: CDispatchRecord) -> Sequence[LaunchEvent]:
-    """Copied as bytes: ctypes makes an object of each field that is looked at."""
+    """Copy the events as bytes, since ctypes makes an object of each field that is read."""
     count = min(record.event_count, record.event_capacity)
     if not count:
         return ()

@@ -1,4 +1,4 @@
-"""What can go wrong between bitgate and a kernel library."""
+"""Errors between bitgate and a kernel library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class LibraryError(UsageError):
 
 
 class KernelRefused(Exception):
-    """The library does not take the problem."""
+    """The refusal of a library that does not take the problem."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(f"refused by {refusal.clause}: {refusal.text}")
@@ -20,9 +20,9 @@ class KernelRefused(Exception):
 
 
 class KernelFailed(Exception):
-    """A call did not do its work. ``status`` is None where the library returned one that abi.h does not know.
+    """A call that failed. ``status`` is None if the library returned one that abi.h does not know.
 
-    ``hip_error`` is the ``hipError_t`` behind Status.HIP_ERROR, else 0.
+    ``hip_error`` is the ``hipError_t`` of Status.HIP_ERROR, else 0.
     """
 
     def __init__(self, status: AbiStatus | None, reason: str, hip_error: int = 0) -> None:
@@ -34,7 +34,7 @@ class KernelFailed(Exception):
 
 
 class KernelRaised(KernelFailed):
-    """A kernel of Python raised what no kernel raises: ``reason`` has it, with its place."""
+    """An exception in a Python kernel that is none of a kernel's: ``reason`` has it, with its place."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(None, reason)

@@ -1,4 +1,4 @@
-"""Decides whether a shared library may be loaded: its file, what the probe saw, and what the declaration promises."""
+"""The examination of a shared library before it is loaded: its file, what a probe reports, what its family declares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.target_id import runs_on
+from bitgate.core.targets import runs_on
 from bitgate.kernel import abi
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, remembered, sha256
@@ -24,7 +24,7 @@ _NO_RUNTIME = "needs the HIP runtime that it was built for: open the device befo
 
 
 def examine(path: Path, family: KernelFamily, runtime: Path | None, target: str | None, cache: Cache) -> None:
-    """LibraryError names the first thing that is wrong. A sound library's report is remembered by its content."""
+    """Raise LibraryError with the first defect. A sound library's report is remembered by its content."""
     _check_file(path)
     facts = _facts(path, runtime, cache)
     _check_abi(path, facts)
@@ -77,7 +77,9 @@ def _probe(path: Path, runtime: Path | None) -> dict[str, Any]:
             facts: dict[str, Any] = child.ask(question, _PROBE_SECONDS, steps.append)
     except WorkerDied as ended:
         limit = f" (over {_PROBE_SECONDS} s)" if ended.hung else ""
-        raise LibraryError(f"{path}: {_how(ended)} while {_step(steps[-1])}{limit}{_last_line(printed)}") from None
+        raise LibraryError(
+            f"{path}: {_format_end(ended)} while {_format_step(steps[-1])}{limit}{_last_line(printed)}"
+        ) from None
     if "error" in facts:
         raise LibraryError(f"{path}: {_explain_dlopen(facts['error'], path, runtime)}")
     if "second_runtime" in facts:
@@ -87,7 +89,7 @@ def _probe(path: Path, runtime: Path | None) -> dict[str, Any]:
     return facts
 
 
-def _how(ended: WorkerDied) -> str:
+def _format_end(ended: WorkerDied) -> str:
     if ended.status is None:
         return "hangs" if ended.hung else ended.reason
     if ended.status < 0:
@@ -95,7 +97,7 @@ def _how(ended: WorkerDied) -> str:
     return f"ends the process (exit code {ended.status})"
 
 
-def _step(step: str) -> str:
+def _format_step(step: str) -> str:
     if not step:
         return "the HIP runtime is being loaded before it"
     return step if step == LOAD else f"{step} is called"
@@ -122,7 +124,7 @@ def _explain_dlopen(error: str, path: Path, runtime: Path | None) -> str:
 
 
 def _of_another_rocm(text: str) -> str:
-    """What a library wants of a HIP runtime that is not this one; empty if it wants nothing."""
+    """Return what a library needs of another HIP runtime than this one; empty if it needs nothing."""
     if version := re.search(r"libamdhip64\S*: version [`'](\S+)' not found", text):
         return f"symbols of version {version[1]}"
     if missing := re.search(r"symbol (\S+), version (hip_\S+) not defined", text):
@@ -170,18 +172,18 @@ def _check_instances(path: Path, family: KernelFamily, listed: list[dict[str, An
 
 
 def _listed(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What the library states of an instance; its texts of several words in no order."""
+    """Return the facts that the library states about an instance; its lists of names as sets."""
     stated: dict[str, Any] = {"operation": entry["operation"]}
     for name, value in entry["facts"].items():
         stated[name] = tuple(value) if isinstance(value, (list, tuple)) else value
     for name in ("dtypes", "layouts"):
         if name in stated:
-            stated[name] = _words(str(stated[name]))
+            stated[name] = _parse_list(str(stated[name]))
     return stated
 
 
 def _declared(family: KernelFamily, instance: Instance) -> dict[str, Any]:
-    """What the declaration states, by the names of abi.h."""
+    """Return the facts that the declaration states, by the names of abi.h."""
     stated = {"tile": instance.tile, "vector": instance.vector, "fragment": instance.fragment}
     return {
         "operation": tuple(map(str, family.operations_of(instance))),
@@ -196,9 +198,9 @@ def _declared(family: KernelFamily, instance: Instance) -> dict[str, Any]:
 def _check_options(path: Path, family: KernelFamily, listed: list[dict[str, Any]]) -> None:
     for entry in listed:
         for name, text in entry.items():
-            if isinstance(text, str) and len(text.encode()) > (room := abi.room_for(abi.COptionInfo, name)):
+            if isinstance(text, str) and len(text.encode()) > (longest := abi.longest_text(abi.COptionInfo, name)):
                 what = f"option {entry['name']:.40}: {name} is cut at '{text[-20:]}'"
-                raise LibraryError(f"{path}: {what}: abi.h has room for {room} bytes: shorten it")
+                raise LibraryError(f"{path}: {what}: abi.h has room for {longest} bytes: shorten it")
     theirs = {entry["name"]: entry for entry in listed}
     _check_names(path, "option", set(theirs), {option.name for option in family.options})
     for option in family.options:
@@ -206,7 +208,7 @@ def _check_options(path: Path, family: KernelFamily, listed: list[dict[str, Any]
         _check_equal(
             path,
             f"option {option.name}",
-            {"values": _words(entry["values"]), "production": entry["production"]},
+            {"values": _parse_list(entry["values"]), "production": entry["production"]},
             _declared_option(option),
         )
 
@@ -223,7 +225,7 @@ def _check_names(path: Path, what: str, theirs: set[str], declared: set[str]) ->
 
 
 def _check_equal(path: Path, what: str, theirs: Mapping[str, Any], declared: Mapping[str, Any]) -> None:
-    """Facts are compared where both sides state them."""
+    """Compare the facts that both sides state."""
     for field in (name for name in declared if name in theirs):
         value, found = declared[field], theirs[field]
         same = found in value if field == "operation" else found == value
@@ -231,7 +233,7 @@ def _check_equal(path: Path, what: str, theirs: Mapping[str, Any], declared: Map
             raise LibraryError(f"{path}: {what}: {field} is {_show(found)} in it, {_show(value)} in the declaration")
 
 
-def _words(text: str) -> frozenset[str]:
+def _parse_list(text: str) -> frozenset[str]:
     return frozenset(word.strip() for word in text.split(",") if word.strip())
 
 

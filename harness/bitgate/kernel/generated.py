@@ -1,7 +1,7 @@
-"""Translation units of a few lines, generated: each registers the instances of one group.
+"""Generated translation units of a few lines: each registers the instances of one group.
 
-A declaration says what a group holds as C++ spells it, and passes the texts as ``KernelFamily.generated``; nobody
-writes a file for each. A unit with more to say is a source in the family's folder.
+A declaration states the members of a group as C++ spells them, and passes the texts as ``KernelFamily.generated``
+instead of a file for each. A unit with more code is a source in the family's folder.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _ELEMENTS = {"f64": "double", "f32": "float", "i32": "int32_t", "i8": "int8_t"}
 class Registered:
     """A C++ object that registers instances when the library is loaded.
 
-    ``type`` is a name in the family's namespace, ``texts`` are what an object of it is made with, ``wave`` the lanes
-    of a wave without which a target has none of its instances (0: any).
+    ``type`` is a name in the family's namespace, ``texts`` are the arguments of its constructor, ``wave`` the lanes of
+    a wave without which a target has none of its instances (0: any).
     """
 
     type: str
@@ -26,12 +26,12 @@ class Registered:
 
 
 def element(dtype: str) -> str:
-    """What C++ calls the elements of a dtype."""
+    """Return the C++ type of the elements of a dtype."""
     return _ELEMENTS.get(dtype, f"bitgate::{dtype}")
 
 
 def units(namespace: str, groups: Mapping[str, Sequence[Registered]], header: str = "instances.hpp") -> dict[str, str]:
-    """The text of ``<group>.hip.cpp`` for each group; ``header``, in the family's folder, has the types."""
+    """Return the text of ``<group>.hip.cpp`` for each group; ``header``, in the family's folder, has the types."""
     return {f"{group}.hip.cpp": _text(namespace, held, header) for group, held in groups.items()}
 
 

@@ -28,25 +28,24 @@ from bitgate.kernel.arguments import (
     check_options,
     find_instance,
 )
-from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT, CProblemMemory, lent_problem
+from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT, AbiProblem, CProblemMemory, lent_problem
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord, from_c
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.examine import examine
-from bitgate.kernel.problem import AbiProblem
 from bitgate.kernel.runner import LibraryState
 from bitgate.worker.mapped import mapped_runtimes
 
 _KERNARG_BYTES = 4096
-"""Kernel arguments are at most this long: each launch gets as much room in the record."""
+"""Most bytes of a launch's arguments: the record reserves them for each launch."""
 _FACTS = 64
 _PART_COLUMNS = 32
-"""Integers that a part of a problem takes at most."""
+"""Most integers of a problem's part."""
 
 
 class KernelLibrary:
-    """Calls are not thread-safe: the record's memory is reused."""
+    """A loaded kernel library. Calls are not thread-safe, since the record's memory is reused."""
 
     def __init__(self, path: Path, family: KernelFamily, handle: CDLL) -> None:
         self.path = path
@@ -65,9 +64,9 @@ class KernelLibrary:
     ) -> KernelLibrary:
         """Load a library that agrees with its declaration; LibraryError names what does not.
 
-        A file seen for the first time is loaded in a process of its own before, so that one that crashes ends that
-        process and not this one. The device must be open: its runtime is what the library runs on. ``target``, if
-        given, is what the library must be built for.
+        A file seen for the first time is first loaded in a separate process, so that a crash ends that process and not
+        this one. The device must be open, since the library runs on its runtime. ``target``, if given, is the one that
+        the library must be built for.
         """
         runtimes = mapped_runtimes()
         examine(path, family, runtimes[0] if runtimes else None, target, cache or Cache())
@@ -87,7 +86,7 @@ class KernelLibrary:
         options: Mapping[str, str] | None = None,
         alignment: int = DEFAULT_ALIGNMENT,
     ) -> Refusal | None:
-        """None if the instance takes the problem. KernelFailed if the library rejects the call itself."""
+        """Return None if the instance takes the problem. KernelFailed if the library rejects the call itself."""
         reason = CReason()
         name, chosen = self._call(instance, options)
         lent = lent_problem(problem, alignment)
@@ -102,7 +101,7 @@ class KernelLibrary:
         raise _failure("bitgate_is_supported", status, reason)
 
     def lds_bytes(self, instance: Instance) -> int:
-        """What a block of the instance's kernels declares of LDS, as the library states it."""
+        """Return the bytes of LDS that a block of the instance's kernels declares, as the library states it."""
         infos = (CInstanceInfo * len(self.family.instances))()
         count = self._list_instances(infos, len(infos))
         facts = next(values_of(i.facts, i.fact_count) for i in infos[:count] if i.name.decode() == instance.name)
@@ -115,7 +114,7 @@ class KernelLibrary:
         options: Mapping[str, str] | None = None,
         alignment: int = DEFAULT_ALIGNMENT,
     ) -> int:
-        """Bytes of workspace that ``run`` needs. KernelRefused or KernelFailed as ``run``."""
+        """Return the bytes of workspace that ``run`` needs. KernelRefused or KernelFailed as ``run``."""
         reason = CReason()
         name, chosen = self._call(instance, options)
         lent = lent_problem(problem, alignment)
@@ -163,8 +162,10 @@ class KernelLibrary:
 
     @contextmanager
     def prepared(self, problem: AbiProblem, instance: Instance, options: Mapping[str, str]) -> Iterator[PreparedRun]:
-        """What calls of ``run`` are made of, for one who makes many of them in C. It all is the library's until the
-        next call of anything else."""
+        """Yield the arguments of calls of ``run``, for a caller that makes many of them in C.
+
+        They belong to the library, and are valid until the next call of anything else.
+        """
         name, chosen = self._call(instance, options)
         if problem.parts > self._memory.capacity:
             self._memory = _RecordMemory(problem.parts)
@@ -175,13 +176,13 @@ class KernelLibrary:
             self._take_back(lent)
 
     def failure(self, status: int, record: CDispatchRecord) -> Exception:
-        """What ``run`` raises for a status that is not OK."""
+        """Return the exception of ``run`` for a status that is not OK."""
         if status == AbiStatus.REFUSED:
             return KernelRefused(_refusal(record.reason))
         return _failure("bitgate_run", status, record.reason, record.hip_error)
 
     def _take_back(self, lent: CProblemMemory) -> None:
-        """After a call: other calls get the same memory, so what this one wrote is noted and undone."""
+        """Note and undo what a call wrote into the problem, since other calls get the same memory."""
         self.conduct.wrote_problem |= lent.restore()
 
     def _copied(self, record: CDispatchRecord) -> DispatchRecord:
@@ -200,7 +201,7 @@ class KernelLibrary:
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """``function`` is the library's bitgate_run; the others are arguments of it, beside buffers and stream."""
+    """The arguments of a library's ``bitgate_run``, which is ``function``, except for buffers and stream."""
 
     function: Any
     problem: CProblemMemory
@@ -227,7 +228,7 @@ class _RecordMemory:
         self._record, self._cleared = record, bytes(record)
 
     def fresh(self) -> CDispatchRecord:
-        """The record, cleared; the arrays are not: the counts say what is valid."""
+        """Return the record, cleared; the arrays are not cleared, since the counts say what is valid."""
         memmove(byref(self._record), self._cleared, len(self._cleared))
         return self._record
 

@@ -1,4 +1,4 @@
-"""What a user loads: declaration files from ``--load``, a case table's ``load`` and ``$BITGATE_LOAD``."""
+"""Loading of a user's declarations: ``--load``, a case table's ``load`` and ``$BITGATE_LOAD``."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ VARIABLE = "BITGATE_LOAD"
 
 
 def to_load(stated: Iterable[Path] | None) -> tuple[Path, ...]:
-    """The declarations of a command: those of its ``--load``, then those of the environment; each once, absolute."""
+    """Return the declarations of a command's ``--load``, then those of the environment; each once, absolute."""
     of_environment = os.environ.get(VARIABLE, "").split(os.pathsep)
     paths = [*(stated or ()), *(Path(name) for name in of_environment if name)]
     return tuple(dict.fromkeys(path.absolute() for path in paths))
 
 
 def with_operations(project: Project) -> Project:
-    """The project, whose operations are known in this process from now on; their code runs in children. Every process
-    that plans calls it before it reads a case. UsageError names a file, and what is wrong with it."""
+    """Make the operations of a project known in this process, and return the project; their code runs in children.
+
+    Every process that plans calls it before it reads a case. UsageError names a file, and what is wrong with it.
+    """
     add_owned(project.operation_files)
     return project
 
 
 def loaded_names(load: Iterable[Path]) -> frozenset[str]:
-    """The names of the families that these declarations declare."""
+    """Return the names of the families that these declarations declare."""
     files = (path / "declaration.py" if path.is_dir() else path for path in load)
     return frozenset(registry.load_family(path.resolve()).name for path in files)

@@ -1,7 +1,7 @@
-"""The kernel families there are: bitgate's own, and those that a project declares.
+"""The registry of kernel families: bitgate's own, and those that a project declares.
 
-Our declarations are loaded here. An owner's is loaded where kernels run, and elsewhere in a child that answers for it:
-its code is not to end, hang or change a process that answers for a run.
+bitgate's declarations are loaded in any process. A user's is loaded in processes for kernels; elsewhere a child runs
+its code, which must not end, hang or change a process in charge of a run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import Project, own_declarations, own_kernels
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
-from bitgate.kernel.module import load_module
+from bitgate.kernel.python_files import load_module
 from bitgate.kernel.user_declaration import UserFamily
 from bitgate.model import operations
 from bitgate.model.dtype import spelled
@@ -27,11 +27,11 @@ from bitgate.worker.state import EXCUSABLE
 
 _NAME = re.compile(r"[a-z0-9_]+")
 Text: TypeAlias = "tuple[str, type[Any], str, str]"
-"""What one calls it, and the field of abi.h that is to hold it: structure and name; the text."""
+"""A text with its name for people and its field of abi.h (structure, name); the text comes last."""
 MOST_OPTIONS = 16
-"""``max_options`` of options.hpp."""
+"""The value of ``max_options`` in options.hpp."""
 HINT = "a kernel of yours is known once it is loaded: load in bitgate.toml, --load FILE, or BITGATE_LOAD"
-"""The end of a message about a kernel that there is not."""
+"""The end of a message about an unknown kernel."""
 
 
 def families(
@@ -41,12 +41,10 @@ def families(
     here: bool = False,
     own: Sequence[Path] | None = None,
 ) -> dict[str, KernelFamily]:
-    """Families by name, bitgate's own first, then the project's; with the instances that fit ``target``, if one is
-    named.
+    """Return families by name, bitgate's own first, then the project's; with the instances that fit ``target``, if any.
 
-    ``here``: an owner's code may run in this process, since it is one for kernels. ``own``: declarations that stand for
-    bitgate's own, of another commit. UsageError names the file and what
-    is wrong with it.
+    ``here``: a user's code may run in this process, since it is one for kernels. ``own``: declarations in place of
+    bitgate's own, of another commit. UsageError names the file and what is wrong with it.
     """
     found: dict[str, KernelFamily] = {}
     places: dict[str, Path] = {}
@@ -65,10 +63,9 @@ def select(
     target: str | None = None,
     own: Sequence[Path] | None = None,
 ) -> list[tuple[KernelFamily, Instance]]:
-    """The instances whose ``family.instance``, or whose family, the glob matches; all for None. ``own`` as of
-    ``families``.
+    """Return the instances whose ``family.instance``, or whose family, the glob matches; all for None.
 
-    UsageError with the nearest name if there are none.
+    ``own`` is as for ``families``. UsageError with the nearest name if there are none.
     """
     known = families(project, target, own=own)
     if not known:
@@ -96,13 +93,13 @@ def _matching(glob: str | None, known: Mapping[str, KernelFamily]) -> list[tuple
 
 @lru_cache(maxsize=64)
 def load_family(path: Path) -> KernelFamily:
-    """The ``FAMILY`` of one declaration file, whose code runs in a child. UsageError as ``families``."""
+    """Return the ``FAMILY`` of one declaration file, whose code runs in a child. UsageError as ``families``."""
     return UserFamily(path).family
 
 
 @lru_cache(maxsize=64)
 def load_here(path: Path) -> KernelFamily:
-    """The ``FAMILY`` of one declaration file, whose code runs in this process."""
+    """Return the ``FAMILY`` of one declaration file, whose code runs in this process."""
     if not path.is_file():
         raise UsageError(f"{path}: no such declaration file")
     try:
@@ -110,7 +107,7 @@ def load_here(path: Path) -> KernelFamily:
     except UsageError:
         raise
     except Exception as error:
-        raise UsageError(f"{path}{_line(error, path)}: {type(error).__name__}: {error}") from None
+        raise UsageError(f"{path}{_format_line(error, path)}: {type(error).__name__}: {error}") from None
     family = getattr(module, "FAMILY", None)
     if not isinstance(family, KernelFamily):
         raise UsageError(f"{path}: defines no FAMILY of bitgate.kernel.declaration.KernelFamily")
@@ -129,7 +126,7 @@ def _declaration_file(path: Path) -> Path:
     return path / "declaration.py" if path.is_dir() else path
 
 
-def _line(error: Exception, path: Path) -> str:
+def _format_line(error: Exception, path: Path) -> str:
     if isinstance(error, SyntaxError):
         return f":{error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
@@ -137,7 +134,7 @@ def _line(error: Exception, path: Path) -> str:
 
 
 def _faults(family: KernelFamily) -> Iterator[str]:
-    """What is wrong with a declaration, in the order in which one would mend it."""
+    """Yield the faults of a declaration, in the order in which to fix them."""
     if not _NAME.fullmatch(family.name):
         yield f"the family's name '{family.name}' may hold a-z, 0-9 and _ only"
     if not family.folder.is_dir():
@@ -168,7 +165,7 @@ def _faults(family: KernelFamily) -> Iterator[str]:
 
 
 def _what_the_abi_cuts(family: KernelFamily) -> Iterator[str]:
-    """Texts for which abi.h has no room: the library would state their beginning as the whole."""
+    """Yield texts that are too long for abi.h: the library would state their beginning as the whole."""
     texts: list[Text] = [(f"the family's name '{family.name}'", abi.CAbiInfo, "family", family.name)]
     texts += [(f"instance name '{one.name}'", abi.CDispatchRecord, "instance", one.name) for one in family.instances]
     for option in family.options:
@@ -176,8 +173,8 @@ def _what_the_abi_cuts(family: KernelFamily) -> Iterator[str]:
         stated |= {"production": option.production, "help": option.help}
         texts += [(f"option '{option.name:.40}': {name}", abi.COptionInfo, name, text) for name, text in stated.items()]
     for what, structure, name, text in texts:
-        if (size := len(text.encode())) > (room := abi.room_for(structure, name)):
-            yield f"{what} has {size} bytes, abi.h has room for {room}: shorten it here and in the library"
+        if (size := len(text.encode())) > (longest := abi.longest_text(structure, name)):
+            yield f"{what} has {size} bytes, abi.h has room for {longest}: shorten it here and in the library"
     if family.sources and len(family.options) > MOST_OPTIONS:
         yield f"has {len(family.options)} options, options.hpp takes {MOST_OPTIONS}: leave some out"
 

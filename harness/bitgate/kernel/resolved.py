@@ -1,5 +1,4 @@
-"""A kernel that a case runs on: family, instance and options are resolved from their names once, and carried as they
-are from then on."""
+"""Kernels that cases run on: family, instance and options, resolved from their names once."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ Options = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """An instance with the options that are named; the others keep their production value.
+    """A kernel: an instance with its named options; the others keep their production value.
 
-    Two are equal if their names are.
+    Kernels are equal if their names are.
     """
 
     family: KernelFamily
@@ -36,39 +35,39 @@ class Kernel:
 
     @property
     def names(self) -> tuple[str, str, Options]:
-        """By which another process knows it."""
+        """Family, instance and options: the names by which another process finds the kernel."""
         return self.family.name, self.instance.name, self.options
 
     @cached_property
     def name(self) -> str:
-        """``family.instance``, the name that globs select on."""
+        """The name that globs select on: ``family.instance``."""
         return f"{self.family.name}.{self.instance.name}"
 
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """Every option of the family."""
+        """The value of every option of the family."""
         return {option.name: option.production for option in self.family.options} | dict(self.options)
 
     @property
     def is_production(self) -> bool:
-        """Does every option have its production value?"""
+        """True if every option has its production value."""
         return all(self.settings[option.name] == option.production for option in self.family.options)
 
     def computes(self, problem: Problem) -> bool:
-        """Is the problem's operation one that it offers?"""
+        """Return whether the kernel offers the problem's operation."""
         return problem.operation.name in self.family.operations_of(self.instance)
 
     def refusal(self, problem: Problem) -> Refusal | None:
-        """Why it does not take the problem: by what is declared, then by its predicate."""
+        """Return why the kernel does not take the problem: by what is declared, then by its predicate."""
         return refusal_of(self.family, self.instance, problem, self.settings)
 
     def prediction(self, problem: Problem) -> Dispatch | None:
-        """What its declaration says that it runs, if it says anything."""
+        """Return the declaration's prediction of what runs, if it makes one."""
         return self.family.dispatch(problem, self.instance, self.settings)
 
 
 def family_called(families: Mapping[str, KernelFamily], name: str) -> KernelFamily:
-    """UsageError with what is known if there is none of this name."""
+    """Return the family of a name. UsageError with the known names if there is none."""
     if name not in families:
         raise UsageError(f"no kernel family '{name}': known are {', '.join(families)}")
     return families[name]
@@ -77,7 +76,7 @@ def family_called(families: Mapping[str, KernelFamily], name: str) -> KernelFami
 def kernel_called(
     families: Mapping[str, KernelFamily], family: str, instance: str, options: Iterable[tuple[str, str]] = ()
 ) -> Kernel:
-    """The kernel of these names. UsageError with the nearest name if there is none, or no such option."""
+    """Return the kernel of these names. UsageError with the nearest name if there is none, or no such option."""
     found = family_called(families, family)
     return Kernel(found, find_instance(found, instance), check_options(found, dict(options)))
 
@@ -95,4 +94,4 @@ def _no_kernel() -> Kernel:
 
 
 NO_KERNEL = _no_kernel()
-"""Of a case that nobody takes: it is planned, and its verdict says so."""
+"""The kernel of a case that no kernel takes: the case is planned, and its verdict says so."""

@@ -1,4 +1,4 @@
-"""How a kernel is asked and launched, of whichever kind it is: a library through the C ABI is the first of them."""
+"""Runners: the protocol by which kernels of any kind are asked and launched, and the runner of shared libraries."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 
 
 class Capability(str, Enum):
-    """What can be looked at in a kernel of some kind; what cannot is stated with each of its verdicts."""
+    """A property of kernels of some kind that can be checked; one that cannot is stated with each verdict."""
 
     LAUNCH_LOG = "launch_log"
-    """Its record lists every launch."""
+    """The record lists every launch."""
     SCHEDULES = "schedules"
-    """The orders in which the host runtime lets threads run mean something to it."""
+    """The orders in which the host runtime runs threads affect the kernel."""
     WORKSPACE = "workspace"
-    """It takes its scratch memory from the caller, between guards."""
+    """The kernel takes its scratch memory from the caller, between guards."""
     CAPSULE = "capsule"
-    """Its launches can be written down and replayed without it."""
+    """Launches can be recorded and replayed without the kernel's library."""
     CAPTURE = "capture"
-    """It only enqueues, so that its launches can be captured into a graph."""
+    """The kernel only enqueues, so that its launches can be captured into a graph."""
     INDEPENDENT_LISTING = "independent_listing"
-    """It says itself which problems it takes, so that its declaration can be held against that."""
+    """The kernel states itself which problems it takes, so that its declaration can be compared with that."""
 
 
 @dataclass(eq=False)
 class LibraryState:
-    """How the code of kernels has behaved in this process; one for all that are of the same code."""
+    """The behaviour of a kernel's code in this process, shared by all kernels of the same code."""
 
     has_launched: bool = False
-    """True after the first launch, which may start what the code keeps for all others."""
+    """True after the first launch, which may start threads and other things that the code keeps."""
     wrote_problem: bool = False
-    """True once a call has changed the problem that it was lent as const."""
+    """True once a call has changed the problem that it got as const."""
     loading_changed: list[str] = field(default_factory=list)
-    """What of the process was another after the code had been loaded, in words."""
+    """What loading the code changed in the process, a line each."""
 
 
 class Runner(Protocol):
-    """A kernel to be launched: family, instance and options are resolved, once."""
+    """A kernel that can be launched, with family, instance and options resolved."""
 
     @property
     def family(self) -> KernelFamily: ...
@@ -60,17 +60,19 @@ class Runner(Protocol):
 
     @property
     def content_key(self) -> str:
-        """Another one whenever other code would run, versions of libraries included."""
+        """A key that differs whenever other code would run, versions of libraries included."""
 
     @property
     def conduct(self) -> LibraryState: ...
 
     def supports(self, problem: Any) -> Refusal | None:
-        """None if the kernel says that it takes the problem. KernelFailed if it cannot be asked. Never asked without
-        ``INDEPENDENT_LISTING``."""
+        """Return None if the kernel states that it takes the problem. KernelFailed if it cannot be asked.
+
+        Never called without ``INDEPENDENT_LISTING``.
+        """
 
     def workspace(self, problem: Any) -> int:
-        """Bytes of workspace that a launch needs. KernelRefused or KernelFailed as ``launch``."""
+        """Return the bytes of workspace that a launch needs. KernelRefused or KernelFailed as ``launch``."""
 
     def launch(
         self, problem: Any, buffers: Mapping[str, int], workspace: tuple[int, int], stream: int
@@ -84,7 +86,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LibraryRunner:
-    """An instance of a shared library, through the C ABI. Options that are not named keep their production value."""
+    """The runner of a shared library's instance, through the C ABI; unnamed options keep their production value."""
 
     library: KernelLibrary
     instance: Instance

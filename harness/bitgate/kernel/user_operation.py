@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.arrays import as_text, from_text
-from bitgate.kernel.operation_file import load_operations
+from bitgate.kernel.python_files import load_operations
 from bitgate.model import DTYPES, Accumulation, Dtype, Fill, ProblemError, case_id, parse_case_id
 from bitgate.model.form import Array, Form
 from bitgate.model.registry import add, places

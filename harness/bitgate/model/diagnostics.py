@@ -122,4 +122,5 @@ def tensor_line(label: str, lengths: Sequence[int], strides: Sequence[int]) -> s
 
 
 def commas(numbers: Sequence[int]) -> str:
+    """Join numbers by commas."""
     return ", ".join(map(str, numbers))

@@ -48,6 +48,7 @@ pass."""
 
 
 def elementwise_named(name: str) -> Elementwise:
+    """Return the operation of a name; ValueError lists the known ones."""
     try:
         return ELEMENTWISE[name]
     except KeyError:

@@ -121,6 +121,8 @@ class Axis:
 
 
 def turned(axis: Axis) -> Law:
+    """Return the law that an axis may be in reverse order."""
+
     def sides(problem: Any, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
         places = axis.places
         reverse = {name: np.flip(cells, places[name]) if name in places else cells for name, cells in data.items()}
@@ -134,6 +136,8 @@ def turned(axis: Axis) -> Law:
 
 
 def cut(axis: Axis) -> Law:
+    """Return the law that an axis may be computed in parts."""
+
     def applies(problem: Any, kernel: KernelFunction) -> bool:
         return axis.length(problem) > 1 and bool(axis.parts(problem, kernel))
 

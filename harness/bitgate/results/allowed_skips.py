@@ -1,4 +1,4 @@
-"""Gaps that a target is allowed to have: cases that do not run there though no plan foretold it, until a day."""
+"""Temporarily allowed skips: unplanned NOT_RUN results that are accepted on a target until an expiry date."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from bitgate.results.record import Outcome, Verdict
 
 
 class AllowedSkip(Struct, frozen=True):
-    """``[[target.NAME.tolerated]]``: a NOT_RUN of these cases (globs over id, family or family.instance, and the
-    reason that the verdict gives) is expected through the day ``expires`` (UTC)."""
+    """One ``[[target.NAME.tolerated]]`` table: NOT_RUN results that are expected through the day ``expires`` (UTC).
+
+    ``case``, ``kernel`` and ``not_run`` are globs over the case id, the family or family.instance, and the verdict's
+    reason.
+    """
 
     reason: str
     owner: str
@@ -37,21 +40,21 @@ class AllowedSkip(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What it takes in."""
+        """The globs that are stated, for people."""
         stated = {"case": self.case, "kernel": self.kernel, "not_run": self.not_run}
         return ", ".join(f"{name} {glob}" for name, glob in stated.items() if glob != "*")
 
 
-def judged(verdict: Verdict, gaps: Sequence[AllowedSkip], today: date | None = None) -> Verdict:
-    """The verdict, expected if a gap that has not expired takes it in."""
-    if verdict.green or not (covering := [gap for gap in gaps if gap.covers(verdict)]):
+def judged(verdict: Verdict, skips: Sequence[AllowedSkip], today: date | None = None) -> Verdict:
+    """Return the verdict, expected if an allowed skip that has not expired covers it."""
+    if verdict.green or not (covering := [skip for skip in skips if skip.covers(verdict)]):
         return verdict
-    gap = next((gap for gap in covering if not gap.expired(today)), None)
-    if gap is None:
+    allowed = next((skip for skip in covering if not skip.expired(today)), None)
+    if allowed is None:
         last = max(covering, key=lambda one: one.expires)
         said = f"tolerated until {last.expires} only ({last.owner}: {last.reason}): {verdict.reason}"
         return replace(verdict, reason=said)
-    said = f"tolerated until {gap.expires} ({gap.owner}: {gap.reason}): {verdict.reason}"
+    said = f"tolerated until {allowed.expires} ({allowed.owner}: {allowed.reason}): {verdict.reason}"
     return replace(verdict, reason=said, expected=True)
 
 

@@ -1,4 +1,4 @@
-"""What was built for a night, by hash: the proof that all of its machines ran the same libraries."""
+"""The manifest of a night's build: its libraries by hash, which proves that all machines ran the same ones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ SCHEMA = 1
 KIND = "bitgate build"
 
 HASH_LENGTH = 16
-"""Of a library's sha256, what a verdict's fingerprint states."""
+"""Digits of a library's sha256 that a verdict's fingerprint states."""
 
 
 @dataclass(frozen=True)
 class BuiltLibrary:
-    """``family`` is a kernel family's name, or ``host runtime``, ``native``, ``device_tools``; ``target`` is what its
-    code is for, ``size`` in bytes."""
+    """One library of a build: whose it is, for which target, and the hash and size (bytes) of its file.
+
+    ``family`` is a kernel family's name, or ``host runtime``, ``native``, ``device_tools``.
+    """
 
     family: str
     target: str
@@ -43,13 +45,13 @@ class BuildManifest:
     libraries: tuple[BuiltLibrary, ...]
 
     def write(self, path: Path) -> None:
-        """The whole file or none of it."""
+        """Write the manifest in one move: the whole file, or none of it."""
         document = {"schema": SCHEMA, "kind": KIND, **asdict(self)}
         write_whole(path, json.dumps(document, indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> BuildManifest:
-        """UsageError names the file and what is wrong in it."""
+        """Read a manifest. UsageError names the file and what is wrong in it."""
         try:
             shape = shaped(_Shape, parse_json(read_bytes(path)))
             if (shape.kind, shape.schema) != (KIND, SCHEMA):
@@ -65,8 +67,10 @@ class BuildManifest:
 
 
 def strangers(target: str, ran: Iterable[tuple[str, str]], built: Iterable[BuildManifest]) -> Iterator[tuple[str, str]]:
-    """Of the (family, hash) that ran on a target those that are none of what was built of the family for it. A family
-    of which nothing was built is no library, or nobody's to prove."""
+    """Yield each (family, hash) that ran on a target and is not among the libraries built for it.
+
+    Families of which nothing was built are left out: they are not libraries, or their builds are not to be proved.
+    """
     known: dict[str, set[str]] = {}
     for one in built:
         if one.target == target:

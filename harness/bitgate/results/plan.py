@@ -1,4 +1,4 @@
-"""The plan of a run: what was to be verified, written before the first case so that a lost one can be told.
+"""The plan of a run: what is to be verified, written before the first case so that a lost case is noticed.
 
 Reports and merges read plans on machines without numpy or HIP.
 """
@@ -18,9 +18,8 @@ from msgspec.structs import asdict
 
 from bitgate.core.files import write_whole
 from bitgate.core.untrusted import InvalidInput, Name, NameOrNone, Seconds, Short, Text, parse_json, read_bytes, shaped
-from bitgate.results.record.key import FIELDS, Key, stated
-from bitgate.results.shard import ShardText
-from bitgate.results.time_limits import ShardTime
+from bitgate.results.record.identity import FIELDS, Key, stated
+from bitgate.results.shard import ShardText, ShardTime
 
 SCHEMA = 1
 
@@ -30,38 +29,38 @@ class PlanError(ValueError):
 
 
 class PlannedItem(Struct, frozen=True, forbid_unknown_fields=True):
-    """One verdict to be had: of which key, where it comes from, why it is there, and how long it should take.
+    """One planned verdict: its key, where it comes from, why it is planned, and how long it should take.
 
-    In a file the key's fields stand among the others.
+    A file holds the fields of the key among the others.
     """
 
     id: Name
     """``<case>__<instance>__<fill>``, unique in the plan."""
     key: Key
     tier: Short = ""
-    """The smallest tier that holds it: ``smoke``, else ``regression``."""
+    """The smallest tier that contains the case: ``smoke``, else ``regression``."""
     suite: NameOrNone = ""
     test: Text = ""
-    """pytest node id, empty in a plan that was made without collecting tests."""
+    """The pytest node id; empty in a plan that was made without collecting tests."""
     why: Text = ""
     pin: Text = ""
     """The fixed bug that the case guards, if it guards one."""
     human: Text = ""
     refused: Text = ""
-    """The clause by which the kernel must refuse it; empty: it must pass."""
+    """The clause by which the kernel must refuse the case; empty: it must pass."""
     seconds: Seconds = 0.0
-    """Estimated."""
+    """Estimated duration."""
     row: Text = ""
-    """``file:line`` of the table's row that asks for it."""
+    """``file:line`` of the table's row that asks for the case."""
 
     def fields(self) -> dict[str, Any]:
-        """As a file states it."""
+        """Return the item as a file states it."""
         rest = asdict(self)
         return {"id": rest.pop("id"), **rest.pop("key").fields(), **rest}
 
     @classmethod
     def of(cls, flat: Mapping[str, Any]) -> PlannedItem:
-        """From what a file states; options, seed and schedule may be left out. OddInput for what is none."""
+        """Read an item of a file; options, seed and schedule may be left out. InvalidInput if it is not one."""
         key = {"seed": 0, "schedule": "forward", **stated(flat)}
         return shaped(cls, {name: value for name, value in flat.items() if name not in FIELDS} | {"key": key})
 
@@ -76,15 +75,15 @@ class Plan:
     created: str = ""
     """ISO 8601 with zone."""
     shard: str = ""
-    """``2/6``: these are the cases of the second of six shards; empty: of the whole target."""
+    """The shard whose cases these are, as in ``2/6``; empty: the whole target."""
     whole: str = ""
-    """Of a shard: the hash of the plan that it is a part of."""
+    """The hash of the run plan that a shard is a part of."""
     length: ShardTime | None = None
-    """Of a shard of a run plan: how long it takes, by what was recorded when it was planned."""
+    """How long a shard of a run plan takes, by the durations on record when it was planned."""
 
     @cached_property
     def id(self) -> str:
-        """sha256 over the sorted ids and the target: equal for equal work, whatever the order or the estimates."""
+        """The sha256 over the sorted ids and the target: equal for equal work, whatever the order or the estimates."""
         text = "\n".join([self.target, *sorted(item.id for item in self.cases)])
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -107,7 +106,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, document: Any) -> Plan:
-        """Raises PlanError if a key is missing, unknown or of the wrong type, or the id is not the cases' own."""
+        """Read a plan. PlanError if a key is missing, unknown or of the wrong type, or the id is not of the cases."""
         schema = document.get("schema") if isinstance(document, dict) else None
         if schema != SCHEMA:
             raise PlanError(f"schema {schema!r:.40} is not {SCHEMA}: no plan, or written by another version of bitgate")
@@ -123,7 +122,7 @@ class Plan:
 
     @property
     def text(self) -> str:
-        """The file: a line a case."""
+        """The content of the plan's file, a line for each case."""
         head = self.to_json()
         cases = ",\n".join(map(json.dumps, head.pop("cases")))
         return f'{json.dumps(head)[:-1]}, "cases": [\n{cases}\n]}}\n'
@@ -141,7 +140,7 @@ class Plan:
 
 
 def items_of(cases: Iterable[Mapping[str, Any]]) -> tuple[PlannedItem, ...]:
-    """The cases of a file. OddInput names the one that is none by its number, from 0."""
+    """Return the cases of a file. InvalidInput names a bad one by its number, from 0."""
     found: list[PlannedItem] = []
     for case in cases:
         try:
@@ -163,7 +162,7 @@ class _PlanShape(Struct):
 
 
 def repeated(ids: Iterable[str]) -> list[str]:
-    """The ids that stand more than once, sorted."""
+    """Return the ids that occur more than once, sorted."""
     seen: set[str] = set()
     twice: set[str] = set()
     for one in ids:

@@ -17,8 +17,7 @@ from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.core.untrusted import InvalidInput, Name, Seconds, Short, parse_json, read_bytes, shaped
 from bitgate.results.plan import Plan, PlanError, PlannedItem, items_of
-from bitgate.results.shard import Shard, ShardText, split
-from bitgate.results.time_limits import ShardTime
+from bitgate.results.shard import Shard, ShardText, ShardTime, split
 
 SCHEMA = 1
 KIND = "bitgate run plan"
@@ -27,12 +26,12 @@ _DEFAULTS = {"seed": 0, "schedule": "forward"} | {
     field.name: field.default for field in structs.fields(PlannedItem) if field.default is not NODEFAULT
 }
 _LEFT_OUT = ("target", "why", "pin", "seconds")
-"""Said by the plan around the cases, or of no use to a merge: a night has 200,000 cases."""
+"""Fields that the plan around the cases states, or that a merge does not need: a night has 200,000 cases."""
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """``shards``: one plan each, of every target; a target that is not split is ``1/1``."""
+    """The plans of all shards of all targets; a target that is not split has the one shard ``1/1``."""
 
     tier: str
     shards: tuple[Plan, ...]
@@ -41,7 +40,7 @@ class RunPlan:
 
     @cached_property
     def id(self) -> str:
-        """Equal for equal work: which keys on which target in which shard, of which tier and commit."""
+        """A hash over tier, commit and the keys of each shard of each target: equal for equal work."""
         lines = [f"{self.tier}\n{self.commit}"]
         for plan in sorted(self.shards, key=lambda plan: (plan.target, plan.shard)):
             lines.append(f"{plan.target} {plan.shard} {len(plan.cases)}")
@@ -59,7 +58,7 @@ class RunPlan:
         return next((plan for plan in self.of(target) if plan.shard == str(shard)), None)
 
     def write(self, path: Path) -> None:
-        """The whole file or none of it."""
+        """Write the plan in one move: the whole file, or none of it."""
         document = {
             "schema": SCHEMA,
             "kind": KIND,
@@ -82,7 +81,7 @@ class RunPlan:
 
     @classmethod
     def read(cls, path: Path) -> RunPlan:
-        """PlanError names the file and what is wrong in it."""
+        """Read a run plan. PlanError names the file and what is wrong in it."""
         try:
             return _read(parse_json(read_bytes(path)))
         except (InvalidInput, PlanError, UsageError) as error:
@@ -96,7 +95,7 @@ def make(
     commit: str = "",
     length: Callable[[str, Iterable[PlannedItem]], ShardTime] | None = None,
 ) -> RunPlan:
-    """The plans of whole targets, each split into its number of shards; ``length``: how long cases take on a target."""
+    """Split the plans of whole targets into their shards; ``length`` estimates the time of a target's cases."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     shards = tuple(
         Plan(
@@ -115,7 +114,7 @@ def make(
 
 
 def whole_id(tier: str, target: str, parts: Iterable[Iterable[PlannedItem]]) -> str:
-    """The hash that all shards of one target state, where there is no file that plans them."""
+    """Return the hash that all shards of one target state if no file plans them."""
     cases = [tuple(part) for part in parts]
     plans = (Plan(tier, target, part, "", f"{number}/{len(cases)}") for number, part in enumerate(cases, 1))
     return RunPlan(tier, tuple(plans)).id
@@ -166,7 +165,7 @@ def _read(document: Any) -> RunPlan:
 
 
 def _check_whole(plan: RunPlan) -> None:
-    """Every shard of every target once, and every case in one of them."""
+    """Raise InvalidInput unless the plan has every shard of every target once, and every case in one of them."""
     if not plan.shards:
         raise InvalidInput("plans nothing")
     for target in plan.targets:
@@ -181,12 +180,12 @@ def _check_whole(plan: RunPlan) -> None:
 
 
 def _brief(item: PlannedItem) -> dict[str, Any]:
-    """Without what is as always, and without the id a second time: a test is ``<node>[<id>]``."""
+    """Return the fields of a case without defaults, and its test ``<node>[<id>]`` without the id."""
     fields = item.fields() | {"test": item.test.removesuffix(f"[{item.id}]")}
     kept = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
     return {name: value for name, value in kept.items() if value not in (_DEFAULTS.get(name), {}, "")}
 
 
 def _node(item: PlannedItem) -> PlannedItem:
-    """With the whole node id again."""
+    """Return the item with the whole node id of its test."""
     return structs.replace(item, test=f"{item.test}[{item.id}]") if item.test else item

@@ -1,5 +1,7 @@
-"""Shards: a plan's cases on several machines. Which case goes where follows from the plan alone, so that every machine
-finds the same parts."""
+"""Shards of a plan for several machines, and how long each takes.
+
+The shard of a case follows from the plan alone, so that every machine finds the same shards.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,22 @@ from bitgate.core.errors import UsageError
 if TYPE_CHECKING:
     from bitgate.results.plan import PlannedItem
 
+
 MOST = 1000
 
 GRAIN = 10
-"""A problem that takes longer than this part of a shard is cut."""
+"""A problem that takes more than one part in this many of a shard is cut."""
 LEAST_WEIGHT = 1000
-"""Microseconds: what a case takes that only has to be refused."""
+"""Microseconds that a case takes which only has to be refused."""
 PROBES = "probe_"
-"""Cases of the operation ``probe`` rest on one another: none says anything once another is red, so they are not cut."""
+"""Prefix of the cases of the operation ``probe``, which stay together: none is meaningful once another is red."""
 
 ShardText = Annotated[str, msgspec.Meta(pattern=r"^([1-9]\d{0,3}/[1-9]\d{0,3})?\Z")]
 
 
 @dataclass(frozen=True)
 class Shard:
-    """The ``index``-th of ``count``, from 1."""
+    """One shard of a plan: number ``index`` of ``count``, from 1."""
 
     index: int
     count: int
@@ -45,7 +48,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """``2/6``. UsageError for anything else."""
+        """Read a shard written as ``2/6``. UsageError for anything else."""
         found = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
         if not found or not int(found[1]) <= int(found[2]) <= MOST:
             raise UsageError(f"shard {text!r:.40}: write I/N with 1 <= I <= N <= {MOST}, as in 2/6")
@@ -53,7 +56,7 @@ class Shard:
 
     @classmethod
     def of_folder(cls, name: str) -> Shard | None:
-        """The shard whose results lie in a folder of this name; None if it is not called like one."""
+        """Return the shard whose results are in a folder of this name; None if the name is no shard's."""
         found = re.fullmatch(r"s(\d{1,4})of(\d{1,4})", name)
         try:
             return cls.parse(f"{found[1]}/{found[2]}") if found else None
@@ -62,13 +65,12 @@ class Shard:
 
 
 def split(items: Iterable[PlannedItem], count: int) -> tuple[tuple[PlannedItem, ...], ...]:
-    """The cases of each shard, in the plan's order, whatever order that is: the dearest problem first, each to the
-    shard that has least so far. All tests of one problem go together, which then makes its inputs and references once,
-    unless it takes more than a ``GRAIN``-th of a shard: then it is cut. So the longest shard is no longer than the mean
-    and a ``GRAIN``-th of it, or than the mean and the longest case.
+    """Return the cases of each shard, in the order of the plan.
 
-    UsageError if there are fewer problems, those that were cut counted as their pieces, than shards: an empty shard
-    compares nothing.
+    Problems are assigned longest first, each to the shard with the least time so far. All tests of one problem stay
+    together, so that its inputs and references are made once. A problem that takes more than a ``GRAIN``-th of a shard
+    is cut into pieces. Thus no shard takes longer than the mean and a ``GRAIN``-th of it, or the mean and the longest
+    case. UsageError if there are fewer pieces than shards: an empty shard compares nothing.
     """
     cases = list(items)
     pieces = _pieces(cases, count)
@@ -84,8 +86,11 @@ def split(items: Iterable[PlannedItem], count: int) -> tuple[tuple[PlannedItem, 
 
 
 def count_for(items: Sequence[PlannedItem], shard_seconds: float, setup_seconds: float) -> int:
-    """How many shards there must be for each to take ``shard_seconds`` on one worker, of which every one spends
-    ``setup_seconds`` before its first case. UsageError if no time is left for cases, or it takes too many shards."""
+    """Return the number of shards with which each takes ``shard_seconds`` on one worker.
+
+    Each shard spends ``setup_seconds`` before its first case. UsageError if that leaves no time for cases, or takes too
+    many shards.
+    """
     if shard_seconds <= setup_seconds:
         raise UsageError(
             f"--shard-seconds {shard_seconds:g}: the set-up of a shard alone takes {setup_seconds:g} s; ask for more"
@@ -100,15 +105,17 @@ def count_for(items: Sequence[PlannedItem], shard_seconds: float, setup_seconds:
 
 @dataclass(frozen=True)
 class _Piece:
-    """What goes to one shard together: a problem's cases, or some of them. ``weight`` in microseconds: whole numbers,
-    whose sum is the same in any order."""
+    """Cases that stay in one shard: all or some of one problem.
+
+    ``weight`` is in whole microseconds, whose sum is the same in any order.
+    """
 
     weight: int
     ids: tuple[str, ...]
 
 
 def _weight(item: PlannedItem) -> int:
-    """A case of no estimate weighs a little, or all of them would go to one shard."""
+    """Return the weight of a case; one without an estimate weighs a little, or all of them would go to one shard."""
     return max(round(item.seconds * 1e6), LEAST_WEIGHT)
 
 
@@ -121,7 +128,8 @@ def _pieces(cases: Sequence[PlannedItem], count: int) -> list[_Piece]:
 
 
 def _cut(problem: Iterable[PlannedItem], most: float) -> Iterator[_Piece]:
-    """Pieces of at most this weight, of one case or of probes: of one fill while they can be, which shares its data."""
+    """Yield pieces of at most this weight, or of a single case, or of probes; cases of one fill, which share data, stay
+    together where they can."""
     weight, ids = 0, list[str]()
     for item in sorted(problem, key=lambda item: (item.key.fill, item.id)):
         own = _weight(item)
@@ -138,3 +146,40 @@ def _parts(cases: Sequence[PlannedItem], places: Sequence[int], count: int) -> t
     for item, place in zip(cases, places, strict=True):
         parts[place].append(item)
     return tuple(map(tuple, parts))
+
+
+SETUP_SECONDS = 10.0
+"""Time before a shard's first case: Python and pytest start, suites are collected, libraries are looked up."""
+
+PATIENCE_SECONDS = 300.0
+PATIENCE = 20
+"""Multiple of the estimate after which a case counts as hung."""
+
+MARGIN = 2.0
+"""Factor for machines without a record, which may be half as fast as the slowest known one."""
+
+
+@dataclass(frozen=True)
+class ShardTime:
+    """The time of a shard on one worker, without its set-up: ``seconds`` as a rule, ``longest`` of its longest case.
+
+    ``late`` is the sum of its cases' 95th percentiles: at most one run in twenty takes longer, even if what slows one
+    case slows all.
+    """
+
+    seconds: float
+    late: float
+    longest: float = 0.0
+
+
+def patience(seconds: float) -> float:
+    """Return the seconds after which a case of this estimate counts as hung: far more than it takes on a busy host."""
+    return max(PATIENCE_SECONDS, PATIENCE * seconds)
+
+
+def limit_minutes(length: ShardTime, setup_seconds: float = SETUP_SECONDS) -> int:
+    """Return the whole minutes after which a shard is ended.
+
+    They are far more than a slow run takes, and leave time to report one case that hangs.
+    """
+    return ceil((setup_seconds + MARGIN * length.late + patience(length.longest)) / 60)

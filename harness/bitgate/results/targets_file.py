@@ -9,11 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from bitgate.core.architecture import PLATFORMS, Architecture, Platform
 from bitgate.core.choices import ENGINES, FORGES, REGRESSION, SMOKE, TIERS
 from bitgate.core.errors import UsageError, near
 from bitgate.core.project import Project
-from bitgate.core.safe_name import RULE, is_safe
 from bitgate.core.table_fields import (
     FieldError,
     TableFields,
@@ -30,8 +28,9 @@ from bitgate.core.table_fields import (
     tables,
     text,
 )
-from bitgate.core.target_id import architecture_of, canonical, target_id
+from bitgate.core.targets import PLATFORMS, Architecture, Platform, architecture_of, canonical, target_id
 from bitgate.core.toml import read_toml
+from bitgate.core.untrusted import RULE, is_safe
 from bitgate.results.allowed_skips import AllowedSkip
 
 SCHEMA = 2
@@ -51,8 +50,10 @@ IMAGE = r"[a-z0-9][A-Za-z0-9_.:/@-]{0,240}"
 
 
 class CiTarget(Struct, frozen=True):
-    """``[target.NAME]``: minutes a job of a tier may take, and the gate that says when it runs. ``name`` is a
-    TargetId's; ``features`` are those of its architecture that its kernels rest on."""
+    """One ``[target.NAME]``: minutes that a job of a tier may take, and the gate that says when it runs.
+
+    ``name`` is a TargetId's; ``features`` are those of its architecture that its kernels rest on.
+    """
 
     name: str
     platform: str
@@ -63,8 +64,11 @@ class CiTarget(Struct, frozen=True):
 
 
 class Pool(Struct, frozen=True):
-    """``[[pool]]``: machines, each with a device of any of these targets. ``labels`` is what a forge asks of a runner,
-    ``constraint`` what an engine does; a job gets ``gpus`` of them, in a container of ``image`` if there is one."""
+    """One ``[[pool]]``: machines, each with a device of any of these targets.
+
+    ``labels`` is what a forge asks of a runner, ``constraint`` what an engine does. A job gets ``gpus`` devices, in a
+    container of ``image`` if there is one.
+    """
 
     name: str
     targets: tuple[str, ...]
@@ -81,7 +85,7 @@ class Pool(Struct, frozen=True):
         return self.state == "up"
 
     def serves(self, target: str) -> bool:
-        """Does code that is built for a target run on one of these devices? What takes one place takes no other."""
+        """Return whether one of these devices runs code for a target; one in a target's place takes no other."""
         wanted, devices = target_id(target), map(target_id, self.targets)
         return any(wanted.runs_on(one) and one.in_place_of in ("", wanted.in_place_of) for one in devices)
 
@@ -104,7 +108,7 @@ class CiTargets(Struct, frozen=True):
 
 
 def features_of(architecture: Architecture) -> tuple[str, ...]:
-    """What an architecture has that not every one has, in words of ``features``."""
+    """Return what not every architecture has, in words of ``features``."""
     matrix = architecture.matrix
     words = [f"wave{wave}" for wave in architecture.waves]
     if matrix and architecture.platform != "host":
@@ -129,7 +133,7 @@ def read_targets(path: Path, tiers: Sequence[str] = TIERS) -> CiTargets:
 
 
 def tolerated_by(project: Project, target: str) -> tuple[AllowedSkip, ...]:
-    """The gaps that a project's file allows a target; none where there is no file. UsageError for a bad one."""
+    """Return the skips that a project's file allows a target; none without a file. Raises UsageError for a bad one."""
     promise = read_targets(project.targets, project.tiers).target(target) if project.targets else None
     return promise.tolerated if promise else ()
 

@@ -14,8 +14,7 @@ from bitgate.kernel.build import Builder, Compiler, find_hip_compiler, find_host
 from bitgate.kernel.build.errors import first_error
 from bitgate.kernel.build.flags import host_compile, host_link
 from bitgate.kernel.build.processes import Processes
-from bitgate.kernel.build.rocm import find_rocm_runtime
-from bitgate.kernel.build.toolchain import find_cuda_compiler, find_device_compiler
+from bitgate.kernel.build.toolchain import find_cuda_compiler, find_device_compiler, find_rocm_runtime
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.loading import with_operations
 from bitgate.runtime import kfd, targets

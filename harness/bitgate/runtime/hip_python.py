@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.kernel.build.rocm import find_rocm_runtime
+from bitgate.kernel.build.toolchain import find_rocm_runtime
 from bitgate.runtime.errors import hip_error
 
 

@@ -11,7 +11,7 @@ from ctypes import CDLL, RTLD_GLOBAL
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import runs_on, target_id
+from bitgate.core.targets import runs_on, target_id
 from bitgate.kernel.build import Builder
 from bitgate.runtime.device import Attributes, Device
 from bitgate.runtime.errors import HipError, check

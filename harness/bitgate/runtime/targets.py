@@ -11,13 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from bitgate.core.architecture import ARCHITECTURES
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import runs_on, target_id
+from bitgate.core.targets import ARCHITECTURES, runs_on, target_id
 from bitgate.kernel.build import artefacts
 from bitgate.kernel.build.flags import ARCHITECTURE
-from bitgate.kernel.build.rocm import find_rocm_runtime
-from bitgate.kernel.build.toolchain import find_cuda_compiler
+from bitgate.kernel.build.toolchain import find_cuda_compiler, find_rocm_runtime
 from bitgate.runtime import kfd, nvidia
 
 HOST_CPU_FLAGS = ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
@@ -119,7 +117,7 @@ def _amd() -> list[Target]:
     ]
 
 
-_NO_ROW = "this bitgate knows no such architecture: take a newer one, or add its row to bitgate/core/architecture.py"
+_NO_ROW = "this bitgate knows no such architecture: take a newer one, or add its row to bitgate/core/targets.py"
 
 
 def _rocm_obstacle() -> str:

@@ -28,7 +28,7 @@ from bitgate.kernel.cache.content import sha256
 from bitgate.model import Problem
 from bitgate.results.plan import PlannedItem
 from bitgate.results.record import Verdict
-from bitgate.results.time_limits import ShardTime
+from bitgate.results.shard import ShardTime
 from bitgate.runtime.targets import Target
 
 _T = TypeVar("_T")

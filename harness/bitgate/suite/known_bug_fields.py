@@ -1,4 +1,4 @@
-"""Fields of an entry in a ledger of known bugs, each with its check."""
+"""Fields of an entry of a ledger of known bugs, and their checks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.architecture import ARCHITECTURES
-from bitgate.core.checkout import relative
 from bitgate.core.errors import UsageError
+from bitgate.core.git import path_in_checkout
 from bitgate.core.table_fields import (
     Check,
     FieldError,
@@ -23,7 +22,7 @@ from bitgate.core.table_fields import (
     table,
     text,
 )
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import ARCHITECTURES, target_id
 from bitgate.core.toml import read_toml, row_lines
 from bitgate.model import Problem, ProblemError, case_id, operations, parse_case_id
 from bitgate.model.dtype import spelled
@@ -37,15 +36,14 @@ SECTION = "known_bug"
 FAILURES = tuple(outcome for outcome in Outcome if outcome.is_kernels)
 """Verdicts that a bug of a kernel may have. A lost case or device is none."""
 DIAGNOSED = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC)
-"""Those that say nothing without a diagnosis."""
+"""Verdicts that say nothing without a diagnosis."""
 QUARANTINE_DAYS = 30
 """For a case that fails now and then. A bug that must fail each time hides nothing else, and may take longer."""
 
 
 @dataclass(frozen=True)
 class PropertyMatch:
-    """A property of a problem, and the values that an entry is about. A problem that has no such property is not
-    meant."""
+    """A property of a problem, and the values that an entry is about. No problem without the property matches."""
 
     name: str
     values: tuple[Any, ...] = ()
@@ -66,7 +64,7 @@ PASS = "pass"
 
 
 def where() -> Mapping[str, Property]:
-    """Return, by name, what an entry may name."""
+    """Return the properties that an entry may name, by name."""
     return {**properties(), PASS: Property(lambda problem: None, PropertyKind.NAME, tuple(operations()))}
 
 
@@ -88,7 +86,7 @@ def _entry(row: Mapping[str, Any], path: Path, line: int) -> dict[str, Any]:
     checked = _FIELDS.read(origin, row)
     if "where" not in row and "case" not in row:
         raise FieldError(origin, "where", "is missing; say which problems fail: where = { pass = 'bwd_data', g = 1 }")
-    fields: dict[str, Any] = {"origin": f"{relative(path)}:{line}", "kind": ""}
+    fields: dict[str, Any] = {"origin": f"{path_in_checkout(path)}:{line}", "kind": ""}
     fields |= {_PLURALS.get(name, name): value for name, value in checked.items()}
     if fields["verdict"] in DIAGNOSED and not fields["kind"]:
         known = ", ".join(KINDS)

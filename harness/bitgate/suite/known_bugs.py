@@ -2,7 +2,7 @@
 
 A ledger is a file ``known_bugs.toml`` next to a suite's table, in the folder of the suites, or next to a kernel's
 declaration; or one that ``bitgate.toml`` names. A failure that it records is green until the entry expires; anything
-else that its cases do is red, so that an entry can hide nothing but what it names. ``docs/verdicts.md`` documents the
+else that its cases do is red, so that an entry can hide nothing but what it names. ``docs/verdicts.md`` has the
 format.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.project import Project
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import architecture_of
 from bitgate.results.record import Outcome, Verdict
 from bitgate.suite.known_bug_fields import PropertyMatch, read_entries
 from bitgate.verify.planned import PlannedCase
@@ -48,11 +48,11 @@ class KnownBug:
 
     @property
     def failure(self) -> str:
-        """Recorded failure, in words."""
+        """Return the recorded failure in words."""
         return f"{self.verdict} {self.kind}".strip()
 
     def covers(self, planned: PlannedCase) -> bool:
-        """Return whether the entry is about this case. A case that is to be refused fails by its refusal only."""
+        """Return whether the entry is about this case. One that is to be refused fails only by its refusal."""
         kernel = planned.kernel
         # What is true of gfx942 is true of gfx942 without xnack.
         targets = (planned.target, architecture_of(planned.target).name)
@@ -70,7 +70,7 @@ class KnownBug:
         return not self.machines or any(fnmatchcase(machine, glob) for glob in self.machines)
 
     def records(self, verdict: Verdict) -> bool:
-        """Return whether the case failed as recorded. The kind is the diagnosis' first, the most specific."""
+        """Return whether the case failed as recorded. The kind is the diagnosis' first, which says most."""
         kinds = verdict.diagnosis.kinds if verdict.diagnosis else ()
         return verdict.outcome is self.verdict and (not self.kind or kinds[:1] == (self.kind,))
 
@@ -96,7 +96,7 @@ class KnownBugs:
             self.of_all[path] = read(path)
 
     def judged(self, verdict: Verdict, planned: PlannedCase, today: date | None = None) -> Verdict:
-        """Return the verdict as the ledgers see it: the same, unless an entry covers the case. ``today`` is by UTC."""
+        """Return the verdict as the ledgers see it: the same, unless an entry is about the case. ``today`` is UTC."""
         # Of a case without an answer nothing is known: the bug may be there or not.
         if verdict.outcome.is_unanswered or verdict.known_bug:
             return verdict
@@ -117,7 +117,7 @@ class KnownBugs:
 
 
 def read(path: Path) -> tuple[KnownBug, ...]:
-    """Read the entries of a ledger; none where there is no file. Raises UsageError naming file, line and field."""
+    """Return the entries of a ledger; none where there is no file. Raises UsageError naming file, line and field."""
     return tuple(KnownBug(**fields) for fields in read_entries(path))
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.checkout import relative
 from bitgate.core.choices import REGRESSION, TIERS
 from bitgate.core.errors import near as near
+from bitgate.core.git import path_in_checkout
 from bitgate.core.table_fields import (
     Check,
     FieldError,
@@ -29,7 +29,7 @@ from bitgate.numerics.fill import fill_names
 from bitgate.suite.vocabulary import LAYOUT_AXES, LENGTHS, STATED, TAIL_AXES, shape_check
 
 NEVER = "never"
-"""Instead of a tier: a kind of target that a row is not for."""
+"""Given instead of a tier for a kind of target that a row is not for."""
 TARGET_KINDS = ("host", "gpu")
 INSTANCE_POLICIES = ("all", "one")
 
@@ -43,7 +43,7 @@ AXES = (
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a row, which every message about it begins with."""
+    """Place of a row, with which every message about it begins."""
 
     path: Path
     line: int
@@ -56,7 +56,7 @@ class Origin:
     @property
     def place(self) -> str:
         """Place as ``file:line``, the file as its repository names it: dashboards place a failure by it."""
-        return f"{relative(self.path)}:{self.line}"
+        return f"{path_in_checkout(self.path)}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _tier(value: Any) -> dict[str, str]:
 
 
 def _zip(value: Any) -> tuple[dict[str, Any], ...]:
-    """Parse ``{ dtypes = [a, b], layouts = [c, d] }`` to ({dtypes: a, layouts: c}, {dtypes: b, layouts: d})."""
+    """Turn ``{ dtypes = [a, b], layouts = [c, d] }`` into ({dtypes: a, layouts: c}, {dtypes: b, layouts: d})."""
     stated = table("{ dtypes = ['f16', 'f32'], layouts = ['nhwgc', 'gnhwc'] }, of lists")(value)
     if unknown := [name for name in stated if name not in AXES]:
         raise ValueError(f"{unknown[0]!r} is not an axis; {near(unknown[0], AXES)}")
@@ -154,7 +154,7 @@ def _zip(value: Any) -> tuple[dict[str, Any], ...]:
 
 
 def _smoke(value: Any) -> dict[str, tuple[Any, ...]]:
-    stated = table("{ layouts = 'nhwgc', instances = 'one' }, of what smoke keeps")(value)
+    stated = table("{ layouts = 'nhwgc', instances = 'one' }, of what smoke keeps", least=0)(value)
     for name in stated:
         if name not in (*AXES, "instances"):
             raise ValueError(f"{name!r} is neither an axis nor instances; {near(name, AXES)}")
@@ -196,7 +196,7 @@ _FIELDS = TableFields(_CHECKS, {"why": "say in one sentence what this row would 
 
 
 def name_of(fields: Mapping[str, Any], number: int) -> str:
-    """Return what to call a row in messages: its name, else its shape or case, else its place in the set."""
+    """Return what messages call a row: its name, else its shape or case, else its place in the set."""
     for key in ("name", "shape", "case"):
         value = fields.get(key)
         if isinstance(value, str) and value:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import target_id
 from bitgate.kernel import registry
 from bitgate.kernel.loading import loaded_names
 from bitgate.results.plan import Plan, repeated

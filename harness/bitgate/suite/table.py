@@ -1,4 +1,4 @@
-"""Case tables: TOML files whose arrays of tables are named sets of rows. ``docs/suites.md`` documents the format."""
+"""Case tables: TOML files whose arrays of tables are named sets of rows. ``docs/suites.md`` has the format."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ Part = tuple[Path, str, int]
 
 
 def load_set(path: Path, set_name: str = DEFAULT_SET) -> tuple[CaseRow, ...]:
-    """Load the rows of one set of a table, includes followed. Raises UsageError naming file, line, row and field."""
+    """Return the rows of one set of a table, includes followed. Raises UsageError naming file, line, row and field."""
     return tuple(make_row(fields, origin) for fields, origin, _ in _fields_of_set(path.resolve(), set_name, ()))
 
 
 def parts_of_set(path: Path, set_name: str) -> list[tuple[Origin, tuple[Part, ...]]]:
-    """Return the origin of each row of a set, and its parts: itself, and the rows that include it."""
+    """Return the place of each row of a set, and its parts: the row itself, and the rows that include it."""
     return [(origin, parts) for _, origin, parts in _fields_of_set(path.resolve(), set_name, ())]
 
 
 def loads(path: Path) -> tuple[Path, ...]:
-    """Return the declarations that a table names in ``load``: the kernels that its rows are for."""
+    """Return the declarations that a table names in ``load``, whose kernels its rows are for."""
     return _document(path.resolve())[3]
 
 
 def set_names(path: Path) -> tuple[str, ...]:
-    """Return the sets of a table, in the table's order."""
+    """Return the sets of a table, in the order of the file."""
     return tuple(_document(path.resolve())[0])
 
 
 def about(path: Path) -> dict[str, str]:
-    """Return what a table says of itself: those of ABOUT that it states."""
+    """Return the texts of ABOUT that a table states."""
     return _document(path.resolve())[4]
 
 
@@ -73,7 +73,7 @@ def _fields_of_set(
 
 
 def _included(value: Any, origin: Origin) -> tuple[Path, str]:
-    """Parse ``"other.toml#name"``, or ``"#name"`` for a set of the same file."""
+    """Return file and set of ``"other.toml#name"``, or of ``"#name"`` for a set of the same file."""
     match = re.fullmatch(r"([^#]*)(?:#(\w+))?", value) if isinstance(value, str) else None
     if match is None or not value:
         raise FieldError(origin, "include", f"{value!r} is not like 'other.toml#set' or '#set'")
@@ -106,7 +106,7 @@ def _read(path: Path, stamp: int) -> Document:
 
 
 def _declarations(value: Any, path: Path) -> list[Path]:
-    """Relative to the table. A folder means its declaration.py."""
+    """Return the named declarations, relative to the table, of a folder its declaration.py."""
     names = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(name, str) and name for name in names):
         raise UsageError(f"{path}: load: give a list of declarations, such as load = ['../my_kernel/declaration.py']")

@@ -1,4 +1,4 @@
-"""Vocabulary of all operations together: axes, shapes, layouts and properties that tables name."""
+"""Axes, shapes, layouts and properties that tables name, collected from all operations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Said = TypeVar("Said")
 
 
 def distinct(what: Callable[[ProblemSpace], Said | None]) -> tuple[Said, ...]:
-    """Return what the operations' spaces say, once each; silent ones are left out."""
+    """Return the answers of the operations' spaces, once each, without those that have none."""
     return tuple(dict.fromkeys(said for one in operations().values() if (said := what(one.space)) is not None))
 
 
 def properties() -> Mapping[str, Property]:
-    """Return properties by name; the values of a name are of all operations that have it, a user's among them."""
+    """Return the properties by name; the values of one are those of all operations that have it, a user's too."""
     return _properties(tuple(operations()))
 
 
@@ -89,7 +89,7 @@ TAIL_AXES = (*SHARED, *(axis for axis in OWN if not axis.is_layout))
 
 
 def shape_check() -> Check:
-    """Return the check of a case id's sizes, of any operation."""
+    """Return the check of the sizes of a case id, of any operation."""
     shapes = distinct(lambda space: space.shape)
     return texts("|".join(shape.pattern for shape in shapes), " or ".join(shape.example for shape in shapes))
 

@@ -9,10 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bitgate.core import checkout
+from bitgate.core import git
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
-from bitgate.kernel.build.rocm import find_rocm_runtime
+from bitgate.kernel.build.toolchain import find_rocm_runtime
 from bitgate.results.record import FINGERPRINT, UNKNOWN
 from bitgate.runtime.device import Device
 from bitgate.runtime.targets import Target
@@ -116,8 +116,8 @@ def _query(hip: Any, function: str, *arguments: int) -> Any:
 def _commit(places: tuple[Path, ...]) -> str:
     """Return the user's commit: that of the kernel, else of the suites, if they are outside bitgate's own checkout."""
     own = ours().root
-    users_first = sorted(places, key=lambda place: place.resolve().is_relative_to(own))
-    return next((commit for place in users_first if (commit := checkout.commit(place)) != UNKNOWN), UNKNOWN)
+    owners = sorted(places, key=lambda place: place.resolve().is_relative_to(own))
+    return next((commit for place in owners if (commit := git.commit_of(place)) != UNKNOWN), UNKNOWN)
 
 
 def _text(path: Path) -> str:

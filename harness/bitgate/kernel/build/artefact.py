@@ -1,4 +1,4 @@
-"""A built library as a store keeps it: by what it was asked for, by which sources, and by the hash of its bytes."""
+"""Artefacts: built libraries as a store keeps them, known by request, sources and the hash of their bytes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ Hash = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 _TOOLCHAINS = ("/usr", "/lib", "/opt/rocm")
 _TOOLCHAIN_VARIABLES = ("ROCM_PATH", "CUDA_HOME")
-"""Headers there belong to a compiler, which the artefact names, and are not compared."""
+"""Places of compilers. Their headers are not compared, since an artefact names its compiler."""
 
 
 @dataclass(frozen=True)
 class ArtefactRequest:
-    """A library as any machine can ask for it, one without a compiler too. ``state`` is the content of its sources and
-    of all of our headers; ``flavour``: ``race``, ``quick`` or empty."""
+    """A library as any machine can ask for it, even one without a compiler.
+
+    ``state`` is the content of its sources and of all headers of bitgate's; ``flavour`` is ``race``, ``quick`` or
+    empty.
+    """
 
     label: str
     file: str
@@ -39,7 +42,7 @@ class ArtefactRequest:
     flavour: str
     state: str
     folder: Path
-    """What its sources reach beside those is known by its place from here."""
+    """Other files that its sources include are named relative to this folder."""
 
     @property
     def id(self) -> str:
@@ -47,7 +50,7 @@ class ArtefactRequest:
 
 
 class Artefact(Struct, frozen=True, kw_only=True):
-    """One library that was built from them, as a file of the store says."""
+    """One built library, as a file of the store describes it."""
 
     schema: int = SCHEMA
     kind: str = KIND
@@ -59,25 +62,25 @@ class Artefact(Struct, frozen=True, kw_only=True):
     sha256: Hash
     size: Count
     compiler: Short
-    """With its flags."""
+    """Name, version and flags of the compiler."""
     beside: dict[Short, Hash]
-    """What the sources reach that ``wanted`` does not hold: an owner's headers."""
+    """Hashes of the included files that ``wanted`` does not cover: a user's headers."""
     created: Short
     """UTC, ISO 8601."""
 
     @property
     def place(self) -> str:
-        """Of its bytes, in a store."""
+        """The name of its bytes in a store."""
         return f"libraries/{self.sha256[:2]}/{self.sha256}"
 
     @property
     def name(self) -> str:
-        """Of its entry: the first one of equal ones comes first, wherever names are sorted."""
+        """The name of its entry; of equal artefacts the oldest sorts first."""
         stamp = re.sub(r"[^0-9TZ]", "", self.created.partition("+")[0])
         return f"{stamp}-{self.sha256[:16]}.json"
 
     def check(self, wanted: ArtefactRequest) -> None:
-        """OddInput if it is none of what was asked for."""
+        """Raise InvalidInput if it is not what was requested."""
         stated = (self.schema, self.kind, self.label, self.file, self.target, self.flavour, self.wanted)
         asked = (SCHEMA, KIND, wanted.label, wanted.file, wanted.target, wanted.flavour, wanted.id)
         if stated != asked:
@@ -86,20 +89,19 @@ class Artefact(Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"it is of {odd}")
 
     def is_of(self, wanted: ArtefactRequest, contents: Contents) -> bool:
-        """Are the other headers on this machine those that it was built from?"""
+        """Return whether the other headers on this machine are those that it was built from."""
         return all(contents.of(_placed(name, wanted)) == content for name, content in self.beside.items())
 
     @classmethod
     def of(cls, data: bytes, wanted: ArtefactRequest) -> Artefact:
-        """OddInput says why a store's file is none, or one of something else."""
+        """Read an entry of a store. InvalidInput if it is no artefact, or not the requested one."""
         found = shaped(cls, parse_json(data))
         found.check(wanted)
         return found
 
 
 def state_of(sources: Sequence[Path], texts: Mapping[Path, str], folders: Iterable[Path], contents: Contents) -> str:
-    """One hash over a library's sources, those generated as texts among them, all files of these folders of ours, and
-    our tables of flags."""
+    """Return one hash over a library's sources (files and generated texts), all files of ``folders``, and the flags."""
     parts = [str(contents.of(flags.__file__))]
     for source in sources:
         parts += [source.name, texts[source] if source in texts else str(contents.of(str(source)))]
@@ -110,7 +112,7 @@ def state_of(sources: Sequence[Path], texts: Mapping[Path, str], folders: Iterab
 
 
 def folders_of(platform: str) -> tuple[Path, ...]:
-    """Whose files count for each library of a platform."""
+    """Return the folders whose files count for every library of a platform."""
     kernels = own_kernels()
     platforms = {"nvidia": ("nvidia", "host")}.get(platform, (platform,))
     return (kernels / "include", *(kernels / "platforms" / name for name in platforms))
@@ -123,7 +125,7 @@ def beside(
     wanted: ArtefactRequest,
     contents: Contents,
 ) -> dict[str, str]:
-    """By their places: the files that a compiler read, other than its own and those that ``wanted`` is known by."""
+    """Return the hashes of the files that a compiler read, without its own headers and those that ``wanted`` covers."""
     owned = (str(ours().root), str(wanted.folder))
     toolchains = (*_TOOLCHAINS, sys.prefix, sys.base_prefix, *filter(None, map(os.environ.get, _TOOLCHAIN_VARIABLES)))
     rest = {path for path in reached if not _below(path, map(str, folders))} - set(map(str, sources))

@@ -1,8 +1,8 @@
-"""Libraries that another machine built: taken from this one's cache, else from the store that ``$BITGATE_ARTEFACTS``
-names, and put there by who builds for all.
+"""Libraries that another machine built: taken from this machine's cache, else from the store of ``$BITGATE_ARTEFACTS``.
 
-Nothing of a store is trusted for its name: an entry must be of what was asked for and of the headers that lie here, and
-the bytes must have the hash that it states. Who may write to the store can still have any code run where it is read.
+A machine that builds for all others puts them there. Names in a store are not trusted: an entry must be of the request
+and of this machine's headers, and its bytes must have the stated hash. Anyone who may write to the store can still have
+code run on the machines that read it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ import msgspec
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import InvalidInput
 from bitgate.kernel.build.artefact import Artefact, ArtefactRequest
-from bitgate.kernel.cache import Cache, seal
+from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents
+from bitgate.kernel.cache.folder import seal_of
 from bitgate.kernel.cache.store import ArtefactStore, StoreError
 
 VARIABLE = "BITGATE_ARTEFACTS"
-"""The store's folder or URL."""
+"""The variable of the store's folder or URL."""
 ONLY = "BITGATE_FETCH_ONLY"
-"""Set where nothing may run that the store does not hold, whatever this machine could build."""
+"""Set on machines that may run nothing but what the store holds, even if they could build it."""
 
 MOST_ENTRIES = 50
-"""Of one library from one state of the sources: there is one, unless several machines built it at once."""
+"""Entries that are read of one library: there is one, unless several machines built it at once."""
 
 
 @dataclass(frozen=True)
 class StoredArtefact:
-    """A library in this machine's cache, and what the store said of it."""
+    """A library in this machine's cache, with its entry of the store."""
 
     path: Path
     artefact: Artefact
@@ -44,7 +45,10 @@ class StoredArtefact:
 
 @dataclass
 class Artefacts:
-    """``pushes``: what is built goes into the store. ``listed``: what was taken from it or put into it, by id."""
+    """The libraries of a store, as far as this process takes or puts them.
+
+    ``pushes``: what is built is put into the store. ``listed``: what was taken from it or put into it, by id.
+    """
 
     url: str
     only: bool = False
@@ -52,7 +56,7 @@ class Artefacts:
     progress: Callable[[str], None] = print
     listed: dict[str, Artefact] = field(default_factory=dict)
     _is_silent: bool = False
-    """It did not answer: it is not asked a second time, since each question may take a minute."""
+    """True once the store did not answer: it is not asked again, since each question may take a minute."""
 
     @cached_property
     def store(self) -> ArtefactStore:
@@ -60,12 +64,14 @@ class Artefacts:
 
     @property
     def goes_first(self) -> bool:
-        """Does what the store holds go before what this machine has built itself?"""
+        """True if the store's libraries take precedence over those that this machine has built."""
         return self.only or self.pushes
 
     def held(self, wanted: ArtefactRequest, contents: Contents, cache: Cache) -> StoredArtefact | None:
-        """What was fetched before, if it is whole and of the headers of today. Who builds for all looks into the store
-        each time: what this machine has may be of another one."""
+        """Return what was fetched before, if it is whole and of the present headers.
+
+        None on a machine that builds for all: it looks into the store each time, since its cache may be of another one.
+        """
         if self.pushes:
             return None
         try:
@@ -79,10 +85,12 @@ class Artefacts:
         return StoredArtefact(path, artefact)
 
     def fetch(self, wanted: ArtefactRequest, contents: Contents, cache: Cache) -> StoredArtefact | None:
-        """From the store into the cache, verified. None if it holds none that is right, or does not answer, and others
-        may be built; UsageError if not."""
+        """Fetch a library from the store into the cache, verified.
+
+        If the store holds no valid one, or does not answer: None if this machine may build it, else UsageError.
+        """
         with cache.lock(f"artefact-{wanted.id}"):
-            if held := self.held(wanted, contents, cache):  # another process fetched it meanwhile
+            if held := self.held(wanted, contents, cache):  # another process has fetched it in the meantime
                 return held
             try:
                 for artefact in self._entries(wanted, contents):
@@ -102,7 +110,7 @@ class Artefacts:
         return None
 
     def push(self, wanted: ArtefactRequest, library: Path, compiler: str, beside: dict[str, str]) -> Artefact:
-        """Put a library that was built here into the store. UsageError if it does not take it."""
+        """Put a library that was built here into the store. UsageError if the store does not take it."""
         data = library.read_bytes()
         artefact = Artefact(
             label=wanted.label,
@@ -127,8 +135,7 @@ class Artefacts:
         return artefact
 
     def _entries(self, wanted: ArtefactRequest, contents: Contents) -> list[Artefact]:
-        """Those of the store that are for this machine's headers, the first one first, so that all machines take the
-        same."""
+        """Return the store's entries for this machine's headers, oldest first, so that all machines take the same."""
         if self._is_silent:
             return []
         found = []
@@ -146,7 +153,7 @@ class Artefacts:
         return found
 
     def _take(self, artefact: Artefact, wanted: ArtefactRequest, cache: Cache) -> StoredArtefact | None:
-        """The bytes of an entry, if they are what it says."""
+        """Fetch the bytes of an entry, if they have its size and hash."""
         where = f"{self.url}/{artefact.place}"
         data = self.store.read(artefact.place)
         if data is None:
@@ -168,8 +175,10 @@ class Artefacts:
 
 
 def from_environment(progress: Callable[[str], None]) -> Artefacts | None:
-    """As ``$BITGATE_ARTEFACTS`` says; None without it. UsageError if only what a store holds may run, and none is
-    named."""
+    """Return the store that ``$BITGATE_ARTEFACTS`` names, None without it.
+
+    UsageError if only libraries of a store may run and none is named.
+    """
     url, only = os.environ.get(VARIABLE, ""), bool(os.environ.get(ONLY))
     if only and not url:
         raise UsageError(f"{ONLY} is set, and {VARIABLE} is not: name the store, or unset it")
@@ -177,7 +186,7 @@ def from_environment(progress: Callable[[str], None]) -> Artefacts | None:
 
 
 def is_configured() -> bool:
-    """Can libraries come from elsewhere, so that no compiler need be here?"""
+    """Return whether a store is named, so that no compiler is needed."""
     return bool(os.environ.get(VARIABLE))
 
 
@@ -195,5 +204,5 @@ def _path(cache: Cache, artefact: Artefact) -> Path:
 
 def _sealed(path: Path) -> str:
     with suppress(OSError):
-        return seal.sealed(path).read_text().strip()
+        return seal_of(path).read_text().strip()
     return ""

@@ -1,4 +1,4 @@
-"""Builds the shared libraries of one platform: its HIP runtime, kernel families, and the native helpers."""
+"""The builder of one platform's shared libraries: its HIP runtime, kernel families, and the native helpers."""
 
 from __future__ import annotations
 
@@ -7,30 +7,36 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-import bitgate
 from bitgate.core.errors import UsageError
-from bitgate.core.project import harness_kernels, ours, own_kernels
-from bitgate.core.target_id import target_id
+from bitgate.core.project import harness_kernels, own_kernels
+from bitgate.core.targets import target_id
 from bitgate.kernel.build import artefacts as stores
-from bitgate.kernel.build import flags, prelude
+from bitgate.kernel.build import flags
 from bitgate.kernel.build.artefact import beside, folders_of
 from bitgate.kernel.build.artefacts import Artefacts
-from bitgate.kernel.build.device_code import code_object
 from bitgate.kernel.build.errors import BuildError
-from bitgate.kernel.build.overlay import from_environment, quick_build
-from bitgate.kernel.build.paths import SourceTree
-from bitgate.kernel.build.processes import Processes
+from bitgate.kernel.build.link import link_code_object, link_library
+from bitgate.kernel.build.overlay import from_environment, quick_build, real_paths
 from bitgate.kernel.build.queue import compile_lacking, lacking
-from bitgate.kernel.build.recipe import BuildRequest, Recipe, generated, stem, units_of
-from bitgate.kernel.build.rocm import find_rocm_runtime
+from bitgate.kernel.build.recipe import (
+    BuildRequest,
+    Recipe,
+    generated,
+    native_sources,
+    prebuilt_library,
+    stem,
+    units_of,
+)
+from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.build.toolchain import (
     Compiler,
     find_cuda_compiler,
     find_device_compiler,
     find_hip_compiler,
     find_host_compiler,
+    find_rocm_runtime,
 )
-from bitgate.kernel.build.unit import TranslationUnit, UnitStore
+from bitgate.kernel.build.unit import TranslationUnit, UnitStore, prelude_of_host_code, prelude_of_kernels
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents
 from bitgate.kernel.declaration import KernelFamily
@@ -42,18 +48,27 @@ _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
 }
 
 RUNTIME_SONAME = "libamdhip64.so"
-"""hip-python opens this name; a library with it that is loaded already is the one it gets."""
+"""The name that hip-python opens; it gets a library of this name that is loaded already."""
 
 NATIVE = "libbitgate_native.so"
 
 
 class Builder:
-    """``platform`` is ``host``, ``amd`` or ``nvidia``; ``arch`` the GPU target (``gfx942``, ``sm_90``), in either
-    spelling.
+    """The builder of the libraries of one platform and target; UsageError without a compiler, or a usable cache.
 
-    ``progress`` is called with one line for each step that takes time; by default the lines go to stderr. Nothing is
-    printed when everything comes from the cache. ``artefacts``: where else libraries come from (default:
-    ``$BITGATE_ARTEFACTS``). UsageError if a compiler is missing or the cache cannot be written.
+    Parameters
+    ----------
+    platform
+        ``host``, ``amd`` or ``nvidia``.
+    progress
+        Called with one line for each step that takes time; by default the lines go to stderr. Nothing is printed when
+        everything comes from the cache.
+    arch
+        The GPU target (``gfx942``, ``sm_90``), in either spelling.
+    cache
+        The build cache; by default the user's.
+    artefacts
+        The store of libraries that were built elsewhere; by default that of ``$BITGATE_ARTEFACTS``.
     """
 
     def __init__(
@@ -76,18 +91,18 @@ class Builder:
         self._progress = progress or _to_stderr
         self.artefacts = artefacts or stores.from_environment(self._progress)
         self._compilers: dict[Path, str] = {}
-        """Of libraries that were built elsewhere."""
+        """The compilers of libraries that were built elsewhere."""
 
     @cached_property
     def compiler(self) -> Compiler:
         return _COMPILERS[self.platform](self.cache)
 
     def runtime(self) -> Path:
-        """The platform's ``libamdhip64.so``: ours for host and nvidia, ROCm's own for amd."""
+        """Return the platform's ``libamdhip64.so``: bitgate's for host and nvidia, ROCm's for amd."""
         if self.platform == "amd":
             return find_rocm_runtime()
         folder, sources = self._runtime_sources
-        asked = self._asked(f"{self.platform} runtime", RUNTIME_SONAME, sources, folder)
+        asked = self._request(f"{self.platform} runtime", RUNTIME_SONAME, sources, folder)
         return self._library(asked, self._runtime_recipe)
 
     @property
@@ -100,7 +115,7 @@ class Builder:
         includes = (*self._platform_includes, folder, own_kernels() / "include")
         begin = None
         if self.platform == "host":
-            begin = prelude.of_host_code(self.compiler.kind, own_kernels())
+            begin = prelude_of_host_code(self.compiler.kind, own_kernels())
             compile_flags = flags.host_library(self.compiler.kind)
             link_flags = (
                 *flags.host_link(self.compiler.kind),
@@ -116,7 +131,7 @@ class Builder:
 
     @property
     def _platform_includes(self) -> tuple[Path, ...]:
-        """Headers of the platform's HIP. Ours share one declaration of the runtime API; ROCm's compiler has its own."""
+        """Folders of the headers of the platform's HIP; ROCm's compiler brings its own."""
         platforms = own_kernels() / "platforms"
         return {
             "host": (platforms / "host" / "include",),
@@ -125,13 +140,13 @@ class Builder:
         }[self.platform]
 
     def native(self) -> Path:
-        """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
-        folders, sources = _native_sources()
+        """Return ``libbitgate_native.so``: the C++ of CPU references and fills, without HIP, equal on all platforms."""
+        folders, sources = native_sources()
         asked = BuildRequest("native", NATIVE, "host", "", tuple(sources), {}, folders, folders[0])
         return self._library(asked, self._native_recipe)
 
     def program_watch(self) -> Path:
-        """``libbitgate_exec.so``: loaded before a program, it sets the host runtime and tells what that has seen."""
+        """Return ``libbitgate_exec.so``: loaded before a program, it sets the host runtime and reports its findings."""
         folder = own_kernels() / "platforms" / "host" / "exec"
         sources, name = [folder / "exec.cpp"], "libbitgate_exec.so"
 
@@ -140,18 +155,21 @@ class Builder:
             units = units_of("exec", sources, includes, flags.host_library(kind), self.compiler)
             return Recipe("exec", name, units, flags.host_link(kind), self.compiler, includes, needs_runtime=True)
 
-        return self._library(self._asked("exec", name, sources, folder), recipe)
+        return self._library(self._request("exec", name, sources, folder), recipe)
 
     def _native_recipe(self) -> Recipe:
-        includes, sources = _native_sources()
+        includes, sources = native_sources()
         compiler = find_host_compiler(self.cache)
-        begin = prelude.of_host_code(compiler.kind, harness_kernels())
+        begin = prelude_of_host_code(compiler.kind, harness_kernels())
         units = units_of("native", sources, includes, flags.host_library(compiler.kind), compiler, prelude=begin)
         return Recipe("native", NATIVE, units, flags.host_link(compiler.kind), compiler, includes)
 
     def ahead(self, declarations: Iterable[KernelFamily]) -> None:
-        """Compile in one queue what the runtime, the helpers and these families lack. What does not compile is told
-        when its library is asked for. Nothing is done where libraries come from a store, or sources are replaced."""
+        """Compile in one queue what the runtime, the helpers and these families lack.
+
+        Sources that do not compile are reported when their library is requested. Nothing is done if libraries come from
+        a store, or sources are replaced.
+        """
         if self.artefacts is not None or from_environment():
             return
         recipes = [self._native_recipe(), *(self.recipe(one) for one in declarations if one.library is None)]
@@ -167,19 +185,18 @@ class Builder:
     def family(
         self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None, *, race: bool = False
     ) -> Path:
-        """The family's shared library for this platform; with ``race`` the host's flavour that tells of each access.
+        """Return the family's shared library for this platform; with ``race`` the host's flavour that logs each access.
 
-        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them,
-        beside those of ``$BITGATE_OVERLAY``.
-        Only the units that reach a replaced file are compiled again, and the result is another file.
+        ``overlay`` maps source paths, relative to the data root, to files that replace them, in addition to those of
+        ``$BITGATE_OVERLAY``. Only the units that include a replaced file are compiled again, into another library.
         """
         if declaration.library is not None:
             if race:
                 raise BuildError(declaration.name, f"{declaration.library} is prebuilt: --race builds from sources")
-            return _prebuilt(declaration)
+            return prebuilt_library(declaration)
         shadowing = {**from_environment(), **(overlay or {})}
-        overlaid = _real_overlay(shadowing, declaration.folder)
-        return self._library(self._asked_of(declaration, race), lambda: self.recipe(declaration, race), overlaid)
+        overlaid = real_paths(shadowing, declaration.folder)
+        return self._library(self._family_request(declaration, race), lambda: self.recipe(declaration, race), overlaid)
 
     def code_objects(
         self,
@@ -187,9 +204,9 @@ class Builder:
         groups: Collection[str] | None = None,
         overlay: Mapping[str, Path] | None = None,
     ) -> dict[str, Path]:
-        """Device code alone, with ziglang instead of ROCm: a code object a translation unit, by the unit's name.
+        """Build device code alone, with ziglang instead of ROCm: a code object for each translation unit, by its name.
 
-        Beside each ``<unit>.co`` lies its assembly, ``<unit>.s``. Units of instances for other wave sizes are left out,
+        Next to each ``<unit>.co`` is its assembly, ``<unit>.s``. Units of instances for other wave sizes are left out,
         and so are those of instances that are not in ``groups``; units of no instance hold what all share. ``overlay``
         is as for ``family``. UsageError without ziglang.
         """
@@ -200,7 +217,7 @@ class Builder:
         compiler = find_device_compiler(self.cache)
         unwanted = {instance.group for instance in declaration.instances} - set(groups) if groups is not None else set()
         units = [unit for unit in self._deviceunits_of(declaration, compiler) if stem(unit.source) not in unwanted]
-        shadowing = _real_overlay({**from_environment(), **(overlay or {})}, declaration.folder)
+        shadowing = real_paths({**from_environment(), **(overlay or {})}, declaration.folder)
         contents = Contents(self.cache, {str(real): str(other) for real, other in shadowing.items()})
         tree = SourceTree(self.cache, (own_kernels(), declaration.folder), shadowing)
         store = UnitStore(self.cache, contents, tree)
@@ -212,7 +229,7 @@ class Builder:
         finally:
             tree.close()
         return {
-            stem(unit.source): code_object(
+            stem(unit.source): link_code_object(
                 stem(unit.source), store.object_path(str(keys[unit])), self.target.spelled, compiler, self.cache
             )
             for unit in units
@@ -231,14 +248,16 @@ class Builder:
         return units_of(declaration.name, fitting, folders, device_flags, compiler, generated(declaration))
 
     def find(self, declaration: KernelFamily) -> Path | None:
-        """The family's library if it is built and up to date; builds nothing."""
+        """Return the family's library if it is built and up to date; build nothing."""
         if declaration.library is not None:
-            return _prebuilt(declaration)
+            return prebuilt_library(declaration)
         return self._looked_up(self.recipe(declaration))
 
     def is_built(self, *declarations: KernelFamily) -> bool:
-        """Are the runtime, the helpers and these families built here and up to date? Builds nothing. False, too, where
-        libraries come from a store, or sources are replaced. UsageError without a compiler."""
+        """Return whether the runtime, the helpers and these families are built here and up to date; build nothing.
+
+        False, too, if libraries come from a store, or sources are replaced. UsageError without a compiler.
+        """
         if self.artefacts is not None or from_environment() or quick_build():
             return False
         if any(one.library is not None and not (one.folder / one.library).is_file() for one in declarations):
@@ -246,18 +265,17 @@ class Builder:
         recipes = [self._native_recipe(), *(self.recipe(one) for one in declarations if one.library is None)]
         if self.platform != "amd":
             recipes.insert(0, self._runtime_recipe())
-        contents = Contents(self.cache)  # one look at each header
+        contents = Contents(self.cache)  # each header is read once
         return all(self._looked_up(recipe, contents) for recipe in recipes)
 
     def compiler_line(self, declaration: KernelFamily, library: Path, race: bool = False) -> str:
-        """By what the family's ``library`` was compiled, and how: ``g++ 12.2.0 -std=c++20 ...``; nobody knows of a
-        prebuilt one."""
+        """Return compiler and flags of the family's ``library``: ``g++ 12.2.0 -std=c++20 ...``; unknown if prebuilt."""
         if declaration.library is not None:
             return "unknown"
         return self._compilers.get(library) or self.recipe(declaration, race).compiler_line
 
     def recipe(self, declaration: KernelFamily, race: bool = False) -> Recipe:
-        """What the family's library is made of. UsageError if it is not for this platform, or a source is missing."""
+        """Return the recipe of the family's library. UsageError if it is not for this platform, or lacks a source."""
         name, folder = declaration.name, declaration.folder
         if self.platform not in declaration.platforms:
             declared = ", ".join(declaration.platforms)
@@ -267,7 +285,7 @@ class Builder:
         begin = None
         if self.platform == "host":
             kind = self.compiler.kind
-            begin = prelude.of_kernels(kind, folder, self._platform_includes)
+            begin = prelude_of_kernels(kind, folder, self._platform_includes)
             compile_flags, link_flags = flags.host_kernel(kind, quick_build(), race), flags.host_link(kind)
         elif self.platform == "nvidia":
             compile_flags, link_flags = flags.cuda_kernel(self.target), flags.cuda_link()
@@ -279,13 +297,13 @@ class Builder:
         label = f"{name} (race)" if race else name
         return Recipe(label, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
 
-    def _asked_of(self, declaration: KernelFamily, race: bool) -> BuildRequest:
+    def _family_request(self, declaration: KernelFamily, race: bool) -> BuildRequest:
         flavour = "race" if race else "quick" if self.platform == "host" and quick_build() else ""
         sources = [declaration.folder / source for source in declaration.sources]
         texts = generated(declaration)
-        return self._asked(declaration.name, f"lib{declaration.name}.so", sources, declaration.folder, flavour, texts)
+        return self._request(declaration.name, f"lib{declaration.name}.so", sources, declaration.folder, flavour, texts)
 
-    def _asked(
+    def _request(
         self,
         label: str,
         file: str,
@@ -300,7 +318,7 @@ class Builder:
     def _library(
         self, asked: BuildRequest, recipe: Callable[[], Recipe], overlay: Mapping[Path, Path] | None = None
     ) -> Path:
-        """From this machine's cache, else from the store of artefacts if there is one, else built."""
+        """Return a library from this machine's cache, else from the store of artefacts, if any, else build it."""
         if self.artefacts is None or overlay:
             return self._build(recipe(), overlay)
         contents = Contents(self.cache)
@@ -323,7 +341,7 @@ class Builder:
         return library
 
     def _built(self, recipe: Callable[[], Recipe]) -> Path | None:
-        """What this machine built of today's sources; None without a compiler, too."""
+        """Return what this machine built of the present sources; None without a compiler, too."""
         try:
             return self._looked_up(recipe())
         except UsageError:
@@ -335,7 +353,7 @@ class Builder:
         return library if library is not None and self.cache.used(library) else None
 
     def _reached(self, recipe: Recipe) -> list[str]:
-        """The files that its units were compiled from."""
+        """Return the files that the recipe's units were compiled from."""
         store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
         return [path for unit in recipe.units for path in store.reached(unit)]
 
@@ -352,61 +370,13 @@ class Builder:
                 library = recipe.library(self.cache, keys)
                 if library is None:
                     raise KeyboardInterrupt  # the build was stopped before every unit had its object
-                self._link(library, recipe, [store.object_path(str(keys[unit])) for unit in recipe.units])
+                objects = [store.object_path(str(keys[unit])) for unit in recipe.units]
+                runtime = self.runtime() if recipe.needs_runtime else None
+                link_library(library, recipe, objects, runtime, self.cache, self._progress)
             contents.save()
             return library
         finally:
             tree.close()
-
-    def _link(self, library: Path, recipe: Recipe, objects: Sequence[Path]) -> None:
-        needs: list[str] = []
-        if recipe.needs_runtime:
-            runtime = self.runtime()
-            needs = [f"-L{runtime.parent}", f"-l:{runtime.name}"]
-        with self.cache.guarded(), self.cache.lock(library.parent.name):
-            if self.cache.used(library):
-                return
-            if recipe.compiler.kind == "zig":
-                self._progress(f"linking {recipe.label}: zig's first link builds its C++ library, about a minute")
-            output = self.cache.temporary(".so")
-            command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
-            try:
-                finished = Processes().run(command, {"LC_ALL": "C", "HIP_PLATFORM": "amd"})
-                text = finished.output if finished else ""
-                if "No space left on device" in text:
-                    raise self.cache.unusable("No space left on device")
-                if finished is None or finished.code != 0:
-                    raise BuildError(recipe.label, text)
-                self.cache.publish_artefact(output, library)
-            finally:
-                output.unlink(missing_ok=True)
-            self.cache.prune()
-
-
-def _native_sources() -> tuple[tuple[Path, ...], list[Path]]:
-    """The folders that the helpers include from, their own first, and their files."""
-    folder = Path(bitgate.__file__).resolve().parent / "numerics" / "native"
-    return (folder, harness_kernels() / "include"), sorted(folder.glob("*.cpp"))
-
-
-def _prebuilt(declaration: KernelFamily) -> Path:
-    path = declaration.folder / (declaration.library or "")
-    if not path.is_file():
-        raise UsageError(f"kernel family {declaration.name}: library {path} does not exist")
-    return path
-
-
-def _real_overlay(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:
-    real: dict[Path, Path] = {}
-    for name, replacement in overlay.items():
-        places = (ours().root / name, folder / name)
-        source = next((place for place in places if place.is_file()), None)
-        if source is None:
-            raise UsageError(f"cannot replace {name}: no such file in {ours().root}")
-        if not Path(replacement).is_file():
-            raise UsageError(f"cannot replace {name}: {replacement} does not exist")
-        real[source] = Path(replacement).resolve()
-    return real
 
 
 def _to_stderr(line: str) -> None:

@@ -1,28 +1,85 @@
-"""What an AMDGPU code object says of its kernels: the metadata note of the ELF file, read without ROCm's tools.
+"""AMDGPU code objects and other ELF files, read without ROCm's tools: kernels, symbols and notes.
 
-The note is msgpack: a map whose ``amdhsa.kernels`` lists one map a kernel (LLVM's AMDGPU usage guide, code object v3
-and later).
+The kernels of a code object are in the metadata note of its ELF file. The note is msgpack: a map whose
+``amdhsa.kernels`` lists one map for each kernel (LLVM's AMDGPU usage guide, code object v3 and later).
 """
 
 from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
 from msgspec import MsgspecError
 from msgspec.msgpack import decode
 
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import runs_on
-from bitgate.kernel.build.elf import notes
+from bitgate.core.targets import runs_on
+
+_KINDS = ("STT_FUNC", "STT_OBJECT")
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A function or object that an ELF file defines; ``value`` is its address relative to where the file is loaded."""
+
+    name: str
+    value: int
+    size: int
+
+
+def symbols(data: bytes) -> tuple[Symbol, ...]:
+    """List functions and objects of the full symbol table, or, in a stripped file, of the dynamic linker's.
+
+    ValueError if the data is no ELF file.
+    """
+    try:
+        file = _opened(data)
+        for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
+            if found := [section for section in file.iter_sections() if section["sh_type"] == kind]:
+                return tuple(_symbol(one) for table in found for one in table.iter_symbols() if _is_defined(one))
+        return ()
+    except (ELFError, struct.error, IndexError, TypeError, AttributeError):
+        raise ValueError("the ELF file is cut") from None
+
+
+def notes(data: bytes, owner: str, kind: int) -> Iterator[bytes]:
+    """Yield the contents of the notes of one owner and kind. ValueError if the data is no ELF file, or is cut."""
+    try:
+        for segment in _opened(data).iter_segments("PT_NOTE"):
+            if segment["p_offset"] + segment["p_filesz"] > len(data):
+                raise ValueError("its metadata note ends after the file")
+            for note in segment.iter_notes():
+                if (note["n_name"], note["n_type"]) == (owner, kind):
+                    yield note["n_descdata"]
+    except (ELFError, struct.error, IndexError, TypeError, AttributeError, UnicodeError):
+        raise ValueError("the ELF file is cut") from None
+
+
+def _opened(data: bytes) -> Any:
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("not a 64-bit little-endian ELF file")
+    return ELFFile(BytesIO(data))
+
+
+def _is_defined(symbol: Any) -> bool:
+    return symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["type"] in _KINDS
+
+
+def _symbol(symbol: Any) -> Symbol:
+    return Symbol(symbol.name, symbol["st_value"], symbol["st_size"])
+
 
 _NOTE_OWNER = "AMDGPU"
 _NOTE_METADATA = 32
 _ABI_VERSION = 8
-"""Where the ELF header says which ABI the file is for; code object v3 to v6 count from 1."""
+"""Offset of the ABI version in the ELF header; code object v3 to v6 count from 1."""
 _VERSIONS = {1: 3, 2: 4, 3: 5, 4: 6}
 _BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 
@@ -49,12 +106,12 @@ class Argument:
 
 @dataclass(frozen=True)
 class KernelCode:
-    """Figures of one kernel. Sizes are bytes: ``lds`` a block, ``scratch`` a lane.
+    """The resources and arguments of one kernel. Sizes are bytes: ``lds`` for a block, ``scratch`` for a lane.
 
     Spills count registers: ``vgpr_spills`` went to scratch, ``sgpr_spills`` to lanes of vector registers first.
 
-    ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9). ``descriptor`` is the symbol of
-    what a dispatch packet points to.
+    ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9). ``descriptor`` is the symbol to
+    which a dispatch packet points.
     """
 
     symbol: str
@@ -94,9 +151,10 @@ class KernelCode:
 
 @dataclass(frozen=True)
 class CodeObject:
-    """``target`` is the gfx target (``gfx942``), without its features; ``target_id`` the note's triple and target.
+    """The kernels of a code object for a gfx target (``gfx942``, without features).
 
-    ``version`` is the code object version that decides where hidden arguments lie, 0 if unknown.
+    ``target_id`` is the note's triple and target; ``version`` the code object version, which decides where hidden
+    arguments are, 0 if unknown.
     """
 
     target: str
@@ -109,12 +167,12 @@ class CodeObject:
 
 
 def read(path: Path) -> CodeObject:
-    """The code object in a file; UsageError if it is none."""
+    """Read the code object in a file. UsageError if it is none."""
     return parse(path.read_bytes(), str(path))
 
 
 def bundled(data: bytes, target: str) -> list[bytes]:
-    """The code objects for a target in a library that a HIP compiler linked: one a translation unit.
+    """Return the code objects for a target in a library that a HIP compiler linked, one for each translation unit.
 
     Empty if the library holds none, or compressed ones (``--offload-compress``).
     """
@@ -136,7 +194,7 @@ def bundled(data: bytes, target: str) -> list[bytes]:
 
 
 def parse(data: bytes, name: str = "code object") -> CodeObject:
-    """The code object in ``data``; ``name`` stands in the UsageError that says why it is none."""
+    """Parse a code object. UsageError with ``name`` says why it is none."""
     try:
         found = [decode(content) for content in notes(data, _NOTE_OWNER, _NOTE_METADATA)]
         if not found:

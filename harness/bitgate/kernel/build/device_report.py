@@ -1,4 +1,4 @@
-"""What was built for an AMD GPU, kernel by kernel: resources, and whether matrix kernels are matrix kernels."""
+"""Report of the device code for an AMD GPU, kernel by kernel: resources, and matrix instructions that are missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DISASSEMBLERS = ("llvm-objdump", *(f"llvm-objdump-{major}" for major in range(2
 
 @dataclass(frozen=True)
 class CodeObjectReport:
-    """One code object. ``mnemonics``: the instructions of each function; None where nothing could disassemble it."""
+    """One code object with the instructions of each function; ``mnemonics`` is None if there is no disassembler."""
 
     path: Path
     code: CodeObject
@@ -29,7 +29,7 @@ class CodeObjectReport:
 
 
 def units_of_code_objects(paths: Mapping[str, Path]) -> dict[str, CodeObjectReport]:
-    """What ``Builder.code_objects`` made, by unit."""
+    """Read the code objects that ``Builder.code_objects`` made, by unit."""
     return {
         name: CodeObjectReport(path, read(path), matrix_check.mnemonics(path.with_suffix(".s").read_text()))
         for name, path in paths.items()
@@ -37,7 +37,7 @@ def units_of_code_objects(paths: Mapping[str, Path]) -> dict[str, CodeObjectRepo
 
 
 def units_of_library(path: Path, target: str) -> dict[str, CodeObjectReport]:
-    """The code objects inside a shared library that a HIP compiler built, numbered: it does not keep their names."""
+    """Read the code objects in a shared library of a HIP compiler, numbered, since it does not keep their names."""
     return {
         str(number): CodeObjectReport(path, parse(data, str(path)), _disassembled(data))
         for number, data in enumerate(bundled(path.read_bytes(), target))
@@ -45,7 +45,7 @@ def units_of_library(path: Path, target: str) -> dict[str, CodeObjectReport]:
 
 
 def rows(family: KernelFamily, target: str, units: Mapping[str, CodeObjectReport]) -> list[dict[str, Any]]:
-    """One entry a kernel, as ``bitgate compile --json`` prints it. ``instance`` is None where the symbol tells none."""
+    """Return one entry for each kernel, as ``bitgate compile --json`` prints it; ``instance`` is None if unknown."""
     instances = family.on(target).instances
     return [
         {
@@ -73,7 +73,7 @@ def rows(family: KernelFamily, target: str, units: Mapping[str, CodeObjectReport
 
 
 def without_matrix(family: KernelFamily, target: str, units: Mapping[str, CodeObjectReport]) -> list[str] | None:
-    """Matrix instances that lack their instruction, in words; None if it could not be looked at."""
+    """Return a line for each matrix instance that lacks its instruction; None if there is no disassembly."""
     if any(unit.mnemonics is None for unit in units.values()):
         return None
     instances = family.on(target).instances
@@ -94,7 +94,7 @@ def without_matrix(family: KernelFamily, target: str, units: Mapping[str, CodeOb
 
 
 def _instance_of(kernel: KernelCode, unit: str, instances: tuple[Instance, ...]) -> str | None:
-    """The one instance whose numbers the symbol holds; where several dtypes share them, the unit's."""
+    """Return the one instance whose numbers the symbol holds; if several dtypes share them, the unit's."""
     fitting = [i for i in instances if i.tile and matrix_check.kernels_of(i, [kernel.symbol])]
     own = [i for i in fitting if i.group == unit] or fitting
     return own[0].name if len(own) == 1 else None

@@ -1,4 +1,4 @@
-"""What a failed build raises."""
+"""The error of a failed build."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from bitgate.core.errors import UsageError
 
 
 class BuildError(UsageError):
-    """A source does not compile or a library does not link: verdict BUILD_FAILED.
+    """A source that does not compile or a library that does not link: verdict BUILD_FAILED.
 
-    The message is one line with the compiler's first error; ``output`` holds all that the compiler said.
+    The message is one line with the compiler's first error; ``output`` is the compiler's whole output.
     """
 
     def __init__(self, what: str, output: str) -> None:
@@ -19,7 +19,7 @@ class BuildError(UsageError):
 
 
 def first_error(output: str) -> str:
-    """The line to read first in a compiler's or linker's output."""
+    """Return the line to read first in a compiler's or linker's output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for pattern in (r"\b(fatal )?error\b", r"undefined (reference|symbol)|multiple definition|cannot find"):
         for line in lines:

@@ -1,31 +1,31 @@
-"""Compiler and linker flags: one table a purpose. All of them are part of every cache key."""
+"""Compiler and linker flags: one table for each purpose. All of them are part of every cache key."""
 
 from __future__ import annotations
 
-from bitgate.core.target_id import TargetId
+from bitgate.core.targets import TargetId
 from bitgate.kernel.build.toolchain import ToolchainKind
 
 ARCHITECTURE = "x86-64-v3"
-"""What the host platform's code needs of the CPU (AVX2, FMA, F16C); bitgate.runtime checks for it."""
+"""The CPU that the host platform's code needs (AVX2, FMA, F16C); bitgate.runtime checks for it."""
 
 # -ffp-contract=off: a fused multiply-add only where the source writes one, else two targets differ in bits.
 _HOST = ("-std=c++20", "-O3", f"-march={ARCHITECTURE}", "-ffp-contract=off", "-fPIC", "-pthread", "-Wall", "-Wextra")
 
-# The link needs both too: zig builds a C++ library of its own for each pair, once, in about a minute.
+# The link needs both too: zig builds a separate C++ library for each pair, once, in about a minute.
 _ZIG = ("-target", "x86_64-linux-gnu", f"-mcpu={ARCHITECTURE.replace('-', '_')}")
 
 _HOST_BY_KIND: dict[ToolchainKind, tuple[str, ...]] = {
     # Without it two libraries with the same kernel template share the template's static variables: its LDS.
     "gnu": (*_HOST, "-fno-gnu-unique"),
     "clang": _HOST,
-    # zig adds traps for undefined behaviour and drops asserts unless told otherwise, and builds for this machine's CPU.
+    # By default zig adds traps for undefined behaviour, drops asserts, and builds for this machine's CPU.
     "zig": (*_ZIG, *(flag for flag in _HOST if not flag.startswith("-march")), "-fno-sanitize=undefined", "-UNDEBUG"),
 }
 
-# Loops in vectors as -O3 has them; the rest of -O3 is a quarter of the compiler's time. What it brings to the matrix
-# operation, unrolling, fragment_host.hpp asks for by name. No vectors of straight code: one that is read where its
-# parts have just been written waits for the cache. Nor what of -O2 takes a seventh of the compiler's time and makes no
-# kernel faster; -O1 would save a quarter, and have kernels run a fifth longer.
+# Loops are vectorised as at -O3; the rest of -O3 is a quarter of the compiler's time. Its gain for the matrix
+# operation, unrolling, is requested by name in fragment_host.hpp. Straight code is not vectorised: a vector that is
+# read where its parts have just been written waits for the cache. Left out, too, are passes of -O2 that take a seventh
+# of the compiler's time and make no kernel faster; -O1 would save a quarter, and kernels would run a fifth longer.
 _KERNEL_LEVEL: dict[ToolchainKind, tuple[str, ...]] = {
     "gnu": (
         *("-O2", "-ftree-loop-vectorize", "-fno-tree-slp-vectorize", "-fvect-cost-model=dynamic"),
@@ -42,8 +42,10 @@ def host_compile(kind: ToolchainKind) -> tuple[str, ...]:
 
 
 def host_library(kind: ToolchainKind) -> tuple[str, ...]:
-    """The HIP runtime, which is loaded for all to see, so that only HIP's functions and its own API may be seen; and
-    the native helpers."""
+    """Return the flags of the HIP runtime and the native helpers.
+
+    The runtime is loaded globally, so that only HIP's functions and its own API may be visible.
+    """
     return (*host_compile(kind), "-fvisibility=hidden")
 
 
@@ -56,8 +58,10 @@ _RACE: dict[ToolchainKind, tuple[str, ...]] = {
 
 
 def host_kernel(kind: ToolchainKind, quick: bool = False, race: bool = False) -> tuple[str, ...]:
-    """Kernel families: only what BITGATE_EXPORT marks is seen from outside. ``quick``: half the compiler's time.
-    ``race``: the flavour that tells of each access."""
+    """Return the flags of kernel families, of which only what BITGATE_EXPORT marks is visible.
+
+    ``quick`` takes half the compiler's time; ``race`` is the flavour that reports each access.
+    """
     level = ("-O1",) if quick or race else _KERNEL_LEVEL[kind]
     if race:
         level += ("-g1", "-fsanitize=thread", *_RACE[kind])
@@ -66,7 +70,7 @@ def host_kernel(kind: ToolchainKind, quick: bool = False, race: bool = False) ->
 
 
 def host_program(kind: ToolchainKind, race: bool = False) -> tuple[str, ...]:
-    """Whole programs, whose own flags follow and decide: they are not ours to warn about."""
+    """Return the flags of whole programs, without warnings; the program's own flags follow and take precedence."""
     kept = [flag for flag in host_compile(kind) if flag not in ("-Wall", "-Wextra", "-std=c++20")]
     # addr2line names the wrong file of a preprocessed source whose places g++ 12 writes as DWARF 5.
     watched = ("-O1", "-g1", "-gdwarf-4", "-fsanitize=thread", *_RACE[kind]) if race else ()
@@ -85,7 +89,7 @@ def host_link(kind: ToolchainKind) -> tuple[str, ...]:
 
 
 def facts(target: TargetId) -> tuple[str, ...]:
-    """What kernels are told of a GPU from the table of architectures, as defines. The host's headers know its own."""
+    """Return the facts of a GPU's architecture as defines for kernels; those of the host are in its headers."""
     row, matrix = target.architecture, target.architecture.matrix
     defines: dict[str, int | str] = {"TARGET": f'"{target.name}"', "LDS_BYTES": row.lds_bytes}
     defines |= {f"PAIR_ADD_{dtype.upper()}": 1 for dtype in row.pair_adds}
@@ -110,7 +114,7 @@ def hip_kernel(target: TargetId) -> tuple[str, ...]:
 
 
 def device_code(target: TargetId) -> tuple[str, ...]:
-    """Device code alone, with neither ROCm's headers nor its bitcode libraries. The host triple fixes type sizes."""
+    """Return the flags for device code alone, without ROCm's headers and bitcode. The host triple fixes type sizes."""
     return (
         "-x",
         "hip",
@@ -125,7 +129,7 @@ def device_code(target: TargetId) -> tuple[str, ...]:
 
 
 def cuda_runtime() -> tuple[str, ...]:
-    """Our HIP runtime for NVIDIA GPUs: host code over the CUDA runtime."""
+    """Return the flags of bitgate's HIP runtime for NVIDIA GPUs: host code over the CUDA runtime."""
     return ("-std=c++20", "-O2", "-Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra")
 
 
@@ -137,7 +141,7 @@ def cuda_kernel(target: TargetId) -> tuple[str, ...]:
         "-O3",
         "--fmad=false",
         "--expt-relaxed-constexpr",
-        # A function for both sides that calls one of the host: a warning to nvcc, and wrong on the device.
+        # A function for both sides that calls one of the host is a warning to nvcc, and wrong on the device.
         "--Werror=cross-execution-space-call",
         "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off",
         f"-arch={target.spelled}",
@@ -146,7 +150,7 @@ def cuda_kernel(target: TargetId) -> tuple[str, ...]:
 
 
 def cuda_link() -> tuple[str, ...]:
-    """The CUDA runtime is linked in: no file of the toolkit is needed where the library runs."""
+    """Return link flags with a static CUDA runtime: no file of the toolkit is needed where the library runs."""
     return ("-shared", "-cudart=static", "-Xcompiler=-fPIC")
 
 

@@ -1,7 +1,7 @@
-"""What a HIP source may write for a GPU and a plain C++ compiler cannot take, with the line to write instead.
+"""A check of HIP sources for constructs that a plain C++ compiler cannot take, with the line to write instead.
 
-``g++`` would answer such a line with an error about something else. A header cannot catch it, so the source is read
-before it is compiled for the host.
+``g++`` reports such a line with an error about something else. A header cannot catch it, so the source is read before
+it is compiled for the host.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class _Rule:
 
 
 def unsupported_on_host(source_text: str) -> list[tuple[int, str]]:
-    """``(line, message)`` for each construct that does not compile on the host, in the order of the source.
+    """Return ``(line, message)`` for each construct that does not compile on the host, in the order of the source.
 
-    Lines count from 1. Comments and strings are not looked at. The message says what to write instead.
+    Lines count from 1. Comments and strings are ignored. The message says what to write instead.
     """
     code = _BLANK.sub(_blanked, source_text)
     found: dict[int, str] = {}
@@ -47,12 +47,12 @@ def unsupported_on_host(source_text: str) -> list[tuple[int, str]]:
 
 
 def _blanked(match: re.Match[str]) -> str:
-    """The same number of characters and lines, without content."""
+    """Replace a match by the same number of characters and lines without content."""
     return re.sub(r"[^\n]", " ", match.group())
 
 
 def _covered(place: int, code: str, places: list[int]) -> bool:
-    """Whether a bare ``<<<`` belongs to a launch that is reported already."""
+    """Return whether a bare ``<<<`` belongs to a launch that is reported already."""
     if not code.startswith("<<<", place):
         return False
     return any(
@@ -79,7 +79,7 @@ def _launch(match: re.Match[str]) -> str:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Parts between commas that lie in no bracket."""
+    """Yield the parts between commas outside of brackets."""
     depth, start = 0, 0
     for at, character in enumerate(text):
         depth += (character in "([{<") - (character in ")]}>")

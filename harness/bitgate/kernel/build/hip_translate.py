@@ -1,7 +1,7 @@
-"""HIP C++ that is no C++, as C++: launches by ``<<<>>>`` and ``extern __shared__`` arrays of a preprocessed source.
+"""Translation of HIP to C++: launches by ``<<<>>>`` and ``extern __shared__`` arrays of a preprocessed source.
 
-After the preprocessor nothing is hidden in headers or macros. Lines stay where they are, and so do the markers that say
-which file they are of, so that the compiler names the right ones.
+After the preprocessor nothing is hidden in headers or macros. Lines stay where they are, and so do the markers of their
+files, so that the compiler names the right places.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _BLANK = re.compile(
     r'^#[^\n]*|R"([^()\\\s]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])\'(?:\\.|[^\'\\\n])+\'',
     re.DOTALL | re.MULTILINE,
 )
-"""Markers, pragmas, and texts: what looks like a launch there is none."""
+"""Markers, pragmas and texts, in which nothing is a launch."""
 _MARKER = re.compile(r"^#[^\n]*$", re.MULTILINE)
 _SHARED = r'__attribute__\s*\(\(abi_tag\("bitgate_lds"\)\)\)\s*static\s+thread_local'
-"""What the host's headers make of ``__shared__``."""
+"""The expansion of ``__shared__`` in the host's headers."""
 _EXTERN_SHARED = re.compile(
     rf"(?:\bextern\s+{_SHARED}|{_SHARED}\s+extern\b)\s+"
     r"(?P<attributes>(?:(?:alignas|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*)*)"
@@ -26,11 +26,11 @@ _OPERATOR = re.compile(r"->|[<>]=|(?<=\s)(?:<<?|>>?)(?=\s)")
 _WORD = re.compile(r"[\w:]")
 _OPEN, _CLOSED = "([{", ")]}"
 NEITHER = ("0", "nullptr")
-"""Bytes of LDS and the stream, where a launch names none."""
+"""Defaults of a launch: bytes of LDS, and the stream."""
 
 
 def translated(preprocessed: str) -> str:
-    """The text without launches and dynamic arrays that only a HIP compiler takes, line by line the same."""
+    """Replace launches and dynamic arrays that only a HIP compiler takes; every line keeps its number."""
     text = _launches(preprocessed) if "<<<" in preprocessed else preprocessed
     return _EXTERN_SHARED.sub(_array, text)
 
@@ -42,13 +42,13 @@ def _array(match: re.Match[str]) -> str:
 
 
 def _launches(text: str) -> str:
-    for start, end, words in _found(text):  # the last one first, so that the places of others hold
-        text = text[:start] + words + "\n" * (text.count("\n", start, end) - words.count("\n")) + text[end:]
+    for start, end, call in _found(text):  # from the last one, so that the places of others hold
+        text = text[:start] + call + "\n" * (text.count("\n", start, end) - call.count("\n")) + text[end:]
     return text
 
 
 def _found(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where a launch begins and ends, the last one first, and what stands for it."""
+    """Yield start, end and replacement of each launch, from the last one."""
     code = _BLANK.sub(_blanked, text)
     at = len(code)
     while (at := code.rfind("<<<", 0, at)) >= 0:
@@ -69,7 +69,7 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_deduced(kernel: str, code: str) -> bool:
-    """A template that is named without its arguments: they follow from those of the launch."""
+    """Return whether a template is named without its arguments, which then follow from those of the launch."""
     name = kernel.rpartition("::")[2]
     if not re.fullmatch(r"\w+", name):
         return False
@@ -87,7 +87,7 @@ def _call(kernel: str, shape: list[str], arguments: str) -> str:
 
 
 def _deduced(kernel: str, shape: list[str], arguments: str) -> str:
-    """By a call, since only a call deduces: of a kernel whose parameters have the types of the arguments."""
+    """Format the launch of a template whose arguments are deduced, by a call, since only a call deduces them."""
     grid, block, lds, stream = shape
     values = "[](auto... bitgate_values) { " + kernel + "(bitgate_values...); }"
     pointer = f"static_cast<void (*)(std::decay_t<decltype(bitgate_given)>...)>({values})"
@@ -98,7 +98,7 @@ def _deduced(kernel: str, shape: list[str], arguments: str) -> str:
 
 
 def _kernel_start(code: str, at: int) -> int | None:
-    """Where the kernel's name begins that ends before ``at``: ``a::b``, ``k<T, 2>``, ``(k<T>)``."""
+    """Find the start of the kernel's name that ends before ``at``: ``a::b``, ``k<T, 2>``, ``(k<T>)``."""
     place = len(code[:at].rstrip())
     if place and code[place - 1] == ")":
         return _matching_start(code, place - 1, "(", ")")
@@ -126,7 +126,7 @@ def _matching_start(code: str, place: int, opening: str, closing: str) -> int | 
 
 
 def _closing(code: str, begin: int) -> int | None:
-    """The ``>>>`` that ends a launch's shape."""
+    """Find the ``>>>`` that ends a launch's shape."""
     depth = 0
     for at in range(begin, len(code)):
         character = code[at]
@@ -150,7 +150,7 @@ def _bracket_end(code: str, opening: int) -> int | None:
 
 
 def _split(code: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Places between commas that lie in no bracket; ``<`` is one, unless it is an operator."""
+    """Yield the places between commas outside of brackets; ``<`` is a bracket, unless it is an operator."""
     depth, start = 0, begin
     words = _OPERATOR.sub(_blanked, code[begin:end])
     for at in range(begin, end):

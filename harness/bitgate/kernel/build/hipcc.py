@@ -1,7 +1,7 @@
-"""``bitgate-hipcc``: a HIP program for the host runtime, compiled and linked as hipcc's command line says.
+"""The command ``bitgate-hipcc``: compiles and links HIP programs for the host runtime, by hipcc's command line.
 
-Each source is preprocessed, brought into C++ (``hip_translate``) and compiled; programs and libraries are linked with
-the host runtime, which they find again by themselves.
+Each source is preprocessed, translated to C++ (``hip_translate``) and compiled. Programs and libraries are linked with
+the host runtime, which they find by themselves when they start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FAILED = 1
 
 
 def run(arguments: Sequence[str]) -> int:
-    """0, or 1 where the compiler or the linker fails; both speak for themselves. UsageError as ``read_words``."""
+    """Return 0, or 1 if the compiler or the linker fails; they print why. UsageError as ``read_words``."""
     words = read_words(arguments)
     builder = Builder("host")
     if words.is_version:
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 class _Work:
-    """One command line. ``scratch`` is gone afterwards."""
+    """The work of one command line; the folder ``scratch`` is removed afterwards."""
 
     def __init__(self, words: HipccWords, builder: Builder, scratch: Path) -> None:
         self.words, self.builder, self.scratch = words, builder, scratch
@@ -67,7 +67,7 @@ class _Work:
         return str(self.scratch / f"{number}.o")
 
     def _preprocessed(self, source: str, number: int) -> str | None:
-        """In C++, with markers; None if the preprocessor fails."""
+        """Return the source in C++, with markers; None if the preprocessor fails."""
         output = self.scratch / f"{number}.ii"
         includes = ["-I", str(own_kernels() / "platforms" / "host" / "include")]
         begin = ["-include", "hip/host_detail/program.hpp"]
@@ -78,7 +78,7 @@ class _Work:
         return translated(output.read_text(errors="surrogateescape"))
 
     def _dependencies(self, source: str, number: int) -> list[str]:
-        """What ``-MD`` leaves out, since the preprocessor writes to another file than the object's."""
+        """Return the arguments that ``-MD`` lacks, since the preprocessor writes to another file than the object's."""
         asked = [word for word in self.words.compiled if word in ("-MD", "-MMD")]
         if not asked:
             return []
@@ -92,7 +92,7 @@ class _Work:
         path.write_text(text, errors="surrogateescape")
         mode = "-S" if self.words.mode == "-S" else "-c"
         rest = _without_files(self.words.compiled)
-        # zig knows no preprocessed language: what has no macro left is preprocessed once more.
+        # zig knows no preprocessed language: the source, which has no macro left, is preprocessed once more.
         language = "c++" if self.compiler.kind == "zig" else "c++-cpp-output"
         command = [*self.compiler.command, *self.flags, *rest, "-x", language, str(path)]
         return _ran([*command, mode, "-o", target])
@@ -114,7 +114,7 @@ class _Work:
 
 
 def _without_files(words: Sequence[str]) -> list[str]:
-    """Without headers to be included first and the names of dependency files: those were the preprocessor's."""
+    """Remove the preprocessor's arguments: headers to be included first, dependency files, defines, folders."""
     kept, skip = [], False
     for word in words:
         if skip:

@@ -1,4 +1,4 @@
-"""The words of a hipcc command line: what is compiled, what is linked, and which words mean nothing on the host."""
+"""Arguments of a hipcc command line: what is compiled, what is linked, and what means nothing on the host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bitgate.core.errors import UsageError
 
 SOURCES = (".cpp", ".cc", ".cxx", ".cp", ".c++", ".C", ".hip", ".cu")
 WITH_VALUE = ("-I", "-D", "-U", "-include", "-isystem", "-iquote", "-idirafter", "-MF", "-MT", "-MQ", "-Xpreprocessor")
-"""Of a compilation; the value is the next word, or stands in the same one."""
+"""Options of a compilation, whose value is the next word, or in the same one."""
 LINKED_WITH_VALUE = ("-L", "-l", "-Xlinker", "-u", "-z", "-T")
 LINKED = r"-Wl,.*|-static.*|-rdynamic|-s|-pie|-no-pie|-fuse-ld=.*|-[lL].*"
 OF_A_GPU = (
@@ -27,20 +27,22 @@ OF_A_GPU = (
     r"--hip-link",
     r"-lamdhip64",
 )
-"""Left out: they say how device code is made, or where ROCm lies."""
+"""Options that are left out: they concern device code, or the place of ROCm."""
 OF_A_GPU_WITH_VALUE = ("--offload-arch", "-mllvm", "-Xarch_device", "--rocm-path")
 ASKED = r"-dump\w+|--?print-.*|-v|-###"
-"""Questions about the compiler, which build systems ask: without a file it answers itself."""
+"""Questions of build systems about the compiler, which answers them itself if no file is given."""
 DEVICE_ONLY = ("--genco", "--offload-device-only", "--cuda-device-only")
 NEW_ENOUGH = ("20", "23", "26")
 YEARS = {"2a": "20", "2b": "23", "2c": "26"}
-"""Of the standards of C++, as they were called before they were ready."""
+"""Years of the standards of C++ by their names before publication."""
 
 
 @dataclass(frozen=True)
 class HipccWords:
-    """``mode``: ``-c``, ``-E``, ``-S``, or empty: link. ``linked`` are words and files for the linker, in their order,
-    sources among them."""
+    """The parsed command line. ``mode`` is ``-c``, ``-E``, ``-S``, or empty: link.
+
+    ``linked`` are words and files for the linker, in their order, sources among them.
+    """
 
     sources: tuple[str, ...] = ()
     compiled: tuple[str, ...] = ()
@@ -51,15 +53,15 @@ class HipccWords:
     race: bool = False
     is_version: bool = False
     asked: bool = False
-    """Is the compiler itself asked?"""
+    """True if the command line is a question about the compiler itself."""
 
     def object_of(self, source: str) -> str:
-        """What ``-c`` makes of a source."""
+        """Return the file that ``-c`` makes of a source."""
         return self.output or Path(source).with_suffix(".o").name
 
 
 def read_words(arguments: Sequence[str]) -> HipccWords:
-    """Of a command line. UsageError names a word that the host cannot heed, and a file that is not there."""
+    """Parse a command line. UsageError names a word that the host cannot obey, or a file that does not exist."""
     found = HipccWords()
     words = iter(_with_response_files(arguments))
     for word in words:
@@ -83,7 +85,7 @@ def read_words(arguments: Sequence[str]) -> HipccWords:
 
 
 def _with_response_files(arguments: Sequence[str]) -> Iterator[str]:
-    """``@FILE`` stands for the words in it. UsageError if it cannot be read."""
+    """Replace ``@FILE`` by the words in it. UsageError if it cannot be read."""
     for word in arguments:
         if not word.startswith("@"):
             yield word
@@ -121,7 +123,7 @@ def _with(found: HipccWords, word: str, value: str) -> HipccWords:
 
 
 def _of_the_standard(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Without an older C++ than the host's headers are written in."""
+    """Drop the option of a C++ standard that is older than that of the host's headers."""
     stated = re.fullmatch(r"-?-std=(gnu|c)\+\+(\d[\da-z])", words[0])
     if stated is None:
         return words

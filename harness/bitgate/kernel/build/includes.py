@@ -1,5 +1,7 @@
-"""What C++ sources are made of: a library's translation units, each with every file that it includes, through others or
-not. Nothing is compiled, so an include behind an ``#if`` counts."""
+"""Includes of C++ sources: a library's translation units, each with every file that it includes, directly or not.
+
+Nothing is compiled, so an include inside of an ``#if`` counts.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILI
 
 
 class Library(Protocol):
-    """What is asked of a kernel family."""
+    """The facts about a kernel family that its includes follow from."""
 
     @property
     def name(self) -> str: ...
@@ -29,7 +31,7 @@ class Library(Protocol):
 
 @dataclass(frozen=True)
 class FamilyUnit:
-    """A translation unit: of which family, its name (``grouped_fwd_f16``), and the files that decide its object."""
+    """A translation unit of a family: its name (``grouped_fwd_f16``), and the files that decide its object."""
 
     family: str
     name: str
@@ -37,15 +39,17 @@ class FamilyUnit:
 
 
 def places(platform: str = "host") -> tuple[Path, ...]:
-    """Where bitgate's headers lie that kernels of a platform are compiled with. All share the host's declarations."""
+    """Return the folders of bitgate's headers for kernels of a platform; all share the host's declarations."""
     kernels = own_kernels().resolve()
     names = dict.fromkeys((platform, "host"))
     return (kernels / "include", *(kernels / "platforms" / name / "include" for name in names))
 
 
 class Includes:
-    """Follows includes. An include is looked for in all places that it could be meant for, and each file that is there
-    counts. ``gone`` were there before: what would have found them is made of them, too."""
+    """A follower of includes, which looks for each in all places that it could mean; every file that exists counts.
+
+    ``gone`` are files that existed before: an include that would have found one counts, too.
+    """
 
     def __init__(self, gone: Collection[Path] = (), where: tuple[Path, ...] | None = None) -> None:
         self._gone = frozenset(gone)
@@ -53,7 +57,7 @@ class Includes:
         self._names: dict[Path, tuple[str, ...]] = {}
 
     def units(self, library: Library) -> tuple[FamilyUnit, ...]:
-        """Every translation unit, generated ones too. A prebuilt library has none."""
+        """Return every translation unit, generated ones too. A prebuilt library has none."""
         folder = library.folder.resolve()
         return tuple(
             FamilyUnit(
@@ -63,7 +67,7 @@ class Includes:
         )
 
     def closure(self, files: Iterable[Path], folder: Path) -> frozenset[Path]:
-        """The files and all that they include; ``folder`` is where else headers are looked for."""
+        """Return the files and all that they include; ``folder`` is a further place of headers."""
         found: set[Path] = set()
         waiting = list(files)
         while waiting:
@@ -96,7 +100,9 @@ class Includes:
 
 
 def families_reached(file: Path, families: Iterable[Library], where: tuple[Path, ...] | None = None) -> tuple[str, ...]:
-    """Names of the families whose libraries are another once ``file`` is edited. Empty if no family includes it: a
-    source of the runtime, or of tools."""
+    """Return the names of the families whose libraries change once ``file`` is edited.
+
+    None if no family includes it: a source of the runtime, or of tools.
+    """
     includes, wanted = Includes(where=where), file.resolve()
     return tuple(family.name for family in families if any(wanted in unit.files for unit in includes.units(family)))

@@ -1,4 +1,4 @@
-"""Whether matrix kernels were compiled to matrix instructions, and which kernels an instance consists of."""
+"""The check that matrix kernels were compiled to matrix instructions, and the kernels of each instance."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from bitgate.core.architecture import Matrix
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import Matrix, architecture_of
 from bitgate.kernel.declaration import Instance
 from bitgate.model import Dtype, DtypeSet, operations
 
@@ -18,7 +17,7 @@ _MNEMONIC = re.compile(r"^\s+([vs]_\w+|ds_\w+|global_\w+|flat_\w+|buffer_\w+|scr
 
 @dataclass(frozen=True)
 class Missing:
-    """An instance without the instruction; ``kernels`` are those that lack it (all of the unit where none is known)."""
+    """An instance without its instruction; ``kernels`` are those that lack it (all of the unit if none is known)."""
 
     instance: str
     instruction: str
@@ -29,7 +28,7 @@ class Missing:
 
 
 def mnemonics(assembly: str) -> dict[str, frozenset[str]]:
-    """The instructions that each function uses, by its symbol, in a compiler's or a disassembler's text."""
+    """Return the instructions of each function, by its symbol, in a compiler's or a disassembler's text."""
     found: dict[str, set[str]] = {}
     current: set[str] = set()
     for line in assembly.splitlines():
@@ -44,7 +43,7 @@ def mnemonics(assembly: str) -> dict[str, frozenset[str]]:
 
 
 def operand_types(instance: Instance) -> list[tuple[Dtype, Dtype, Dtype, Dtype, Dtype]]:
-    """Types of A, B and C in memory and of the factors of A and B, for each pass that the instance may compute."""
+    """List the types of A, B and C in memory and of the factors of A and B, for each pass of the instance."""
     types = DtypeSet.parse(instance.dtypes[0])
     tensors = (types.inp, types.wei, types.out)
     found = []
@@ -57,7 +56,7 @@ def operand_types(instance: Instance) -> list[tuple[Dtype, Dtype, Dtype, Dtype, 
 
 
 def kernels_of(instance: Instance, symbols: Iterable[str]) -> tuple[str, ...]:
-    """Kernels whose template arguments hold the instance's types, tile, vectors and fragment as integers
+    """Select the kernels whose template arguments hold the instance's types, tile, vectors and fragment as integers
     (docs/kernels.md)."""
     numbers = [triple for triple in (instance.tile, instance.vector, instance.fragment) if triple]
     tiling = ["".join(f"Li{number}E" for number in triple) for triple in numbers]
@@ -66,7 +65,7 @@ def kernels_of(instance: Instance, symbols: Iterable[str]) -> tuple[str, ...]:
 
 
 def required(instance: Instance, target: str) -> tuple[str, ...]:
-    """Names, as patterns, of which the instance's kernels must hold one; empty where none is needed."""
+    """Return patterns of mnemonics of which the instance's kernels must hold one; empty if none is needed."""
     matrix = architecture_of(target).matrix
     if instance.fragment is None or matrix is None or instance.dtypes[0] in matrix.without:
         return ()
@@ -75,7 +74,7 @@ def required(instance: Instance, target: str) -> tuple[str, ...]:
 
 
 def _signature(a: Dtype, b: Dtype, matrix: Matrix) -> str:
-    """Types of the sums and of the factors, around the extents: ``f32_*fp8_bf8``. gfx90a writes none before a type."""
+    """Format the types of sums and factors around the extents: ``f32_*fp8_bf8``. gfx90a writes none before a type."""
     if a.name == "i8":
         return f"i32_*{matrix.i8}"
     if a.is_float8:
@@ -88,9 +87,9 @@ def _signature(a: Dtype, b: Dtype, matrix: Matrix) -> str:
 def missing(
     instances: Iterable[Instance], target: str, kernels: Iterable[str], code: Mapping[str, frozenset[str]]
 ) -> list[Missing]:
-    """Instances of one unit that lack their matrix instruction, given the unit's kernels and what functions use.
+    """List the instances of one unit that lack their matrix instruction; ``code`` has the instructions of functions.
 
-    Each kernel of an instance must hold it. Where a unit names its kernels otherwise, one of them must.
+    Each kernel of an instance must hold it. If a unit names its kernels otherwise, one of them must.
     """
     symbols = tuple(kernels)
     found: list[Missing] = []

@@ -1,24 +1,28 @@
-"""``$BITGATE_OVERLAY``: a folder whose files shadow those of the same relative path when kernels are built. That is
-how a seeded defect meets a whole test run, workers and all, while the sources stay as they are."""
+"""The overlay of sources: files of ``$BITGATE_OVERLAY`` replace those of the same relative path when kernels are built.
+
+By it a seeded defect reaches a whole test run, workers included, while the sources stay unchanged.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
 
 VARIABLE = "BITGATE_OVERLAY"
 
 ROOT = "BITGATE_OVERLAY_ROOT"
-"""The folder that those paths are relative to; without it, the one that holds bitgate's own rooms."""
+"""The variable of the folder to which those paths are relative; by default the data root."""
 
 QUICK = "BITGATE_QUICK_BUILD"
-"""Set for runs that use each library once, as those of seeded defects: the host's kernels are compiled at -O1."""
+"""Set for runs that use each library once, such as those of seeded defects: host kernels are compiled at -O1."""
 
 
 def from_environment() -> dict[str, Path]:
-    """Source paths, relative to the folder that holds the rooms or absolute, and the files that stand in for them."""
+    """Return source paths, relative to the data root or absolute, and the files that replace them."""
     stated = os.environ.get(VARIABLE)
     if not stated:
         return {}
@@ -32,5 +36,20 @@ def from_environment() -> dict[str, Path]:
     return {(root / path.relative_to(folder)).as_posix(): path for path in files}
 
 
+def real_paths(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:
+    """Resolve the names of an overlay from the data root or a family's folder. UsageError if a file is missing."""
+    real: dict[Path, Path] = {}
+    for name, replacement in overlay.items():
+        places = (ours().root / name, folder / name)
+        source = next((place for place in places if place.is_file()), None)
+        if source is None:
+            raise UsageError(f"cannot replace {name}: no such file in {ours().root}")
+        if not Path(replacement).is_file():
+            raise UsageError(f"cannot replace {name}: {replacement} does not exist")
+        real[source] = Path(replacement).resolve()
+    return real
+
+
 def quick_build() -> bool:
+    """Return whether host kernels are compiled at -O1."""
     return bool(os.environ.get(QUICK))

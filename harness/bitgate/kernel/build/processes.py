@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ProcessResult:
-    """How a process ended: ``code`` as subprocess gives it (negative: the signal), and all it printed."""
+    """The end of a process: ``code`` as subprocess gives it (negative: the signal), and its whole output."""
 
     code: int
     output: str
 
 
 class Processes:
-    """Runs commands from several threads; ``stop`` kills those that run and refuses more."""
+    """The compiler processes of a build, run from several threads; ``stop`` kills those that run and refuses more."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class Processes:
         with self._lock:
             if self._stopped:
                 return None
-            # Its own session: a terminal's Ctrl-C reaches us alone, and one signal ends the driver with its children.
+            # A new session: a terminal's Ctrl-C reaches bitgate alone; one signal ends the driver with its children.
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""What a compiler can tell of a family's sources beside compiling them: which lines it sees, and what it minds."""
+"""Questions to a compiler about a family's sources: which lines it compiles, and what it rejects."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from bitgate.core import paths
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.errors import BuildError
-from bitgate.kernel.build.paths import SourceTree
 from bitgate.kernel.build.processes import Processes, ProcessResult
+from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.build.unit import TranslationUnit, UnitStore
 from bitgate.kernel.cache.content import Contents
 from bitgate.kernel.declaration import KernelFamily
@@ -26,8 +26,10 @@ _ERROR = re.compile(
 
 
 def compiled_lines(builder: Builder, declaration: KernelFamily) -> dict[Path, set[int]]:
-    """Of each file that the family's units reach, the lines that are left when the platform's directives have had
-    their say. BuildError if the preprocessor minds something, UsageError without a compiler."""
+    """Return the lines of each included file that the platform's directives leave.
+
+    BuildError if the preprocessor rejects a source, UsageError without a compiler.
+    """
     lines: dict[Path, set[int]] = {}
     for unit, said in _asked(builder, declaration, ("-E", "-fdirectives-only"), {}):
         if said.code != 0:
@@ -38,8 +40,10 @@ def compiled_lines(builder: Builder, declaration: KernelFamily) -> dict[Path, se
 
 
 def complaints(builder: Builder, declaration: KernelFamily, overlay: Mapping[Path, Path]) -> str:
-    """What the compiler minds in the first unit of the family in which it minds anything; nothing is kept. Some of it,
-    as an immediate that is none, shows behind the syntax only."""
+    """Return the compiler's output on the first unit of the family that it rejects; nothing is stored.
+
+    Units are compiled to assembly: some errors, such as a wrong immediate, come after the syntax check only.
+    """
     for _, said in _asked(builder, declaration, ("-S", "-w", "-o", os.devnull), overlay):
         if said.code != 0:
             return said.output or f"the compiler ended with {said.code}"
@@ -47,7 +51,7 @@ def complaints(builder: Builder, declaration: KernelFamily, overlay: Mapping[Pat
 
 
 def places(output: str) -> set[tuple[str, int]]:
-    """File and line of each error, and of what it was instantiated from or inlined into."""
+    """Return file and line of each error, and of what it was instantiated from or inlined into."""
     found = (tuple(filter(None, match.groups())) for match in _ERROR.finditer(output))
     return {(file, int(line)) for file, line in found}
 
@@ -55,7 +59,7 @@ def places(output: str) -> set[tuple[str, int]]:
 def _asked(
     builder: Builder, declaration: KernelFamily, question: Sequence[str], overlay: Mapping[Path, Path]
 ) -> Iterator[tuple[TranslationUnit, ProcessResult]]:
-    """Of each unit, as they come; who has heard enough stops the others."""
+    """Yield the compiler's answer on each unit as it comes; closing the iterator stops the others."""
     recipe, processes = builder.recipe(declaration), Processes()
     contents = Contents(builder.cache, {str(real): str(other) for real, other in overlay.items()})
     tree = SourceTree(builder.cache, recipe.folders, overlay)

@@ -1,4 +1,4 @@
-"""What a library is made of: its sources as any machine knows them, and with a compiler its units and the link."""
+"""Recipes of libraries: their sources as any machine knows them, and, with a compiler, their units and the link."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import bitgate
 from bitgate.core.errors import UsageError
+from bitgate.core.project import harness_kernels
 from bitgate.kernel.build.artefact import ArtefactRequest, state_of
-from bitgate.kernel.build.prelude import Prelude
 from bitgate.kernel.build.toolchain import Compiler
-from bitgate.kernel.build.unit import TranslationUnit
+from bitgate.kernel.build.unit import Prelude, TranslationUnit
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, sha256
 from bitgate.kernel.declaration import KernelFamily
@@ -18,7 +19,7 @@ from bitgate.kernel.declaration import KernelFamily
 
 @dataclass(frozen=True)
 class Recipe:
-    """A library before it is built: units, how they are linked, and the folders that a shadow tree must show."""
+    """A library before it is built: units, link flags, and the folders that a shadow tree must show."""
 
     label: str
     file: str
@@ -34,7 +35,7 @@ class Recipe:
         return " ".join((unit.compiler.name, *unit.flags))
 
     def library(self, cache: Cache, keys: Mapping[TranslationUnit, str | None]) -> Path | None:
-        """Where the library of these objects lies; None if an object is unknown."""
+        """Return the path of the library of these objects; None if an object is unknown."""
         objects = [keys[unit] for unit in self.units]
         if None in objects:
             return None
@@ -44,7 +45,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """A library by what is known of it without a compiler. ``folders`` hold headers of ours."""
+    """A library as far as it is known without a compiler. ``folders`` hold headers of bitgate's."""
 
     label: str
     file: str
@@ -69,7 +70,7 @@ def units_of(
     generated: Mapping[Path, str] | None = None,
     prelude: Prelude | None = None,
 ) -> tuple[TranslationUnit, ...]:
-    """One unit a source; UsageError if there is none, or one that is not ``generated`` is missing."""
+    """Return one unit for each source. UsageError if there is none, or one that is not ``generated`` is missing."""
     texts = generated or {}
     if not sources:
         raise UsageError(f"{label}: {includes[0].parent} holds no sources: reinstall bitgate, or run from a checkout")
@@ -91,10 +92,24 @@ def units_of(
 
 
 def generated(declaration: KernelFamily) -> dict[Path, str]:
-    """Text by the place where the source would lie."""
+    """Return the texts of generated sources by the paths that the sources would have."""
     return {declaration.folder / name: text for name, text in declaration.generated.items()}
 
 
 def stem(source: Path) -> str:
-    """``naive_conv_f16`` of ``naive_conv_f16.hip.cpp``."""
+    """Return ``naive_conv_f16`` of ``naive_conv_f16.hip.cpp``."""
     return source.name.partition(".")[0]
+
+
+def native_sources() -> tuple[tuple[Path, ...], list[Path]]:
+    """Return the folders from which the native helpers include, their own first, and their files."""
+    folder = Path(bitgate.__file__).resolve().parent / "numerics" / "native"
+    return (folder, harness_kernels() / "include"), sorted(folder.glob("*.cpp"))
+
+
+def prebuilt_library(declaration: KernelFamily) -> Path:
+    """Return the prebuilt library of a family. UsageError if it does not exist."""
+    path = declaration.folder / (declaration.library or "")
+    if not path.is_file():
+        raise UsageError(f"kernel family {declaration.name}: library {path} does not exist")
+    return path

@@ -1,4 +1,4 @@
-"""Compilers: which one to use, what it is called in cache keys, and what to install if there is none."""
+"""Toolchains: which compiler to use, its name in cache keys, where ROCm is, and what to install if there is none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bitgate.kernel.cache import Cache
 ToolchainKind: TypeAlias = Literal["gnu", "clang", "zig", "hip", "nvcc", "zig-hip"]
 
 OLDEST: dict[str, int] = {"gnu": 11, "clang": 14}
-"""The first major version whose C++20 is enough."""
+"""The first major version with enough of C++20."""
 
 HOST_CANDIDATES = (
     "g++",
@@ -38,9 +38,10 @@ INSTALL_ZIG = "'pip install ziglang' compiles device code for every gfx target"
 
 @dataclass(frozen=True)
 class Compiler:
-    """``command`` starts it; ``version`` is its own text without paths, so that cache keys hold on any machine.
+    """A compiler on this machine: the command that starts it, and its version text without paths.
 
-    ``headers`` are arguments that name the compiler's own headers on this machine: ``version`` stands for them in keys.
+    ``headers`` are arguments that name the compiler's headers on this machine. Cache keys hold ``version`` instead of
+    both, so that they are valid on any machine.
     """
 
     command: tuple[str, ...]
@@ -50,14 +51,14 @@ class Compiler:
 
     @property
     def name(self) -> str:
-        """For people: ``g++ 12.2.0``; of zig it is the clang inside that has a version."""
+        """Program and version for people: ``g++ 12.2.0``; the version of zig is that of the clang inside."""
         number = re.search(r"\d+\.\d+(\.\d+)?", self.version)
         program = "zig's clang" if self.kind in ("zig", "zig-hip") else Path(self.command[0]).name
         return f"{program} {number[0] if number else ''}".strip()
 
 
 def find_host_compiler(cache: Cache | None = None) -> Compiler:
-    """``$CXX``, else g++, clang++ (also with a version suffix), else zig from PyPI. UsageError says what to install."""
+    """Find ``$CXX``, else g++ or clang++ (also with a version suffix), else zig. UsageError says what to install."""
     cache = cache or Cache()
     stated = os.environ.get("CXX")
     if stated:
@@ -84,7 +85,7 @@ def find_host_compiler(cache: Cache | None = None) -> Compiler:
 
 
 def find_hip_compiler(cache: Cache | None = None) -> Compiler:
-    """hipcc or amdclang++ from PATH, ``$ROCM_PATH/bin`` or /opt/rocm/bin; UsageError says what to install."""
+    """Find hipcc or amdclang++ in PATH, ``$ROCM_PATH/bin`` or /opt/rocm/bin. UsageError says what to install."""
     cache = cache or Cache()
     rocm = os.environ.get("ROCM_PATH") or "/opt/rocm"
     for name in HIP_CANDIDATES:
@@ -97,7 +98,7 @@ def find_hip_compiler(cache: Cache | None = None) -> Compiler:
 
 
 def find_device_compiler(cache: Cache | None = None) -> Compiler:
-    """The clang inside of ziglang, for device code of AMD GPUs without ROCm; UsageError says what to install."""
+    """Find the clang of ziglang, for device code of AMD GPUs without ROCm. UsageError says what to install."""
     zig = _zig_command()
     compiler = _identify((zig[0], "clang"), cache or Cache(), kind="zig-hip") if zig else None
     if compiler is None:
@@ -106,7 +107,7 @@ def find_device_compiler(cache: Cache | None = None) -> Compiler:
 
 
 def knows(compiler: Compiler, arch: str, cache: Cache | None = None) -> bool:
-    """Whether a HIP compiler makes device code for a target. Asked with an empty file, and remembered."""
+    """Return whether a HIP compiler makes device code for a target, tried with an empty file and remembered."""
     cache = cache or Cache()
     path = cache.folder / "architectures.json"
     key = json.dumps([compiler.command, compiler.version, arch])
@@ -128,7 +129,7 @@ def _compiles_nothing(compiler: Compiler, arch: str) -> bool:
 
 
 def find_cuda_compiler(cache: Cache | None = None) -> Compiler:
-    """nvcc from PATH, ``$CUDA_HOME/bin`` or /usr/local/cuda/bin; UsageError says what to install."""
+    """Find nvcc in PATH, ``$CUDA_HOME/bin`` or /usr/local/cuda/bin. UsageError says what to install."""
     cache = cache or Cache()
     toolkit = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
     path = shutil.which("nvcc") or shutil.which("nvcc", path=f"{toolkit}/bin")
@@ -163,7 +164,7 @@ def _unfit(compiler: Compiler) -> str:
 
 @lru_cache
 def _zig_headers(zig: str) -> tuple[str, ...]:
-    """The C and C++ headers that zig brings for Linux hosts, and their settings, as it passes them to its own clang.
+    """Return the arguments by which zig passes its C and C++ headers for Linux hosts to its clang.
 
     They change from one zig to the next; asking costs 20 ms. UsageError if the answer has another shape.
     """
@@ -188,7 +189,7 @@ def _zig_command() -> tuple[str, ...] | None:
 
 
 def _identify(command: tuple[str, ...], cache: Cache, kind: ToolchainKind | None = None) -> Compiler | None:
-    """The compiler behind a command, None if it does not run. Its version text is remembered by the file's identity."""
+    """Return the compiler that a command starts, None if it does not run; its version is remembered for the file."""
     real = os.path.realpath(command[0])
     stat = os.stat(real)
     key = json.dumps([command, real, stat.st_size, stat.st_mtime_ns])
@@ -225,3 +226,22 @@ def _version_text(command: tuple[str, ...]) -> str | None:
         return None
     lines = [line.strip() for line in done.stdout.splitlines() if not re.match(r"(InstalledDir|Configuration)", line)]
     return "\n".join(line for line in lines if line) if done.returncode == 0 and lines else None
+
+
+_SYSTEM_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib")
+
+
+def find_rocm_runtime() -> Path:
+    """Find ROCm's ``libamdhip64.so`` in the order that hip-python uses. UsageError if there is none."""
+    for folder in _rocm_folders():
+        for name in ("libamdhip64.so", *sorted(p.name for p in folder.glob("libamdhip64.so.*"))):
+            if (folder / name).is_file():
+                return folder / name
+    looked = ", ".join(map(str, _rocm_folders()))
+    raise UsageError(f"ROCm's libamdhip64.so was not found (looked in {looked}): install ROCm, or set ROCM_PATH")
+
+
+def _rocm_folders() -> list[Path]:
+    stated = [Path(os.environ[name]) / "lib" for name in ("ROCM_PATH", "ROCM_HOME") if os.environ.get(name)]
+    searched = [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    return [*stated, *searched, Path("/opt/rocm/lib"), *map(Path, _SYSTEM_FOLDERS)]

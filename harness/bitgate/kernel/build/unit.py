@@ -15,19 +15,57 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.core.safe_name import is_safe
+from bitgate.core.project import own_kernels
+from bitgate.core.untrusted import is_safe
 from bitgate.kernel.build.errors import BuildError, first_error
 from bitgate.kernel.build.hip_source_check import unsupported_on_host
-from bitgate.kernel.build.paths import SourceTree, local, portable
-from bitgate.kernel.build.prelude import Prelude
 from bitgate.kernel.build.processes import Processes, ProcessResult
+from bitgate.kernel.build.source_tree import SourceTree, local, portable
 from bitgate.kernel.build.toolchain import OLDEST, Compiler, ToolchainKind
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, sha256
 
+PRELUDE_KINDS: tuple[ToolchainKind, ...] = ("gnu",)
+
+FEW_UNITS = 4
+"""Fewest units for which a prelude is compiled: fewer take less time than the prelude."""
+
+
+@dataclass(frozen=True)
+class Prelude:
+    """A header that is compiled once for many units, which begin with it.
+
+    It saves each unit the parsing of the standard library and HIP, and changes no object: where it is not precompiled,
+    it is read as text. Headers include what they need themselves, since only g++ gets a prelude. ``includes`` are the
+    folders in which the header finds others, fewer than those of its units.
+    """
+
+    source: Path
+    includes: tuple[Path, ...]
+
+
+def prelude_of_kernels(kind: ToolchainKind, folder: Path, platform_includes: tuple[Path, ...]) -> Prelude | None:
+    """Return the prelude of bitgate's own kernels; a user's may define macros that change a header's meaning."""
+    kernels = own_kernels()
+    if not folder.is_relative_to(kernels):
+        return None
+    return _prelude(kind, kernels / "platforms" / "host" / "include" / "hip" / "prelude.hpp", platform_includes)
+
+
+def prelude_of_host_code(kind: ToolchainKind, kernels: Path) -> Prelude | None:
+    """Return the prelude of the host's HIP runtime and the native helpers, in this folder of kernels."""
+    include = kernels / "include"
+    return _prelude(kind, include / "bitgate" / "standard.hpp", (include,))
+
+
+def _prelude(kind: ToolchainKind, header: Path, includes: tuple[Path, ...]) -> Prelude | None:
+    """Return a prelude; None for other compilers, and for kernels of a commit that had none yet."""
+    return Prelude(header, includes) if kind in PRELUDE_KINDS and header.is_file() else None
+
+
 _MANIFEST_ENTRIES = 24
 _HEADERS_KEPT = 2
-"""Of each precompiled header, which has 80 MiB: what stood in its files last, and before that."""
+"""Versions kept of each precompiled header, which has 80 MiB: the last, and the one before."""
 _ATTEMPTS = 3
 _HEADER_SUFFIXES = (".h", ".hh", ".hpp", ".cuh", ".inc")
 _UNKNOWN_ARCHITECTURE = re.compile(r"invalid target ID|cannot find ROCm device library|unsupported HIP gpu arch")
@@ -35,10 +73,10 @@ _UNKNOWN_ARCHITECTURE = re.compile(r"invalid target ID|cannot find ROCm device l
 
 @dataclass(frozen=True)
 class TranslationUnit:
-    """A source file with what it is compiled by. ``label`` names it in progress lines; paths are real ones.
+    """A source file with compiler, flags and include folders. ``label`` names it in progress lines; paths are real.
 
-    With a ``text`` the source is generated: no such file lies in its folder, but what it includes does. A unit that
-    ``is_header`` is no object but a precompiled header.
+    With a ``text`` the source is generated: its folder holds what it includes, but no such file. A unit that
+    ``is_header`` makes a precompiled header instead of an object.
     """
 
     label: str
@@ -52,7 +90,7 @@ class TranslationUnit:
 
     @property
     def header(self) -> TranslationUnit | None:
-        """Its prelude, to be compiled before it."""
+        """The unit of the prelude, to be compiled before this one."""
         if self.prelude is None:
             return None
         source, includes = self.prelude.source, self.prelude.includes
@@ -60,7 +98,7 @@ class TranslationUnit:
 
     @property
     def identity(self) -> str:
-        """What the unit is whatever its files contain."""
+        """A hash of all that the unit is, except for the content of its files."""
         return sha256(
             portable(str(self.source)),
             *(portable(str(include)) for include in self.includes),
@@ -76,7 +114,7 @@ class TranslationUnit:
 
 
 class UnitStore:
-    """Objects in the cache."""
+    """The objects and precompiled headers in a cache, found by the content of the files that they were made from."""
 
     def __init__(self, cache: Cache, contents: Contents, tree: SourceTree) -> None:
         self.cache = cache
@@ -87,18 +125,18 @@ class UnitStore:
         return self.cache.folder / "objects" / f"{key}.o"
 
     def header_path(self, key: str) -> Path:
-        """g++ takes it in the place of the header that is called so without the suffix."""
+        """Return the path of a precompiled header, which g++ takes for the header of this name without ``.gch``."""
         return self.cache.folder / "objects" / f"{key}.hpp.gch"
 
     def artefact_path(self, unit: TranslationUnit, key: str) -> Path:
         return self.header_path(key) if unit.is_header else self.object_path(key)
 
     def has(self, unit: TranslationUnit, key: str | None) -> bool:
-        """Is what the key names there, as it was made?"""
+        """Return whether the artefact of a key exists, undamaged."""
         return key is not None and self.cache.used(self.artefact_path(unit, key))
 
     def lookup(self, unit: TranslationUnit) -> str | None:
-        """The key of the object that the files' present content gives, if a compiler has ever told it."""
+        """Return the key of the object for the files' present content, if it was ever compiled."""
         for entry in self._entries(unit):
             files = entry["files"]
             if all(content is not None and self.contents.of(local(name)) == content for name, content in files):
@@ -106,14 +144,15 @@ class UnitStore:
         return None
 
     def reached(self, unit: TranslationUnit) -> list[str]:
-        """The files that the object of today's contents was compiled from."""
+        """Return the files that the object of the present contents was compiled from."""
         return self._files(unit, self.lookup(unit) or "")
 
     def compile(self, unit: TranslationUnit, processes: Processes) -> str | None:
-        """Compile and store; the object's key, or None once the build was stopped. BuildError if it does not compile.
+        """Compile and store a unit; return the object's key, or None once the build was stopped.
 
-        A file that is edited while the compiler runs makes it unknown what was compiled: then compile again. The
-        prelude is taken as it was compiled before, if it was, and if no file of it is replaced.
+        If a file is edited while the compiler runs, it is unknown what was compiled: the unit is compiled again. The
+        prelude is taken precompiled if it is, and if none of its files is replaced. BuildError if the unit does not
+        compile.
         """
         output = self.cache.temporary(".o")
         depfile = self.cache.temporary(".d")
@@ -143,8 +182,10 @@ class UnitStore:
             depfile.unlink(missing_ok=True)
 
     def ask(self, unit: TranslationUnit, question: Sequence[str], processes: Processes) -> ProcessResult | None:
-        """What the compiler says of a unit when it is to do something else than compile it; None once it was stopped.
-        Places are those of the real tree."""
+        """Run the compiler on a unit with ``question`` instead of a compilation; None once it was stopped.
+
+        Places in its output are those of the real tree.
+        """
         command = [*self._reading(unit, None), *question, self._source(unit)]
         finished = processes.run(command, self._environment())
         if finished is None or not self.tree.prefix:
@@ -152,7 +193,7 @@ class UnitStore:
         return ProcessResult(finished.code, finished.output.replace(self.tree.prefix, ""))
 
     def _prelude(self, unit: TranslationUnit) -> str | None:
-        """The key of the precompiled header that a unit can begin with."""
+        """Return the key of the precompiled header that a unit can begin with."""
         if unit.header is None:
             return None
         self.contents.forget()
@@ -160,11 +201,11 @@ class UnitStore:
         return key if self.has(unit.header, key) else None
 
     def _files(self, unit: TranslationUnit, key: str) -> list[str]:
-        """Those that an artefact was made from."""
+        """Return the files that an artefact was made from."""
         return [local(name) for entry in self._entries(unit) if entry["object"] == key for name, _ in entry["files"]]
 
     def _source(self, unit: TranslationUnit) -> str:
-        """Where the compiler reads the source: a generated one in the cache, where its errors can be looked up."""
+        """Return the path of the source; a generated one is written to the cache, where its errors can be looked up."""
         if unit.text is None:
             return f"{self.tree.prefix}{unit.source}"
         path = self._generated(unit) / unit.source.name
@@ -183,7 +224,7 @@ class UnitStore:
         return [
             *self._reading(unit, prelude),
             *_dependencies(unit.compiler.kind, depfile),
-            # zig's clang lacks the tools to make a code object in one go: its "object" is assembly (device_code).
+            # zig's clang lacks the tools to make a code object in one go: its "object" is assembly (link.py).
             "-S" if unit.compiler.kind == "zig-hip" else "-c",
             source,
             "-o",
@@ -191,7 +232,7 @@ class UnitStore:
         ]
 
     def _reading(self, unit: TranslationUnit, prelude: str | None) -> list[str]:
-        """The compiler with what decides how it reads a unit."""
+        """Return the command with all arguments that decide how the compiler reads a unit."""
         prefix = self.tree.prefix
         map_prefix = f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map="
         return [
@@ -199,7 +240,7 @@ class UnitStore:
             *unit.compiler.headers,
             *unit.flags,
             *(f"-I{prefix}{include}" for include in unit.includes),
-            # The object must not depend on where the sources lie: __FILE__ and debug lines lose the place.
+            # The object must not depend on the place of the sources: __FILE__ and debug lines lose it.
             f"{map_prefix}{prefix}{local('{root}')}=.",
             *([] if unit.text is None else [f"{map_prefix}{self._generated(unit)}=generated"]),
             *self._begin(unit, prelude),
@@ -214,7 +255,7 @@ class UnitStore:
         return ["-include", text if prelude is None else str(self._text_of_header(prelude))]
 
     def _text_of_header(self, key: str) -> Path:
-        """What g++ reads where it does not take the precompiled one beside it."""
+        """Return the header that g++ reads if it does not take the precompiled one next to it."""
         return self.header_path(key).with_suffix("")
 
     def _environment(self) -> dict[str, str]:
@@ -238,9 +279,9 @@ class UnitStore:
         return BuildError(unit.label, "\n".join([*self._advice(unit), output]))
 
     def _advice(self, unit: TranslationUnit) -> list[str]:
-        """What to write instead of HIP that only a GPU's compiler takes, in the source and the headers beside it.
+        """List what to write instead of HIP that only a GPU's compiler takes, in the source and the headers next to it.
 
-        Asked after the compiler refused: a file may hold such lines for other platforms, behind an #if.
+        This is asked only after the compiler refused: a file may hold such lines for other platforms, inside of an #if.
         """
         if unit.compiler.kind not in OLDEST and unit.compiler.kind != "zig":
             return []
@@ -255,7 +296,7 @@ class UnitStore:
         self.contents.forget()
         known = [[portable(path), self.contents.of(path)] for path in sorted(set(files))]
         if any(content is None for _, content in known):
-            return None  # the build was ended, and its shadow removed, under this compiler: what it read is unknown
+            return None  # the build was ended and its shadow removed while the compiler ran: what it read is unknown
         key = sha256(unit.identity, *(f"{name} {content}" for name, content in known))
         if unit.is_header:
             text = self.cache.temporary(".hpp")
@@ -275,8 +316,10 @@ class UnitStore:
         return key
 
     def _entries(self, unit: TranslationUnit) -> Iterator[dict[str, Any]]:
-        """What is known of a unit, the newest first; of a damaged file nothing. Looked at one by one: it is mostly the
-        first that is wanted."""
+        """Yield the entries of a unit's manifest, the newest first; none of a damaged file.
+
+        They are checked one by one, since mostly the first is the right one.
+        """
         entries = self.cache.read_json(self._manifest(unit)).get("entries", [])
         return (entry for entry in entries if _is_entry(entry)) if isinstance(entries, list) else iter(())
 
@@ -292,21 +335,21 @@ def _is_entry(entry: object) -> bool:
 
 
 def _dependencies(kind: ToolchainKind, depfile: Path) -> tuple[str, ...]:
-    """How a compiler is told to list the files that it read. clang's driver drops -MMD for device code alone."""
+    """Return the arguments by which a compiler lists the files that it read; clang drops -MMD for device code alone."""
     if kind == "zig-hip":
         return ("-Xclang", "-dependency-file", "-Xclang", str(depfile), "-Xclang", "-MT", "-Xclang", "unit")
     return ("-MMD", "-MF", str(depfile))
 
 
 def read_depfile(text: str) -> list[str]:
-    """The prerequisites in a compiler's make rule: ``out.o: a.cpp b.hpp \\`` with spaces escaped by a backslash."""
+    """Return the prerequisites of a make rule: ``out.o: a.cpp b.hpp \\`` with spaces escaped by a backslash."""
     _, _, rest = text.replace("\\\n", " ").partition(": ")
     words = re.findall(r"(?:\\.|[^\s\\])+", rest.partition("\n")[0])
     return [re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in words]
 
 
 def _changed_since(path: str, begun_ns: int) -> bool:
-    """Whether a file was written since then, or is gone. One dated in the future (a skewed clock) counts as old."""
+    """Return whether a file was written since, or is gone. One dated in the future (a skewed clock) counts as old."""
     try:
         return begun_ns < os.stat(path).st_mtime_ns <= time.time_ns()
     except OSError:

@@ -1,4 +1,4 @@
-"""What files contain, by hash: the truth of every cache key. A file's stat only saves reading it again."""
+"""Hashes of the contents of files, on which every cache key rests. A file's stat only saves reading it again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_ENTRIES = 20_000
 
 
 def sha256(*parts: str) -> str:
-    """One hash over strings, unambiguous in where each ends."""
+    """Return one hash over strings, unambiguous in where each ends."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -30,16 +30,16 @@ def sha256(*parts: str) -> str:
 
 
 def content_of(library: Path) -> str:
-    """A library's name in fingerprints, by what is in it."""
+    """Return a library's name in fingerprints: a hash of its content."""
     return hashlib.sha256(library.read_bytes()).hexdigest()[:16]
 
 
 _last: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
-"""What a file held in which state: a process asks for a dozen libraries, and each time for their hashes."""
+"""State and content of files: a process asks for a dozen libraries, and each time for their hashes."""
 
 
 def remembered(cache: Cache, path: Path) -> dict[str, Any]:
-    """``cache.read_json``, read once as long as the file stays the same."""
+    """Return ``cache.read_json``, read once as long as the file stays the same."""
     try:
         stat = path.stat()
     except OSError:
@@ -51,9 +51,9 @@ def remembered(cache: Cache, path: Path) -> dict[str, Any]:
 
 
 class Contents:
-    """Hashes of files, remembered in the cache by (size, mtime, ctime, inode).
+    """The hashes of files, remembered in the cache by (size, mtime, ctime, inode).
 
-    ``overlay`` maps real paths to the files that stand in for them.
+    ``overlay`` maps real paths to the files that replace them.
     """
 
     def __init__(self, cache: Cache, overlay: Mapping[str, str] | None = None) -> None:
@@ -65,23 +65,23 @@ class Contents:
         self._seen: dict[str, str | None] = {}
 
     def of(self, path: str) -> str | None:
-        """The content hash of a file, None if it cannot be read. A path is looked at once for each ``Contents``."""
+        """Return the content hash of a file, None if it cannot be read. Each ``Contents`` reads a path once."""
         if path not in self._seen:
             self._seen[path] = self._hash(self._overlay.get(path, path))
         return self._seen[path]
 
     def forget(self) -> None:
-        """Look at every file again: something may have changed since."""
+        """Forget what was read, since files may have changed."""
         self._seen.clear()
 
     def save(self) -> None:
-        """Store what was learnt. Concurrent writers may lose each other's entries, which costs one read later."""
+        """Store new hashes. Concurrent writers may lose each other's entries, which costs one read later."""
         if not self._new:
             return
         known = self._cache.read_json(self._memo_path)
         if len(known) > _MOST_ENTRIES:
             known = {}
-        with suppress(UsageError):  # it saves time only: a cache that cannot be written may have all that is needed
+        with suppress(UsageError):  # only time is lost: a cache that cannot be written may hold all that is needed
             self._cache.write_json(self._memo_path, {**known, **self._new})
         self._new = {}
 

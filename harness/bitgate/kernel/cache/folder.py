@@ -1,8 +1,12 @@
-"""The build cache's folder: atomic writes, locks, and one message when it cannot be written."""
+"""The build cache's folder: atomic writes, locks, a hash next to each artefact, and one message if it is unusable.
+
+An artefact that a crash cut or a disk flipped does not match its hash: it is not loaded, but built again.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -10,7 +14,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +22,52 @@ from filelock import FileLock
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
-from bitgate.kernel.cache import seal
+from bitgate.core.files import write_whole
+
+SEAL_SUFFIX = ".sha256"
+
+_Stat = tuple[int, int, int, int]
+_looked_at: dict[Path, tuple[_Stat, bool]] = {}
+"""Results in this process: a file is read once, and again when it has changed."""
+
+
+def seal_of(path: Path) -> Path:
+    """Return the path of an artefact's hash."""
+    return path.with_name(path.name + SEAL_SUFFIX)
+
+
+def file_hash(path: Path) -> str:
+    """Return the sha256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def is_whole(path: Path) -> bool:
+    """Return whether an artefact has the hash that is next to it; one without a hash gets it now.
+
+    OSError if there is no such artefact.
+    """
+    stat = path.stat()
+    state = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+    known = _looked_at.get(path)
+    if known is None or known[0] != state:
+        known = _looked_at[path] = (state, _compare(path))
+    return known[1]
+
+
+def _compare(path: Path) -> bool:
+    seal, found = seal_of(path), file_hash(path)
+    try:
+        return seal.read_text().strip() == found
+    except FileNotFoundError:
+        with suppress(OSError):  # a cache that cannot be written
+            write_whole(seal, found)
+        return True
+    except (OSError, UnicodeDecodeError):
+        return False
+
 
 KEEP_DAYS = 30
-"""Artefacts that nobody used for this long are removed when new ones are built."""
+"""Artefacts that were not used for this long are removed when new ones are built."""
 
 _DISK_ERRORS = frozenset(
     {
@@ -33,14 +79,14 @@ _serial = itertools.count()
 
 
 class Cache:
-    """The folder below ``rooms.cache_dir()`` that holds objects, libraries and what is known about files."""
+    """The folder below ``paths.cache_dir()`` of objects, libraries and what is known about files."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or paths.cache_dir() / "build"
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Turns a full disk or a folder that cannot be written into a UsageError that says how to move it."""
+        """Turn a full disk or a folder that cannot be written into a UsageError that says how to move it."""
         try:
             yield
         except OSError as error:
@@ -55,7 +101,7 @@ class Cache:
         )
 
     def lock(self, name: str) -> _Lock:
-        """The lock of one artefact, shared by all processes that use this cache."""
+        """Return the lock of one artefact, shared by all processes that use this cache."""
         with self.guarded():
             (self.folder / "locks").mkdir(parents=True, exist_ok=True)
         lock = _Lock(self.folder / "locks" / f"{name}.lock", thread_local=False)
@@ -63,7 +109,7 @@ class Cache:
         return lock
 
     def temporary(self, suffix: str) -> Path:
-        """A name nobody else uses, on the same disk as the artefacts: write there, then ``publish``."""
+        """Return an unused path on the disk of the artefacts: write there, then ``publish``."""
         folder = self.folder / "tmp"
         with self.guarded():
             folder.mkdir(parents=True, exist_ok=True)
@@ -76,15 +122,15 @@ class Cache:
             os.replace(temporary, path)
 
     def publish_artefact(self, temporary: Path, path: Path) -> None:
-        """``publish``, with the hash beside it: first, so that there is no artefact without one."""
-        draft = self.temporary(seal.SUFFIX)
+        """Publish an artefact after its hash, so that no artefact is without one."""
+        draft = self.temporary(SEAL_SUFFIX)
         with self.guarded():
-            draft.write_text(seal.hash_of(temporary))
-        self.publish(draft, seal.sealed(path))
+            draft.write_text(file_hash(temporary))
+        self.publish(draft, seal_of(path))
         self.publish(temporary, path)
 
     def read_json(self, path: Path) -> dict[str, Any]:
-        """The object in a file of ours; empty if there is none, or a damaged one: everything here can be rebuilt."""
+        """Return the JSON object in a file; empty if it is missing or damaged, since everything here can be rebuilt."""
         try:
             value = json.loads(path.read_bytes())
         except (OSError, ValueError):
@@ -98,16 +144,18 @@ class Cache:
         self.publish(temporary, path)
 
     def used(self, path: Path) -> bool:
-        """Whether the artefact is there, as it was published; notes the use once a day, so that ``prune`` keeps it. A
-        damaged one is told, and removed."""
+        """Return whether an artefact exists undamaged, and note its use once a day, so that ``prune`` keeps it.
+
+        A damaged one is reported and removed.
+        """
         try:
-            whole = seal.is_whole(path)
+            whole = is_whole(path)
             if not whole:
                 print(f"{path}: damaged in the cache (its hash is another): built again", file=sys.stderr, flush=True)
                 path.unlink()
             elif time.time() - path.stat().st_mtime > 86400:
                 os.utime(path)
-                os.utime(seal.sealed(path))
+                os.utime(seal_of(path))
         except OSError as error:
             if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) and path.is_file():
                 if not whole:
@@ -117,7 +165,7 @@ class Cache:
         return whole
 
     def prune(self) -> None:
-        """Remove what nobody used for KEEP_DAYS: objects, libraries, generated sources; temporary files after a day."""
+        """Remove objects, libraries and generated sources not used for KEEP_DAYS, and temporary files after a day."""
         now = time.time()
         for pattern, days in (
             ("objects/*", KEEP_DAYS),
@@ -130,7 +178,7 @@ class Cache:
                 try:
                     if now - path.stat().st_mtime < days * 86400:
                         continue
-                    if path.is_dir():  # of generated sources, or a shadow tree whose process was killed
+                    if path.is_dir():  # generated sources, or a shadow tree whose process was killed
                         shutil.rmtree(path, ignore_errors=True)
                     else:
                         path.unlink()

@@ -1,6 +1,6 @@
 """A store that machines share: a folder, or an object store by its URL (fsspec), whose files are written once.
 
-What is read from it was written by others: whoever reads compares hashes.
+Its files were written by others: a reader compares their hashes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ LOCAL = ("file", "local")
 
 
 class StoreError(Exception):
-    """The store does not answer; the message says which and what it said, on one line."""
+    """The error of a store that does not answer; the message has its name and its words, on one line."""
 
 
 class ArtefactStore:
-    """``url``: a folder, or ``s3://bucket/folder`` and whatever else fsspec knows. UsageError if it cannot be meant."""
+    """A store at a URL: a folder, or ``s3://bucket/folder`` and all others of fsspec. UsageError for a wrong URL."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -38,12 +38,12 @@ class ArtefactStore:
         return any(name in LOCAL for name in ([protocol] if isinstance(protocol, str) else protocol))
 
     def make(self) -> None:
-        """The folder, if it is one and not there yet. StoreError if it cannot be made."""
+        """Make the folder of a local store. StoreError if it cannot be made."""
         if self.is_local:
             self._asked(lambda: os.makedirs(self._root, exist_ok=True))
 
     def read(self, name: str) -> bytes | None:
-        """A file's content; None if there is none of this name. StoreError if the store does not answer."""
+        """Return a file's content; None if there is no such file. StoreError if the store does not answer."""
 
         def content() -> bytes | None:
             self._check_there()
@@ -55,7 +55,7 @@ class ArtefactStore:
         return self._asked(content)
 
     def names(self, folder: str) -> list[str]:
-        """What a folder holds, sorted; nothing if it is not there. StoreError if the store does not answer."""
+        """Return the names in a folder, sorted; none if it does not exist. StoreError if the store does not answer."""
 
         def listed() -> list[str]:
             self._check_there()
@@ -69,8 +69,10 @@ class ArtefactStore:
         return self._asked(listed)
 
     def write(self, name: str, content: bytes) -> None:
-        """The whole file or none of it: an object store puts objects whole, in a folder it is renamed when it is
-        complete. StoreError if it cannot be written."""
+        """Write the whole file or none of it. StoreError if it cannot be written.
+
+        An object store puts whole objects; in a folder the file is renamed when it is complete.
+        """
 
         def put() -> None:
             path = f"{self._root}/{name}"
@@ -83,14 +85,14 @@ class ArtefactStore:
         self._asked(put)
 
     def _check_there(self) -> None:
-        """A folder that is not there is a mistyped one, or one that is not mounted; a bucket answers for itself."""
+        """Raise OSError if the folder of a local store does not exist: it is mistyped, or not mounted."""
         if self.is_local and not os.path.isdir(self._root):
             raise OSError("no such folder")
 
     def _asked(self, question: Callable[[], T]) -> T:
         try:
             return question()
-        except Exception as error:  # each store's package raises what it likes
+        except Exception as error:  # each store's package raises other errors
             said = " ".join(str(error).split()) or type(error).__name__
             raise StoreError(f"{self.url}: {said:.300}") from None
 

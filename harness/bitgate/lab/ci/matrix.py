@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from bitgate.core.choices import ENGINES, FORGES
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import canonical
+from bitgate.core.targets import canonical
 from bitgate.core.untrusted import InvalidInput, Name, Short, Text, parse_json, read_bytes, shaped
-from bitgate.results.report.missing_target import MissingTarget
+from bitgate.results.report.findings import MissingTarget
 from bitgate.results.shard import MOST, Shard
 from bitgate.results.targets_file import GATES, CiTarget, CiTargets, Pool
 

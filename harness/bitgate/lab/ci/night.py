@@ -36,9 +36,8 @@ from bitgate.lab.ci.screen import Screen
 from bitgate.lab.ci.view import OutcomeTally, view_of
 from bitgate.lab.executors.executor import Executor, TaskState, TaskStatus
 from bitgate.results.plan import PlanError
-from bitgate.results.report.missing_target import MissingTarget
+from bitgate.results.report.findings import MissingTarget, RunFinding
 from bitgate.results.report.render import merge
-from bitgate.results.report.run_finding import RunFinding
 from bitgate.results.report.summary import Summary
 from bitgate.results.run_plan import RunPlan
 from bitgate.results.shard import Shard

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bitgate.results.report.columns import columns, counted
+from bitgate.results.report.text import columns, counted
 
 if TYPE_CHECKING:
     from bitgate.lab.history.diff import Difference

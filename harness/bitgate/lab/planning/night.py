@@ -16,7 +16,7 @@ from pathlib import Path
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
-from bitgate.core.target_id import in_place_of, target_id
+from bitgate.core.targets import in_place_of, target_id
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.lab.ci.attempts import MATRIX, PLAN
 from bitgate.lab.ci.journal import MINUTES, NightPlanned, Seat
@@ -25,8 +25,8 @@ from bitgate.lab.planning.collect import print_whose_suites
 from bitgate.lab.planning.shards import Sizes, make_run_plan
 from bitgate.results.plan import Plan, PlanError
 from bitgate.results.run_plan import RunPlan
+from bitgate.results.shard import limit_minutes
 from bitgate.results.targets_file import CiTargets, read_targets
-from bitgate.results.time_limits import limit_minutes
 from bitgate.runtime import targets
 
 

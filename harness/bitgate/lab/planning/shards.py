@@ -8,16 +8,15 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bitgate.core import checkout
+from bitgate.core import git
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
-from bitgate.core.target_id import canonical, target_id
+from bitgate.core.targets import canonical, target_id
 from bitgate.lab.ci.matrix import shard_counts
 from bitgate.lab.planning.collect import PLUGIN, QUIET, Keeper, suites_and_root
 from bitgate.results.plan import Plan
 from bitgate.results.run_plan import RunPlan, make
-from bitgate.results.shard import count_for
-from bitgate.results.time_limits import SETUP_SECONDS
+from bitgate.results.shard import SETUP_SECONDS, count_for
 from bitgate.suite import durations
 from bitgate.suite.durations import Durations
 from bitgate.suite.id_file import check_known, read_ids
@@ -72,7 +71,7 @@ def make_run_plan(
     if selected is not None:
         plans = _selected(plans, selected)
     counts = {plan.target: sizes.count(plan) for plan in plans}
-    commit = checkout.commit(project.suites[0])
+    commit = git.commit_of(project.suites[0])
     return make(tier, plans, counts, commit, lambda target, cases: known[target].length(cases))
 
 

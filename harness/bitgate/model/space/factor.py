@@ -70,10 +70,12 @@ class Factor:
 
 
 def classes(spec: Mapping[str, str], plan_only: tuple[str, ...] = ()) -> tuple[Class, ...]:
+    """Return classes by name and words."""
     return tuple(Class(name, words, name in plan_only) for name, words in spec.items())
 
 
 def union(name: str, words: str, *members: str) -> tuple[tuple[Class, tuple[str, ...]], ...]:
+    """Return one union of classes, for ``Factor.wide``."""
     return ((Class(name, words), members),)
 
 

@@ -104,8 +104,10 @@ def few_or_vectors(values: Ints) -> Ints:
 
 
 def lengths(quantities: tuple[Quantity, ...]) -> Iterator[Length]:
+    """Return the quantities that are lengths."""
     return (quantity for quantity in quantities if isinstance(quantity, Length))
 
 
 def choices(quantities: tuple[Quantity, ...]) -> Iterator[Choice]:
+    """Return the quantities that are choices."""
     return (quantity for quantity in quantities if isinstance(quantity, Choice))

@@ -36,6 +36,7 @@ def passes(problem: ConvProblem) -> tuple[ConvProblem, ...]:
 
 
 def in_pass(problem: ConvProblem, direction: Pass) -> ConvProblem:
+    """Return the same layer in one pass."""
     return problem if problem.direction is direction else problem.changed(direction=direction)
 
 

@@ -22,10 +22,12 @@ _FILTER = {1: "x", 2: "yx", 3: "zyx"}
 
 
 def default_layout(ndim: int) -> str:
+    """Return the layout of images that problems have unless they state another."""
     return INPUT_LAYOUTS[ndim][0]
 
 
 def default_weight_layout(ndim: int) -> str:
+    """Return the layout of weights that case ids leave out."""
     return WEIGHT_LAYOUTS[ndim][0]
 
 
@@ -35,14 +37,17 @@ def output_layout(layout: str) -> str:
 
 
 def input_letters(ndim: int) -> str:
+    """Return the logical axes of x: ``gnchw``."""
     return "gnc" + _SPATIAL[ndim]
 
 
 def weight_letters(ndim: int) -> str:
+    """Return the logical axes of w: ``gkcyx``."""
     return "gkc" + _FILTER[ndim]
 
 
 def output_letters(ndim: int) -> str:
+    """Return the logical axes of y: ``gnkhw``."""
     return "gnk" + _SPATIAL[ndim]
 
 

@@ -41,6 +41,7 @@ def terms(problem: GemmProblem, inputs: Mapping[str, Array], cell: Index) -> Flo
 
 
 def aliased_d(scene: Scene[GemmProblem]) -> Finding | None:
+    """Find what became of a D that is in the result's buffer."""
     return aliased.aliased_d(scene, terms)
 
 
@@ -52,16 +53,19 @@ def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:
 
 
 def k_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    """Find a lost end of K."""
     _, _, k = scene.problem.sizes
     by_k = SumOrder("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell))
     return lost_end(scene, (by_k,))
 
 
 def column_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    """Find that only the last columns of C are wrong."""
     return tail_along(scene, axis=2)
 
 
 def tile_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    """Find that only the last, partial tile of rows is wrong."""
     return tail_of_rows(scene, scene.wrong_along(1))
 
 

@@ -10,19 +10,103 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.untrusted import LONGEST_LINE, InvalidInput, parse_json, read_bytes
-from bitgate.results.record.key import Key
-from bitgate.results.record.line import RecordLine, check_types
+from msgspec import Struct
+
+from bitgate.core.untrusted import (
+    LONGEST_LINE,
+    Count,
+    InvalidInput,
+    Name,
+    NameOrNone,
+    Seconds,
+    Short,
+    Text,
+    parse_json,
+    read_bytes,
+    shaped,
+)
+from bitgate.results.record.identity import Key, Stamp
 from bitgate.results.record.outcome import Outcome
-from bitgate.results.record.stamp import Stamp
 from bitgate.results.record.verdict import Certificate, Diagnosis, Verdict
+
+
+class DeviceLine(Struct):
+    kind: Short
+    name: Short
+
+
+class CertificateLine(Struct):
+    bound: int
+    exact_range: int
+    density: float
+    sensitivity: float | None
+    holds: bool
+    note: Text = ""
+
+
+class DiagnosisLine(Struct):
+    kinds: list[Name]
+    sentence: Text
+    evidence: dict[str, Any]
+
+
+class StampLine(Struct):
+    id: Short
+    attempt: Count
+    time: Short
+    job: Short = ""
+    shard: Short = ""
+
+
+class RecordLine(Struct):
+    """The fields of a results line other than those of ``Key``.
+
+    Fields that are not listed are ignored: a newer bitgate may write more under the same schema.
+    """
+
+    schema: int
+    plan: Short
+    suite: NameOrNone
+    test: Text
+    human: Text
+    platform: Short
+    device: DeviceLine
+    tier: Short
+    verdict: Outcome
+    expected: bool
+    reason: Text
+    digest: Short
+    reference: Short
+    certificate: CertificateLine | None
+    dispatch: dict[str, Any]
+    seconds: dict[Short, Seconds]
+    diagnosis: DiagnosisLine | None
+    repro: Text
+    foreign: Text
+    fingerprint: dict[Short, Text]
+    error: dict[Short, float] = {}
+    run: StampLine | None = None
+    """Records from before runs were stamped have none."""
+    row: Text = ""
+    view: dict[str, Any] = {}
+    known_bug: dict[Short, Text] = {}
+    compared: bool = True
+
+
+def check_types(event: Any) -> None:
+    """Raise InvalidInput with the place where an event differs from a results line."""
+    line = shaped(RecordLine, event)
+    certificate = line.certificate
+    if certificate and max(abs(certificate.bound), abs(certificate.exact_range)) >> 1100:
+        raise InvalidInput("certificate: a bound of more than 1100 bits")
+
 
 SCHEMA = 1
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 AS_THEY_ARE = frozenset(field.name for field in fields(Verdict)) & set(RecordLine.__struct_fields__) - {
     *("certificate", "diagnosis", "known_bug", "run")
 }
-"""Fields of a verdict that stand in its line under the same name, as they are."""
+"""Fields of a verdict that its line holds unchanged, under the same name."""
 
 
 class RecordError(ValueError):
@@ -30,7 +114,7 @@ class RecordError(ValueError):
 
 
 def to_event(verdict: Verdict) -> dict[str, Any]:
-    """The JSON object of a verdict, with the keys that docs/results.md lists."""
+    """Return the JSON object of a verdict, with the keys that docs/results.md lists."""
     key, certificate, diagnosis = verdict.key, verdict.certificate, verdict.diagnosis
     event: dict[str, Any] = {
         "schema": SCHEMA,
@@ -62,13 +146,13 @@ def to_event(verdict: Verdict) -> dict[str, Any]:
         "row": verdict.row,
         "run": None if verdict.run is None else dict(vars(verdict.run)),
     }
-    # Only where there is something to say: most lines of a record have neither.
+    # Left out if empty, as in most lines.
     event |= {name: value for name in ("view", "known_bug") if (value := getattr(verdict, name))}
     return event
 
 
 def from_event(event: dict[str, Any]) -> Verdict:
-    """The verdict of an event. Raises RecordError if a key is missing, of the wrong type, or outside its closed set."""
+    """Return the verdict of an event. RecordError if a key is missing, of the wrong type, or outside its closed set."""
     try:
         if event["schema"] != SCHEMA:
             raise RecordError(f"schema {event['schema']!r:.40} is not {SCHEMA}: written by another version of bitgate")
@@ -98,7 +182,10 @@ def from_event(event: dict[str, Any]) -> Verdict:
 
 
 def _known_bug(event: dict[str, Any]) -> dict[str, str]:
-    """The ledger's entry. A KNOWN_BUG is green, so it must say which bug, how it failed, and until when that holds."""
+    """Return the entry of the ledger of known bugs that the event names.
+
+    A KNOWN_BUG is green, so the entry must state which bug it is, how the case failed, and until when that is excused.
+    """
     entry = {str(name): str(value) for name, value in event.get("known_bug", {}).items()}
     ended = Outcome(entry.get("outcome", Outcome.KNOWN_BUG))  # a ValueError for what is no outcome
     if Outcome(event["verdict"]) is not Outcome.KNOWN_BUG:
@@ -127,7 +214,7 @@ def append(path: Path, verdict: Verdict) -> None:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """The whole line or nothing of it. OSError where that cannot be written."""
+    """Append a line, whole or not at all. OSError if it cannot be written."""
     try:
         descriptor = os.open(path, _APPENDING, 0o644)
     except FileNotFoundError:
@@ -148,7 +235,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def _take_back(descriptor: int, written: int) -> None:
-    """Remove a part of a line from the end of the file, unless somebody has appended behind it already."""
+    """Remove a part of a line from the end of the file, unless another writer has appended after it already."""
     end = os.lseek(descriptor, 0, os.SEEK_CUR)
     if os.fstat(descriptor).st_size == end:
         os.ftruncate(descriptor, end - written)
@@ -156,7 +243,7 @@ def _take_back(descriptor: int, written: int) -> None:
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that is no verdict. ``cut``: the last one, without its end, as a crash or a full disk leaves it."""
+    """A line that is no verdict. ``cut``: it is the last one and has no end, as after a crash or on a full disk."""
 
     number: int
     why: str
@@ -164,7 +251,7 @@ class BadLine:
 
 
 def scan(path: Path) -> Iterator[Verdict | BadLine]:
-    """Every line of a results file. RecordError for a file that cannot be read at all."""
+    """Yield a verdict or a BadLine for every line of a results file. RecordError if the file cannot be read at all."""
     try:
         data = read_bytes(path)
     except InvalidInput as error:
@@ -183,8 +270,11 @@ def scan(path: Path) -> Iterator[Verdict | BadLine]:
 
 
 def read(path: Path) -> Iterator[Verdict]:
-    """The verdicts of a results file of our own. A last line cut by a crash is dropped, and its case counts as not
-    recorded; any other bad line is a RecordError."""
+    """Yield the verdicts of a results file that this machine wrote.
+
+    A last line that a crash cut short is dropped, and its case counts as not recorded. Any other bad line raises
+    RecordError.
+    """
     for found in scan(path):
         if isinstance(found, Verdict):
             yield found

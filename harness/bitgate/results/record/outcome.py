@@ -7,27 +7,27 @@ from typing import NamedTuple
 
 
 class OutcomeFacts(NamedTuple):
-    """What follows from an outcome."""
+    """The consequences of one outcome in records, reports, gates and on the terminal."""
 
     meaning: str
     blames: str = ""
-    """Who a red one speaks about: ``kernel``, or ``nobody`` where no answer came; empty for what is no failure."""
+    """The culprit of a red verdict: ``kernel``, or ``nothing`` if no answer was obtained; empty if it is no failure."""
     green: str = "never"
     """``always``, ``expected`` (if the plan foretold it), or ``never``."""
     colour: str = "31"
-    """Of the terminal (SGR)."""
+    """SGR code of the terminal."""
     compared: bool = False
-    """Were results held to something?"""
+    """Whether results were compared with a reference."""
     element: str = "error"
-    """In JUnit, when red: a failure says that the kernel is wrong, an error that it could not be told."""
+    """JUnit element of a red verdict: a failure if the kernel is wrong, an error if that could not be determined."""
     type: str = ""
-    """Of that element."""
+    """The type attribute of that element."""
     skipped: str = ""
-    """Of the element of a green one that compared nothing and is no refusal: shown as skipped, never as passed."""
+    """Type of the skipped element of a green verdict that compared nothing and is no refusal; never shown as passed."""
 
 
 class Outcome(str, Enum):
-    """What can be said of one planned case. Nothing else ever stands in a record."""
+    """The result of one planned case; records hold no other values."""
 
     PASS = "PASS"
     MISMATCH = "MISMATCH"
@@ -51,12 +51,12 @@ class Outcome(str, Enum):
 
     @property
     def is_unanswered(self) -> bool:
-        """Nothing was learned about the kernel: no finding, no vote between attempts, no bug of a ledger."""
-        return self.facts.blames == "nobody"
+        """True if nothing was learned about the kernel: no finding, no vote between attempts, no known bug."""
+        return self.facts.blames == "nothing"
 
     @property
     def is_kernels(self) -> bool:
-        """May it be a bug of a kernel?"""
+        """True if it may be a bug of a kernel."""
         return self.facts.blames == "kernel"
 
     @property
@@ -102,10 +102,10 @@ FACTS: dict[Outcome, OutcomeFacts] = {
         "the kernel rejected the problem and named the clause",
         blames="kernel", green="expected", element="failure", type="Refused", colour="33",
     ),
-    # ---- not compared: nobody's defect, or one that is known
+    # ---- not compared: no defect of the kernel, or a known one
     Outcome.NOT_RUN: OutcomeFacts(
         "the case was not run, for the reason given",
-        blames="nobody", green="expected", type="NotRun", skipped="unsupported", colour="33",
+        blames="nothing", green="expected", type="NotRun", skipped="unsupported", colour="33",
     ),
     Outcome.KNOWN_BUG: OutcomeFacts(
         "the case failed exactly as its known bug records",
@@ -113,11 +113,11 @@ FACTS: dict[Outcome, OutcomeFacts] = {
     ),
     Outcome.LOST: OutcomeFacts(
         "the case was planned but no result of it was found",
-        blames="nobody", type="Lost",
+        blames="nothing", type="Lost",
     ),
     Outcome.INFRA: OutcomeFacts(
         "the device was lost, the host ran out of memory or disk, or a stored digest is not its reference's",
-        blames="nobody", type="DeviceLost",
+        blames="nothing", type="DeviceLost",
     ),
 }
 # fmt: on

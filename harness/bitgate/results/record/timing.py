@@ -1,4 +1,4 @@
-"""Timings as files have them: one line of ``bench.jsonl`` for each thing that was timed on each problem."""
+"""Timings on record: one line of ``bench.jsonl`` for each candidate that was timed on each problem."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from bitgate.core.untrusted import (
     shaped,
 )
 from bitgate.results.record.event import BadLine, RecordError, append_line
-from bitgate.results.record.key import Key
+from bitgate.results.record.identity import Key
 
 SCHEMA = 1
 
 
 class TimingStatus(str, Enum):
-    """What became of it. Only what was verified is ever timed."""
+    """The end of one attempt at a timing. Only what was verified is ever timed."""
 
     TIMED = "timed"
     NOT_VERIFIED = "not verified"
-    """Its verdict is no PASS, or its bits were others after the timing: ``verdict`` and ``reason`` say which."""
+    """The verdict is no PASS, or the bits had changed after the timing: ``verdict`` and ``reason`` say which."""
     REFUSED = "refused"
-    """No problem of its kernel's."""
+    """The kernel does not take the problem."""
     OVER_BUDGET = "over budget"
-    """The shape's time was up before it had enough samples."""
+    """The time of the shape was up before there were enough samples."""
     FAILED = "failed"
-    """Its process died or hung while it was timed, or the device was lost."""
+    """The process died or hung while it was timed, or the device was lost."""
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """One contender on one problem.
+    """The timing of one candidate on one problem.
 
-    ``side`` is the contender's (A or B; empty where nothing is compared), ``build`` the sources that it was built of
-    (a commit; empty: this tree). ``seconds`` are device seconds a launch, a sample each in the order of the rounds
-    (``settings.batch`` launches make one sample), ``rounds`` the round that each belongs to, ``host_seconds`` what one
-    launch took of the calling thread. ``includes`` names what runs beside the kernels that compute (zero-fill,
-    transposes, casts). ``clocks`` has ``sm_mhz``, ``memory_mhz``, ``celsius``, ``watts`` as [least, most], where the
-    platform tells.
+    ``side`` is the arm (A or B; empty where nothing is compared), ``build`` the sources that it was built of (a commit;
+    empty: this tree). ``seconds`` are device seconds a launch, one sample each in the order of the rounds
+    (``settings.batch`` launches make one sample). ``rounds`` is the round that each sample belongs to, ``host_seconds``
+    the time that one launch took of the calling thread. ``includes`` names what runs in addition to the kernels that
+    compute (zero-fill, transposes, casts). ``clocks`` has ``sm_mhz``, ``memory_mhz``, ``celsius``, ``watts`` as
+    [least, most], where the platform reports them.
     """
 
     schema: int
@@ -103,17 +103,17 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Fa
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Two rows of one identity are attempts at the same thing."""
+        """Key, side and build: rows that agree in them are attempts at the same timing."""
         return (self.key, self.side, self.build)
 
 
 def write(path: Path, row: Timing) -> None:
-    """Append a row in one write. OSError where it cannot be written."""
+    """Append a row in one write. OSError if it cannot be written."""
     append_line(path, json.dumps(msgspec.to_builtins(row), separators=(",", ":")).encode() + b"\n")
 
 
 def scan(path: Path) -> Iterator[Timing | BadLine]:
-    """Every line of a file. RecordError for one that cannot be read at all."""
+    """Yield a timing or a BadLine for every line of a file. RecordError if it cannot be read at all."""
     try:
         lines = read_bytes(path).split(b"\n")
     except InvalidInput as error:
@@ -124,12 +124,14 @@ def scan(path: Path) -> Iterator[Timing | BadLine]:
         try:
             yield _timing(line)
         except InvalidInput as error:
-            yield BadLine(number, f"not a timing: {error}", cut=number == len(lines))  # no newline behind it
+            yield BadLine(number, f"not a timing: {error}", cut=number == len(lines))  # no newline after it
 
 
 def timings(path: Path) -> Iterator[Timing]:
-    """The rows of a file of our own. A last line that a crash cut short is left out; RecordError names file and line of
-    any other that is none."""
+    """Yield the rows of a file that this machine wrote.
+
+    A last line that a crash cut short is left out. RecordError names file and line of any other bad one.
+    """
     for found in scan(path):
         if isinstance(found, Timing):
             yield found

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from bitgate.results.record.key import Key
+from bitgate.results.record.identity import Key, Stamp
 from bitgate.results.record.outcome import Outcome
-from bitgate.results.record.stamp import Stamp
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the wrong cells have in common: kinds from KINDS, most telling first, one sentence, and the evidence."""
+    """The pattern of the wrong cells: kinds from KINDS, most telling first, one sentence, and the evidence."""
 
     kinds: tuple[str, ...]
     sentence: str
@@ -20,9 +19,9 @@ class Diagnosis:
 
 
 KIND_MEANING: dict[str, str] = {
-    "never_written": "cells still hold the poison from before the launch: nobody wrote them",
+    "never_written": "cells still hold the poison from before the launch: nothing wrote them",
     "zero": "the wrong cells are zero: their sums never happened, or something cleared them",
-    "poison": "NaN although no input has one: the kernel read memory that nobody had written",
+    "poison": "NaN although no input has one: the kernel read memory that was never written",
     "missing_sub_gemm": "whole sub-GEMMs of bwd_data never ran: their residue classes of dx are zero or poison",
     "wrong_group": "only some groups are wrong, or groups hold each other's results",
     "wrong_image": "only some images are wrong, or images hold each other's results",
@@ -44,11 +43,10 @@ KINDS: tuple[str, ...] = tuple(KIND_MEANING)
 
 @dataclass(frozen=True)
 class Certificate:
-    """Why bits can be compared: ``bound`` (largest sum of |a||b|, in units of the grid) is below ``exact_range``.
+    """The proof that bits can be compared: ``bound`` (largest sum of |a||b|, in grid units) is below ``exact_range``.
 
     ``density`` is the share of non-zero inputs, ``sensitivity`` the share of single lost terms that would show; None
-    where nobody measured it.
-    ``holds`` is false for fills that make no exactness claim.
+    if it was not measured. ``holds`` is false for fills that make no exactness claim.
     """
 
     bound: int
@@ -70,8 +68,8 @@ FINGERPRINT: tuple[str, ...] = (
     "commit",
     "guards",
 )
-"""What a verdict says about the machine and the code, each filled in by every run; what cannot be told is ``UNKNOWN``.
-``build`` names the kernel library by its content, ``commit`` the kernel's own repository, not bitgate's."""
+"""Names of the facts about machine and code that every verdict states; one that cannot be determined is ``UNKNOWN``.
+``build`` names the kernel library by its content, ``commit`` is that of the kernel's repository, not bitgate's."""
 UNKNOWN = "unknown"
 
 
@@ -86,7 +84,7 @@ class Verdict:
     """True if the plan expected a REFUSED or NOT_RUN exactly like this one."""
     suite: str = ""
     test: str = ""
-    """pytest node id of the test that asked, empty from the command line."""
+    """pytest node id of the test that asked for the case; empty from the command line."""
     tier: str = ""
     platform: str = ""
     device_kind: str = ""
@@ -95,34 +93,34 @@ class Verdict:
     reference: str = ""
     certificate: Certificate | None = None
     error: dict[str, float] = field(default_factory=dict)
-    """Of a result held to bounds: ``rms`` relative to that of the f64 values, ``of_bound`` the largest share of its
-    bound that a cell took. Empty where bits are compared."""
+    """Errors of a result that is held to bounds: ``rms`` relative to that of the f64 values, ``of_bound`` the largest
+    share of its bound that a cell took. Empty where bits are compared."""
     dispatch: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     diagnosis: Diagnosis | None = None
     repro: str = ""
     shows: bool = True
-    """False for a PASS that a kernel which only clears its result has as well: ``reason`` says why. It compared
-    nothing."""
+    """False for a PASS that a kernel which only clears its result gets as well: it compared nothing, and ``reason``
+    says why."""
     foreign: str = ""
     """The same problem as a ckProfiler command line."""
     human: str = ""
     fingerprint: dict[str, str] = field(default_factory=dict)
-    """By the names of ``FINGERPRINT``."""
+    """Facts about machine and code by the names of ``FINGERPRINT``."""
     plan: str = ""
     run: Stamp | None = None
-    """None from the command line, and in records of before there were stamps."""
+    """None from the command line, and in records older than stamps."""
     row: str = ""
-    """``file:line`` of the table's row behind the case."""
+    """``file:line`` of the table's row that the case comes from."""
     view: dict[str, Any] = field(default_factory=dict)
-    """Which cells of a red result are wrong: see ``record.view``."""
+    """The wrong cells of a red result: see ``record.view``."""
     known_bug: dict[str, str] = field(default_factory=dict)
-    """The entry of a ledger of known bugs that is about this case: ticket, owner, expires, and ``outcome``, what the
-    case really ended in. It excuses the failure that it records, and nothing else."""
+    """The entry of a ledger of known bugs for this case: ticket, owner, expires, and ``outcome``, in which the case
+    really ended. It excuses the failure that it records, and nothing else."""
 
     @property
     def ended_in(self) -> Outcome:
-        """The outcome behind a KNOWN_BUG; else the outcome."""
+        """The outcome that a KNOWN_BUG excuses; else the outcome."""
         was = self.known_bug.get("outcome", "") if self.outcome is Outcome.KNOWN_BUG else ""
         return Outcome(was) if was else self.outcome
 
@@ -136,3 +134,68 @@ class Verdict:
             return False
         green = self.outcome.facts.green
         return green == "always" or (green == "expected" and self.expected)
+
+
+class PlannedVerdict(Protocol):
+    """A planned case, or its line in a plan: all that is known of a verdict before anything has run."""
+
+    @property
+    def key(self) -> Key: ...
+
+    @property
+    def suite(self) -> str: ...
+
+    @property
+    def test(self) -> str: ...
+
+    @property
+    def tier(self) -> str: ...
+
+    @property
+    def row(self) -> str: ...
+
+    @property
+    def human(self) -> str: ...
+
+
+class DeviceNames(Protocol):
+    """The names of the device that a case runs on."""
+
+    @property
+    def platform(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def device_name(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class DeviceOfRecord:
+    """A device as a record names it; its fields are empty where no record does."""
+
+    platform: str = ""
+    kind: str = ""
+    device_name: str = ""
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> DeviceOfRecord:
+        return cls(verdict.platform, verdict.device_kind, verdict.device_name)
+
+
+def verdict_on(
+    planned: PlannedVerdict, device: DeviceNames, outcome: Outcome, reason: str = "", **known: Any
+) -> Verdict:
+    """Return the verdict on a planned case; ``known`` are further fields of it that are not at their default."""
+    stated = {
+        "suite": planned.suite,
+        "test": planned.test,
+        "tier": planned.tier,
+        "row": planned.row,
+        "human": planned.human,
+        "platform": device.platform,
+        "device_kind": device.kind,
+        "device_name": device.device_name,
+    }
+    return Verdict(planned.key, outcome, reason, **(stated | known))

@@ -1,5 +1,6 @@
-"""Which cells of a result are wrong, small enough for a line of the record, and back. Standard library only, so that a
-picture can be drawn wherever a record can be read.
+"""Views of wrong cells: small enough for a line of the record, and read back from it.
+
+Standard library only, so that a picture can be drawn wherever a record can be read.
 
     {"axes": ["g", "n", "c", "h", "w"], "lengths": [1, 4, 64, 28, 28], "tile": [64, 64, 32],
      "parts": {"zero": 178752}, "mask": {"split": 3, "zero": {"rows": [[0, 28, 1, 2, 25]], "at": [0, 256]}},
@@ -7,10 +8,10 @@ picture can be drawn wherever a record can be read.
 
 ``parts`` counts the wrong cells of each kind; ``mask`` says where they are. The first ``split`` axes are walked in
 row-major order; the others, flattened, are a row. ``rows`` lists each different row once, as lengths of runs that are
-in turn not wrong and wrong, beginning with not wrong; ``at`` says which row stands where, as pairs (row, how often). A
-wrong result repeats itself from image to image and channel to channel, and so one picture of a plane stands for all.
-``output`` is the role of the output that is shown, where an operation has several. ``box`` and ``thinned`` are there
-only if not all cells would fit: then the mask tells of the cells in the box.
+alternately not wrong and wrong, beginning with not wrong. ``at`` says which row is where, as pairs (row, repetitions).
+Wrong results repeat from image to image and channel to channel, so that one picture of a plane stands for all.
+``output`` is the role of the output that is shown, where an operation has several. ``box`` and ``thinned`` exist only
+if not all cells would fit: then the mask covers the cells in the box.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from math import prod
 from typing import Any
 
 PARTS = ("nan", "zero", "poison", "other")
-"""What stands in a wrong cell: a NaN, a zero, what lay there before the launch, anything else."""
+"""The kinds of content of a wrong cell: a NaN, a zero, the fill from before the launch, anything else."""
 
 LIMIT = 64 * 1024
-"""Bytes of a view in the record."""
+"""Largest size in bytes of a view in the record."""
 
 
 class ViewError(ValueError):
@@ -33,17 +34,17 @@ class ViewError(ValueError):
 
 
 def size(view: Mapping[str, Any]) -> int:
-    """Bytes of a view in a line of the record."""
+    """Return the bytes of a view in a line of the record."""
     return len(json.dumps(view, separators=(",", ":")))
 
 
 def box_of(view: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """(first, end) along each axis of the cells that the mask tells of."""
+    """Return (first, end) along each axis of the cells that the mask covers."""
     return [(int(first), int(end)) for first, end in view.get("box") or [[0, length] for length in view["lengths"]]]
 
 
 def wrong_cells(view: Mapping[str, Any], part: str) -> Iterator[tuple[int, ...]]:
-    """The coordinates of the wrong cells of a part, in row-major order. ViewError for what is no view."""
+    """Yield the coordinates of the wrong cells of a part, in row-major order. ViewError if ``view`` is no view."""
     try:
         box = box_of(view)
         split, code = int(view["mask"]["split"]), view["mask"].get(part)
@@ -66,7 +67,7 @@ def wrong_cells(view: Mapping[str, Any], part: str) -> Iterator[tuple[int, ...]]
 
 
 def _wrong(runs: list[int], length: int) -> list[int]:
-    """The places of a row that are wrong."""
+    """Return the places of a row that are wrong."""
     cells: list[int] = []
     end = 0
     for number, run in enumerate(runs):

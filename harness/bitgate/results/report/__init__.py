@@ -1,2 +1,4 @@
-"""From results to what people and dashboards read: JUnit and Markdown. Needs no GPU, no HIP and no kernel. What only
-words need imports no more than that: ``render`` brings the writers of documents in."""
+"""Reports of results for people and dashboards: JUnit, Markdown, annotations. Needs no GPU, no HIP and no kernel.
+
+A format is a subclass of ``report.Report``. ``render`` alone imports the writers of documents.
+"""

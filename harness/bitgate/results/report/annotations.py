@@ -1,23 +1,21 @@
-"""What a merged run says in the place where its forge shows it: lines for GitHub, a code quality report for GitLab."""
+"""Annotations of a merged run for the pages of a forge: GitHub's workflow commands, GitLab's code quality report."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from hashlib import sha256
-from pathlib import Path
 from typing import NamedTuple
 
+from bitgate.results.report.report import Report, ReportedRun
 from bitgate.results.report.summary import Summary
 
 SHOWN = 10
-"""GitHub shows as many errors of a step."""
-QUALITY = "codequality.json"
-ANNOTATED = ("github", "gitlab")
+"""Errors of a step that GitHub shows."""
 
 
 class Remark(NamedTuple):
-    """``file`` and ``line`` of a table's row; empty and 1 where there is none."""
+    """One finding that a forge shows; ``file`` and ``line`` are a table's row, empty and 1 where there is none."""
 
     title: str
     text: str
@@ -25,8 +23,42 @@ class Remark(NamedTuple):
     line: int = 1
 
 
+class GitHubReport(Report):
+    """Workflow commands of GitHub: an error for each of the first remarks, a warning for each missing target."""
+
+    forge = "github"
+
+    def text(self, run: ReportedRun) -> str:
+        found = remarks(run.summary)
+        lines = [command("error", remark) for remark in found[:SHOWN]]
+        if len(found) > SHOWN:
+            lines.append(f"... and {len(found) - SHOWN} more, in the summary")
+        absent = (Remark(f"{one.target} did not run", one.reason) for one in run.summary.absent)
+        return "\n".join([*lines, *(command("warning", remark) for remark in absent)])
+
+
+class GitLabReport(Report):
+    """GitLab's code quality report: a list of issues, each with a fingerprint that stays the same from run to run."""
+
+    forge = "gitlab"
+    file = "codequality.json"
+
+    def text(self, run: ReportedRun) -> str:
+        issues = [
+            {
+                "description": f"{remark.title}: {remark.text}",
+                "check_name": remark.title,
+                "fingerprint": sha256(f"{remark.title}\0{remark.file}\0{remark.line}".encode()).hexdigest(),
+                "severity": "critical",
+                "location": {"path": remark.file or "ci/targets.toml", "lines": {"begin": remark.line}},
+            }
+            for remark in remarks(run.summary)
+        ]
+        return json.dumps(issues, indent=1) + "\n"
+
+
 def remarks(summary: Summary) -> list[Remark]:
-    """Each cause once, the run's own faults first."""
+    """Return a remark for each cause, the run's own faults first."""
     return [*_of_run(summary), *_of_causes(summary)]
 
 
@@ -48,17 +80,8 @@ def _of_causes(summary: Summary) -> Iterator[Remark]:
         yield Remark(title, f"{red.sentence}{more}{again}", file, int(line) if line.isdigit() else 1)
 
 
-def github_lines(summary: Summary) -> list[str]:
-    """Workflow commands: an error each for the first of the remarks, a warning each for targets without a machine."""
-    found = remarks(summary)
-    lines = [command("error", remark) for remark in found[:SHOWN]]
-    if len(found) > SHOWN:
-        lines.append(f"... and {len(found) - SHOWN} more, in the summary")
-    return [*lines, *(command("warning", Remark(f"{one.target} did not run", one.reason)) for one in summary.absent)]
-
-
 def command(kind: str, remark: Remark) -> str:
-    """A workflow command of GitHub's: ``kind`` is error, warning or notice."""
+    """Return a workflow command of GitHub's; ``kind`` is error, warning or notice."""
     place = f"file={_property(remark.file)},line={remark.line}," if remark.file else ""
     return f"::{kind} {place}title={_property(remark.title)}::{_data(remark.text)}"
 
@@ -69,20 +92,3 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def write_quality(summary: Summary, folder: Path) -> Path:
-    """GitLab's code quality report: a list of issues, each with a fingerprint that the next run gives it again."""
-    issues = [
-        {
-            "description": f"{remark.title}: {remark.text}",
-            "check_name": remark.title,
-            "fingerprint": sha256(f"{remark.title}\0{remark.file}\0{remark.line}".encode()).hexdigest(),
-            "severity": "critical",
-            "location": {"path": remark.file or "ci/targets.toml", "lines": {"begin": remark.line}},
-        }
-        for remark in remarks(summary)
-    ]
-    path = folder / QUALITY
-    path.write_text(json.dumps(issues, indent=1) + "\n")
-    return path

@@ -1,4 +1,4 @@
-"""Attempts at one case, put in order by what they say of themselves, and the one answer that they amount to."""
+"""Attempts at one case, put in order by their stamps, and the one verdict that follows from them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class AttemptEntry:
-    """The final verdict on one key and test. ``earlier``: outcomes of the attempts before it, oldest first."""
+    """The final verdict on one key and test, with the outcomes of ``earlier`` attempts, oldest first."""
 
     verdict: Verdict
     earlier: tuple[Outcome, ...] = ()
 
     @property
     def changed(self) -> bool:
-        """True if an attempt before this one ended otherwise: the same bits went in, so that is a finding itself."""
+        """True if an earlier attempt ended otherwise: its input had the same bits, so that is a finding itself."""
         return any(outcome is not self.verdict.outcome for outcome in self.earlier)
 
 
 @dataclass(frozen=True)
 class SettledVerdict:
-    """``job`` gave the last verdict; ``rivals`` are jobs of which none says that it came later."""
+    """The entry that attempts amount to, and the jobs that made them.
+
+    ``job`` gave the last verdict; ``rivals`` are jobs whose order is unknown.
+    """
 
     entry: AttemptEntry
     job: int
@@ -38,7 +41,7 @@ class SettledVerdict:
 
 @dataclass(frozen=True)
 class JobAttempt:
-    """A verdict and where it stands. ``job`` is equal for files that one job wrote, or went on writing."""
+    """A verdict with its line in a file. ``job`` is equal for files that one job wrote, or continued to write."""
 
     verdict: Verdict
     job: int
@@ -46,7 +49,7 @@ class JobAttempt:
 
 
 def settle(tries: Sequence[JobAttempt]) -> SettledVerdict:
-    """What all attempts at one case amount to."""
+    """Return the one verdict that all attempts at a case amount to."""
     if len(tries) == 1:
         return SettledVerdict(AttemptEntry(tries[0].verdict), tries[0].job, frozenset())
     once = _once(tries)
@@ -59,8 +62,11 @@ def settle(tries: Sequence[JobAttempt]) -> SettledVerdict:
 
 
 def _once(tries: Sequence[JobAttempt]) -> list[JobAttempt]:
-    """Without copies: what one job wrote at one time it wrote once, in however many files it stands. What answers
-    otherwise is no copy, whatever its stamp says."""
+    """Return the attempts without copies.
+
+    Verdicts that one job wrote at one time are copies of each other, however many files hold them. A verdict that
+    answers otherwise is no copy, whatever its stamp.
+    """
     seen: dict[object, JobAttempt] = {}
     for number, one in enumerate(tries):
         stamp = one.verdict.run
@@ -82,7 +88,7 @@ def _rivals(tries: Sequence[JobAttempt]) -> frozenset[int]:
 
 
 def _ordered(tries: Sequence[JobAttempt]) -> list[JobAttempt]:
-    """By run, attempt and time; lines of before there were stamps come first, as they stand in their file."""
+    """Sort by run, attempt and time; lines older than stamps come first, in the order of their file."""
     begun: dict[str, datetime] = {}
     for one in tries:
         if stamp := one.verdict.run:
@@ -91,15 +97,17 @@ def _ordered(tries: Sequence[JobAttempt]) -> list[JobAttempt]:
     def place(one: JobAttempt) -> tuple[Any, ...]:
         stamp = one.verdict.run
         age = (begun[stamp.id], stamp.id, stamp.attempt, stamp.instant) if stamp else (_EVER, "", 0, _EVER)
-        # Where all that is equal, neither the order of files nor their names may decide.
+        # If all of that is equal, neither the order of files nor their names may decide.
         return (*age, one.line, json.dumps(to_event(one.verdict), sort_keys=True, default=str))
 
     return sorted(tries, key=place)
 
 
 def _of_one_mind(verdicts: Sequence[Verdict]) -> Verdict:
-    """The last verdict; NONDETERMINISTIC if it is green and one build has answered otherwise before. An attempt that
-    did not run takes no finding back, a green one no answer."""
+    """Return the last verdict; NONDETERMINISTIC if it is green and the same build answered otherwise before.
+
+    An attempt that did not run withdraws no finding, and a green attempt withdraws no answer.
+    """
     final = verdicts[-1]
     answers = [verdict for verdict in verdicts if not verdict.outcome.is_unanswered]
     if final.outcome.is_unanswered and answers and not answers[-1].green:
@@ -110,13 +118,16 @@ def _of_one_mind(verdicts: Sequence[Verdict]) -> Verdict:
     same = [verdict for verdict in answers if _is_comparable(verdict, last)]
     if len({_answer(verdict) for verdict in same}) == 1:
         return final if last.green else last
-    reason = f"the answer changed between attempts of one build: {', then '.join(map(_words, same))}"
+    reason = f"the answer changed between attempts of one build: {', then '.join(map(_format_answer, same))}"
     return replace(last, outcome=Outcome.NONDETERMINISTIC, reason=reason, diagnosis=Diagnosis(("race",), reason, {}))
 
 
 def _is_comparable(verdict: Verdict, last: Verdict) -> bool:
-    """Of one build; and in another run, which a person started, a test may have changed, which is no word about bits:
-    then what only the test found is left out."""
+    """Return whether two verdicts can contradict each other: they are of one build.
+
+    Between two runs the test may have been edited, which says nothing about bits. A verdict of another run is therefore
+    left out if the test alone made it red.
+    """
     if verdict.fingerprint.get("build") != last.fingerprint.get("build"):
         return False
     same_run = verdict.run and last.run and verdict.run.id == last.run.id
@@ -127,19 +138,19 @@ def _answer(verdict: Verdict) -> tuple[Outcome, str]:
     return verdict.outcome, verdict.digest if verdict.outcome is Outcome.PASS else ""
 
 
-def _words(verdict: Verdict) -> str:
+def _format_answer(verdict: Verdict) -> str:
     attempt = f" in attempt {verdict.run.attempt}" if verdict.run else ""
     return f"{verdict.outcome}{attempt}" + (f" ({verdict.digest})" if verdict.outcome is Outcome.PASS else "")
 
 
 def jobs_of(files: Iterable[frozenset[tuple[str, str]]]) -> list[int]:
-    """For each file a number, equal for files that hold verdicts of one job: a copy, or a record that went on."""
+    """Return a number for each file, equal for files that hold verdicts of one job: a copy, or a continued record."""
     numbers: list[int] = []
     owner: dict[tuple[str, str], int] = {}
     for number, jobs in enumerate(files):
         known = sorted({owner[job] for job in jobs if job in owner})
         mine = known[0] if known else number
-        for other in known[1:]:  # this file links two that seemed to be of different jobs
+        for other in known[1:]:  # this file links two that seemed to belong to different jobs
             numbers = [mine if old == other else old for old in numbers]
             owner = {job: mine if old == other else old for job, old in owner.items()}
         numbers.append(mine)

@@ -1,5 +1,5 @@
-"""Is it one run, and all of it? What files say of plan, shard, tier, commit and build, held against each other and
-against the plan of the run."""
+"""Completeness of a run: the plan, shard, tier, commit and build that files state are compared with each other and with
+the plan of the run."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from itertools import combinations
 from bitgate.results.build_manifest import BuildManifest, strangers
 from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.results.report.attempts import SettledVerdict
-from bitgate.results.report.run_finding import RunFinding, distinct, some
+from bitgate.results.report.findings import RunFinding, distinct, some
 from bitgate.results.report.source import Source
 from bitgate.results.run_plan import RunPlan
 
 COMMIT = "commit"
-"""In a verdict's fingerprint: of the kernels' repository."""
+"""Name of the kernels' commit in a verdict's fingerprint."""
 BUILD = "build"
 RACE = "race"
-"""The schedule whose cases run on a flavour of the kernels of its own, which not every shard needs."""
+"""The schedule whose cases run on a separate flavour of the kernels, which not every shard needs."""
 
 
 def of_night(sources: Sequence[Source], plan: RunPlan | None) -> list[RunFinding]:
-    """What concerns all targets."""
+    """Return the findings that concern all targets."""
     found = []
     every: set[str] = set()
-    # An owner's kernel may come from another repository than the suites: each is to be of one commit.
+    # A user's kernel may come from another repository than the suites: each must be of one commit.
     for by_commit in _commits(sources):
         every |= set(by_commit)
         if len(by_commit) > 1:
             named = "; ".join(f"{commit:.46} in {some(files)}" for commit, files in sorted(by_commit.items()))
             finding = RunFinding("OtherCommit", f"{len(by_commit)} commits in one report: {named}")
             found += [finding] * (finding not in found)
-    # Which files count as changed depends on the folder that was asked about: the plan's is that of the suites.
+    # Which files count as changed depends on the folder in question; the plan's is that of the suites.
     known = {commit.removesuffix("-dirty") for commit in every}
     if plan and plan.commit not in ("", UNKNOWN) and known and plan.commit.removesuffix("-dirty") not in known:
         named = f"the plan is of commit {plan.commit:.46}, the results of {min(every):.46}"
@@ -47,7 +47,7 @@ def of_target(
     verdicts: Sequence[Verdict],
     plan: RunPlan | None,
 ) -> tuple[list[RunFinding], list[str]]:
-    """What is wrong with the results of one target; and notes, on files whose job has run again since."""
+    """Return the findings about the results of one target, and notes on files whose job has run again since."""
     findings, notes = [], []
     for source in sources:
         if source.flaws and min(source.targets) == target:
@@ -64,7 +64,7 @@ def of_target(
 
 
 def _ran_again(source: Source, sources: Sequence[Source], target: str) -> bool:
-    """Has the same shard of the same run a later attempt?"""
+    """Return whether the same shard of the same run has a later attempt."""
     if source.attempt is None:
         return False
     run, attempt = source.attempt
@@ -73,7 +73,7 @@ def _ran_again(source: Source, sources: Sequence[Source], target: str) -> bool:
 
 
 def _shards(target: str, sources: Sequence[Source], plan: RunPlan | None) -> Iterator[RunFinding]:
-    """A gap in the numbers; with a plan, a shard that it has and nobody ran."""
+    """Yield a finding for each missing number of a shard; with a plan, for each planned shard without results."""
     here = [source.shard for source in sources if source.shard]
     if plan:
         recorded = {verdict.key for source in sources for verdict in source.verdicts}
@@ -100,7 +100,7 @@ def _shards(target: str, sources: Sequence[Source], plan: RunPlan | None) -> Ite
 
 
 def _plans(target: str, sources: Sequence[Source], plan: RunPlan | None) -> Iterator[RunFinding]:
-    """Plans beside the results: of one whole and one tier, and of the run's if that is known."""
+    """Yield a finding if the plans next to the results belong to different run plans, or to another than ``plan``."""
     beside = [(source, source.plan) for source in sources if source.plan and source.plan.target == target]
     wholes = distinct(own.whole for _, own in beside)
     if plan:
@@ -129,7 +129,7 @@ def _tiers(
 
 
 def _builds(target: str, settled: Sequence[SettledVerdict]) -> Iterator[RunFinding]:
-    """One job may build a library in several flavours; two jobs of one run build the same ones."""
+    """Yield a finding if jobs of one run built a library differently. One job may build several flavours of it."""
     built: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     for one in settled:
         verdict = one.entry.verdict
@@ -143,7 +143,7 @@ def _builds(target: str, settled: Sequence[SettledVerdict]) -> Iterator[RunFindi
 
 
 def not_built(target: str, verdicts: Iterable[Verdict], built: Sequence[BuildManifest]) -> Iterator[RunFinding]:
-    """Libraries that were not built for this run: a machine made its own, or kept one of another day."""
+    """Yield a finding for each library that was not built for this run: a machine built it, or kept an old one."""
     plain = (verdict for verdict in verdicts if verdict.key.schedule != RACE)
     ran = {(one.key.kernel, str(one.fingerprint.get(BUILD, UNKNOWN))) for one in plain}
     for kernel, build in strangers(target, (pair for pair in ran if pair[1] != UNKNOWN), built):
@@ -151,7 +151,7 @@ def not_built(target: str, verdicts: Iterable[Verdict], built: Sequence[BuildMan
 
 
 def _unplanned(target: str, verdicts: Sequence[Verdict], plan: RunPlan) -> Iterator[RunFinding]:
-    """A test may verify its case in more ways than one: what a planned test says is planned."""
+    """Yield a finding if verdicts are not in the plan. A planned test may verify its case in several ways."""
     items = [item for part in plan.of(target) for item in part.cases]
     keys, ids, tests = {item.key for item in items}, {item.id for item in items}, {item.test for item in items}
     strays = [
@@ -174,7 +174,7 @@ def _first(verdicts: Iterable[Verdict]) -> str:
 
 
 def _commits(sources: Sequence[Source]) -> list[dict[str, set[object]]]:
-    """For each kernel its commits, each with the files that name it."""
+    """Return the commits of each kernel, each commit with the files that name it."""
     found: dict[str, dict[str, set[object]]] = defaultdict(lambda: defaultdict(set))
     for source in sources:
         for kernel, commit in {(v.key.kernel, v.fingerprint.get(COMMIT, UNKNOWN)) for v in source.verdicts}:

@@ -1,4 +1,4 @@
-"""JUnit from a ledger: which element and type a verdict becomes, and what the suites say about the machine."""
+"""JUnit documents of ledgers: a testcase for each verdict, and properties about machine and build for each suite."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from math import isfinite
 from pathlib import Path
@@ -16,26 +16,25 @@ from xml.etree import ElementTree
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import Attr, FinalResult, FloatAttr
 
-from bitgate.core.files import replacing
+from bitgate.core.files import write_whole
 from bitgate.results.record import UNKNOWN, Verdict
-from bitgate.results.report.cells import cell_lines
+from bitgate.results.report.findings import KINDS, MissingTarget, RunFinding
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.missing_target import MissingTarget
 from bitgate.results.report.names import TestName, test_names
-from bitgate.results.report.result import JUnitResult, result_of
-from bitgate.results.report.run_finding import KINDS, RunFinding
+from bitgate.results.report.report import Report, ReportedRun
+from bitgate.results.report.result import JUnitResult, cell_lines, result_of
 from bitgate.results.report.text import capped, legal, one_line
 
 ELEMENTS: dict[str, type[FinalResult]] = {"failure": Failure, "error": Error, "skipped": Skipped}
 
 BUDGET = 8 * 1024 * 1024
 """Bytes of explanations and output in one document: dashboards take 30 MB a file, and names alone are 200 bytes a test.
-Past it a red case keeps its message and place; the rest is in the record."""
+Beyond it a red case keeps its message and place; the rest is in the record."""
 NAME = 400
 MESSAGE = 300
 EXPLANATION = 8 * 1024
 
-# From a verdict's fingerprint to the names that dashboards know; what is not listed appears as fingerprint.<name>.
+# From a verdict's fingerprint to the names that dashboards know; any other appears as fingerprint.<name>.
 FINGERPRINT_PROPERTIES: dict[str, str] = {
     "gpu": "gpu.name",
     "driver": "driver.version",
@@ -47,9 +46,9 @@ FINGERPRINT_PROPERTIES: dict[str, str] = {
     "os": "host.os",
 }
 VERSIONS = {"rocm.version": r"ROCm (\S+)", "hip.version": r"HIP (\S+)", "cuda.version": r"CUDA (\S+)"}
-"""Of the runtime, where it names them."""
+"""Patterns of the versions that a runtime's name may state."""
 
-# What continuous integration tells by its environment: GitHub's names, then GitLab's and Jenkins'.
+# Facts in the environment of a CI job: GitHub's names, then GitLab's and Jenkins'.
 ENVIRONMENT_PROPERTIES: dict[str, tuple[str, ...]] = {
     "vcs.commit": ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"),
     "vcs.branch": ("GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "GIT_BRANCH"),
@@ -60,8 +59,10 @@ ENVIRONMENT_PROPERTIES: dict[str, tuple[str, ...]] = {
 
 
 class _Seconds(FloatAttr):
-    """Fixed point with three decimals: a reader that knows no exponents takes 1e-05 for a day, and Jenkins refuses a
-    fourth decimal."""
+    """An attribute in fixed point with three decimals.
+
+    A reader that knows no exponents takes 1e-05 for a day, and Jenkins refuses a fourth decimal.
+    """
 
     def __set__(self, instance: Any, value: Any) -> None:
         Attr.__set__(self, instance, f"{value if isfinite(value) and value > 0 else 0:.3f}")
@@ -88,7 +89,7 @@ class JUnitDocument(JUnitXml):
 
 
 class SizeBudget:
-    """Bytes of text that a document still has room for."""
+    """The bytes of text that a document can still take."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -98,8 +99,29 @@ class SizeBudget:
         return self.left >= 0
 
 
+class JUnitReport(Report):
+    """The report of a run in JUnit's XML: a document a target, and one over all targets of a merged run."""
+
+    file = "junit.xml"
+
+    def text(self, run: ReportedRun) -> str:
+        return _as_text(document(run.ledgers[0]))
+
+    def write(self, run: ReportedRun, folder: Path, echo: Callable[[str], None] = print) -> None:
+        """Write ``junit.xml``; of a merged run also ``<target>/junit.xml`` of each target, of which it is made."""
+        if not run.is_merged:
+            return super().write(run, folder, echo)
+        files = [folder / ledger.target / self.file for ledger in run.ledgers]
+        for ledger, file in zip(run.ledgers, files, strict=True):
+            write(document(ledger), file)
+        write(merged(files, run.findings, run.absent), folder / self.file)
+
+
 def document(ledger: Ledger, budget: int = BUDGET) -> JUnitDocument:
-    """One testsuite a suite of the ledger. A ledger that compared nothing gets an error of its own: it must be red."""
+    """Return the document of a ledger: a testsuite for each suite.
+
+    A ledger that compared nothing gets a testcase with an error, since it must be red.
+    """
     names = test_names([entry.verdict for entry in ledger.entries])
     groups: dict[str, list[tuple[TestName, AttemptEntry]]] = {}
     for name, entry in zip(names, ledger.entries, strict=True):
@@ -119,8 +141,10 @@ def document(ledger: Ledger, budget: int = BUDGET) -> JUnitDocument:
 def merged(
     files: Iterable[Path], findings: Sequence[RunFinding] = (), absent: Sequence[MissingTarget] = ()
 ) -> JUnitDocument:
-    """The suites of several JUnit files in one document, in order; what is wrong with the whole run, and which targets
-    had no machine."""
+    """Return one document of the suites of several JUnit files, in order.
+
+    A further suite holds the findings about the run; each target without a machine gets a suite that is skipped.
+    """
     xml = JUnitDocument("bitgate")
     for file in files:
         for suite in JUnitDocument.fromfile(str(file)):
@@ -134,10 +158,13 @@ def merged(
 
 
 def write(xml: JUnitDocument, path: Path) -> None:
-    """Write the file in one move."""
+    """Write a document in one move, so that no reader meets half of it."""
+    write_whole(path, _as_text(xml))
+
+
+def _as_text(xml: JUnitDocument) -> str:
     ElementTree.indent(xml._elem)
-    with replacing(path) as draft:
-        xml.write(str(draft))
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{ElementTree.tostring(xml._elem, encoding='unicode')}"
 
 
 def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, AttemptEntry]], room: SizeBudget) -> JUnitSuite:
@@ -149,8 +176,8 @@ def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, AttemptEntry
     for key, value in properties.items():
         suite.add_property(one_line(key), one_line(value))
     if tables := Counter(table for verdict in verdicts if (table := verdict.row.rpartition(":")[0])):
-        # Jenkins' schema has a file for suites only. Readers that place a failure take it from here, and the line from
-        # the failure's text.
+        # Jenkins' schema has a file for suites only. Readers that locate a failure take the file from here, and the
+        # line from the failure's text.
         suite._elem.set("file", one_line(tables.most_common(1)[0][0]))
     suite.add_testcases([_case(test_name, entry, room) for test_name, entry in members])
     return suite
@@ -176,7 +203,7 @@ def _properties(ledger: Ledger, verdicts: list[Verdict], environment: Mapping[st
         properties[name] = next((v for v in map(environment.get, variables) if v), properties.get(name, ""))
     for name, value in _fingerprint(verdicts).items():
         if (name, value) == ("gpu", "none"):
-            continue  # the host has a device's name too, that of its CPU
+            continue  # the host has a device name too, that of its CPU
         properties[FINGERPRINT_PROPERTIES.get(name, f"fingerprint.{name}")] = value
     for name, pattern in VERSIONS.items():
         if match := re.search(pattern, properties.get("runtime.version", "")):
@@ -185,8 +212,10 @@ def _properties(ledger: Ledger, verdicts: list[Verdict], environment: Mapping[st
 
 
 def _fingerprint(verdicts: list[Verdict]) -> dict[str, str]:
-    """What the verdicts say of themselves, several values of one name side by side. UNKNOWN says nothing against what
-    the CI system says."""
+    """Return the fingerprint of all verdicts, several values of one name joined.
+
+    UNKNOWN is left out, so that it does not override what the CI system states.
+    """
     seen: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
         for name, value in verdict.fingerprint.items():
@@ -217,7 +246,7 @@ def _case(name: TestName, entry: AttemptEntry, room: SizeBudget) -> JUnitCase:
 
 
 def capped_name(text: str) -> str:
-    """Long names keep their end, where the kernel and the fill stand, and stay apart by a sum of all."""
+    """Shorten a long name to its beginning, a checksum that keeps it unique, and its end, which has kernel and fill."""
     clean = legal(text)
     if len(clean) <= NAME:
         return clean
@@ -236,7 +265,7 @@ def _explanation(verdict: Verdict, result: JUnitResult) -> Iterator[str]:
 
 
 def _system_out(entry: AttemptEntry) -> str:
-    """``key=value`` lines: what a dashboard's search finds, and what a person needs to know beside the outcome."""
+    """Format ``key=value`` lines, for the search of a dashboard and for a person who needs more than the outcome."""
     verdict = entry.verdict
     key, certificate = verdict.key, verdict.certificate
     pairs: dict[str, object] = {

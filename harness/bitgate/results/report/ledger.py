@@ -1,4 +1,4 @@
-"""The ledger of one target: exactly one entry for everything planned or recorded, and how it came to be."""
+"""Ledgers: for each target exactly one entry for every case that was planned or recorded, with its earlier attempts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bitgate.core.choices import TIERS
-from bitgate.core.target_id import in_place_of
+from bitgate.core.targets import in_place_of
 from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.record import FINGERPRINT, UNKNOWN, DeviceOfRecord, Key, Outcome, Verdict, verdict_on
 from bitgate.results.report import completeness
 from bitgate.results.report.attempts import AttemptEntry, JobAttempt, SettledVerdict, jobs_of, settle
-from bitgate.results.report.run_finding import RunFinding, some
+from bitgate.results.report.findings import RunFinding, some
 from bitgate.results.report.source import PLAN, RESULTS, Source, find_sources
 from bitgate.results.run_plan import RunPlan
 
@@ -21,7 +21,7 @@ __all__ = ["PLAN", "RESULTS", "AttemptEntry", "Ledger", "MergedNight", "read_led
 
 @dataclass(frozen=True)
 class Ledger:
-    """All entries of one target, in the order of the plan, then of the record; ``notes`` are for the reader."""
+    """The entries of one target, in the order of the plan, then of the record; ``notes`` are for the reader."""
 
     target: str
     tier: str
@@ -29,10 +29,10 @@ class Ledger:
     plan: str = ""
     started: str = ""
     shards: tuple[str, ...] = ()
-    """``<i>of<n>`` of every shard that went into it; empty if the run was not sharded."""
+    """``<i>of<n>`` of every shard that it was read from; empty if the run was not sharded."""
     notes: tuple[str, ...] = ()
     findings: tuple[RunFinding, ...] = ()
-    """What is wrong with the run on this target: red, whatever the entries say."""
+    """Defects of the run on this target, which are red whatever the entries are."""
 
     @property
     def has_results(self) -> bool:
@@ -41,32 +41,32 @@ class Ledger:
 
 @dataclass(frozen=True)
 class MergedNight:
-    """All ledgers of a run, and what is wrong with it as a whole."""
+    """All ledgers of a run, and the findings about the run as a whole."""
 
     ledgers: tuple[Ledger, ...]
     findings: tuple[RunFinding, ...] = field(default=())
     sources: tuple[Source, ...] = field(default=(), repr=False)
-    """What all that was read from."""
+    """The results files that all of it was read from."""
 
     @property
     def verdicts(self) -> Iterator[Verdict]:
-        """All that stand in the records, attempts before others included."""
+        """Every verdict on record, earlier attempts included."""
         return (verdict for source in self.sources for verdict in source.verdicts)
 
 
 def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False) -> tuple[Ledger, ...]:
-    """The ledgers of a night without a plan of its own."""
+    """Return the ledgers of a night that has no run plan."""
     return read_night(paths, interrupted=interrupted, may_be_empty=may_be_empty).ledgers
 
 
 def read_night(
     paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False, plan: RunPlan | None = None
 ) -> MergedNight:
-    """One ledger a target from results files, or folders that hold them, in any order.
+    """Read one ledger for each target from results files, or folders that hold them, in any order.
 
-    A plan beside a results file adds what it planned and nobody recorded: LOST, or NOT_RUN if the run was interrupted.
-    ``plan`` says so for all targets and shards, and then every result must be in it, too.
-    UsageError if a path does not exist, or holds no results and ``may_be_empty`` is not set.
+    The plan next to a results file adds its cases that have no record: LOST, or NOT_RUN if the run was interrupted.
+    ``plan`` does so for all targets and shards, and then every result must be in it, too. UsageError if a path does not
+    exist, or holds no results and ``may_be_empty`` is not set.
     """
     sources = find_sources(paths, may_be_empty=may_be_empty or plan is not None)
     jobs = jobs_of(source.jobs for source in sources)
@@ -105,14 +105,14 @@ def _ledger(
 
 
 def _tier(plans: Sequence[Plan], verdicts: Sequence[Verdict]) -> str:
-    """Of a record without its plan the tier that contains those of its cases: each names the smallest it is in."""
+    """Return the plan's tier; without a plan the largest tier that verdicts name, since each names its smallest."""
     planned = next((plan.tier for plan in plans if plan.tier), "")
     named = [verdict.tier for verdict in verdicts if verdict.tier]
     return planned or next((tier for tier in reversed(TIERS) if tier in named), named[0] if named else "")
 
 
 def _settled(target: str, own: Sequence[tuple[Source, int]]) -> list[SettledVerdict]:
-    # The same key asked by two tests is two entries: each test is a row of its own in every dashboard.
+    # A key that two tests asked for is two entries, since each test is a separate row in every dashboard.
     attempts: dict[tuple[Key, str], list[JobAttempt]] = {}
     for source, job in own:
         for line, verdict in enumerate(source.verdicts):
@@ -165,7 +165,7 @@ def _missing(
 
 
 def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, interrupted: bool) -> Verdict:
-    """The verdict on a planned key without a record; its device is the one that its siblings ran on."""
+    """Return the verdict on a planned key without a record; its device is the one that its siblings ran on."""
     key = planned.key
     where = f" in shard {plan.shard}" if plan.shard else ""
     outcome, reason = (

@@ -1,5 +1,5 @@
-"""How a verdict is called in JUnit: the target is part of the class name, never of the test's own name, so that one
-case has one history whatever it ran on."""
+"""Names of verdicts in JUnit: the target is part of the class name, never of the test's name, so that one case has one
+history whatever it ran on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from functools import lru_cache
 from bitgate.results.record import Verdict
 
 COMMAND_LINE = "verify"
-"""Module and test of a verdict that no test asked for."""
+"""Name of the module and test of a verdict that no test asked for."""
 
 
 @dataclass(frozen=True)
 class TestName:
-    """``suite`` is the testsuite ``bitgate.<suite>.<target>``; ``classname`` and ``name`` are the testcase's."""
+    """The name of a verdict in JUnit: its testsuite ``bitgate.<suite>.<target>``, its testcase's classname and name."""
 
     __test__ = False
 
@@ -26,7 +26,7 @@ class TestName:
 
 
 def test_names(verdicts: Sequence[Verdict]) -> list[TestName]:
-    """One name a verdict, in order; unique within their class as long as keys or tests differ."""
+    """Return a name for each verdict, in order; unique within their class as long as keys or tests differ."""
     named = [_name(verdict) for verdict in verdicts]
     namesakes: dict[TestName, list[Verdict]] = {}
     for name, verdict in zip(named, verdicts, strict=True):
@@ -35,7 +35,7 @@ def test_names(verdicts: Sequence[Verdict]) -> list[TestName]:
 
 
 def verdict_id(verdict: Verdict) -> str:
-    """``<case>__<instance>__<fill>``: the id that pytest shows in brackets."""
+    """Return the id that pytest shows in brackets: ``<case>__<instance>__<fill>``."""
     key = verdict.key
     return f"{key.case}__{_safe(f'{key.kernel}_{key.instance}')}__{_safe(key.fill)}"
 
@@ -54,16 +54,16 @@ def _name(verdict: Verdict) -> TestName:
 
 
 def _distinguished(name: TestName, verdict: Verdict, namesakes: Sequence[Verdict]) -> TestName:
-    """A test that verifies one case in several ways: the parts of the key that differ go into the brackets."""
+    """Add the parts of the key that differ to the brackets, for a test that verifies one case in several ways."""
     if len(namesakes) == 1:
         return name
-    words = _words(verdict)
-    differing = [word for place, word in enumerate(words) if any(_words(other)[place] != word for other in namesakes)]
-    extra = "".join("__" + _safe(word) for word in differing if word)
+    parts = _key_parts(verdict)
+    differing = [part for at, part in enumerate(parts) if any(_key_parts(other)[at] != part for other in namesakes)]
+    extra = "".join("__" + _safe(part) for part in differing if part)
     return TestName(name.suite, name.classname, f"{name.name.removesuffix(']')}{extra}]" if extra else name.name)
 
 
-def _words(verdict: Verdict) -> tuple[str, ...]:
+def _key_parts(verdict: Verdict) -> tuple[str, ...]:
     key = verdict.key
     options = "_".join(f"{option}_{value}" for option, value in key.options)
     return key.case, f"{key.kernel}_{key.instance}", key.fill, options, f"seed{key.seed}", key.schedule
@@ -71,7 +71,7 @@ def _words(verdict: Verdict) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _part(text: str) -> str:
-    """One part of a dotted name, whatever a record says."""
+    """Return a part of a dotted name, of any text that a record holds."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", text)[:100] or "_"
 
 

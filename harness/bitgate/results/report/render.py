@@ -1,38 +1,49 @@
-"""Results in, reports out: the two ways in which a run becomes junit.xml and summary.md."""
+"""Rendering of runs: the table of report formats, and the two ways in which records become reports."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from bitgate.core.errors import UsageError
-from bitgate.core.files import write_whole
-from bitgate.core.project import templates
+from bitgate.core.errors import UsageError, near
 from bitgate.results.build_manifest import BuildManifest
-from bitgate.results.report import junit
+from bitgate.results.report.annotations import GitHubReport, GitLabReport
 from bitgate.results.report.completeness import not_built
+from bitgate.results.report.findings import MissingTarget, RunFinding
+from bitgate.results.report.junit import JUnitReport
 from bitgate.results.report.ledger import PLAN, RESULTS, Ledger, MergedNight, read_night
-from bitgate.results.report.missing_target import MissingTarget
-from bitgate.results.report.run_finding import RunFinding
+from bitgate.results.report.markdown import MarkdownReport
+from bitgate.results.report.report import Report, ReportedRun
 from bitgate.results.report.summary import Summary, summarise
-from bitgate.results.report.text import code, legal, literal, one_line
 from bitgate.results.run_plan import RunPlan
 
-JUNIT = "junit.xml"
-SUMMARY = "summary.md"
+REPORTS: tuple[Report, ...] = (JUnitReport(), MarkdownReport(), GitHubReport(), GitLabReport())
+"""Every format that bitgate writes. A new one is a module with a subclass of Report, and a row here."""
 
-LIMIT = 900 * 1024
-"""Bytes of summary.md: GitHub shows 1 MiB a step, and nothing at all of what is longer."""
-SHOWN = {"causes": 50, "lines": 200}
-"""Causes spelled out in summary.md, and lines of any other list; a whole tier of them would bury the first."""
+
+def report_files(folder: Path) -> list[Path]:
+    """Return the files that every run leaves in its folder."""
+    return [folder / report.file for report in REPORTS if not report.forge]
+
+
+def check_forge(name: str) -> None:
+    """Raise UsageError with the nearest name if no report is for this forge."""
+    if name not in (forges := [report.forge for report in REPORTS if report.forge]):
+        raise UsageError(f"--annotate {name}: {near(name, forges)}")
+
+
+def annotate(summary: Summary, folder: Path, forge: str, echo: Callable[[str], None] = print) -> None:
+    """Report a merged run as a forge shows it: a file in ``folder``, or lines that ``echo`` prints."""
+    run = ReportedRun((), summary, is_merged=True)
+    for report in REPORTS:
+        if report.forge == forge:
+            report.write(run, folder, echo)
 
 
 def read_run(out_dir: Path, *, interrupted: bool = False) -> MergedNight:
-    """What stands in the folder of one target's run; nothing if it has no record and no plan."""
+    """Read the folder of one target's run; the night is empty if the folder has no record and no plan."""
     recorded = any((out_dir / name).is_file() for name in (RESULTS, PLAN))
     return read_night([out_dir / RESULTS], interrupted=interrupted) if recorded else MergedNight(())
 
@@ -46,17 +57,18 @@ def render(
     notes: Sequence[str] = (),
     night: MergedNight | None = None,
 ) -> Summary:
-    """Write junit.xml and summary.md of one target's run beside its results.jsonl and plan.json. ``notes`` are the
-    run's own, for the reader; ``night`` is what ``read_run`` has found there, for who needs it too."""
+    """Write the reports of one target's run next to its results.jsonl and plan.json.
+
+    ``notes`` of the run are added for the reader. A caller that has read the folder with ``read_run`` passes ``night``.
+    """
     night = night or read_run(out_dir, interrupted=interrupted)
     empty = Ledger(target, tier, (), started=_now())
     own = next((ledger for ledger in night.ledgers if ledger.target == target), empty)
-    # One shard of many is all of its own run.
+    # A shard that runs alone cannot have lost the other shards.
     apart = [finding for finding in own.findings if finding.kind != "LostShard"]
     ledger = replace(own, tier=own.tier or tier, notes=(*own.notes, *notes), findings=(*apart, *night.findings))
     summary = summarise([ledger], interrupted=interrupted)
-    junit.write(junit.document(ledger), out_dir / JUNIT)
-    _write_summary(summary, out_dir)
+    _write_reports(ReportedRun((ledger,), summary), out_dir)
     return summary
 
 
@@ -73,10 +85,22 @@ def merge(
 ) -> Summary:
     """Merge results of several targets and shards: ``<target>/junit.xml`` each, one junit.xml and one summary.md.
 
-    A target of ``expected_targets`` without any result gets an empty ledger, which is red. With the plan of the run
-    each case of it ends with exactly one verdict, and each verdict must be in it. With what was ``built`` for a target
-    its verdicts must be of these libraries. A target of ``absent`` had no
-    machine: it is told of, as skipped.
+    Parameters
+    ----------
+    paths
+        Results files, or folders that hold some at any depth.
+    out_dir
+        The folder of the reports.
+    expected_targets
+        Targets of which one without any result gets an empty ledger, which is red.
+    plan
+        The plan of the run: each of its cases ends with exactly one verdict, and each verdict must be in it.
+    built
+        What was built for targets: the verdicts of such a target must be of these libraries.
+    absent
+        Targets that had no machine: they are reported as skipped.
+    findings, notes
+        Further findings about the run, and notes for the reader.
     """
     if plan and (strangers := sorted(set(expected_targets) - set(plan.targets))):
         raise UsageError(
@@ -86,46 +110,22 @@ def merge(
     gone = {one.target for one in absent}
     found = {ledger.target: ledger for ledger in night.ledgers if ledger.target not in gone or ledger.has_results}
     silent = {target: Ledger(target, "", (), started=_now()) for target in expected_targets if target not in found}
-    ledgers = [*found.values(), *silent.values()]
+    ledgers = (*found.values(), *silent.values())
     strange = (
         finding
         for ledger in ledgers
         for finding in not_built(ledger.target, (entry.verdict for entry in ledger.entries), built)
     )
     findings = (*findings, *night.findings, *strange)
-    files = [out_dir / ledger.target / JUNIT for ledger in ledgers]
-    for ledger, file in zip(ledgers, files, strict=True):
-        junit.write(junit.document(ledger), file)
-    junit.write(junit.merged(files, findings, absent), out_dir / JUNIT)
     summary = summarise(ledgers, findings, absent=absent, notes=notes)
-    _write_summary(summary, out_dir)
+    _write_reports(ReportedRun(ledgers, summary, True, findings, tuple(absent)), out_dir)
     return summary
 
 
-def markdown(summary: Summary) -> str:
-    """summary.md as text."""
-    environment = Environment(
-        loader=FileSystemLoader(templates()),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # Markdown, not HTML: whatever a record says goes through these filters
-    )
-    environment.filters |= {"md": literal, "code": code, "line": one_line}
-    return _cut(legal(environment.get_template("summary.md.j2").render(summary=summary, shown=SHOWN)))
-
-
-def _cut(text: str) -> str:
-    """At most LIMIT bytes, whole lines, saying that there was more."""
-    data = text.encode()
-    if len(data) <= LIMIT:
-        return text
-    note = "\n\n... cut here: the rest is in junit.xml and results.jsonl.\n"
-    return data[: LIMIT - len(note)].decode(errors="ignore").rpartition("\n")[0] + note
-
-
-def _write_summary(summary: Summary, out_dir: Path) -> None:
-    write_whole(out_dir / SUMMARY, markdown(summary))
+def _write_reports(run: ReportedRun, folder: Path) -> None:
+    for report in REPORTS:
+        if not report.forge:
+            report.write(run, folder)
 
 
 def _now() -> str:

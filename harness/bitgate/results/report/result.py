@@ -1,16 +1,18 @@
-"""What a verdict becomes in a report: the element, type and message of JUnit."""
+"""The result of a verdict as reports show it: JUnit's element, type and message, and the first wrong cells."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bitgate.results.record import Outcome, Verdict
 
 
 @dataclass(frozen=True)
 class JUnitResult:
-    """``element`` is failure, error or skipped; ``lines`` tell more than ``message`` does."""
+    """The JUnit element of a verdict: failure, error or skipped, its type and message, and longer ``lines``."""
 
     element: str
     type: str
@@ -18,7 +20,7 @@ class JUnitResult:
     lines: tuple[str, ...] = ()
 
 
-# The more telling type, where the reason names it.
+# The more specific type, where the reason names it.
 REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
     (Outcome.CRASHED, r"\b(SIG[A-Z]{3,})\b", r"WorkerCrash.\1"),
     (Outcome.INFRA, r"(?i)\bout of memory\b", "HostOom"),
@@ -29,18 +31,18 @@ REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
 
 
 def result_of(verdict: Verdict) -> JUnitResult | None:
-    """None for what passed."""
+    """Return the JUnit element of a verdict, None if it passed."""
     if not verdict.green:
         facts = verdict.outcome.facts
         return JUnitResult(
-            facts.element, _telling_type(verdict) or facts.type, sentence_of(verdict), tuple(_lines(verdict))
+            facts.element, _telling_type(verdict) or facts.type, sentence_of(verdict), tuple(_format_lines(verdict))
         )
     kind = verdict.outcome.facts.skipped
     return JUnitResult("skipped", kind, sentence_of(verdict)) if kind else None
 
 
 def sentence_of(verdict: Verdict) -> str:
-    """What is wrong, in one sentence. Where a ledger of known bugs has to do with it, the reason tells more."""
+    """Return what is wrong in one sentence. With a known bug the reason says more than the diagnosis."""
     diagnosed = verdict.diagnosis.sentence if verdict.diagnosis else ""
     said = (verdict.reason, diagnosed) if verdict.known_bug else (diagnosed, verdict.reason)
     return next((text for text in said if text.strip()), verdict.outcome.meaning)
@@ -55,8 +57,31 @@ def _telling_type(verdict: Verdict) -> str:
     return ""
 
 
-def _lines(verdict: Verdict) -> list[str]:
+def _format_lines(verdict: Verdict) -> list[str]:
     sentences = [f"{verdict.outcome}: {verdict.outcome.meaning}", verdict.reason]
     if verdict.diagnosis:
         sentences.append(f"{', '.join(map(str, verdict.diagnosis.kinds))}: {verdict.diagnosis.sentence}")
     return sentences
+
+
+CELLS_SHOWN = 10
+
+
+def cell_lines(verdict: Verdict) -> list[str]:
+    """Format at most ten wrong cells: ``g 0, n 0, c 17, h 3, w 1: 0 instead of 12``; none if none is known."""
+    evidence = verdict.diagnosis.evidence if verdict.diagnosis else {}
+    rows = evidence.get("first_wrong_cells") if isinstance(evidence, Mapping) else None
+    axes = verdict.view.get("axes", ()) if isinstance(verdict.view, Mapping) else ()
+    return [
+        _format_cell(row, axes)
+        for row in (rows if isinstance(rows, list) else [])[:CELLS_SHOWN]
+        if isinstance(row, Mapping)
+    ]
+
+
+def _format_cell(row: Mapping[str, Any], axes: Any) -> str:
+    at = row.get("at")
+    places = list(at) if isinstance(at, (list, tuple)) else [at]
+    letters = list(axes) if isinstance(axes, (list, tuple)) and len(axes) == len(places) else [""] * len(places)
+    where = ", ".join(f"{letter} {place}".strip() for letter, place in zip(letters, places, strict=True))
+    return f"{where}: {row.get('result')} instead of {row.get('reference')}"

@@ -1,4 +1,4 @@
-"""One results file with the plan beside it, read whatever they look like: what cannot be read is said, not dropped."""
+"""Results files with the plan next to each, in whatever state they are: unreadable parts are reported, not dropped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bitgate.results.shard import Shard
 RESULTS = "results.jsonl"
 PLAN = "plan.json"
 
-TOLD = 20
-"""Bad lines of a file that are reported one by one; beyond that the file is damaged, and said to be so once."""
+BAD_LINES_SHOWN = 20
+"""Bad lines of a file that are reported one by one; with more of them the file is reported as damaged, once."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Source:
     verdicts: tuple[Verdict, ...] = ()
     plan: Plan | None = None
     flaws: tuple[str, ...] = ()
-    """What could not be read, a sentence each."""
+    """A sentence for each part that could not be read."""
     started: str = ""
     content: str = ""
-    """Hash of both files and the shard: a copy of a file is no second result."""
+    """Hash of both files and the shard, since a copy of a file is no second result."""
     shard: Shard | None = None
     jobs: frozenset[tuple[str, str]] = field(default=frozenset())
-    """Run id and job of its verdicts, where they say."""
+    """Run id and job of the verdicts that state them."""
 
     @property
     def targets(self) -> set[str]:
@@ -41,7 +41,7 @@ class Source:
 
     @property
     def attempt(self) -> tuple[str, int] | None:
-        """Run id and the latest attempt that it holds; None if it does not say, or holds several runs."""
+        """Run id and latest attempt of the file; None if its verdicts do not state them, or are of several runs."""
         stamps = [verdict.run for verdict in self.verdicts if verdict.run]
         if len(stamps) != len(self.verdicts) or len({stamp.id for stamp in stamps}) != 1:
             return None
@@ -49,14 +49,16 @@ class Source:
 
 
 def find_sources(paths: Sequence[Path], *, may_be_empty: bool = False) -> tuple[Source, ...]:
-    """From results files, or folders that hold some at any depth. UsageError if a path does not exist, or holds none
-    and ``may_be_empty`` is not set."""
+    """Read results files, or those that folders hold at any depth; copies count once.
+
+    UsageError if a path does not exist, or holds none and ``may_be_empty`` is not set.
+    """
     files = results_files(paths, may_be_empty=may_be_empty)
     return tuple({source.content: source for source in map(read_source, files)}.values())
 
 
 def results_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> list[Path]:
-    """Of ``find_sources``, each once."""
+    """Return the paths of the files that ``find_sources`` reads, each once."""
     return sorted({file.resolve() for path in paths for file in _results_files(path, may_be_empty)})
 
 
@@ -65,7 +67,7 @@ def _results_files(path: Path, may_be_empty: bool) -> Iterable[Path]:
         return [path]
     if not path.is_dir():
         raise UsageError(f"{path}: no such file or folder; give a {RESULTS} or a folder that holds some")
-    # A plan without results is a run that died before its first verdict: all of it is lost, none of it silently.
+    # A plan without results is a run that died before its first verdict: all its cases are reported as lost.
     found = {plan.with_name(RESULTS) for plan in path.rglob(PLAN)} | set(path.rglob(RESULTS))
     if not found and not may_be_empty:
         raise UsageError(f"{path}: holds no {RESULTS} at any depth; run `bitgate run` first, or give another folder")
@@ -101,13 +103,13 @@ def read_source(file: Path) -> Source:
 
 
 def _bad_lines(file: Path, bad: Sequence[BadLine]) -> list[str]:
-    if len(bad) > TOLD:
+    if len(bad) > BAD_LINES_SHOWN:
         return [f"{file}: {len(bad)} lines cannot be read, the first is line {bad[0].number}: {bad[0].why}"]
     return [f"{file}:{line.number}: {line.why}" for line in bad]
 
 
 def _shard(file: Path, plan: Plan | None, shards: set[str]) -> Shard | None:
-    """As plan or record say; a record of before that lies in a folder that is called so."""
+    """Return the shard that plan or record state; for an older record the one that its folder is named after."""
     texts = [plan.shard] if plan and plan.shard else sorted(shards)
     try:
         return Shard.parse(texts[0]) if texts else Shard.of_folder(file.parent.name)
@@ -129,7 +131,7 @@ def _hash(file: Path, plan_path: Path, shard: str) -> str:
 
 
 def _time(stated: str) -> str:
-    """A time with a zone; empty if it is none."""
+    """Return the text if it is a time with a zone, else nothing."""
     try:
         return stated if datetime.fromisoformat(stated).tzinfo else ""
     except ValueError:

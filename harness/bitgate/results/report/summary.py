@@ -1,4 +1,4 @@
-"""What a run amounts to, in numbers: the data behind summary.md, ``--json`` and the exit code."""
+"""The summary of a run, in numbers: the data of summary.md, ``--json`` and the exit code."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bitgate.results.record import Outcome, Verdict
-from bitgate.results.report.cells import cell_lines
+from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.missing_target import MissingTarget, absent_words
-from bitgate.results.report.result import sentence_of
-from bitgate.results.report.run_finding import RunFinding, first_words
+from bitgate.results.report.result import cell_lines, sentence_of
 
 
 @dataclass(frozen=True)
 class RedVerdict:
-    """One red verdict as a reader needs it: what is wrong, where, and the line that shows it again."""
+    """One red verdict as a reader needs it: what is wrong, where, and the command that reproduces it."""
 
     target: str
     case: str
@@ -38,7 +36,7 @@ class RedVerdict:
 
     @property
     def cause(self) -> tuple[str, ...]:
-        """What reds have in common that are reported once: target, outcome, kind, family and path."""
+        """Target, outcome, kind, family and path: reds that agree in them are reported once."""
         return self.target, self.outcome, self.kinds[0] if self.kinds else "", self.kernel.split(".")[0], self.path
 
 
@@ -91,9 +89,9 @@ class Summary:
     environment: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     findings: tuple[RunFinding, ...] = ()
-    """What is wrong with the run itself."""
+    """Defects of the run itself."""
     absent: tuple[MissingTarget, ...] = ()
-    """Targets that are promised and had no machine."""
+    """Promised targets that had no machine."""
     interrupted: bool = False
 
     @property
@@ -106,14 +104,14 @@ class Summary:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What became of the cases that were asked for; ``outcomes`` has those that ended otherwise (CRASHED ...)."""
+        """Numbers of cases asked for, compared, refused and not run; ``outcomes`` has all others (CRASHED ...)."""
         refused, not_run = (self.outcomes.get(outcome.value, 0) for outcome in (Outcome.REFUSED, Outcome.NOT_RUN))
         return {"asked": self.verdicts, "compared": self.compared, "refused": refused, "not_run": not_run}
 
     @property
     def exit_code(self) -> int:
         """0 green, 1 a defect, 3 nothing compared. One target that compared nothing makes the whole run red."""
-        # Reds that are no word about the kernel make a run that compared nothing, not one that found a defect.
+        # Reds that say nothing about a kernel make a run that compared nothing, not one that found a defect.
         if any(not red.outcome.is_unanswered for red in self.reds):
             return 1
         if not self.compared:
@@ -122,12 +120,12 @@ class Summary:
 
     @property
     def reported(self) -> tuple[RedVerdict, ...]:
-        """The reds worth a paragraph: of an interrupted run not the cases that it never came to."""
+        """The reds that are shown: of an interrupted run only those of cases that were started."""
         return tuple(red for red in self.reds if not self.interrupted or red.outcome != Outcome.NOT_RUN)
 
     @property
     def causes(self) -> tuple[FailureGroup, ...]:
-        """The reds worth telling of, those with the same cause together, the most frequent first."""
+        """The reds that are shown, grouped by cause, the most frequent first."""
         groups: dict[tuple[str, ...], list[RedVerdict]] = {}
         for red in self.reported:
             groups.setdefault(red.cause, []).append(red)
@@ -136,7 +134,7 @@ class Summary:
 
     @property
     def headline(self) -> str:
-        """One line: colour, count, place."""
+        """One line for the whole run: colour, counts, targets."""
         where = ", ".join(row.target for row in self.targets) or "no target"
         tier = f" ({self.tier})" if self.tier else ""
         if self.interrupted:
@@ -150,10 +148,10 @@ class Summary:
         silent = [row.target for row in self.targets if not row.compared]
         if silent and self.exit_code != 3:
             said += f"; nothing was compared on {', '.join(silent)}"
-        return "; ".join(filter(None, (said, absent_words(self.absent), first_words(self.findings))))
+        return "; ".join(filter(None, (said, format_absent(self.absent), format_findings(self.findings))))
 
     def as_json(self) -> dict[str, Any]:
-        """The document of ``--json``, under its key ``summary``."""
+        """Return the value of ``summary`` in the document of ``--json``."""
         return {
             "headline": self.headline,
             "exit_code": self.exit_code,
@@ -267,7 +265,7 @@ def _changed(entry: AttemptEntry) -> str:
 
 
 def _environment(ledger: Ledger) -> dict[str, str]:
-    """What the verdicts say about machine and build; several values of one name stand side by side."""
+    """Return the fingerprint of all verdicts, several values of one name joined."""
     seen: dict[str, dict[str, None]] = {}
     for entry in ledger.entries:
         for name, value in entry.verdict.fingerprint.items():
@@ -278,6 +276,6 @@ def _environment(ledger: Ledger) -> dict[str, str]:
 
 
 def _listed(values: Sequence[str], shown: int = 20) -> str:
-    """A night has one build a family and a host a job; the record lists them all."""
+    """Join the first values: a night has one build for each family and one host for each job, all in the record."""
     more = f" and {len(values) - shown} more" if len(values) > shown else ""
     return ", ".join(values[:shown]) + more

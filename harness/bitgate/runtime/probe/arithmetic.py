@@ -13,8 +13,7 @@ from math import floor, log2
 
 import numpy as np
 
-from bitgate.core.architecture import FLUSHED, KEPT
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import FLUSHED, KEPT, architecture_of
 from bitgate.model import Dtype
 from bitgate.numerics.rounding import largest, smallest
 from bitgate.runtime.probe.workbench import Deviation, Fragment, Tiles, Workbench

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import architecture_of
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.runtime.probe.workbench import Deviation, Workbench
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import architecture_of
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.model import DTYPES, Dtype, Tensor

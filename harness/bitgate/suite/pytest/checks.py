@@ -21,7 +21,7 @@ from bitgate.core.project import Project
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.results.record import Outcome, Stamp, Verdict, append, verdict_on
-from bitgate.results.record import stamp as stamps
+from bitgate.results.record import identity as stamps
 from bitgate.results.targets_file import tolerated_by
 from bitgate.runtime import targets
 from bitgate.suite.planning import Setting

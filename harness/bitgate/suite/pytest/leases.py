@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
-from bitgate.core.target_id import runs_on
+from bitgate.core.targets import runs_on
 from bitgate.runtime.targets import Target
 
 VARIABLES = {

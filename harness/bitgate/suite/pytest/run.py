@@ -23,8 +23,7 @@ from bitgate.results.allowed_skips import judged as tolerated_or_not
 from bitgate.results.plan import Plan, PlanError, PlannedItem
 from bitgate.results.record import Key, Stamp, Verdict
 from bitgate.results.run_plan import RunPlan
-from bitgate.results.shard import Shard
-from bitgate.results.time_limits import patience
+from bitgate.results.shard import Shard, patience
 from bitgate.runtime.targets import Target
 from bitgate.suite.known_bugs import KnownBugs
 from bitgate.suite.planning import Setting, for_table, row_of

@@ -19,8 +19,8 @@ from bitgate.core.project_file import find
 from bitgate.kernel import registry
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
 from bitgate.results.record import Stamp
-from bitgate.results.record import stamp as stamps
-from bitgate.results.record.key import MOST_SEED
+from bitgate.results.record import identity as stamps
+from bitgate.results.record.identity import MOST_SEED
 from bitgate.results.shard import Shard
 from bitgate.runtime import targets, trial
 from bitgate.runtime.host import RACE, SCHEDULE_PATTERN, SCHEDULE_WORDS

@@ -129,8 +129,8 @@ def compare(rows: Sequence[Timing], significance: Significance) -> SweepComparis
     """Compare arm A with arm B on each problem, each by its best instance.
 
     Where an arm has several instances, the first third of the rounds chooses and only the others judge. A winner is
-    significant by the rank test after Benjamini and Hochberg over all shapes, saves at least the minimum effect, and
-    the interval of its ratio is clear of 1.
+    significant by the rank test after Benjamini and Hochberg over all shapes. It also saves at least the minimum
+    effect, and the interval of its ratio is clear of 1.
     """
     shapes: dict[tuple[str, str], dict[Any, Timing]] = {}
     for row in rows:

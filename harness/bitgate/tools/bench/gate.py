@@ -43,8 +43,8 @@ COMPARED = frozenset({Ruling.SLOWER, Ruling.NOT_CONFIRMED, Ruling.FASTER, Ruling
 
 FAR_LONGER = 1.5
 STALLS = 0.2
-"""If one sample in twenty took this long by chance, this share of twenty would be met in 3 of 200 measurements, and
-twice in a row in one of 4,000."""
+"""If one sample in twenty took this long by chance, this share of twenty would be met in 3 of 200 measurements. It
+would be met twice in a row in one of 4,000."""
 
 Shape = tuple[str, str]
 """Case id and name."""

@@ -12,8 +12,7 @@ from junitparser.junitparser import FinalResult
 from bitgate.results.record import UNKNOWN
 from bitgate.results.report import junit
 from bitgate.results.report.annotations import SHOWN, Remark, command
-from bitgate.results.report.columns import columns
-from bitgate.results.report.text import code, literal, one_line
+from bitgate.results.report.text import code, columns, literal, one_line
 from bitgate.tools.bench.compare import ShapeResult, Winner
 from bitgate.tools.bench.gate import COMPARED, OPEN, RED, Gate, GateResult, Ruling
 from bitgate.tools.bench.table import ms, name_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.results.report.columns import counted
+from bitgate.results.report.text import counted
 from bitgate.tools.bench.compare import SweepComparison
 from bitgate.tools.bench.table import name_of
 

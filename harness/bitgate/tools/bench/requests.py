@@ -49,7 +49,7 @@ class TimedProblem:
 
 
 def named_cases(cases: Iterable[str]) -> list[TimedProblem]:
-    """Return the problems of cases and command lines. UsageError for those that are not understood or not timed."""
+    """Return the problems of case ids and command lines. Raises UsageError for one that cannot be read or timed."""
     wanted: list[TimedProblem] = []
     for case in cases:
         try:
@@ -63,7 +63,7 @@ def named_cases(cases: Iterable[str]) -> list[TimedProblem]:
 
 
 def listed(path: Path) -> tuple[list[TimedProblem], list[Refused]]:
-    """Return the problems of a list or a table, and its refused lines. UsageError if it cannot be read."""
+    """Return the problems of a list or a table, and its refused lines. Raises UsageError if it cannot be read."""
     try:
         entries = _of_table(path) if _is_table(path) else found_in_list(path)
         wanted, refused = _sorted_out(entries)
@@ -116,7 +116,7 @@ def _wanted(entry: Understood) -> TimedProblem:
 
 
 def merged(wanted: Iterable[TimedProblem]) -> list[TimedProblem]:
-    """Return each problem once per way of timing, in the order in which they first come."""
+    """Return each problem once that is asked for in one way, in the order in which they first come."""
     found: dict[tuple[Problem, PerfRequest, str], TimedProblem] = {}
     for one in wanted:
         key = (one.problem, one.perf, one.program)
@@ -152,12 +152,12 @@ def by_settings(
 
 
 def notes(wanted: Iterable[TimedProblem]) -> list[str]:
-    """List, once each, what lines ask for and what is done otherwise."""
+    """Return what lines ask for and is done otherwise, each once."""
     return list(dict.fromkeys(note for one in wanted for note in one.perf.notes))
 
 
 def repeated(wanted: Iterable[TimedProblem]) -> list[str]:
-    """List the lines that occur several times and how often, the most frequent first."""
+    """Return the lines that occur several times, each with its count, the most frequent first."""
     several = sorted((one for one in wanted if one.count > 1), key=lambda one: -one.count)
     return [f"{one.count} x {one.line or case_id(one.problem)}" for one in several]
 

@@ -19,7 +19,7 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.model import Accumulation, Problem, case_id
 from bitgate.results.record import Outcome, Stamp
 from bitgate.results.record.event import RecordError
-from bitgate.results.record.stamp import begin
+from bitgate.results.record.identity import begin
 from bitgate.results.record.timing import Timing, TimingStatus, timings, write
 from bitgate.runtime.targets import Target
 from bitgate.tools.bench.arm import Arm, Candidate, TimedShape

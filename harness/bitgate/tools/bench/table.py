@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bitgate.model import ProblemError, parse_case_id
-from bitgate.results.report.columns import columns, counted
-from bitgate.results.report.text import code, literal
+from bitgate.results.report.text import code, columns, counted, literal
 from bitgate.tools.bench.compare import BestInstance, ShapeResult, SweepComparison, mean_ratio
 
 

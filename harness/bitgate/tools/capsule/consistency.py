@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from bitgate.core.architecture import ARCHITECTURES
-from bitgate.core.safe_name import is_safe
+from bitgate.core.targets import ARCHITECTURES
+from bitgate.core.untrusted import is_safe
 from bitgate.tools.capsule.manifest import BufferSpec, CopyStep, Kernarg, KernelStep, Manifest, MemsetStep, Place, Step
 
 LARGEST_BUFFER = 1 << 38

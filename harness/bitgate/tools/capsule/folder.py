@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
-from bitgate.core.safe_name import is_safe, safe_name
-from bitgate.core.untrusted import InvalidInput, parse_json, read_bytes, shaped
+from bitgate.core.untrusted import InvalidInput, is_safe, parse_json, read_bytes, safe_name, shaped
 from bitgate.tools.capsule.consistency import inconsistency
 from bitgate.tools.capsule.manifest import MANIFEST, SCHEMA, BufferSpec, CodeObjectFile, File, Manifest
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
-from bitgate.kernel.build.elf import symbols
+from bitgate.kernel.build.code_object import symbols
 
 _ANCHOR = "bitgate_run"
 """A function that every kernel library exports: its address shows where the file is loaded."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from bitgate.core.target_id import architecture_of
+from bitgate.core.targets import architecture_of
 from bitgate.kernel.build.code_object import KernelCode
 from bitgate.kernel.dispatch import LaunchEvent
 from bitgate.tools.capsule.manifest import CapsuleDefect

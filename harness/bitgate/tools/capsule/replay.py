@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
-from bitgate.core.target_id import runs_on
+from bitgate.core.targets import runs_on
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.kernel.resolved import kernel_called
 from bitgate.kernel.runner import LibraryState

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import own_kernels
-from bitgate.core.target_id import TargetId, target_id
+from bitgate.core.targets import TargetId, target_id
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.build import flags
 from bitgate.kernel.build.overlay import from_environment

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project, ours
-from bitgate.core.target_id import target_id
+from bitgate.core.targets import target_id
 from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.library import KernelLibrary

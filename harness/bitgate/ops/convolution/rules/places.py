@@ -13,18 +13,21 @@ from bitgate.verify.diagnose.scene import Scene, along
 
 
 def wrong_group(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find that only some groups are wrong, or hold each other's results: a wrong group stride or index."""
     if scene.problem.g < 2:
         return None
     return slice_finding(scene, axis=0, kind="wrong_group", noun="group", along="g")
 
 
 def wrong_image(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find that only some images are wrong: a wrong batch offset, or a split over images lost a part (#10627)."""
     if scene.problem.n < 2 or scene.problem.direction is Pass.BWD_WEIGHT:
         return None
     return slice_finding(scene, axis=1, kind="wrong_image", noun="image", along="n")
 
 
 def channel_tail(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find that only the last channels are wrong: of dw either kind of channel."""
     axes = (2, 1) if scene.problem.direction is Pass.BWD_WEIGHT else (2,)
     return next((finding for axis in axes if (finding := tail_along(scene, axis, along="kc"))), None)
 
@@ -46,6 +49,7 @@ MOST = 0.9
 
 
 def border(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find that only cells whose window reaches over the border are wrong: a padding or bounds check."""
     low, high = edges(scene.problem)
     reach = [a | b for a, b in zip(low, high, strict=True)]
     grid = _any(reach)

@@ -32,6 +32,7 @@ class CellOwners:
 
 @lru_cache(maxsize=8)
 def owners(problem: ConvProblem) -> CellOwners:
+    """Return which sub-GEMM of bwd_data owns which cell of dx."""
     gemms = sub_gemms(problem)
     tildes = [_tilde_of_cells(problem, axis) for axis in range(problem.ndim)]
     counts = [int(axis.max(initial=0)) + 1 for axis in tildes]
@@ -80,6 +81,7 @@ class _Census:
 
 
 def missing_sub_gemm(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find whole sub-GEMMs that never ran: cells of their residue classes are zero, or still poison (#7732)."""
     cells = owners_of_several(scene.problem)
     if cells is None:
         return None
@@ -174,6 +176,7 @@ def _indices(flags: NDArray[np.bool_]) -> tuple[int, ...]:
 
 
 def zero_fill(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find cells of dx that no sub-GEMM reaches and that still hold poison: they were not cleared."""
     count = untouched(scene)
     if count == scene.result.size or count != scene.count or not _all_unreached(scene):
         return None

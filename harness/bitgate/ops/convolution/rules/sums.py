@@ -94,10 +94,12 @@ _TERMS = {Pass.FWD: _fwd, Pass.BWD_DATA: _bwd_data, Pass.BWD_WEIGHT: _bwd_weight
 
 
 def aliased_d(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find what became of a D that is in the result's buffer."""
     return shared.aliased_d(scene, terms)
 
 
 def k_tail(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find a lost end of the reduction: channels, or the end of the GEMM's K."""
     return lost_end(scene, _reductions(scene))
 
 
@@ -169,6 +171,7 @@ CELLS = 32
 
 
 def missing_tap(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find one filter tap that is missing from the sums: an index or a bounds check lost it. Kind: other."""
     if not scene.inputs or scene.problem.direction is Pass.BWD_WEIGHT or int(np.prod(scene.problem.filter)) < 2:
         return None
     candidates: NDArray[np.bool_] | None = None
@@ -191,6 +194,7 @@ def missing_tap(scene: Scene[ConvProblem]) -> Finding | None:
 
 
 def pad_side(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find that the right pad is used for the left one, or left pads of other axes."""
     p = scene.problem
     if not scene.inputs:
         return None

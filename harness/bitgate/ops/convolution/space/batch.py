@@ -29,9 +29,10 @@ _OPERATION_D = np.array([op.num_d for op in ELEMENTWISE.values()], dtype=np.int6
 
 PLAIN_VALUES = {"op": 0, "in_op": 0, "wei_op": 0, "gap": 0, "split_k": 1, "layout": 0, "wei_layout": 0}
 
-_OPERATIONS = ("op", "in_op", "wei_op")
-_SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
-_NEUTRAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
+OPERATION_COLUMNS = ("op", "in_op", "wei_op")
+SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
+LEAST = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
+"""The least value of each spatial quantity, which the axes not in use have."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,13 @@ class Batch(Candidates):
             for name in ("ndim", "g", "n", "k", "c", "split_k")
         }
         columns["gap"] = np.array([bool(p.gap or p.gaps) for p in problems], dtype=np.int64)
-        for name in _SPATIAL:
-            rows = [(_NEUTRAL[name],) * (AXES - p.ndim) + getattr(p, name) for p in problems]
+        for name in SPATIAL:
+            rows = [(LEAST[name],) * (AXES - p.ndim) + getattr(p, name) for p in problems]
             columns[name] = np.array(rows, dtype=np.int64)
         columns["dtypes"] = np.array([_dtype_code(p.dtypes) for p in problems], dtype=np.int64)
         columns["layout"] = np.array([INPUT_LAYOUTS[p.ndim].index(p.layout) for p in problems], dtype=np.int64)
         columns["wei_layout"] = np.array([WEIGHT_LAYOUTS[p.ndim].index(p.wei_layout) for p in problems], dtype=np.int64)
-        for name in _OPERATIONS:
+        for name in OPERATION_COLUMNS:
             codes = [OPERATION_NAMES.index(getattr(p, name).name) for p in problems]
             columns[name] = np.array(codes, dtype=np.int64)
         return cls(direction, **columns)
@@ -93,10 +94,8 @@ class Batch(Candidates):
         """Return row ``row`` as a problem ('other' types come back as f32, gaps of single axes as ``gap``)."""
         ndim = int(self.ndim[row])
         name = DTYPE_SETS[int(self.dtypes[row])]
-        others: dict[str, Any] = {
-            key: tuple(int(v) for v in getattr(self, key)[row, AXES - ndim :]) for key in _SPATIAL
-        }
-        others |= {key: ELEMENTWISE[OPERATION_NAMES[int(getattr(self, key)[row])]] for key in _OPERATIONS}
+        others: dict[str, Any] = {key: tuple(int(v) for v in getattr(self, key)[row, AXES - ndim :]) for key in SPATIAL}
+        others |= {key: ELEMENTWISE[OPERATION_NAMES[int(getattr(self, key)[row])]] for key in OPERATION_COLUMNS}
         return ConvProblem(
             direction=self.direction,
             dtypes=DtypeSet.parse("f32" if name == "other" else name),
@@ -142,7 +141,7 @@ class Batch(Candidates):
     def shapes(self) -> int:
         """The number of rows that differ in more than types, layouts, operations, gaps and split-K."""
         lengths = np.stack([self.ndim, self.g, self.n, self.k, self.c], axis=1)
-        rows = np.concatenate([lengths, *(getattr(self, name) for name in _SPATIAL)], axis=1)
+        rows = np.concatenate([lengths, *(getattr(self, name) for name in SPATIAL)], axis=1)
         return len(np.unique(rows, axis=0))
 
     # Derived quantities, (n,) or (n, 3).
@@ -248,7 +247,7 @@ class Batch(Candidates):
         Ties go to small numbers, then to the plain operation, layouts and split.
         """
         macs = self.g * self.n * self.k * self.c * product(self.output) * product(self.filter)
-        tie = sum(getattr(self, name).sum(axis=1) for name in _SPATIAL)
+        tie = sum(getattr(self, name).sum(axis=1) for name in SPATIAL)
         size = macs.astype(np.float64) + np.add.reduce([e.astype(np.float64) for e in self.elements])
         plain = sum((getattr(self, name) != value).astype(np.int64) for name, value in PLAIN_VALUES.items())
         return np.asarray(size + 1e-3 * tie + 1e-5 * plain, dtype=np.float64)

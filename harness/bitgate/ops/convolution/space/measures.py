@@ -47,17 +47,20 @@ def operand(column: str) -> Classifier:
 
 
 def gemms_count(batch: Batch, _: Constants) -> Ints:
+    """Classify by the number of sub-GEMMs."""
     count = batch.gemms_count
     dense = product(batch.felt_stride) == 1
     return select((count == 1) & dense, count == 1, count <= 8, count <= 31, count == 32, count == 33, count <= 64)
 
 
 def never_written(batch: Batch, _: Constants) -> Ints:
+    """Classify by the share of dx that no output reaches."""
     share = product(batch.reached) / product(batch.input)
     return select(share == 1, share >= 0.5)
 
 
 def filter(batch: Batch, _: Constants) -> Ints:
+    """Classify by the lengths of the filter."""
     unused = ~batch.used
     return select(
         every_axis(unused | (batch.filter == 1)),
@@ -67,6 +70,7 @@ def filter(batch: Batch, _: Constants) -> Ints:
 
 
 def gcd(batch: Batch, _: Constants) -> Ints:
+    """Classify by the common divisor of stride and dilation."""
     common = np.gcd(batch.felt_stride, batch.felt_dilation)
     shared = (common > 1) & (common < batch.felt_stride)
     divides = (common > 1) & (common == batch.felt_stride)
@@ -74,11 +78,13 @@ def gcd(batch: Batch, _: Constants) -> Ints:
 
 
 def pad(batch: Batch, _: Constants) -> Ints:
+    """Classify by the pads against the dilated filter."""
     pad = np.maximum(batch.left_pad, batch.right_pad)
     return select(every_axis(pad == 0), every_axis(pad < batch.window))
 
 
 def stride_image(batch: Batch, _: Constants) -> Ints:
+    """Classify by the stride against the image."""
     unused = ~batch.used
     return select(every_axis(unused | (batch.stride < batch.input)), every_axis(unused | (batch.stride <= batch.input)))
 
@@ -91,12 +97,14 @@ def k_slices(batch: Batch, constants: Constants) -> Ints:
 
 
 def split_n(batch: Batch, constants: Constants) -> Ints:
+    """Classify by whether tensors exceed the limit of a launch."""
     whole = batch.largest_bytes
     image = whole // batch.n
     return select(whole <= constants.split_n_bytes, (image <= constants.split_n_bytes) & (batch.n > 1))
 
 
 def main_loop(batch: Batch, constants: Constants) -> Ints:
+    """Classify by whether sub-GEMMs have a main loop."""
     _, _, least, most = batch.gemm
     return select(most <= constants.tile[2], least > constants.tile[2])
 
@@ -112,6 +120,8 @@ def tail(dimension: int) -> Classifier:
 
 
 def sized(column: str) -> Classifier:
+    """Return a classifier of a length against the vector width."""
+
     def classify(batch: Batch, constants: Constants) -> Ints:
         values: Ints = getattr(batch, column)
         return select(values >= constants.vector, values > 1)
@@ -120,6 +130,8 @@ def sized(column: str) -> Classifier:
 
 
 def remainder(column: str) -> Classifier:
+    """Return a classifier of a length modulo the vector width."""
+
     def classify(batch: Batch, constants: Constants) -> Ints:
         return np.asarray((getattr(batch, column) % constants.vector != 0).astype(np.int64))
 

@@ -23,11 +23,11 @@ from bitgate.ops.convolution.layout import (
     weight_letters,
 )
 from bitgate.ops.convolution.problem import ConvProblem
-from bitgate.ops.convolution.space.batch import AXES, PLAIN_VALUES, Batch
+from bitgate.ops.convolution.space.batch import AXES, LEAST, OPERATION_COLUMNS, PLAIN_VALUES, SPATIAL, Batch
+
+_SCALARS = ("g", "n", "k", "c")
 
 Step = dict[tuple[str, int], int]
-
-SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
 
 
 def axes_of(row: Batch) -> range:
@@ -38,10 +38,6 @@ def axes_of(row: Batch) -> range:
 def spatial_values(row: Batch) -> dict[tuple[str, int], int]:
     """Return every spatial quantity of every axis in use."""
     return {(name, axis): int(getattr(row, name)[0, axis]) for name in SPATIAL for axis in axes_of(row)}
-
-
-LEAST = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
-_SCALARS = ("g", "n", "k", "c")
 
 
 def single_lengths(row: Batch) -> list[Step]:
@@ -55,6 +51,10 @@ def single_axes(row: Batch) -> list[Step]:
 
 
 def spans(row: Batch) -> list[Step]:
+    """Return steps of less filter, stride or dilation, with an image that keeps the output.
+
+    They set how much image an output needs: without it the output grows, and the smaller problem looks more expensive.
+    """
     at = spatial_values(row)
     steps: list[Step] = []
     for name in ("filter", "stride", "dilation"):
@@ -109,6 +109,7 @@ def all_axes_at_once(row: Batch) -> list[Step]:
 
 
 def plain_values(row: Batch) -> list[Step]:
+    """Return steps to plain choices: no operation, packed tensors, the default layouts, no split."""
     return [{(name, -1): value} for name, value in PLAIN_VALUES.items() if getattr(row, name)[0] != value]
 
 
@@ -169,14 +170,10 @@ def like(problem: ConvProblem, shape: ConvProblem) -> ConvProblem:
     return replace(held, gap=problem.gap, gaps=fitting(problem.gaps, held.gap_orders))
 
 
-_ELEMENTWISE = ("op", "in_op", "wei_op")
-_SCALARS = ("g", "n", "k", "c")
-
-
 def smaller(problem: ConvProblem) -> Iterator[ConvProblem]:
     """Yield one operation or gap less, one of the steps of a batch, one dimension less."""
     plain = ELEMENTWISE["pass"]
-    for name in _ELEMENTWISE:
+    for name in OPERATION_COLUMNS:
         if getattr(problem, name) != plain:
             yield _changed(problem, name, plain)
     for gap in problem.gaps:
@@ -192,7 +189,7 @@ def smaller(problem: ConvProblem) -> Iterator[ConvProblem]:
 def oddness(problem: ConvProblem) -> tuple[int, int]:
     """Return how much of the problem is not plain, and the sum of its numbers."""
     special = (
-        *(getattr(problem, name).name != "pass" for name in _ELEMENTWISE),
+        *(getattr(problem, name).name != "pass" for name in OPERATION_COLUMNS),
         problem.gap,
         *(True for _ in problem.gaps),
         problem.split_k != 1,

@@ -48,10 +48,12 @@ _SCALARS = ("g", "n", "k", "c")
 
 
 def is_dilated(problem: ConvProblem) -> bool:
+    """Return whether any dilation is above 1."""
     return any(d > 1 for d in problem.dilation)
 
 
 def keywords(problem: ConvProblem) -> tuple[str, ...]:
+    """Return the words that ``-k`` selects by."""
     words = [f"g{problem.g}", f"{problem.ndim}d", f"gemms_count_{gemms_count(problem)}", problem.op.name]
     words += ["stride_gt_1" if problem.strided else "stride_1"]
     return (*words, *["dilated"] * is_dilated(problem))

@@ -1,4 +1,4 @@
-"""An owner's operation file as operations of this process: where an owner's code may run."""
+"""Python files of declarations and operations, loaded as modules: bitgate's and a user's alike."""
 
 from __future__ import annotations
 
@@ -8,16 +8,59 @@ import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 
 from bitgate.core.errors import UsageError
 from bitgate.model.sized import Sized
+
+
+def load_module(path: Path) -> ModuleType:
+    """Run a Python file in a family's folder. Raises what it raises; UsageError if it is no Python file.
+
+    ``from ..shared import name`` finds ``shared.py``, which families share, next to the family's folder;
+    ``from .tables import ROWS`` finds a file in that folder.
+    """
+    family = path.parent
+    name = f"{_package(family.parent)}.{family.name}"
+    _add(name, family)
+    spec = importlib.util.spec_from_file_location(f"{name}.{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # a dataclass resolves its annotations there
+    spec.loader.exec_module(module)
+    return module
+
+
+def shared_name(folder: Path, module: str) -> str:
+    """Return the name for ``importlib.import_module`` of a module that the declarations in a folder share."""
+    return f"{_package(folder)}.{module}"
+
+
+def _package(folder: Path) -> str:
+    """Return the package of a folder of families, under a unique name.
+
+    As plain ``kernels`` bitgate's would shadow a user's package, or be shadowed by it; each user may have one.
+    """
+    name = f"bitgate_declarations_{sha256(str(folder).encode()).hexdigest()[:12]}"
+    _add(name, folder)
+    return name
+
+
+def _add(name: str, folder: Path) -> None:
+    """Add a package of a folder's modules, without its ``__init__.py``, which may do other things in a user project."""
+    if name not in sys.modules:
+        package = ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+
 
 SYMBOL = "OPERATIONS"
 
 
 def load_operations(file: Path) -> Iterator[Sized]:
-    """Those of the file's ``OPERATIONS``. UsageError names the file, and what is wrong with it."""
-    # In sys.modules: a dataclass looks there for what its annotations mean.
+    """Yield the ``OPERATIONS`` of a file. UsageError names the file, and what is wrong with it."""
+    # Added to sys.modules, where a dataclass resolves its annotations.
     name = f"bitgate_operation_{sha256(str(file).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -39,7 +82,7 @@ def load_operations(file: Path) -> Iterator[Sized]:
 
 
 def _check(operation: Sized) -> None:
-    """ValueError says what the operation states wrongly, before a case is read by it."""
+    """Raise ValueError for what the operation states wrongly, before a case is read by it."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", getattr(operation, "name", "")):
         raise ValueError(f"{type(operation).__name__}: name: a-z, 0-9 and _ between, such as 'row_sums'")
     _ = operation.schema

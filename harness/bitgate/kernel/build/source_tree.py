@@ -15,21 +15,21 @@ _ROOT = "{root}"
 
 
 def portable(text: str) -> str:
-    """A path (or a flag that holds one) with the checkout's place taken out."""
+    """Replace the checkout's place in a path, or in a flag that holds one."""
     return text.replace(str(ours().root), _ROOT)
 
 
 def local(name: str) -> str:
-    """The path on this machine of a name that ``portable`` made."""
+    """Return the path on this machine of a name that ``portable`` made."""
     return name.replace(_ROOT, str(ours().root))
 
 
 class SourceTree:
-    """Where sources are read from: in place, or from a shadow of symlinks in which some files are replaced.
+    """The tree that sources are read from: in place, or a shadow of symlinks in which some files are replaced.
 
     In the shadow every path keeps its absolute shape below one folder, so that headers found by relative path or by
-    ``-I`` are the replaced ones. What an owner's sources reach above their own folder (``../common/x.hpp``) is linked
-    as it is. It is made when first needed: most units of a fault come from the cache.
+    ``-I`` are the replaced ones. Files that a user's sources include from above their folder (``../common/x.hpp``) are
+    linked unchanged. The shadow is made when first needed, since most units of a fault come from the cache.
     """
 
     def __init__(self, cache: Cache, folders: Sequence[Path], overlay: Mapping[Path, Path]) -> None:
@@ -41,7 +41,7 @@ class SourceTree:
 
     @property
     def prefix(self) -> str:
-        """What stands before each absolute path: empty in place."""
+        """The prefix of each absolute path: the shadow, empty in place."""
         if not self._overlay:
             return ""
         with self._making:  # units are compiled by several threads, and there must be one shadow
@@ -50,7 +50,7 @@ class SourceTree:
             return str(self._shadow)
 
     def real(self, path: str) -> str:
-        """The path in the real tree of a path that the compiler named."""
+        """Return the path in the real tree of a path that the compiler named."""
         shadow = str(self._shadow) if self._shadow else ""
         real = os.path.normpath(path.removeprefix(shadow))
         if real.startswith(f"{self._cache.folder / 'tmp'}{os.sep}"):
@@ -78,7 +78,7 @@ class SourceTree:
                         real = Path(current) / file
                         if not link.is_symlink():
                             link.symlink_to(self._overlay.get(real, real))
-            # Above the first folder, which is bitgate's own, nothing is reached from it.
+            # Sources in the first folder, which is bitgate's, include nothing from above it.
             above = (up for folder in shown if not folder.is_relative_to(shown[0]) for up in folder.parents)
             for up in dict.fromkeys(above):
                 _link_rest(up, Path(f"{shadow}{up}"))
@@ -86,7 +86,7 @@ class SourceTree:
 
 
 def _link_rest(folder: Path, shown: Path) -> None:
-    """Link what a folder holds beside what is shown of it."""
+    """Link the entries of a folder that the shadow does not show yet."""
     try:
         entries = sorted(folder.iterdir())
     except OSError:  # a folder that only its owner may list
