@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from bitgate.kernel.loading import to_load, with_operations
 from bitgate.model import case_id
 from bitgate.numerics.fill import FILLS, fill_names
 from bitgate.results.record.identity import MOST_SEED
+
+if TYPE_CHECKING:
+    from bitgate.worker.serving import Message
 
 app = typer.Typer(add_completion=False, help="Write and replay capsules: cases that run by themselves.")
 
@@ -48,17 +51,20 @@ def write(
     project = with_operations(find().loading(to_load(load)))
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known")
-    question = {
-        "case": case_id(_problem(case)),
-        "target": target_id(target).name,
-        "kernel": kernel,
-        "options": tuple(sorted(options_named(option).items())),
-        "fill": fill,
-        "seed": seed,
-        "project": project.as_json(),
-        "out": str(out),
-    }
-    answer = _ask({"ask": "standalone" if standalone else "write", **question})
+    from bitgate.tools.capsule.server import WriteCapsule
+
+    question = WriteCapsule(
+        case=case_id(_problem(case)),
+        target=target_id(target).name,
+        kernel=kernel,
+        options=tuple(sorted(options_named(option).items())),
+        fill=fill,
+        seed=seed,
+        project=project.as_json(),
+        out=str(out),
+        standalone=standalone,
+    )
+    answer = _ask(question)
     if "defect" in answer:
         print(answer["defect"], file=sys.stderr)
         return 1
@@ -86,8 +92,9 @@ def replay(
     Exit codes: 0 as expected; 1 it is not, with the diagnosis; 2 the capsule is damaged, or usage or environment.
     """
     project = with_operations(find().loading(to_load(load)))
-    question = {"folder": str(folder), "target": target, "project": project.as_json()}
-    answer = _ask({"ask": "replay", **question})
+    from bitgate.tools.capsule.server import ReplayCapsule
+
+    answer = _ask(ReplayCapsule(str(folder), target, project.as_json()))
     if "defect" in answer:
         print(answer["defect"], file=sys.stderr)
         return 1
@@ -102,12 +109,12 @@ def replay(
     return int(answer["exit"])
 
 
-def _ask(question: dict[str, Any]) -> dict[str, Any]:
+def _ask(question: Message) -> dict[str, Any]:
     """Ask a child: kernels run in it, and one that ends it is a defect that was found."""
     from bitgate.tools.capsule.server import ENTRY
     from bitgate.verify.output_limit import to_stderr
     from bitgate.verify.process import OPEN_SECONDS
-    from bitgate.worker.child import Worker, WorkerDied
+    from bitgate.worker.worker import Worker, WorkerDied
 
     with Worker(ENTRY, to_stderr) as child:
         try:

@@ -51,8 +51,8 @@ def fuzz(
     from bitgate.kernel.loading import to_load, with_operations
     from bitgate.runtime import targets
     from bitgate.tools.fuzz.campaign import Campaign, default_workers
+    from bitgate.tools.fuzz.server import CampaignSetting
     from bitgate.tools.fuzz.state import CampaignState, read_state
-    from bitgate.tools.fuzz.worker import CampaignSetting
 
     name = targets.named(target).name if target else targets.best().name
     project = with_operations(find().loading(to_load(load)))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import astuple
+
 from bitgate.core.errors import UsageError
 from bitgate.core.project_file import find
 from bitgate.kernel import registry
@@ -182,6 +184,6 @@ def _target(
         fix = "; ".join(dict.fromkeys(need["fix"] for need in lacking))
     detail = target.device_name
     if not why and target.platform == "amd":
-        found = _entry_from(target.name, lambda: "; ".join(filter(None, opened(target.name).values())))
+        found = _entry_from(target.name, lambda: "; ".join(filter(None, astuple(opened(target.name)))))
         detail, why, fix = f"{detail}; {found['detail']}", found["why"], found["fix"]
     return _entry(target.name, detail, why, fix, platform=target.platform, kind=target.kind, runs=not why)

@@ -17,8 +17,7 @@ from bitgate.core.project_file import FILE
 if TYPE_CHECKING:
     from bitgate.kernel.declaration import KernelFamily
     from bitgate.suite.pytest.run import TestRun
-    from bitgate.tools.faults.mutation.lanes import MutantCase
-    from bitgate.verify.process import Opening
+    from bitgate.verify.process import CaseRequest, Opening
 
 
 PLUGIN = "bitgate.pytest_plugin"
@@ -55,7 +54,7 @@ class Keeper:
 class CollectedCases:
     """Tests of a run by family, in the order of the run, and what their kernel process is opened with."""
 
-    questions: dict[str, list[MutantCase]]
+    questions: dict[str, list[CaseRequest]]
     opening: Opening
 
     def built_families(self) -> dict[str, KernelFamily]:
@@ -82,8 +81,7 @@ def collect_cases(tier: str, target: str, project: Project, kernel: str, select:
     import pytest
 
     from bitgate.suite.pytest.collecting import planned_test
-    from bitgate.tools.faults.mutation.lanes import MutantCase
-    from bitgate.verify.process import BITS
+    from bitgate.verify.process import BITS, CaseRequest
 
     stated = {"--tier": [tier], "--target": [target], "--kernel": [kernel], "--select": [select]}
     stated["--load"] = list(map(str, project.added))
@@ -96,7 +94,7 @@ def collect_cases(tier: str, target: str, project: Project, kernel: str, select:
     if code not in (0, 3) or run is None:
         lines = [line for line in said.getvalue().splitlines() if "rror" in line] or said.getvalue().splitlines()
         raise UsageError(f"the suites cannot be collected: {(lines or ['pytest said nothing'])[-1][:500]}")
-    questions: dict[str, list[MutantCase]] = {}
+    questions: dict[str, list[CaseRequest]] = {}
     for item in keeper.items:
         test = planned_test(item)
         if test is None or test.no_kernel or test.raced:
@@ -104,5 +102,5 @@ def collect_cases(tier: str, target: str, project: Project, kernel: str, select:
         planned = test.for_test(item.nodeid, item.nodeid in run.repeated)
         judge = getattr(item.function, "by", None)
         by = f"{judge.__module__}:{judge.__qualname__}" if judge else BITS
-        questions.setdefault(test.key.kernel, []).append(MutantCase(planned, by, run.patience(test)))
+        questions.setdefault(test.key.kernel, []).append(CaseRequest(planned, run.patience(test), by))
     return CollectedCases(questions, run.opening)

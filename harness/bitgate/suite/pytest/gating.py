@@ -33,7 +33,8 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.worker.endable import Endable, Leaving
 
 if TYPE_CHECKING:  # the first verdict brings it in, not each collection
-    from bitgate.suite.pytest.abreast import ExpectedCase, Lanes
+    from bitgate.suite.pytest.abreast import CasePool
+    from bitgate.verify.process import CaseRequest
 
 HUNG_STATUS = 86
 """A worker that ends itself because a case hung."""
@@ -91,7 +92,7 @@ class Gating:
         self._asked: dict[str, PlannedCase] = {}
         """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
         has computed of itself."""
-        self.lanes: Lanes | None = None
+        self.pool: CasePool | None = None
         self._makers: dict[str, Callable[[PlannedCase], Any]] = {
             "planned": self._planned,
             "row": row_of,
@@ -207,20 +208,20 @@ class Gating:
         with self.asking, self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
             from bitgate.verify.process import BITS  # in here: the first case has no less time than the others
 
-            kernels = self.lanes or self.run.kernels
+            kernels = self.pool or self.run.kernels
             verdict = kernels.verify(planned, self.run.patience(test), by=_name_of(by) or BITS)
-            if self.lanes is not None:
-                self.lanes.keep_busy()
+            if self.pool is not None:
+                self.pool.keep_busy()
                 return verdict
-            following = None if self.next is None else self._expected(self.next)
-            if following and self.run.kernels.ahead(following.planned, following.seconds, by=following.by):
-                self._note_under_way(self.item, following.item)
+            following = self.next
+            case = None if following is None else self._expected(following)
+            if following and case and self.run.kernels.ahead(case.planned, case.seconds, by=case.by):
+                self._note_under_way(self.item, following)
             return verdict
 
-    def _expected(self, item: pytest.Item) -> ExpectedCase | None:
-        """Return what a coming test will ask, as far as that is known."""
-        from bitgate.suite.pytest.abreast import ExpectedCase
-        from bitgate.verify.process import BITS
+    def _expected(self, item: pytest.Item) -> CaseRequest | None:
+        """Return what a coming test will ask; None if that is not known."""
+        from bitgate.verify.process import BITS, CaseRequest
 
         test = planned_test(item)
         if test is None or test.no_kernel or self.run.is_probe(test) or self.probe_gate.obstacle(test):
@@ -228,7 +229,7 @@ class Gating:
         if any(mark.name in MAY_NOT_RUN for mark in item.iter_markers()):
             return None
         planned = self._of_test(test, item.nodeid)
-        return ExpectedCase(item, planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
+        return CaseRequest(planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
 
     def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
         if node_id not in self._asked:
@@ -244,7 +245,7 @@ class Gating:
     @property
     def _processes(self) -> list[Endable]:
         own: list[Endable] = [self.run.kernels] if "kernels" in vars(self.run) else []
-        return own + ([*self.lanes.processes] if self.lanes is not None else [])
+        return own + ([*self.pool.processes] if self.pool is not None else [])
 
     def pytest_unconfigure(self) -> None:
         if self.leaving is not None:
@@ -259,29 +260,29 @@ class Gating:
         """Processes come up while tests are collected."""
         if not self.run.processes or session.config.option.collectonly:
             return
-        from bitgate.suite.pytest.abreast import Lanes, environments
+        from bitgate.suite.pytest.abreast import CasePool, environments
         from bitgate.suite.pytest.leases import Leases
 
         own = environments(Leases(self.run.target), self.run.processes)
         openings = [replace(self.run.opening, environment=environment) for environment in own]
-        self.lanes = Lanes(openings, self._expected, progress, self._write_box)
+        self.pool = CasePool(openings, self._expected, progress, self._write_box)
         with as_pytest_error():
-            self.lanes.spawn()
-        self.lanes.come_up(self.run.first_families)
+            self.pool.spawn()
+        self.pool.come_up(self.run.first_families)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Run tests as their verdicts come, with kernels in several processes; else leave the loop to pytest."""
         failed = session.testsfailed and not session.config.option.continue_on_collection_errors
-        if self.lanes is None or failed:
+        if self.pool is None or failed:
             return None
         with as_pytest_error():
-            self.lanes.start(self.run.opening)
+            self.pool.start(self.run.opening)
         items = session.items
         probes = [item for item in items if (test := planned_test(item)) is not None and self.run.is_probe(test)]
         self._run_tests(session, iter(probes))
         others = set(probes)
-        self._run_tests(session, preparing(self.lanes.order([item for item in items if item not in others])))
+        self._run_tests(session, preparing(self.pool.order([item for item in items if item not in others])))
         return True
 
     def _run_tests(self, session: pytest.Session, items: Iterator[pytest.Item]) -> None:
@@ -327,7 +328,7 @@ class Gating:
 
     def _write_box(self) -> None:
         with suppress(OSError):  # on a full disk the record says so
-            self.box.write([*self.here, *(self.lanes.under_way if self.lanes else ())])
+            self.box.write([*self.here, *(self.pool.under_way if self.pool else ())])
 
     def _build(self, planned: PlannedCase) -> None:
         """Before the first case of the family, and not in its time. For a seeded defect before the first of each of its
