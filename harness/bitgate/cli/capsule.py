@@ -21,29 +21,30 @@ from bitgate.results.record.identity import MOST_SEED
 if TYPE_CHECKING:
     from bitgate.worker.serving import Message
 
-app = typer.Typer(help="A case as a folder that runs by itself: code object, launches, data, expected result.")
+app = typer.Typer(add_completion=False, help="Write and replay capsules: cases that run by themselves.")
 
 
 @app.command()
 def write(
-    case: Annotated[str, typer.Argument(metavar="CASE", help="Case id, or a quoted foreign command line.")],
-    target: Annotated[
-        str, typer.Option(help="The gfx target whose code object it holds, or whose instances; no GPU is needed.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where it goes; a capsule there is replaced.")],
-    kernel: Annotated[
-        str | None, typer.Option(help="Glob over family.instance; the first that takes the case is it.")
+    case: Annotated[str, typer.Argument(metavar="CASE", help="Name a case id, or a quoted foreign command line.")],
+    target: Annotated[str, typer.Option(help="Pack this gfx target's code or instances; needs no GPU.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Write it to DIR; replace a capsule there.")],
+    kernel: Annotated[str | None, typer.Option(help="Choose the first matching family.instance that takes it.")] = None,
+    fill: Annotated[str, typer.Option(help=f"Fill with {', '.join(FILLS)}.")] = "exact",
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option; repeatable.")
     ] = None,
-    fill: Annotated[str, typer.Option(help=f"Data: {', '.join(FILLS)}.")] = "exact",
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = 0,
-    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels' declaration.")] = None,
     standalone: Annotated[
-        bool, typer.Option("--standalone", help="One HIP file, data and a Makefile, for hipcc or nvcc; any target.")
+        bool, typer.Option("--standalone", help="Write a HIP file, data and a Makefile for hipcc or nvcc.")
     ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Write a capsule. It is written for a failing case too, which is what a ticket needs; a note then says so.
+    """Write a case as a capsule.
+
+    A failing case is written too, which is what a ticket needs; a note then says so. The gfx target's code object goes
+    into it, or with --standalone its instances. Data are exact, decimal, special, codes or probe.
 
     Exit codes: 0 written; 1 the device code does not compile, or a launch does not fit it; 2 usage or environment.
     """
@@ -81,12 +82,10 @@ def write(
 
 @app.command()
 def replay(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The capsule.")],
-    target: Annotated[
-        str | None, typer.Option(help="host or a target of this machine; default: the capsule's own, else host.")
-    ] = None,
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Replay the capsule in DIR.")],
+    target: Annotated[str | None, typer.Option(help="Run on this target [the capsule's, else host].")] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels' declaration.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
     """Run a capsule's steps and compare the result.
 

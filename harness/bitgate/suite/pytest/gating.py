@@ -48,7 +48,7 @@ RECORDED = pytest.StashKey[int]()
 """How many of them are on the record."""
 
 LAST_TEST_SECONDS = 2.0
-"""For a test whose verdict is there to put it on the record behind a Ctrl-C."""
+"""Time after a Ctrl-C for a test with a verdict to put it on the record."""
 
 MAY_NOT_RUN = ("skip", "skipif", "xfail")
 """Marks of tests whose kernels may be kept from running: they do not begin ahead."""
@@ -70,7 +70,7 @@ def interrupted_after(seconds: float) -> Iterator[None]:
 
 
 def preparing(items: Iterator[pytest.Item]) -> Iterator[pytest.Item]:
-    """What the end of the run needs is brought in while the processes of kernels have something to do."""
+    """Yield items while importing what the end of the run needs, as long as kernel processes are busy."""
     yield from islice(items, 1)
     import_module("bitgate.results.report.render")
     yield from items
@@ -88,7 +88,7 @@ class Gating:
         # Known without pytest's ``request``, which costs a small case's time for each fixture that asks for it.
         self.item: pytest.Item
         self.next: pytest.Item | None = None
-        """The test that runs, and the one behind it."""
+        """The test that runs, and the next one."""
         self._asked: dict[str, PlannedCase] = {}
         """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
         has computed of itself."""
@@ -105,9 +105,9 @@ class Gating:
         self.leaving: Leaving | None = None
         """The processes of kernels, on their way out."""
         self.here: list[str] = []
-        """Node ids of what is under way beside that."""
+        """Node ids of what else is under way."""
         self.asking = threading.Lock()
-        """A test may ask from threads of its own: a process of kernels hears one question at a time."""
+        """A test may ask from its threads: a kernel process takes one request at a time."""
 
     @pytest.fixture
     def planned(self, bitgate_test: PlannedCase) -> PlannedCase:
@@ -116,22 +116,25 @@ class Gating:
 
     @pytest.fixture
     def row(self, bitgate_test: PlannedCase) -> CaseRow:
-        """The table's row behind the planned case."""
+        """The table's row of the planned case."""
         return row_of(bitgate_test)
 
     @pytest.fixture
     def check(self, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
-        """``check(planned)`` -> the Verdict of the case, ``check(planned, by=judge)`` that of another judge than
-        ``verify``; the test fails here if it is red."""
+        """Function ``check(planned)`` that returns the Verdict of the case; the test fails in it if that is red.
+
+        ``check(planned, by=judge)`` asks another judge than ``verify``.
+        """
 
         return self._check(bitgate_test)
 
     @pytest.fixture
     def expect_dispatch(self, bitgate_test: PlannedCase) -> Callable[..., None]:
-        """``expect_dispatch(verdict, launches=1)``: the dispatch record says so, and what the row states.
+        """Function ``expect_dispatch(verdict, launches=1)`` that fails unless the record agrees, and the row.
 
-        bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has ways of its own,
-        and is held to bits by them. An owner's rows hold any kernel."""
+        bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has other
+        ways, of which the bits alone are checked. A user's rows hold any kernel.
+        """
 
         return self._expect_dispatch(bitgate_test)
 
@@ -147,8 +150,10 @@ class Gating:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """A test has what it asks of us without pytest's ado, which costs more than a small case: a definition, a
-        request and a way back for each fixture of each test."""
+        """Give a test the fixtures that it asks of us without pytest's machinery, which costs more than a small case.
+
+        Pytest makes a definition, a request and a finalizer for each fixture of each test.
+        """
         test = planned_test(item)
         if test is not None and isinstance(item, pytest.Function):
             item.funcargs[PARAMETER] = test
@@ -215,7 +220,7 @@ class Gating:
             return verdict
 
     def _expected(self, item: pytest.Item) -> CaseRequest | None:
-        """Return what a test that comes will ask; None if that is not known."""
+        """Return what a coming test will ask; None if that is not known."""
         from bitgate.verify.process import BITS, CaseRequest
 
         test = planned_test(item)
@@ -267,7 +272,7 @@ class Gating:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """With kernels in several processes, tests run as their verdicts come; else pytest goes through them."""
+        """Run tests as their verdicts come, with kernels in several processes; else leave the loop to pytest."""
         failed = session.testsfailed and not session.config.option.continue_on_collection_errors
         if self.pool is None or failed:
             return None
@@ -281,7 +286,7 @@ class Gating:
         return True
 
     def _run_tests(self, session: pytest.Session, items: Iterator[pytest.Item]) -> None:
-        """As pytest's own loop: each test knows which comes next, whose fixtures it leaves alone."""
+        """Run the items as pytest's loop does: each test knows the next, whose fixtures it leaves alone."""
         item = next(items, None)
         while item is not None:
             try:
@@ -317,7 +322,7 @@ class Gating:
             self._asked.pop(item.nodeid, None)
 
     def _note_under_way(self, *items: pytest.Item) -> None:
-        """The test that runs here, and that whose kernel has begun; of several processes each tells of its own."""
+        """Record the tests under way: the one here, and that of each process whose kernel has begun."""
         self.here = [item.nodeid for item in items]
         self._write_box()
 
@@ -350,8 +355,10 @@ class Gating:
         return report
 
     def _record(self, item: pytest.Item, test: PlannedCase, report: pytest.TestReport) -> None:
-        """A verdict goes on the record with what the rest of its test found: the record and pytest never disagree. Each
-        once, also of a test that another plugin runs again; what fails behind it is added."""
+        """Record a verdict with what the rest of its test found: the record and pytest never disagree.
+
+        Each is recorded once, also of a test that another plugin runs again; later failures are added.
+        """
         verdicts = item.stash.setdefault(VERDICTS, [])
         recorded = item.stash.get(RECORDED, 0)
         fresh = verdicts[recorded:]
@@ -367,7 +374,7 @@ class Gating:
         item.stash[RECORDED] = len(verdicts)
 
     def _hung(self, node_id: str) -> None:
-        """Nothing in this process can stop a kernel: record it, and end. xdist replaces a worker."""
+        """Record a hung test, and end: nothing in this process can stop a kernel. xdist replaces a worker."""
         test = self.run.tests[node_id]
         stacks = self.run.folder / f"hung-{self.run.worker}.txt"
         with stacks.open("w") as stream:
@@ -382,7 +389,7 @@ class Gating:
 
 
 def _judge_of(item: pytest.Item) -> Judge | None:
-    """The judge of a test that ``verified`` made; another test may name one that is not known before."""
+    """Return the judge of a test that ``verified`` made; another test may name one that is not known before."""
     return getattr(getattr(item, "function", None), "by", None)
 
 
@@ -391,7 +398,7 @@ def _name_of(judge: Judge | None) -> str:
 
 
 def in_words(verdict: Verdict) -> str:
-    """What a person needs of a red verdict."""
+    """Return what a person needs of a red verdict."""
     lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.name}"]
     said = sentence_of(verdict)
     lines += [f"  {said}"] if said else []
