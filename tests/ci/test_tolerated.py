@@ -105,7 +105,7 @@ def test_a_night_whose_gap_expired_is_red(tmp_path: Path, capsys: pytest.Capture
     path.write_text(FILE.replace("2026-12-31", "2020-02-29"))
     matrix = tmp_path / "matrix.json"
     assert run(["ci", "matrix", "--targets", str(path), "--out", str(matrix)]) == 0
-    assert "expired: host: the gap (case *_f8ocp_*, kernel tiled_*" in capsys.readouterr().err
+    assert "expired: host: the skip (case *_f8ocp_*, kernel tiled_*" in capsys.readouterr().err
     out = tmp_path / "merged"
     sample = tmp_path / "results"
     sample.mkdir()
