@@ -51,7 +51,7 @@ def test_a_suite_tells_in_one_line_and_ends_with_2(visit: Any, name: str, mode: 
     assert ended.left == []
 
 
-def test_a_prediction_that_ends_its_process_is_asked_for_words_and_for_verdicts(visit: Any) -> None:
+def test_a_prediction_that_ends_its_process_fails_both_commands(visit: Any) -> None:
     visit.write([])
     given = (declaration("dispatch_exits"), "--target=host", f"--case-timeout={DEADLINE}")
     ended = visit.call(*COMMANDS["plain pytest"], *given, "-k", "healthy")
@@ -67,7 +67,7 @@ def test_a_prediction_that_ends_its_process_is_asked_for_words_and_for_verdicts(
 @pytest.mark.parametrize(
     ("name", "instance", "verdict"), [("dispatch_exits", "healthy", "CRASHED"), ("prints", "wrong_cell", "MISMATCH")]
 )
-def test_what_a_declaration_prints_is_no_verdict_and_its_end_no_green_case(
+def test_a_declaration_can_print_no_verdict_and_not_end_green(
     visit: Any, name: str, instance: str, verdict: str
 ) -> None:
     asked = ("verify", CASE, declaration(name), f"--kernel=museum.{instance}", "--target=host", "--json")

@@ -492,7 +492,7 @@ def test_a_case_that_a_sweep_has_too_goes_by_its_name_there(bench: Bench, tmp_pa
     assert [(row.case, row.name) for row in rows] == [(CASE, "conv1")]
 
 
-def test_a_picture_of_nothing_is_left_out_and_the_exit_code_stays(bench: Bench, tmp_path: Path) -> None:
+def test_an_empty_plot_is_left_out_and_the_exit_code_stays(bench: Bench, tmp_path: Path) -> None:
     picture = tmp_path / "sides.svg"
     code, said, _ = bench(CASE, "--compare", "*.second", "--samples", "2", "--plot", str(picture))
     assert (code, picture.exists()) == (3, False), said

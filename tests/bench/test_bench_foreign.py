@@ -72,7 +72,7 @@ def test_shapes_that_are_timed_alike_are_timed_together():
     ]
 
 
-def test_of_a_problem_that_several_lines_ask_for_the_first_says_how():
+def test_of_several_lines_for_one_problem_the_first_says_how():
     wanted = named_cases([DRIVEN, f"{DRIVEN} -i 9"])
     ((settings, members),) = by_settings([TimedShape(wanted[0].problem)], wanted, Settings())
     assert (settings.samples, len(members)) == (4, 1)

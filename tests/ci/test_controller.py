@@ -147,7 +147,7 @@ def test_a_task_asks_for_what_its_target_needs(night: Callable[..., Finished]) -
         (TaskState.OUT_OF_MEMORY, {"avoid": ("n1",), "exclusive": True}),
     ],
 )
-def test_a_second_attempt_is_what_the_end_of_the_first_calls_for(
+def test_the_end_of_the_first_attempt_decides_on_a_second(
     night: Callable[..., Finished], state: TaskState, changes: dict[str, object]
 ) -> None:
     done = night(first(TaskStatus(state, None, "n1", "so it was")))
@@ -181,14 +181,14 @@ def test_a_night_without_any_machine_compared_nothing(night: Callable[..., Finis
     assert done.summary.exit_code == 3
 
 
-def test_one_shard_without_a_machine_is_lost_where_others_of_its_target_ran(night: Callable[..., Finished]) -> None:
+def test_a_shard_without_a_machine_is_lost_where_others_ran(night: Callable[..., Finished]) -> None:
     none = TaskStatus(TaskState.NO_CAPACITY, reason="down")
     done = night(lambda task: (none, ()) if task.shard.index == 2 else well(), shards=2)
     assert done.summary.exit_code == 1
     assert done.summary.outcomes["LOST"] == len(done.engine.plan.shards[1].cases)
 
 
-def test_a_machine_that_loses_shard_after_shard_stops_the_night_from_trying(night: Callable[..., Finished]) -> None:
+def test_a_machine_that_loses_every_shard_ends_the_attempts(night: Callable[..., Finished]) -> None:
     done = night(lambda task: (TaskStatus(TaskState.LOST, None, "n1", "gone"), ()), shards=4)
     assert len(done.tasks()) == 4, "no second attempt where there is no other machine"
     assert "n1 keeps failing, and no machine is healthy" in done.said

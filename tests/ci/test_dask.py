@@ -71,7 +71,7 @@ def test_no_worker_of_a_target_is_no_capacity_after_a_while(bed: DaskBed, tmp_pa
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_greeting_that_dask_does_not_expect_is_asked_for_once_more(
+def test_an_unexpected_greeting_from_dask_is_asked_for_again(
     bed: DaskBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     """The client asserts that a scheduler's first message comes alone; beside a busy one it need not."""
@@ -148,7 +148,7 @@ def test_a_folder_that_workers_do_not_see_is_said_in_a_line(bed: DaskBed, tmp_pa
     assert status.reason == f"a does not see {task.folder}: a night's folder must be one that all workers share"
 
 
-def test_a_worker_that_dies_fails_its_node_and_the_next_attempt_goes_elsewhere(bed: DaskBed, tmp_path: Path) -> None:
+def test_a_dead_worker_fails_its_node_and_retries_go_elsewhere(bed: DaskBed, tmp_path: Path) -> None:
     """The last test of this Dask. Dask would start the task again by itself; here only the night decides that."""
     task = on("gfx90a", task_of(tmp_path / "t1", "echo ran >> ran; sleep 600"))
     dask = engine(bed, tmp_path)
@@ -174,7 +174,7 @@ def test_a_worker_that_dies_fails_its_node_and_the_next_attempt_goes_elsewhere(b
     assert bed.workers["a"].poll() is None, "a worker that lacks what a task needs would die of it"
 
 
-def test_a_night_loses_a_worker_and_each_case_has_its_one_verdict(lab: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_night_that_loses_a_worker_has_a_verdict_a_case(lab: Callable[..., Any], tmp_path: Path) -> None:
     """The worker dies with a case that waits; another worker of the target answers what it did not."""
     mine, place = lab(4), ("host_for_gfx942", "s1of1")
     (mine.folder / "hold").touch()

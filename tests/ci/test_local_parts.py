@@ -65,7 +65,7 @@ def test_jobs_come_behind_what_they_need() -> None:
         in_order({"a": ["b"], "b": ["a"]})
 
 
-def test_a_checkout_has_what_was_changed_and_added_and_not_what_is_ignored(tmp_path: Path) -> None:
+def test_a_checkout_has_changed_and_added_files_but_no_ignored(tmp_path: Path) -> None:
     from machine import Machine
 
     repository = tmp_path / "repository"

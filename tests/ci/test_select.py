@@ -138,7 +138,7 @@ def test_a_header_that_is_gone_counts_where_it_would_be_found(plan: Plan) -> Non
     assert {item.id for item in selected} == {item.id for item in plan.cases if family("grouped_fwd")(item)}
 
 
-def test_a_header_that_nobody_would_include_selects_nothing_once_it_is_gone(plan: Plan) -> None:
+def test_an_unused_header_selects_nothing_once_it_is_gone(plan: Plan) -> None:
     gone = ROOT / "kernels" / "include" / "bitgate" / "retired.hpp"
     facts = facts_of(ours(), plan, [gone])
     assert not select(plan, facts, [FileChange(gone, b"#pragma once")]).items

@@ -79,7 +79,7 @@ def test_a_target_without_a_machine_is_no_capacity(slurm: Slurm, tmp_path: Path)
     assert (second.state, second.reason) == (TaskState.NO_CAPACITY, "Requested node configuration is not available")
 
 
-def test_what_failed_on_a_machine_runs_on_another_if_there_is_one(slurm: Slurm, tmp_path: Path) -> None:
+def test_a_shard_that_failed_runs_on_another_machine_if_any(slurm: Slurm, tmp_path: Path) -> None:
     elsewhere = at("gfx942", tmp_path / "t1", WHERE, avoid=("n1",))
     only_there = at("gfx1201", tmp_path / "t2", WHERE, avoid=("n3",))
     wait(slurm, list(slurm.submit([elsewhere, only_there])))
@@ -118,7 +118,7 @@ def test_cancelled_here_or_by_somebody_else(slurm: Slurm, tmp_path: Path) -> Non
     slurm.cancel(handles)  # what is over is left alone
 
 
-def test_a_run_that_died_of_a_signal_before_its_wrapper_had_it_is_what_slurm_says(slurm: Slurm, tmp_path: Path) -> None:
+def test_slurms_word_counts_if_a_run_died_before_its_wrapper(slurm: Slurm, tmp_path: Path) -> None:
     task = at("gfx942", tmp_path / "t", FOREVER)
     handles = begun(slurm, task)
     tasks.leave(task.folder, TaskStatus(TaskState.ENDED, 143, "n1", "its process died of SIGTERM"))

@@ -61,7 +61,7 @@ def test_with_the_rows_of_the_fix_it_is_closed() -> None:
 
 
 @pytest.mark.parametrize("era", ["before_7732", ""])
-def test_the_two_later_bugs_of_the_same_gate_are_in_the_top_twenty(era: str) -> None:
+def test_the_two_later_bugs_of_the_gate_are_in_the_top_twenty(era: str) -> None:
     assert named(era, 20, path="flat", k_mod_vector="!=0")
     assert named(era, 20, path="flat", split_n="beyond")
 
@@ -108,7 +108,7 @@ def test_each_hole_comes_with_a_row_that_closes_it() -> None:
         assert ranked.closes >= 1
 
 
-def test_counts_are_of_run_classes_and_plan_only_ones_stand_apart() -> None:
+def test_counts_are_of_run_classes_with_plan_only_ones_apart() -> None:
     before, after = survey("before_7732").levels, survey("").levels
     assert before.counts()[1] == after.counts()[1]
     assert before.counts()[0] < after.counts()[0] < after.counts()[1]

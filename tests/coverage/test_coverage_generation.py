@@ -79,7 +79,7 @@ def test_a_removed_combination_is_in_the_top_ten() -> None:
     assert found >= 9
 
 
-def test_closing_rows_exercise_the_strides_and_dilations_that_they_name() -> None:
+def test_closing_rows_exercise_the_strides_and_dilations_named() -> None:
     problems = [row.problem for row in smoke().rows]
     survey = Survey(space(), [], 2)
     problems += [ranked.problem for ranked in survey.ranked(exact=40)]

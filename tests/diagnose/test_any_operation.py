@@ -69,7 +69,7 @@ def right() -> np.ndarray:
     return np.random.default_rng(0).random((5, 40), np.float32)
 
 
-def test_the_tensor_is_called_as_its_role_and_the_box_by_its_letters(right: np.ndarray) -> None:
+def test_a_tensor_is_named_by_role_and_a_box_by_its_letters(right: np.ndarray) -> None:
     wrong = right.copy()
     wrong[3, 7:9] = 0
     diagnosis = diagnosis_of(Rows(5, 40), wrong, right)
@@ -106,7 +106,7 @@ def test_the_only_wrong_cell_of_a_large_result_is_looked_at(monkeypatch: pytest.
         assert f"within r 2, c {column};" in diagnosis.sentence, "by its place in the whole result"
 
 
-def test_the_only_cell_in_which_two_runs_of_a_large_result_differ_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_one_cell_where_two_large_runs_differ_is_inspected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bitgate.verify.diagnose.scene.CELLS", 500)
     right = np.random.default_rng(0).random((5, 400), np.float32)
     other = right.copy()

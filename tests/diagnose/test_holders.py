@@ -29,7 +29,7 @@ def test_they_are_those_that_a_look_at_every_element_finds(data: st.DataObject) 
     assert holders(tensor, values) == looked_up(tensor, values)
 
 
-def test_a_pass_over_many_blocks_ends_when_every_value_was_seen_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_over_blocks_ends_once_each_value_was_seen_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor = (1 + np.arange(100_000) % 251).reshape(100, 1000).astype(np.float16)
     seen: list[int] = []
     blocks = module.blocks

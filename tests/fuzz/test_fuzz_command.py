@@ -50,7 +50,7 @@ def test_a_wrong_kernel_is_found_shrunk_and_written_as_a_row(tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_kernel_that_ends_its_process_is_a_failure_and_not_the_end(tmp_path):
+def test_a_kernel_that_ends_its_process_does_not_end_fuzzing(tmp_path):
     code, out, _ = fuzz(tmp_path, "dies", "--json", "--seconds", "4", "--shrink-seconds", "3")
     document = json.loads(out)
     (failure,) = document["failures"]
@@ -61,7 +61,7 @@ def test_a_kernel_that_ends_its_process_is_a_failure_and_not_the_end(tmp_path):
     assert state["next_round"] > 1 or state["unfinished"][0][1] > 1  # behind the case that died
 
 
-def test_a_library_that_refuses_what_its_declaration_takes_is_a_failure(tmp_path):
+def test_a_library_stricter_than_its_declaration_is_a_failure(tmp_path):
     code, out, _ = fuzz(tmp_path, "denies", "--first", "--json", "--seconds", "60")
     (failure,) = json.loads(out)["failures"]
     assert code == 1

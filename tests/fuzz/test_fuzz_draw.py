@@ -71,7 +71,7 @@ def test_raking_makes_independent_columns_even():
         assert shares.min() > 0.8 / len(shares)
 
 
-def test_cases_of_a_lane_are_the_same_ones_again_and_meet_every_instance():
+def test_draws_of_a_worker_repeat_and_meet_every_instance():
     (lane,) = dict.fromkeys(lanes(select("grouped_fwd", target="host")))
     first, again = (list(lane.cases(3, 0, "host")) for _ in range(2))
     assert first == again

@@ -19,7 +19,7 @@ SITES = sites()
 
 
 @pytest.mark.parametrize("family", SITES)
-def test_planted_bugs_apply_to_the_sources_and_some_problem_has_them(family):
+def test_planted_bugs_apply_and_some_problem_has_them(family):
     site = SITES[family]
     for seed in range(8):
         planted = plant(family, seed)
@@ -31,7 +31,7 @@ def test_planted_bugs_apply_to_the_sources_and_some_problem_has_them(family):
     assert "geometry" in site.made_by(paths.root())
 
 
-def test_planted_conjunctions_of_four_are_met_within_some_rounds():
+def test_planted_conjunctions_of_four_are_met_in_some_rounds():
     batches = [draw_round(BWD_DATA, (2, visit), SIZES[visit % 4], LAYOUTS) for visit in range(8)]
     bugs = [plant("grouped_bwd_data", 500 + seed) for seed in range(40)]
     met = [sum(int(bug.holds(batch).sum()) for batch in batches) for bug in bugs]

@@ -82,7 +82,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     return Repository(tmp_path_factory.mktemp("owners"))
 
 
-def test_the_commit_that_broke_a_case_is_found_and_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_the_breaking_commit_is_found_and_no_worktree_left(tmp_path: Path) -> None:
     """On its way lies a commit that does not build; and the user works on a mending of their own."""
     repository = Repository(tmp_path)
     kernel = repository.folder / KERNEL

@@ -92,7 +92,7 @@ def test_a_known_bug_is_red_as_before() -> None:
     assert (series.deviations, series.is_red) == ([], True)
 
 
-def test_a_deviation_is_certain_where_the_same_build_answered_otherwise() -> None:
+def test_a_deviation_is_certain_if_one_build_answered_both_ways() -> None:
     good, bad = Outcome.PASS, Outcome.MISMATCH
     (place,) = Series.of(told := answers(good, good, bad, good)).deviations
     assert not Series.of(told).is_certain(place)

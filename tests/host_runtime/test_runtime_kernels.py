@@ -202,7 +202,7 @@ def test_the_last_launch_is_on_record(host: Host, load: Load) -> None:
     assert launch.kernel == b"fill_with<float, 5>"
 
 
-def test_many_os_threads_share_the_mappings_that_a_process_may_have(host: Host, load: Load) -> None:
+def test_many_os_threads_share_the_mappings_of_a_process(host: Host, load: Load) -> None:
     """200 OS threads with 1024 fibers each would need 400,000 mappings; 65,530 is the usual bound."""
     host.settings.set_threads(200)
     x = np.arange(220 * 1024, dtype=np.float32) % 1024

@@ -27,7 +27,7 @@ def test_contracts_by_dtypes_are_changed_each():
     assert all(own.flushes_subnormals for own in instance.on("gfx90a").accumulation.values())
 
 
-def test_slices_are_rounded_to_the_result_where_they_are_added_in_it():
+def test_slices_added_in_the_result_are_rounded_to_it():
     """Slices of integers never are: a kernel refuses to split them, and takes auto for 1."""
     partials = {
         (dtypes, split): instance.accumulation_for(

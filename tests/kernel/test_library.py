@@ -212,7 +212,7 @@ FAMILY = KernelFamily(
 """
 
 
-def test_a_users_prebuilt_library_is_found_through_its_declaration(
+def test_a_users_prebuilt_library_is_found_by_its_declaration(
     tmp_path: Path, tiny_library: Callable[..., Path], private_cache: Cache
 ) -> None:
     built = tiny_library()

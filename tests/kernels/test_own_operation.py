@@ -74,7 +74,7 @@ def test_an_optional_tensor_is_null_where_it_is_absent(bench):
         run(bench, RowSums(3, 4, has_mask=True), x=X)
 
 
-def test_it_refuses_by_clauses_of_its_own_and_what_it_does_not_know(bench):
+def test_it_refuses_by_its_clauses_and_what_it_does_not_know(bench):
     library = bench.library(FAMILY)
     assert library.is_supported(RowSums(65, 4), "f32") == Refusal("rows", "65 rows: at most 64")
     unknown = library.is_supported(RowSums(3, 4, extra=(("order", "ascending"),)), "f32")

@@ -45,7 +45,7 @@ def test_count_identity(problem):
 
 
 @given(problems(BWD_DATA))
-def test_every_cell_has_one_owner_and_it_computes_all_contributions(problem):
+def test_every_cell_has_one_owner_with_all_contributions(problem):
     for axis in range(problem.ndim):
         writers = Counter()
         s, d, p = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]

@@ -34,7 +34,7 @@ def laid_down(order: str, lengths: Mapping[str, int], behind: Mapping[str, int])
 
 
 @given(st.data(), st.permutations("nhwc").map("".join))
-def test_strides_are_those_of_memory_that_is_laid_down_row_by_row(data: st.DataObject, order: str) -> None:
+def test_strides_are_those_of_row_by_row_memory(data: st.DataObject, order: str) -> None:
     lengths = {axis: data.draw(st.integers(1, 4)) for axis in order}
     behind = {axis: data.draw(st.integers(0, 3)) for axis in order[1:]}
     strides = strides_of(order, lengths, behind)
@@ -128,7 +128,7 @@ def test_a_gap_is_one_of_the_things_that_shrinking_takes_away() -> None:
 
 
 @given(problems())
-def test_whatever_changes_a_gap_stays_where_it_still_has_a_place(problem) -> None:
+def test_padding_is_kept_by_any_change_that_leaves_it_a_place(problem) -> None:
     """Without an axis the one that takes its name takes its gap; without a D tensor there is none behind its rows."""
     changed = [*smaller_convolutions(problem), *(one.problem for one in nearby_convolutions(problem))]
     for other in changed:

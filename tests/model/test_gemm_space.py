@@ -84,7 +84,7 @@ def test_what_is_a_convolutions_is_none_of_its():
     assert SPACE.keywords(problem) == ("b3", "bilinear")
 
 
-def test_a_ledger_of_known_bugs_means_only_what_has_the_property():
+def test_a_known_bug_matches_only_what_has_the_property():
     problem = parse_case_id(ODD)
     assert PropertyMatch("pass", ("gemm",)).fits(problem)
     assert PropertyMatch("k", least=100).fits(problem)

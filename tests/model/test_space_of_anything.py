@@ -47,7 +47,7 @@ def test_classes_of_a_length(columns: int, name: str):
     assert found["columns"] == name
 
 
-def test_problems_come_back_from_their_columns_and_what_cannot_be_is_known():
+def test_problems_round_trip_through_their_columns():
     problems = [toy(1, 4, 9), toy(2, 8, 128, causal=True)]
     batch = SPACE.batch(problems)
     assert list(problems_of(batch)) == problems
@@ -78,7 +78,7 @@ def test_rounds_are_drawn_again_by_their_seed(size):
     assert {problem.causal for problem in list(problems_of(first))} == {False, True}
 
 
-def test_steps_and_neighbours_exist_and_lead_to_the_smallest_problem():
+def test_steps_and_neighbours_lead_to_the_smallest_problem():
     def fails(problem: ToyProblem) -> bool:
         return problem.columns > 33 and problem.heads > 1
 

@@ -49,7 +49,7 @@ def test_planned_data_hold(problem: ConvProblem, contract: Accumulation | None) 
     assert 0 <= certificate.sensitivity <= 1
 
 
-def test_a_narrow_partial_type_lowers_range_then_density_and_says_so() -> None:
+def test_a_narrow_partial_type_lowers_range_and_then_density() -> None:
     """bf16 partials hold integers to 256: 16 channels fit with smaller values, 256 x 9 only with zeros."""
     small = plan_fill(parse_case_id("bwd_data_bf16_nhwgc_n2k16c16_y3x3_h8x8_p1x1"), SPLIT_BF16)
     assert "range lowered to 1 x 1" in small.note
@@ -72,7 +72,7 @@ def test_a_range_that_nothing_fits_does_not_hold() -> None:
     assert "exact only to 2" in certificate.note
 
 
-def test_data_under_a_wider_contract_do_not_hold_under_a_narrower_one() -> None:
+def test_data_of_a_wider_contract_do_not_hold_under_a_narrower() -> None:
     problem = parse_case_id("bwd_data_bf16_nhwgc_n2k256c64_y3x3_h8x8_p1x1")
     plan = plan_fill(problem, F32_ACCUMULATION)
     inputs = make_inputs(problem, plan)

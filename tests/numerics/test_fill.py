@@ -72,7 +72,7 @@ def test_names_and_seeds_give_different_data() -> None:
     assert len(streams) == 200
 
 
-def test_16_bit_outputs_of_large_cases_are_rounded_but_do_not_overflow() -> None:
+def test_large_16_bit_outputs_are_rounded_but_do_not_overflow() -> None:
     for dtype in ("f16", "bf16"):
         problem = parse_case_id(f"bwd_data_{dtype}_nhwgc_n1k256c8_y3x3_h6x6_p1x1")
         inputs = inputs_of(problem)

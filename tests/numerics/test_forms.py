@@ -217,7 +217,7 @@ def test_a_form_alone_gives_data_that_hold_and_their_result(problem: Lengths, pa
     assert digest(exact_reference(problem, inputs)).startswith("bg1:")
 
 
-def test_what_the_plan_alone_guarantees_follows_from_terms_and_ranges() -> None:
+def test_the_plans_guarantee_follows_from_terms_and_ranges() -> None:
     problem = row_sums()
     plan = plan_fill(problem, F32_ACCUMULATION)
     assert certify_plan(problem, plan, F32_ACCUMULATION).bound == 300 * plan.of("x").range
@@ -283,7 +283,7 @@ class Max(Toy):
         return {"y": inputs["x"].max(axis=1)}
 
 
-def test_an_operation_without_a_form_is_judged_by_its_fill_its_reason_and_its_reference() -> None:
+def test_without_a_form_fill_reason_and_reference_decide() -> None:
     problem = Lengths(Max(MaxExactness()), (("x", (4, 300)), ("y", (4,))), DTYPES["bf16"])
     plan = plan_fill(problem, F32_ACCUMULATION, "ramp", 2)
     inputs = make_inputs(problem, plan)

@@ -51,9 +51,7 @@ def as_convolution(problem: GemmProblem) -> ConvProblem:
 
 @given(gemms((*EVERY, *MIXED)), st.sampled_from(["exact", "decimal", "special", "probe"]), st.integers(0, 3))
 @settings(max_examples=60, deadline=None)
-def test_a_convolution_of_one_cell_gives_the_same_plan_data_certificate_and_bounds(
-    problem: GemmProblem, fill: str, seed: int
-) -> None:
+def test_a_convolution_of_one_cell_gives_the_same_numerics(problem: GemmProblem, fill: str, seed: int) -> None:
     """What a GEMM was before it was one: stored digests rest on it."""
     twin = as_convolution(problem)
     seed = 2 * seed if fill == "special" else seed  # a convolution may be padded, a GEMM is not: odd seeds differ

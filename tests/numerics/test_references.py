@@ -120,7 +120,7 @@ def test_exact_reference_equals_pytorch(problem: ConvProblem) -> None:
 @pytest.mark.needs("torch")
 @pytest.mark.parametrize("compute", ["bf16", "f8ocp", "bf8fnuz"])
 @pytest.mark.parametrize("direction", CONVOLUTIONS)
-def test_operands_of_a_compute_type_are_those_that_pytorch_rounds(direction: Pass, compute: str) -> None:
+def test_operands_of_a_compute_type_are_rounded_as_by_pytorch(direction: Pass, compute: str) -> None:
     import torch
 
     narrow = {"bf16": torch.bfloat16, "f8ocp": torch.float8_e4m3fn, "bf8fnuz": torch.float8_e5m2fnuz}[compute]

@@ -24,7 +24,7 @@ def special_inputs(problem: ConvProblem, seed: int = 0, fill: str = "special"):
 
 @pytest.mark.parametrize("types", TYPES)
 @pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
-def test_every_special_of_the_types_appears_and_most_results_are_finite(direction, types):
+def test_every_special_appears_and_most_results_are_finite(direction, types):
     problem = parse_case_id(f"{direction}_{types}_{SHAPE}")
     _, inputs = special_inputs(problem)
     padded = "out" if direction == "bwd_data" else "in"
@@ -53,7 +53,7 @@ def test_the_types_name_their_edges():
 
 @given(convolutions(EVERY))
 @settings(max_examples=60, deadline=None)
-def test_any_shape_can_be_filled_and_the_definition_is_what_is_stored(problem: ConvProblem) -> None:
+def test_any_shape_can_be_filled_as_the_definition_says(problem: ConvProblem) -> None:
     for fill in ("special", "codes"):
         plan, inputs = special_inputs(problem, 3, fill)
         for name, host in inputs.items():
@@ -68,7 +68,7 @@ def test_other_seeds_place_other_numbers():
 
 
 @pytest.mark.parametrize(("case", "turns"), [("gemm_f16_rcr_b2m33n17k20", True), (f"fwd_f16_{SHAPE}", False)])
-def test_where_nothing_is_padded_another_seed_has_nan_in_the_other_operand(case: str, turns: bool) -> None:
+def test_without_padding_another_seed_has_nan_on_the_other_side(case: str, turns: bool) -> None:
     """Else a kernel that leaves out what it multiplies by a zero of one operand would never be seen."""
     problem = parse_case_id(case)
     for seed in (0, 1):

@@ -230,7 +230,7 @@ def test_what_is_true_of_several_fragments_is_reported_once():
     ("multiply", "said"),
     [(np.matmul, []), (lambda a, b: flush8(a) @ flush8(b), ["flushed to zero, on gfx90a they are to be kept"] * 2)],
 )
-def test_8_bit_floats_go_through_bf16_on_gfx90a_and_keep_their_subnormals(multiply, said):
+def test_8_bit_floats_keep_subnormals_through_bf16_on_gfx90a(multiply, said):
     """The smallest is 2^-9 (f8ocp): a subnormal of its own type, a normal number of bf16."""
     found = list(subnormals(Hardware(FLOAT8, multiply, target="gfx90a")))
     assert len(found) == len(said)

@@ -117,9 +117,7 @@ def hangs(processes: str) -> list[str]:
     return [f"--processes={processes}", f"--load={SICK}", "--kernel=*", "--option", "illness=hang"]
 
 
-def test_resume_does_not_go_back_to_a_kernel_that_took_its_parent_along_twice(
-    suites: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_skips_a_kernel_that_killed_its_parent_twice(suites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The black box tells what each process was at, not whose test ran here. One death may have come from outside."""
     monkeypatch.setenv("BITGATE_SPIN_SECONDS", "500")
     add_sick(suites)
@@ -233,7 +231,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (1060, hard))
 """
 
 
-def test_more_processes_than_any_machine_has_a_use_for_end_with_2(run_here: Any) -> None:
+def test_more_processes_than_any_machine_can_use_end_with_2(run_here: Any) -> None:
     code, output = run_here("--processes=1000000")
     assert code == 2
     assert "are the most on this machine" in output
@@ -246,7 +244,7 @@ def test_a_number_that_is_none_ends_with_2(run_here: Any, stated: str) -> None:
     assert f"--processes {stated}: write a number, or auto" in output
 
 
-def test_each_process_has_its_own_device_and_its_share_of_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_process_has_one_device_and_a_share_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITGATE_THREADS", "7")
     gpu = Target("gfx90a", "amd", "hardware", "a GPU")
     monkeypatch.setattr("bitgate.runtime.targets.amd_names", lambda: ["gfx90a"] * 3)

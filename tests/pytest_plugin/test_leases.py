@@ -194,7 +194,7 @@ def lines(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()]
 
 
-def test_each_worker_sees_its_own_device_and_a_new_one_takes_over_that_of_the_dead(pretended: Path) -> None:
+def test_each_worker_sees_one_device_and_a_new_one_inherits_it(pretended: Path) -> None:
     done = start(pretended, "-n", "2", CUDA_VISIBLE_DEVICES="7,4")
     assert "5 passed" in done.stdout, done.stdout + done.stderr
     assert "1 failed" in done.stdout

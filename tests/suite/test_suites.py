@@ -131,7 +131,7 @@ def test_the_founding_bug_is_in_smoke_for_every_type(smoke: Plan, dtype: str, co
     assert any(shapes[count] in name for name in ids)
 
 
-def test_the_reported_shape_runs_in_smoke_on_a_gpu_and_in_regression_on_the_host(smoke: Plan, regression: Plan) -> None:
+def test_the_reported_shape_is_in_gpu_smoke_and_host_regression(smoke: Plan, regression: Plan) -> None:
     shape = "_g1n16k256c128_y5x5_h40x175_s2x2_"
     assert not any(shape in item.key.case for item in smoke.cases)
     on_a_gpu = plan("smoke", "gfx942", "amd").cases

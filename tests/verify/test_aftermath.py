@@ -66,7 +66,7 @@ def test_where_a_hidden_fault_happened_is_evidence(session):
 
 
 @pytest.mark.parametrize("value", ["own_memory", "full_memory"])
-def test_memory_of_its_own_and_an_allocation_that_failed_are_no_errors(session, value):
+def test_private_memory_and_a_failed_allocation_are_no_errors(session, value):
     assert verdict(session, "hides", value).outcome is Outcome.PASS
 
 
@@ -90,7 +90,7 @@ def test_work_that_was_left_and_faults_when_it_runs(session):
     assert found.reason.startswith(LEFT + "kernel add on the null stream; kernel add, block (0,0,0)")
 
 
-def test_a_stream_of_its_own_that_the_callers_stream_waits_for_is_fine(session):
+def test_a_private_stream_that_the_caller_awaits_is_fine(session):
     assert verdict(session, "leaves", "joined_stream").outcome is Outcome.PASS
 
 
@@ -111,7 +111,7 @@ def test_a_kernel_that_is_given_a_host_pointer(session):
 
 
 @pytest.mark.parametrize(("value", "words"), [("flush", "flush-to-zero (MXCSR"), ("round", "rounding (MXCSR")])
-def test_a_changed_floating_point_environment_is_corruption_and_does_not_reach_the_next_case(session, value, words):
+def test_a_changed_fp_environment_corrupts_one_case_only(session, value, words):
     found = verdict(session, "changes", value)
     assert found.outcome is Outcome.CORRUPTED
     assert "kernel set_control, block (0,0,0)" in found.reason
@@ -153,7 +153,7 @@ def test_cells_that_no_launch_wrote_are_no_race(session):
         ("huge_alone", Outcome.MISMATCH, "have the declaration's dispatch predict workspace_bytes"),
     ],
 )
-def test_a_workspace_that_is_not_to_be_believed_is_not_allocated(session, value, outcome, words):
+def test_an_implausible_workspace_is_not_allocated(session, value, outcome, words):
     found = verdict(session, "asks", value)
     assert (found.outcome, found.green) == (outcome, False)
     assert words in found.reason
@@ -204,7 +204,7 @@ class Failed:
     name = "hipErrorInvalidValue"
 
 
-def test_on_amd_an_error_that_was_left_behind_and_work_on_the_null_stream_are_seen():
+def test_on_amd_a_pending_error_and_null_stream_work_are_seen():
     ledger = HipLedger(Rocm())
     assert (list(ledger.since(ledger.mark())), ledger.in_flight(7)) == ([], "")
     rocm = Rocm(Failed(), 600)
@@ -234,7 +234,7 @@ class Gpu:
 BUFFERS = {"in": SimpleNamespace(pointer=0x1000, bytes=64), "wei": SimpleNamespace(pointer=0x2000, bytes=64)}
 
 
-def test_on_a_gpu_the_buffer_is_named_whose_address_a_refused_free_had():
+def test_on_a_gpu_a_refused_free_names_its_buffer():
     freed = Incident("hipFree of 0x2010: invalid argument", 0x2010)
     left = after_launch(Gpu(freed, Incident("hipMemcpy: invalid argument")), 0, BUFFERS)
     words = "hipFree of 0x2010: invalid argument (buffer wei, which belongs to the caller) (and 1 more after it)"
@@ -242,14 +242,14 @@ def test_on_a_gpu_the_buffer_is_named_whose_address_a_refused_free_had():
     assert "buffer" not in after_launch(Gpu(Incident("hipFree of 0x3000: x", 0x3000)), 0, BUFFERS).crash
 
 
-def test_on_a_gpu_work_in_flight_is_corruption_and_a_dead_device_a_crash():
+def test_on_a_gpu_work_in_flight_corrupts_a_dead_device_crashes():
     left = after_launch(Gpu(in_flight="work on a stream of its own"), 0, BUFFERS)
     assert left == LaunchEffects(damage=LEFT + "work on a stream of its own")
     assert "hipErrorIllegalAddress" in after_launch(Gpu(dead=True), 0, BUFFERS).crash
     assert after_launch(Gpu(), 0, BUFFERS) == LaunchEffects()
 
 
-def test_waiting_for_the_callers_stream_leaves_other_streams_alone(session):
+def test_waiting_for_the_callers_stream_spares_other_streams(session):
     device = session.device
     buffer = device.alloc(4, name="word")
     device.hip.hipMemset(buffer.pointer, 1, 4)

@@ -69,7 +69,7 @@ def test_one_whose_turn_comes_later_keeps_its_verdict(kernels: CaseProcess) -> N
     assert kernels.verify(planned("wrong")).outcome is Outcome.MISMATCH
 
 
-def test_a_process_that_has_died_is_not_replaced_before_somebody_has_heard_of_it(kernels: CaseProcess) -> None:
+def test_a_dead_process_is_not_replaced_before_it_was_reported(kernels: CaseProcess) -> None:
     kernels.ahead(planned("hang"), SOON)
     child = youngest()
     child.kill()
@@ -146,7 +146,7 @@ def test_who_kills_the_process_takes_nobody_in_line_along(kernels: CaseProcess) 
     assert kernels.verify(planned("wrong")).outcome is Outcome.MISMATCH
 
 
-def test_one_that_kills_a_process_before_anybody_has_heard_that_it_is_open() -> None:
+def test_a_kernel_kills_its_process_before_the_open_is_reported() -> None:
     others = set(psutil.Process().children())
     with CaseProcess(Opening("host", ours().loading([SICK]))) as process:
         for illness in ("abort", "none"):

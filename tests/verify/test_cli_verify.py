@@ -258,7 +258,7 @@ ckProfiler grouped_conv_bwd_data 1 1 7 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1
 """
 
 
-def test_a_list_is_verified_and_what_was_refused_is_reported_after_the_result(tmp_path, capsys):
+def test_a_list_is_verified_and_refusals_follow_the_result(tmp_path, capsys):
     path = tmp_path / "list"
     path.write_text(LIST)
     command = ["verify", "--cases", str(path), "--kernel", "naive_conv*", "--target", "host"]
@@ -317,7 +317,7 @@ def test_every_case_that_is_named_has_a_verdict(bitgate):
     assert counts == {"asked": 2, "compared": 1, "refused": 0, "not_run": 1}
 
 
-def test_a_case_that_every_kernel_refuses_is_not_green_beside_one_that_passes(bitgate):
+def test_a_case_refused_by_all_is_not_green_next_to_a_pass(bitgate):
     refused = "bwd_weight_f32_nhwgc_g1n1k8c8_y3x3_h6x6"
     code, out, _ = bitgate("verify", refused, BACKWARD, *WAVELET)
     assert code == 1

@@ -207,7 +207,7 @@ def test_what_the_kernel_refuses_goes_the_usual_way(session):
     assert judge_by_laws(planned, session).green
 
 
-def test_the_flat_path_without_its_gate_breaks_the_law_of_the_stride(session):
+def test_the_flat_path_without_its_gate_breaks_the_stride_law(session):
     problem = parse_case_id("bwd_data_f32_nhwgc_g1n1k4c4_y3x3_h7x7_s2x2_d1x1_p1x1_q1x1")
     gate = [("flat_path_gate", "off")]
     planned = PlannedCase(problem, kernel_called(session.families, "grouped_bwd_data", "f32_32x32x16_a1b1c1", gate))

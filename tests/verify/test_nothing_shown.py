@@ -118,7 +118,7 @@ def test_a_bound_that_admits_zero_everywhere_compares_nothing(session: Session) 
     assert (tight.outcome, tight.compared) == (Outcome.PASS, True)
 
 
-def test_in_a_suite_such_a_bound_is_red_unless_the_row_states_it(session: Session) -> None:
+def test_in_a_suite_such_a_bound_is_red_unless_the_row_has_it(session: Session) -> None:
     verdict = verify(plan(LOOSE, BWD_WEIGHT, fill="decimal", suite="toy"), session)
     assert (verdict.outcome, verdict.green) == (Outcome.NOT_RUN, False)
     assert verdict.reason.startswith("nothing was compared: the bound of every cell admits zero")
@@ -163,7 +163,7 @@ def test_laws_of_zeros_compare_nothing(session: Session) -> None:
     assert judge_by_laws(plan(SOMETHING), session).compared
 
 
-def test_the_command_ends_with_3_or_says_which_case_was_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_ends_with_3_or_names_the_case_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
     kernel = ["--kernel", ".".join(BWD_DATA), "--target", "host"]
     assert run(["verify", NOTHING, *kernel]) == 3
     assert f"not compared: {NO_PRODUCT}" in capsys.readouterr().out

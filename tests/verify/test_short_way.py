@@ -82,7 +82,7 @@ def test_a_written_gap_is_seen_on_the_device(book):
         assert "the padding between the rows of out was written (index 8 of its memory)" in verdict.reason
 
 
-def test_a_wrong_stored_digest_is_reported_as_such_and_is_no_finding_about_the_kernel(book, exact):
+def test_a_wrong_stored_digest_is_no_finding_about_the_kernel(book, exact):
     verdict = verify(plan(), book(OTHER_DIGEST))
     assert verdict.outcome is Outcome.INFRA
     assert not verdict.green
@@ -126,7 +126,7 @@ def test_the_file_is_sorted_and_has_one_line_a_digest(tmp_path):
     assert not (tmp_path / FILE).exists()
 
 
-def test_the_reference_on_the_device_gives_the_digest_of_the_cpus(book, exact):
+def test_the_device_reference_gives_the_cpus_digest(book, exact):
     verdict = verify(plan(reference="gpu"), book())
     assert (verdict.outcome, verdict.reference, verdict.digest) == (Outcome.PASS, "gpu", exact.digest)
     assert verdict.certificate.holds
@@ -164,9 +164,7 @@ def test_the_checksum_alone_finds_a_wrong_cell(book):
         ("before", "gpu", Outcome.CORRUPTED, "byte 4 before buffer out was written"),
     ],
 )
-def test_what_is_too_large_for_the_host_is_reported_by_the_device(
-    book, monkeypatch, illness, reference, outcome, words
-):
+def test_a_result_too_large_for_the_host_is_judged_on_device(book, monkeypatch, illness, reference, outcome, words):
     monkeypatch.setattr(pipeline, "memory_shortage", lambda problem, on_host: "no room")
     verdict = verify(plan(illness, reference=reference), book())
     assert verdict.outcome is outcome
@@ -191,6 +189,6 @@ def test_a_case_that_the_device_cannot_hold_is_not_run(book):
     assert verdict.reason == "the case needs 0.27 GiB of device memory, 0.20 GiB are free"
 
 
-def test_what_the_checksum_cannot_verify_is_a_mistake_of_the_user(book):
+def test_a_case_the_checksum_cannot_verify_is_a_usage_error(book):
     with pytest.raises(UsageError, match="no checksum: the operation relu is no part of the identity"):
         verify(plan(case=CASE + "_relu", reference="checksum"), book())

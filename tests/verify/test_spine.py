@@ -219,7 +219,7 @@ def test_a_kernel_that_kills_its_process_is_a_crash():
 
 
 @pytest.mark.parametrize(("illness", "words"), [("third", "1 of 288 cells"), ("cached", "of 288 cells")])
-def test_a_third_launch_on_other_data_shows_who_counts_or_remembers(illness, words):
+def test_a_third_launch_on_other_data_shows_hidden_state(illness, words):
     verdict = verify_alone(plan(illness), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
     assert "launch 3 of the same problem, with other data" in verdict.diagnosis.sentence
@@ -227,7 +227,7 @@ def test_a_third_launch_on_other_data_shows_who_counts_or_remembers(illness, wor
     assert words in verdict.diagnosis.sentence
 
 
-def test_a_kernel_that_remembers_by_address_is_shown_in_buffers_that_held_other_data():
+def test_memory_by_address_is_found_in_buffers_of_other_data():
     verdict = verify_alone(plan("kept"), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
     assert "launch 5 of the same problem, after those of seed 1000003 in the same buffers" in verdict.reason
@@ -241,7 +241,7 @@ def test_a_kernel_that_never_ends_is_hung(monkeypatch):
     assert "no verdict within 3 s" in verdict.reason
 
 
-def test_a_kernel_that_waits_for_what_never_comes_is_reported_as_such_before_its_time_is_up():
+def test_an_endless_wait_is_reported_before_the_timeout():
     verdict = verify_alone(plan("hang"), (DECLARATION,), time_limit=10)
     assert verdict.outcome is Outcome.CRASHED
     assert "it spins: 1" in verdict.reason

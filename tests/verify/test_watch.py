@@ -68,7 +68,7 @@ print(look())
 """
 
 
-def test_undisturbed_one_snapshot_is_the_end_of_a_call_and_the_begin_of_the_next() -> None:
+def test_undisturbed_a_snapshot_serves_two_calls() -> None:
     """In a process of its own: one that has children is looked at whole each time, and so is any before Linux 6.2,
     which does not tell how many descriptors are open."""
     begin = 1 if os.stat("/proc/self/fd").st_size else 2
@@ -83,7 +83,7 @@ def test_what_a_later_call_changes_is_its_own() -> None:
         assert watched(nothing) == []
 
 
-def test_a_call_that_changes_what_the_harness_has_changed_too_is_seen() -> None:
+def test_a_call_that_changes_what_the_harness_changed_is_seen() -> None:
     with undisturbed():
         assert watched(nothing) == []
         with descriptor():
@@ -149,7 +149,7 @@ def rounding() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("work", [descriptor, thread, variable, other_value, child, another_child, rounding])
-def test_what_the_harness_does_between_two_calls_is_not_told_of_the_second(work: Callable[[], object]) -> None:
+def test_what_the_harness_does_between_calls_blames_no_call(work: Callable[[], object]) -> None:
     with undisturbed():
         assert watched(nothing) == []
         with work():

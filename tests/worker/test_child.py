@@ -112,7 +112,7 @@ def test_a_stuck_child_says_where_it_stands(child: Any) -> None:
 
 
 @pytest.mark.parametrize("mood", ["mute", "flood", "sleep"])
-def test_one_that_is_listened_to_while_others_are_is_late_all_the_same(child: Any, mood: str) -> None:
+def test_a_child_is_late_even_while_others_are_listened_to(child: Any, mood: str) -> None:
     """Who closed its output, or prints without end, does not keep its parent from the clock."""
     one = child()
     one.ask({"mood": "well"}, 20)
