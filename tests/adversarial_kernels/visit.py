@@ -112,7 +112,8 @@ class Visit:
             code = -1
         left = self._end_what_is_left()
         process.wait()
-        return Ended(code, *(file.read_text(errors="replace") for file in files), left)
+        out, err = (file.read_text(errors="replace") for file in files)
+        return Ended(code, out, err, left)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,10 @@ from bitgate.tools.bench.gate import Gate, Ruling, Shape, judge
 from bitgate.tools.bench.settings import Significance
 
 QUICK = Significance(resamples=200)
+
+
+def always(rows: list[Timing]) -> Callable[[Any], list[Timing]]:
+    return lambda shapes: rows
 
 
 class Bench:
@@ -92,7 +97,7 @@ def test_the_same_build_on_both_sides_shows_no_difference(factor: float, winner:
     for loop, ruling in (("C", Ruling.SAME), ("Python", Ruling.SLOWER if winner == "A" else Ruling.FASTER)):
         same = {"fingerprint": {"build": "b1"}, "settings": {"loop": loop}}
         first, second = ([replace(one, **same) for one in bench.rows(["small"], time)] for time in (0, 1))
-        (ruled,) = judge(first, QUICK, lambda shapes, second=second: second).shapes
+        (ruled,) = judge(first, QUICK, always(second)).shapes
         assert (ruled.shape.winner, ruled.ruling) == (winner, ruling)
         assert ("both sides are the same build" in ruled.why) == (loop == "C")
 

@@ -20,7 +20,7 @@ def read(path: Path) -> dict[str, bytes]:
     with tarfile.open(path) as tar:
         members = tar.getmembers()
         assert {(one.uid, one.uname, one.gname) for one in members} == {(0, "", "")}
-        return {one.name.removeprefix("first_contact/"): tar.extractfile(one).read() for one in members}  # type: ignore[union-attr]
+        return {one.name.removeprefix("first_contact/"): tar.extractfile(one).read() for one in members}
 
 
 def test_texts_are_scrubbed_and_steps_are_there_at_once(tmp_path: Path) -> None:

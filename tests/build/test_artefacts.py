@@ -46,7 +46,7 @@ class Lab:
     url: str
     said: list[str] = field(default_factory=list)
 
-    def machine(self, name: str, **kind: bool) -> Builder:
+    def machine(self, name: str, **kind: Any) -> Builder:
         artefacts = Artefacts(self.url, progress=self.said.append, **kind)
         return WithoutRuntime("host", self.said.append, cache=Cache(self.folder / name), artefacts=artefacts)
 

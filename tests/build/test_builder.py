@@ -394,6 +394,6 @@ def test_whether_all_is_built_is_told_and_nothing_built(
     assert lines == []
     builder.family(family)
     assert builder.is_built(family)
-    assert not builder.is_built(family, replace(family, sources=(), library="no_such.so"))
+    assert not builder.is_built(family, replace(family, sources=(), library=Path("no_such.so")))
     monkeypatch.setenv("BITGATE_QUICK_BUILD", "1")
     assert not builder.is_built(family)

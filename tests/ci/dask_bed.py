@@ -74,7 +74,7 @@ def dask_bed(folder: Path, workers: Mapping[str, str]) -> Iterator[DaskBed]:
         bed.stop()
 
 
-def _until(true) -> None:  # type: ignore[no-untyped-def]
+def _until(true) -> None:
     end = time.monotonic() + PATIENCE_SECONDS
     while not true():
         assert time.monotonic() < end, "it never came true"

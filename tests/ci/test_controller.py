@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,12 @@ class AsTold:
             "night", task.attempt, f"2026-11-22T0{task.attempt}:00:00.000001+00:00", task.name, str(task.shard)
         )
         folder = task.folder / task.target / task.shard.folder
-        stated = {"suite": item.suite, "test": item.test, "tier": item.tier, "fingerprint": {"build": "b"}}
+        stated: dict[str, Any] = {
+            "suite": item.suite,
+            "test": item.test,
+            "tier": item.tier,
+            "fingerprint": {"build": "b"},
+        }
         append(folder / "results.jsonl", Verdict(item.key, Outcome.PASS, plan=self.plan.id, run=stamp, **stated))
 
 
@@ -148,11 +154,11 @@ def test_a_task_asks_for_what_its_target_needs(night: Callable[..., Finished]) -
     ],
 )
 def test_the_end_of_the_first_attempt_decides_on_a_second(
-    night: Callable[..., Finished], state: TaskState, changes: dict[str, object]
+    night: Callable[..., Finished], state: TaskState, changes: dict[str, Any]
 ) -> None:
     done = night(first(TaskStatus(state, None, "n1", "so it was")))
     one, two = done.tasks()
-    kept = {"attempt": 2, "folder": two.folder, "command": two.command, "environment": two.environment}
+    kept: dict[str, Any] = {"attempt": 2, "folder": two.folder, "command": two.command, "environment": two.environment}
     assert two == replace(one, **kept, **changes)
     assert len((two.folder / "select.txt").read_text().split()) == 3
     assert (two.environment["BITGATE_RUN_ATTEMPT"], done.summary.exit_code) == ("2", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ def tried(
     return AttemptHistory(TaskStatus(state, 0 if state is TaskState.ENDED else None, node, reason), outcomes, red)
 
 
-def many(outcome: Outcome, count: int) -> dict[str, Outcome]:
+def many(outcome: Outcome, count: int) -> dict[str, Any]:
     return dict.fromkeys(CASES[:count], outcome)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.model.space.table import TableRequest
-from bitgate.ops.convolution import Pass
+from bitgate.ops.convolution import ConvProblem, Pass
 from bitgate.ops.convolution.space.batch import Batch
 from bitgate.ops.convolution.space.factors import FACTORS
 from bitgate.tools.coverage.assume import Assumptions
@@ -85,7 +85,7 @@ def test_the_two_later_bugs_of_the_gate_are_in_the_top_twenty(era: str) -> None:
 )
 def test_the_pairs_that_stay_open_after_the_fix_are_named(classes: dict[str, str]) -> None:
     wider = {"k_size": "below", "c_size": "below"}  # nothing below one vector is there, which says more
-    assert named("", 10**6, **classes) or named("", 10**6, **{k: wider.get(k, v) for k, v in classes.items()})
+    assert named("", 10**6, 2, **classes) or named("", 10**6, 2, **{k: wider.get(k, v) for k, v in classes.items()})
 
 
 def test_3d_with_one_group_and_several_sub_gemms_is_a_triple() -> None:
@@ -102,7 +102,9 @@ def test_each_hole_comes_with_a_row_that_closes_it() -> None:
     found = survey("before_7732")
     space = found.scope
     for factors, _, ranked in holes("before_7732")[:60]:
-        codes = space.classify(Batch.from_problems([ranked.problem]))[0]
+        problem = ranked.problem
+        assert isinstance(problem, ConvProblem)
+        codes = space.classify(Batch.from_problems([problem]))[0]
         for term in ranked.hole.terms:
             assert codes[term.factor] in term.members, (factors, ranked.problem)
         assert ranked.closes >= 1

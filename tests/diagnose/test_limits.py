@@ -65,7 +65,7 @@ def test_what_ends_in_time_leaves_no_alarm_behind() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before
     with pytest.raises(DiagnosisTimeout, match=r"did not end within 0\.1 s"):
-        within(0.1, lambda: loops(None))  # type: ignore[arg-type]
+        within(0.1, lambda: loops(None))
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ctypes import CDLL
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -75,7 +76,7 @@ def test_a_record_of_another_tier_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [{"digest": "e" * 64}, {"outcome": Outcome.MISMATCH}])
-def test_a_mutant_library_that_differs_with_none_on_is_reported(change: dict[str, object]) -> None:
+def test_a_mutant_library_that_differs_with_none_on_is_reported(change: dict[str, Any]) -> None:
     check_same(VERDICT, replace(VERDICT), "k")
     with pytest.raises(UsageError, match="k: t::c: PASS dddddddddddd by the plain library"):
         check_same(VERDICT, replace(VERDICT, **change), "k")

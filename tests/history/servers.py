@@ -32,12 +32,17 @@ def postgres_server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="bitgate-pg-"))
     if user:
         shutil.chown(folder, "postgres")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "cwd": folder, "timeout": PATIENCE_SECONDS}
+    quiet: dict[str, Any] = {
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.STDOUT,
+        "cwd": folder,
+        "timeout": PATIENCE_SECONDS,
+    }
     data, log = folder / "data", folder / "log"
-    control = [where / "pg_ctl", "-D", data, "-w", "-t", str(PATIENCE_SECONDS)]
+    control: list[Any] = [where / "pg_ctl", "-D", data, "-w", "-t", str(PATIENCE_SECONDS)]
     options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
     try:
-        made = [where / "initdb", "-D", data, "-A", "trust", "-U", "nights", "--no-sync", "-E", "UTF8"]
+        made: list[Any] = [where / "initdb", "-D", data, "-A", "trust", "-U", "nights", "--no-sync", "-E", "UTF8"]
         subprocess.run(made, check=True, **quiet, **user)
         subprocess.run([*control, "-l", log, "-o", options, "start"], check=True, **quiet, **user)
         try:

@@ -107,7 +107,7 @@ def test_a_flake_is_not_made_known_as_a_first_bad_run(tmp_path: Path, capsys: py
 
 
 def causes(deviations: list[Outlier], nights: int, cases: int, machines: int) -> set[tuple[CauseKind, Any]]:
-    answers = {
+    answers: dict[CauseKind, Any] = {
         CauseKind.CASE: dict.fromkeys(range(cases), nights),
         CauseKind.MACHINE: {f"n{number}": nights * cases // machines for number in range(machines)},
         CauseKind.NIGHT: dict.fromkeys(range(nights), cases),
@@ -147,7 +147,7 @@ def test_a_lab_with_one_machine_still_tells_machine_from_case() -> None:
 
 
 def test_a_machine_that_loses_several_cases_is_reported() -> None:
-    answers = {f"n{number}": 1000 for number in range(6)}
+    answers: dict[Any, int] = {f"n{number}": 1000 for number in range(6)}
     assert [cause.name for cause in unreliable(Counter({"n1": 60, "n2": 1}), answers)] == ["n1"]
     assert unreliable(Counter({"n1": 1}), answers) == []
     assert unreliable(Counter(), answers) == []

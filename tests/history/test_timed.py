@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import func, select
-from tests.bench.timings import row
+from tests.bench.timings import CASE, row
 from tests.history.nights import Lab
 from tests.history.nights import write as write_verdicts
-from tests.history.timed_nights import CASE, History, nights
+from tests.history.timed_nights import History, nights
 
 from bitgate.cli.main import run
 from bitgate.lab.history.bench_page import round_numbers

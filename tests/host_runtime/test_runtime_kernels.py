@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -114,7 +115,7 @@ def test_atomics_add_up_across_os_threads(host: Host, load: Load) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_16_bit_types_round_as_the_reference_does(host: Host, load: Load, dtype: type) -> None:
+def test_16_bit_types_round_as_the_reference_does(host: Host, load: Load, dtype: Any) -> None:
     patterns = np.arange(65536, dtype=np.uint16)
     values = patterns.view(dtype)
     rng = np.random.default_rng(7)

@@ -40,7 +40,7 @@ def clauses(
     asked = dict(options or {})
     declared = library.family.supports(problem, library.family.instance(instance), asked)
     answered = library.is_supported(problem, instance, asked)
-    return declared and declared.clause, answered and answered.clause
+    return (declared.clause if declared else None), (answered.clause if answered else None)
 
 
 def possible(text: str) -> Problem:

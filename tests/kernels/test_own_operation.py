@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,8 @@ class RowSums:
 
     @property
     def tensors(self):
-        f32, masked = DTYPES["f32"], {"mask": None}
+        f32 = DTYPES["f32"]
+        masked: dict[str, Any] = {"mask": None}
         if self.has_mask:
             masked = {"mask": Tensor("mask", f32, "c", (self.columns,), (1,))}
         x = Tensor("x", f32, "rc", (self.rows, self.columns), (self.columns, 1))

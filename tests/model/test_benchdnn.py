@@ -33,6 +33,7 @@ def test_10000_descriptors_read_as_by_a_second_implementation() -> None:
         expected = stated(numbers)
         try:
             (problem,) = problems_of(f"benchdnn --conv --dir=FWD_D '{text}'")
+            assert isinstance(problem, ConvProblem)
             found = _told(problem)
         except ProblemError:
             found = None

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.strategies import problems
+from tests.problems import convolution
 
 from bitgate.model import ProblemError, case_id, foreign_line, human, parse_case_id
 from bitgate.model.gap import Gap, settled, strides_of
@@ -117,7 +118,7 @@ def test_what_no_tensor_can_have_is_refused_with_the_reason(case: str, said: str
 
 
 def test_a_gap_is_one_of_the_things_that_shrinking_takes_away() -> None:
-    every = {case_id(problem) for problem in smaller_convolutions(parse_case_id(f"{CONV}_gapinw8_gapouth8"))}
+    every = {case_id(problem) for problem in smaller_convolutions(convolution(f"{CONV}_gapinw8_gapouth8"))}
     assert {f"{CONV}_gapinw8", f"{CONV}_gapouth8", CONV} <= every
     assert f"{CONV.replace('g2', 'g1')}_gapinw8_gapouth8" in every
     gemm = parse_case_id(f"{GEMM}_gapbk8")
@@ -147,5 +148,5 @@ def test_for_coverage_and_ledgers_it_is_a_gap_like_any(case: str, gap: str) -> N
 
 
 def test_without_an_axis_its_neighbour_takes_its_name() -> None:
-    found = [p.gaps for p in smaller_convolutions(parse_case_id(f"{CONV}_gapinh8_gapweix4")) if p.ndim == 1]
+    found = [p.gaps for p in smaller_convolutions(convolution(f"{CONV}_gapinh8_gapweix4")) if p.ndim == 1]
     assert found == [(Gap("wei", "x", 4),), (Gap("in", "w", 8),)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import make_dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,8 +49,8 @@ def test_classes_of_a_length(columns: int, name: str):
 
 
 def test_problems_round_trip_through_their_columns():
-    problems = [toy(1, 4, 9), toy(2, 8, 128, causal=True)]
-    batch = SPACE.batch(problems)
+    problems: list[Any] = [toy(1, 4, 9), toy(2, 8, 128, causal=True)]
+    batch: Any = SPACE.batch(problems)
     assert list(problems_of(batch)) == problems
     assert batch.possible.all()
     batch.columns["groups"][0] = 3
@@ -64,7 +65,7 @@ def test_a_table_is_surveyed_and_its_holes_are_closed():
     reported = [survey.words(hole) for hole, _ in survey.order]
     assert "causal" in reported
     assert "columns around the tile" in reported
-    closing = close(survey, 1.0, seed=1)
+    closing: Any = close(survey, 1.0, seed=1)
     assert closing.covered == closing.total
     assert all(row.problem.heads % row.problem.groups == 0 for row in closing.rows)
 
@@ -75,7 +76,8 @@ def test_rounds_are_drawn_again_by_their_seed(size):
     assert list(problems_of(first)) == list(problems_of(again))
     assert 0 < len(first) <= size.problems
     assert first.work.max() <= size.work
-    assert {problem.causal for problem in list(problems_of(first))} == {False, True}
+    drawn: list[Any] = list(problems_of(first))
+    assert {problem.causal for problem in drawn} == {False, True}
 
 
 def test_steps_and_neighbours_lead_to_the_smallest_problem():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def as_convolution(problem: GemmProblem) -> ConvProblem:
     """The same data as a 1x1 convolution over images of one cell: N = M, K = N, C = K."""
     one, none = (1,), (0,)
     batch, (m, n, k) = problem.batch, problem.sizes
-    ops = {"op": problem.op, "in_op": problem.in_op, "wei_op": problem.wei_op}
+    ops: dict[str, Any] = {"op": problem.op, "in_op": problem.in_op, "wei_op": problem.wei_op}
     return ConvProblem(
         Pass.FWD, "gnwc", "gkxc", batch, m, n, k, one, one, one, one, none, none, dtypes=problem.dtypes, **ops
     )
@@ -65,7 +66,9 @@ def test_a_convolution_of_one_cell_gives_the_same_numerics(problem: GemmProblem,
         assert certify(problem, plan, mine, accumulation) == certify(twin, plan, theirs, accumulation)
         assert np.array_equal(ordered_reference(problem, mine).bits, ordered_reference(twin, theirs).bits[..., 0])
         if problem.tensors["out"].dtype.is_float:
-            bounds, others = (bounded_reference(*both, accumulation)[1] for both in ((problem, mine), (twin, theirs)))
+            bounds, others = (
+                bounded_reference(p, data, accumulation)[1] for p, data in ((problem, mine), (twin, theirs))
+            )
             for field in ("value", "slack", "exact", "open", "nan"):
                 assert np.array_equal(getattr(bounds, field), getattr(others, field)[..., 0], equal_nan=True), field
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from unittest.mock import Mock
 
 from bitgate.suite.pytest.workers import ByProblem
@@ -31,7 +31,7 @@ def test_a_dead_workers_cases_run_without_the_one_to_blame() -> None:
     dead, idle = (Mock(shutting_down=False, send_runtest_some=sent.extend) for _ in range(2))
     scheduler = ByProblem.__new__(ByProblem)
     scheduler.log = lambda *words: None
-    scheduler.run = SimpleNamespace(tests={})
+    scheduler.run = cast(Any, SimpleNamespace(tests={}))
     scheduler.workqueue = OrderedDict()
     scheduler.registered_collections = {node: ["s::over", "t::fatal", "u::next", "v::mine"] for node in (dead, idle)}
     scheduler.assigned_work = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import pytest
 import typer
@@ -19,7 +20,7 @@ def test_a_defect_of_bitgate_is_not_reported_as_one_of_a_kernel(monkeypatch, cap
     assert "a defect of bitgate itself" in err
 
 
-def helps(command: typer.core.TyperCommand, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
+def helps(command: Any, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
     """Of a command and those below it: the words that name it, and what is said of each of its options."""
     found = [(words, text) for option in command.params if (text := getattr(option, "help", ""))]
     for name, below in getattr(command, "commands", {}).items():

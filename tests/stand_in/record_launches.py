@@ -74,7 +74,7 @@ def main() -> None:
     device = open_device(Target(name if platform == "amd" else "host", platform, "hardware", "stand-in"))
     recorder = Recorder(mapped_runtimes()[0]) if platform == "amd" else None
     libraries: dict[str, KernelLibrary] = {}
-    told = {"compute_units": device.attributes.compute_units, "launches": []}
+    told: dict[str, Any] = {"compute_units": device.attributes.compute_units, "launches": []}
     for wanted in plan["cases"]:
         family = families()[wanted["kernel"]].on(name if recorder else "host")
         if family.name not in libraries:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -64,7 +65,7 @@ def judged(tmp_path: Path, tests: list[PlannedCase], family: KernelFamily) -> Ju
         day: date = LAST_DAY,
         text: str = ENTRY,
         test: PlannedCase | None = None,
-        **more: object,
+        **more: Any,
     ) -> Verdict:
         (tmp_path / FILE).write_text(text)
         bugs = KnownBugs()

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -14,7 +15,7 @@ from bitgate.core import paths
 from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.ops.convolution import gemms_count, never_written_fraction
+from bitgate.ops.convolution import ConvProblem, gemms_count, never_written_fraction
 from bitgate.results.plan import Plan
 from bitgate.runtime.targets import platform_of
 from bitgate.suite.expand import ExpandedCase, expand
@@ -87,7 +88,7 @@ def test_cks_shapes_are_all_here_in_all_types_and_layouts(
     candidates: dict[str, list[ExpandedCase]], row: dict[str, str]
 ) -> None:
     layouts = {2: {"nhwgc", "gnhwc"}, 3: {"ndhwgc", "gndhwc"}}
-    problems = [candidate.problem for candidate in candidates[row["id"]]]
+    problems: list[Any] = [candidate.problem for candidate in candidates[row["id"]]]
     lengths = tuple(int(row[key]) for key in ("G", "N", "K", "C"))
     fields = ("filter", "input", "stride", "dilation", "left_pad", "right_pad", "output")
     stated = tuple(tuple(map(int, row[key].split("x"))) for key in fields)
@@ -103,9 +104,9 @@ def test_the_holes_that_cks_shapes_leave_are_closed(candidates: dict[str, list[E
     gemms, never_written = HOLES[name]
     found = candidates[name]
     assert {gemms_count(candidate.problem) for candidate in found} == {gemms}
-    assert [never_written_fraction(one.problem) for one in found] == [pytest.approx(never_written, abs=6e-4)] * len(
-        found
-    )
+    assert [never_written_fraction(cast(ConvProblem, one.problem)) for one in found] == [
+        pytest.approx(never_written, abs=6e-4)
+    ] * len(found)
     assert {candidate.row.tier["host"] for candidate in found} == {"smoke"}
 
 

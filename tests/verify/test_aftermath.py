@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -231,22 +232,29 @@ class Gpu:
             raise HipError("hipErrorIllegalAddress", "an illegal memory access was encountered", "hipDeviceSynchronize")
 
 
-BUFFERS = {"in": SimpleNamespace(pointer=0x1000, bytes=64), "wei": SimpleNamespace(pointer=0x2000, bytes=64)}
+BUFFERS: dict[str, Any] = {
+    "in": SimpleNamespace(pointer=0x1000, bytes=64),
+    "wei": SimpleNamespace(pointer=0x2000, bytes=64),
+}
+
+
+def effects(device: Any) -> LaunchEffects:
+    return after_launch(device, 0, BUFFERS)
 
 
 def test_on_a_gpu_a_refused_free_names_its_buffer():
     freed = Incident("hipFree of 0x2010: invalid argument", 0x2010)
-    left = after_launch(Gpu(freed, Incident("hipMemcpy: invalid argument")), 0, BUFFERS)
+    left = effects(Gpu(freed, Incident("hipMemcpy: invalid argument")))
     words = "hipFree of 0x2010: invalid argument (buffer wei, which belongs to the caller) (and 1 more after it)"
     assert left == LaunchEffects(crash=words + HID)
-    assert "buffer" not in after_launch(Gpu(Incident("hipFree of 0x3000: x", 0x3000)), 0, BUFFERS).crash
+    assert "buffer" not in effects(Gpu(Incident("hipFree of 0x3000: x", 0x3000))).crash
 
 
 def test_on_a_gpu_work_in_flight_corrupts_a_dead_device_crashes():
-    left = after_launch(Gpu(in_flight="work on a stream of its own"), 0, BUFFERS)
+    left = effects(Gpu(in_flight="work on a stream of its own"))
     assert left == LaunchEffects(damage=LEFT + "work on a stream of its own")
-    assert "hipErrorIllegalAddress" in after_launch(Gpu(dead=True), 0, BUFFERS).crash
-    assert after_launch(Gpu(), 0, BUFFERS) == LaunchEffects()
+    assert "hipErrorIllegalAddress" in effects(Gpu(dead=True)).crash
+    assert effects(Gpu()) == LaunchEffects()
 
 
 def test_waiting_for_the_callers_stream_spares_other_streams(session):

@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,14 @@ from bitgate.core import git as repository
 from bitgate.core import paths
 from bitgate.core.project import ours
 from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.cache.content import content_of
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
 from bitgate.runtime.targets import Target
 from bitgate.verify import fingerprint as fingerprints
 from bitgate.verify import session as sessions
-from bitgate.verify.fingerprint import nvidia_driver
+from bitgate.verify.fingerprint import fingerprint, nvidia_driver
 from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
@@ -133,19 +135,19 @@ def test_outside_of_a_repository_the_suites_speak_else_nobody(tmp_path: Path, th
 def test_runtimes_of_gpus_are_named_as_their_users_know_them() -> None:
     def runtime(platform_name: str, version: int) -> str:
         hip = SimpleNamespace(hipRuntimeGetVersion=lambda: (0, version))
-        device = SimpleNamespace(hip=hip, target=Target("t", platform_name, "hardware", "GPU"))
+        device: Any = SimpleNamespace(hip=hip, target=Target("t", platform_name, "hardware", "GPU"))
         return fingerprints._runtime(device)
 
     assert runtime("nvidia", 12040).startswith("CUDA 12.4,")
     assert runtime("amd", 70125424).endswith("HIP 7.1.25424")
-    failing = SimpleNamespace(hip=SimpleNamespace(hipRuntimeGetVersion=lambda: (1, 0)))
+    failing: Any = SimpleNamespace(hip=SimpleNamespace(hipRuntimeGetVersion=lambda: (1, 0)))
     assert fingerprints._runtime(failing) == UNKNOWN
 
 
 def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first case of a family carried the hash of its library, and whatever was built on its way."""
     late = 0.0
-    family, content_of = Builder.family, sessions.content_of
+    family = Builder.family
 
     def slowly(what):
         def call(*arguments, **named):
@@ -158,7 +160,7 @@ def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sessions, "perf_counter", lambda: time.perf_counter() + late)
     monkeypatch.setattr(Builder, "family", slowly(family))
     monkeypatch.setattr(sessions, "content_of", slowly(content_of))
-    monkeypatch.setattr(sessions, "fingerprint", slowly(sessions.fingerprint))
+    monkeypatch.setattr(sessions, "fingerprint", slowly(fingerprint))
     session = Session("host", project=ours().loading([SICK / "declaration.py"]))
     case = planned(session)
     for verdict in (judge_by_laws(case, session), verify(case, session), sick(session, "wrong")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
@@ -205,7 +206,7 @@ def test_the_devices_naive_kernel_is_a_reference_too(session):
 
 
 def test_the_dump_sees_every_tensor(session):
-    seen = {}
+    seen: dict[str, Any] = {}
     verify(plan("wrong"), session, lambda name, tensor: seen.setdefault(name, tensor.logical.copy()))
     assert set(seen) == {"in", "wei", "result", "reference"}
     assert (seen["result"] != seen["reference"]).sum() == 1

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,13 +19,13 @@ from bitgate.kernel.runner import LibraryState
 from bitgate.verify.watch import Watch, undisturbed
 from bitgate.worker import state
 
-DEVICE = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)))
+DEVICE: Any = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)))
 HANDLER = "signal handlers: SIGUSR2"
 
 
 def watched(call: Callable[[], object]) -> list[str]:
     """What a call of a library is reported to change."""
-    library = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=LibraryState(has_launched=True))
+    library: Any = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=LibraryState(has_launched=True))
     one = Watch(DEVICE, library)
     call()
     return one.changes()
@@ -149,7 +150,7 @@ def rounding() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("work", [descriptor, thread, variable, other_value, child, another_child, rounding])
-def test_what_the_harness_does_between_calls_blames_no_call(work: Callable[[], object]) -> None:
+def test_what_the_harness_does_between_calls_blames_no_call(work: Callable[[], Any]) -> None:
     with undisturbed():
         assert watched(nothing) == []
         with work():
