@@ -24,7 +24,7 @@ TOOLS = ROOT / ".tox" / "tools"
 @dataclass(frozen=True)
 class Step:
     """``command`` must end with 0 within three times its ``budget`` in seconds. ``junit`` (a glob below out/) is
-    what it leaves behind if it runs tests: a step that ran none is red. ``environment``: by default this process's."""
+    what it leaves if it runs tests: a step that ran none is red. ``environment``: by default this process's."""
 
     name: str
     budget: int
@@ -53,7 +53,7 @@ def needed(*names: str) -> list[str]:
 
 
 def install(*packages: str) -> Callable[[], None]:
-    """Debian packages, and tox in an environment of its own. Nothing is installed that is there already."""
+    """Debian packages, and tox in a separate environment. Nothing is installed that is there already."""
 
     def work() -> None:
         missing = [package for package in packages if not _installed(package)]
@@ -68,7 +68,7 @@ def install(*packages: str) -> Callable[[], None]:
 
 
 def run(steps: Sequence[Step]) -> int:
-    """Run all steps, even behind a red one, and print the table. Returns the exit code."""
+    """Run all steps, even after a red one, and print the table. Returns the exit code."""
     os.environ["CI"] = "true"
     shutil.rmtree(OUT, ignore_errors=True)
     results = [_run(step) for step in steps]
@@ -103,7 +103,7 @@ def _run(step: Step) -> Result:
 
 
 def _call(command: Sequence[str], limit: float | None = None, environment: Mapping[str, str] | None = None) -> None:
-    # Without a terminal behind stdin a question becomes an error instead of a wait.
+    # Without a terminal on stdin a question becomes an error instead of a wait.
     subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=True, timeout=limit, env=environment)
 
 

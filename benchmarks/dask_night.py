@@ -5,7 +5,7 @@
 A scheduler and six workers, a process each, that announce gfx942, gfx90a and gfx1201; the host runs in the place of
 each. Three suites of the smoke tier run on all three targets, as in ``benchmarks/slurm_night.py``. In the middle one
 worker is killed, then the controller, which is started again with --resume. Every case must end with one verdict on
-each target, and what ran again must be told. Ends with 1 if not. Needs ``distributed``, and no GPU.
+each target, and what ran again must be reported. Ends with 1 if not. Needs ``distributed``, and no GPU.
 """
 
 from __future__ import annotations

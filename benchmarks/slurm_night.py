@@ -5,7 +5,7 @@
 Six nodes (a slurmd each) with the features gfx942, gfx90a and gfx1201; the host runs in the place of each. Three suites
 of the smoke tier run on all three targets. In the middle one node loses its power, one job its processes, and the
 controller is killed and started again with --resume. Every case must end with one verdict on each target, and what ran
-again must be told. Ends with 1 if not. Needs Debian's Slurm packages, and no GPU.
+again must be reported. Ends with 1 if not. Needs Debian's Slurm packages, and no GPU.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def write_project(folder: Path, backend: str = "slurm", suites: Sequence[str] = 
 
 
 class Night:
-    """``bitgate submit`` in a process of its own, watched through the files of its night."""
+    """``bitgate submit`` in a separate process, watched through the files of its night."""
 
     def __init__(self, project: Path, shards: int, *executor: str) -> None:
         self.folder = project / "night"
@@ -184,7 +184,7 @@ def _recorded(path: Path) -> int:
 
 
 def report(night: Night, code: int, told: Collection[str] = ("node failed", "lost")) -> list[str]:
-    """What was promised and did not come true; prints the table. ``told``: the ends that the journal must tell."""
+    """What was promised and did not come true; prints the table. ``told``: the ends that the journal must report."""
     plan = RunPlan.read(night.folder / "plan.json")
     wrong = [] if code == 0 else [f"the night ended with {code}"]
     print(f"\n{'target':<18} cases  verdicts  once  attempts  nodes")

@@ -1,4 +1,4 @@
-"""Each exhibit by itself, through ``bitgate verify``: part of the nightly.
+"""Verify each adversarial kernel by itself, through ``bitgate verify``: part of the nightly.
 
 `python -m pytest tests/adversarial_kernels/alone.py`.
 """

@@ -1,4 +1,4 @@
-"""Makes the helper modules beside the tests importable, builds the museum's libraries, and opens it."""
+"""Build the libraries of the adversarial kernels, and run their suite once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bitgate.kernel.registry import load_family
 
 @pytest.fixture(scope="session", autouse=True)
 def built() -> None:
-    """Before the first visit: no exhibit's seconds are to go to the compiler."""
+    """Build before the first run: no kernel's seconds are to go to the compiler."""
     from tests.adversarial_kernels.catalogue import EXHIBITS
 
     builder = Builder("host")

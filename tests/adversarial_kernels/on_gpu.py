@@ -1,4 +1,4 @@
-"""The exhibits that a shared GPU may run, in one suite there:
+"""Run the adversarial kernels that a shared GPU may run, in one suite there:
 `python tests/adversarial_kernels/on_gpu.py [TARGET] [WORKERS]`.
 
 Prints each difference from exhibits.toml; ends with 1 if there is one.

@@ -13,7 +13,7 @@ MODES = pytest.mark.parametrize("mode", [pytest.param(mode, marks=pytest.mark.xd
 
 
 def reported(visit: Any) -> None:
-    """Each difference in a line of its own."""
+    """Print each difference in a separate line."""
     wrong = visit.differences
     assert not wrong, "\n".join([f"{len(wrong)} verdicts are not those of exhibits.toml:", *wrong])
 
@@ -31,7 +31,7 @@ def test_every_exhibit_has_exactly_its_verdict(visit: Any, mode: str) -> None:
 
 @MODES
 def test_healthy_kernels_alone_are_green(visit: Any, mode: str) -> None:
-    """And so are those that harm nobody as long as nobody calls exit()."""
+    """Those are harmless too that act only when exit() is called."""
     ended = visit.write(APART).run(mode)
     reported(visit)
     assert ended.code == 0, ended.said[-2000:]

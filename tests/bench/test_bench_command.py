@@ -301,7 +301,7 @@ def test_a_record_that_was_cut_goes_on_and_another_is_told(bench: Bench, tmp_pat
 
 
 def test_a_kernel_that_was_changed_is_measured_again(bench: Bench, tmp_path: Path) -> None:
-    """Its record tells of another one, whatever the settings."""
+    """Its record reports another one, whatever the settings."""
     folder = tmp_path / "changing"
     shutil.copytree(Path(CHANGING).parent, folder)
     source, naive = folder / "changing.hip.cpp", Path(CHANGING).parents[3] / "kernels"

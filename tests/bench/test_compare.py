@@ -1,4 +1,4 @@
-"""A beside B: who won, and when nobody did."""
+"""A compared with B: which one won, and when there is no winner."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_faster_but_once_is_not_faster() -> None:
 
 @pytest.mark.parametrize(("factor", "winner"), [(1.5, "A"), (0.6, "B")])
 def test_the_same_build_on_both_sides_shows_no_difference(factor: float, winner: str) -> None:
-    """Whatever the clock says of a machine that others keep busy. Of what Python launches nobody knows that."""
+    """Whatever the clock says of a busy machine. What Python launches is not known that well."""
     bench = Bench(small=[factor, factor])
     for loop, ruling in (("C", Ruling.SAME), ("Python", Ruling.SLOWER if winner == "A" else Ruling.FASTER)):
         same = {"fingerprint": {"build": "b1"}, "settings": {"loop": loop}}

@@ -1,4 +1,4 @@
-"""The test behind a winner, beside published values and the law that it rests on."""
+"""The test that decides on a winner, compared with published values and the law that it rests on."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_a_sample_that_would_outlast_the_budget_is_not_begun() -> None:
     st.integers(1, 25),
 )
 def test_samples_and_rounds_belong_together(drawn: list[tuple[str, float, int]], samples: int) -> None:
-    """Whoever fails or falls behind: no lane has more than it should, each sample its own round, and the fastest of a
+    """Whichever fails or is slower: no lane has more than it should, each sample its own round, and the fastest of a
     side that never fails has them all."""
     lanes = [ArmSamples(side, Steady(seconds, until)) for side, seconds, until in drawn]
     play(lanes, samples, lambda: ENDLESS, seed=0)

@@ -1,4 +1,4 @@
-"""Rows of a benchmark that never ran: what its samples hide is planted, so that it is known what must be told."""
+"""Rows of a benchmark that never ran: what its samples hide is planted, so that it is known what must be reported."""
 
 from __future__ import annotations
 

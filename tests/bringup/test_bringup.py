@@ -199,7 +199,7 @@ sys.exit(code)
 
 @pytest.mark.nightly
 def test_a_compiler_that_miscompiles_one_instance_is_suspected(tmp_path: Path) -> None:
-    """In a cache of its own: the wrapper states the version of what it wraps."""
+    """In a separate cache: the wrapper states the version of what it wraps."""
     wrapper = tmp_path / "g++"
     wrapper.write_text(MISCOMPILER.format(python=sys.executable, compiler=shutil.which("g++")))
     wrapper.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The bundle: bounded, scrubbed, and nobody's name on it."""
+"""The bundle: bounded, scrubbed, and without any user's name."""
 
 from __future__ import annotations
 

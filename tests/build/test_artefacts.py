@@ -132,7 +132,7 @@ def test_a_flipped_byte_in_the_store_is_told_and_built_again(lab: Lab, family: K
         lab.machine("strict", only=True).family(family)
     assert f"{lab.url}/{stored.relative_to(lab.folder / 'store')}: pair is damaged" in lab.said[-1]
     assert lab.machine("node").family(family).read_bytes() == built.read_bytes()
-    lab.machine("other builder", pushes=True).family(family)  # and mends it
+    lab.machine("other builder", pushes=True).family(family)  # and fixes it
     assert stored.read_bytes() == built.read_bytes()
 
 
@@ -167,7 +167,7 @@ def test_an_entry_that_lies_is_not_believed(lab: Lab, family: KernelFamily, lie:
 
 
 def test_an_entry_of_another_library_brings_no_wrong_bytes(lab: Lab, family: KernelFamily, tmp_path: Path) -> None:
-    """Where the hash that an entry states is another library's, which the store has whole, loading tells them apart."""
+    """Where the hash that an entry states is another library's, which the store has whole, loading sees it."""
     builder = lab.builder
     builder.family(family)
     (entry,) = lab.files("index/*/*.json")

@@ -1,4 +1,4 @@
-"""A Dask of this machine: a scheduler and workers, a process each, that announce the targets they are told to."""
+"""A Dask of this machine: a scheduler and workers, a process each, that announce the targets they are given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Slurm of its own on this machine: one slurmctld, a slurmd for each node, all in one folder and on free ports."""
+"""A private Slurm on this machine: one slurmctld, a slurmd for each node, all in one folder and on free ports."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SlurmBed:
             (folder / name).mkdir(parents=True)
         self.conf = folder / "slurm.conf"
         self.conf.write_text(self._configuration())
-        # Of commands alone, which give up sooner where nobody answers.
+        # Of commands alone, which give up sooner where there is no answer.
         self.client_conf = folder / "client.conf"
         self.client_conf.write_text(self.conf.read_text() + "MessageTimeout=2\n")
         (folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
@@ -148,7 +148,7 @@ class SlurmBed:
             )
 
     def _kill(self, wanted: Callable[[Mapping[str, str]], bool]) -> None:
-        """Stopped before any is killed: none is to tell slurmctld of another's death."""
+        """Stopped before any is killed: none is to report another's death to slurmctld."""
         while found := [pid for pid, variables in self._processes() if wanted(variables)]:
             for number in (signal.SIGSTOP, signal.SIGKILL):
                 for pid in found:
@@ -170,7 +170,7 @@ class SlurmBed:
 
 @contextmanager
 def slurm_bed(folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> Iterator[SlurmBed]:
-    """Started, this process' commands talk to it, and nothing of it is left behind."""
+    """Started, this process' commands talk to it, and nothing of it is left over."""
     bed = SlurmBed(folder, nodes, cpus)
     before = {name: os.environ.get(name) for name in bed.environment}
     try:

@@ -1,4 +1,4 @@
-"""Images are pinned and run without rights, and the flags that give them GPUs are those that documents tell."""
+"""Images are pinned and run without rights, and the flags that give them GPUs are the documented ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a controller asks of an engine, and what it makes of the engine's words: with an engine that says as it is told.
+"""A controller's requests to an engine, and its reading of the answers: with an engine that answers as scripted.
 
 The cases' records are written as a run would; the rest is the controller's own."""
 

@@ -1,4 +1,4 @@
-"""A Dask of several processes as an engine: workers of a target take its shards, and one that dies is told."""
+"""A Dask of several processes as an engine: workers of a target take its shards, and one that dies is reported."""
 
 from __future__ import annotations
 

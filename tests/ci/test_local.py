@@ -1,4 +1,4 @@
-"""Local processes as an engine: so many at a time, and known to every controller."""
+"""Local processes as an engine: a limited number at a time, known to every controller."""
 
 from __future__ import annotations
 

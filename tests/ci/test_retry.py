@@ -19,7 +19,7 @@ CASES = tuple(f"case{number}" for number in range(100))
 def tried(
     state: TaskState = TaskState.ENDED, node: str = "n1", cases: int = 100, reason: str = "", **told: Outcome
 ) -> AttemptHistory:
-    """An attempt that answered the first so many cases, with PASS but for those told of."""
+    """An attempt that answered that number of cases, with PASS but for the named ones."""
     outcomes = dict.fromkeys(CASES[:cases], Outcome.PASS) | told
     red = frozenset(i for i, outcome in outcomes.items() if outcome.facts.green != "always")
     return AttemptHistory(TaskStatus(state, 0 if state is TaskState.ENDED else None, node, reason), outcomes, red)

@@ -25,7 +25,7 @@ WITNESSES = ("suites/large/test_large.py", "suites/metamorphic/test_laws.py")
 
 
 def planned(folder: Path, target: str) -> Plan:
-    """As a process of its own plans it: pytest collects."""
+    """Plan it in a separate process: pytest collects."""
     out = folder / f"{target}.json"
     command = [sys.executable, "-m", "bitgate", "ci", "plan", "--tier=smoke", f"--target={target}", f"--out={out}"]
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
@@ -109,7 +109,7 @@ def test_a_changed_file_selects_what_it_can_change(plan: Plan, facts: ProjectFac
 
 
 def test_an_instance_group_is_its_units_alone(plan: Plan, facts: ProjectFacts) -> None:
-    """The probes of fragments are in a translation unit of their own."""
+    """The probes of fragments are in a separate translation unit."""
     selected = select(plan, facts, [FileChange(ROOT / "kernels/platform_probe/fragments.hip.cpp")]).items
     probes = {item.key.instance for item in selected if item.key.kernel == "platform_probe"}
     assert probes == {"lanes", "accumulators", "subnormals"}

@@ -1,4 +1,4 @@
-"""What changed, as git tells it, in real repositories."""
+"""Changes as git reports them, in real repositories."""
 
 from __future__ import annotations
 

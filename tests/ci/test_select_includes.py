@@ -45,7 +45,7 @@ def test_what_no_kernel_includes_reaches_none() -> None:
 
 @pytest.mark.parametrize("family", families())
 def test_whatever_the_compiler_reads_is_followed(family: str) -> None:
-    """The library's own unit, and one of its instances'. What only other compilers see, behind an #if, comes on top."""
+    """The library's own unit, and one of its instances'. Code for other compilers, in an #if, comes on top."""
     declaration = families()[family]
     compiler = Builder("host").compiler
     command = [*compiler.command, *flags.host_kernel(compiler.kind), "-MM", "-MT", "unit", "-x", "c++"]

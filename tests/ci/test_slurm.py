@@ -1,4 +1,4 @@
-"""Slurm as an engine, on a real Slurm of this machine: who runs where, and how ends are told apart."""
+"""Slurm as an engine, on a real Slurm of this machine: which task runs where, and how ends are distinguished."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_preempted_by_work_that_goes_first(slurm: Slurm, tmp_path: Path) -> None
 
 
 def test_a_machine_that_dies_takes_its_jobs_with_it(bed: SlurmBed, slurm: Slurm, tmp_path: Path) -> None:
-    """Here somebody says that it is down, so that the test need not wait for slurmctld to miss it."""
+    """Here it is declared down, so that the test need not wait for slurmctld to miss it."""
     task = at("gfx1201", tmp_path / "t", FOREVER)
     handles = begun(slurm, task)
     bed.kill_node("n3")
@@ -223,7 +223,7 @@ def test_another_controller_goes_on_and_nothing_is_queued_twice(slurm: Slurm, tm
 
 
 def test_of_many_arrays_all_are_submitted_or_none(slurm: Slurm, tmp_path: Path) -> None:
-    """The second task cannot be written down: nobody would wait for the first."""
+    """The second task cannot be written down, so that the first would never be waited for."""
     blockers = [at("gfx942", tmp_path / f"b{number}", FOREVER, exclusive=True) for number in range(2)]
     blocking = [handle for task in blockers for handle in begun(slurm, task)]
     first = replace(at("gfx942", tmp_path / "t1", "touch ran"), target="gfx90a")

@@ -54,7 +54,7 @@ def test_a_small_night_outlives_a_job_and_its_controller(lab: Callable[..., Any]
 
 @pytest.mark.nightly
 def test_a_large_night_outlives_a_node_a_job_and_its_controller(tmp_path: Path) -> None:
-    """2,094 cases of the smoke tier on three targets and six nodes; the program tells what did not come true."""
+    """2,094 cases of the smoke tier on three targets and six nodes; the program reports what did not come true."""
     command = [sys.executable, "benchmarks/slurm_night.py", f"--out={tmp_path}"]
     done = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

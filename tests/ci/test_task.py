@@ -1,4 +1,4 @@
-"""One task's wrapper, with real processes: what it leaves behind whatever ends the run."""
+"""One task's wrapper, with real processes: what it leaves after any end of the run."""
 
 from __future__ import annotations
 

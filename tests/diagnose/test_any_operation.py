@@ -33,7 +33,7 @@ class Softmax(Operation):
 
 
 class WordySoftmax(Softmax):
-    """The same with a rule of its own."""
+    """The same with one more rule."""
 
     @cached_property
     def diagnostics(self) -> Diagnostics:

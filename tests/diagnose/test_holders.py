@@ -1,4 +1,4 @@
-"""Of a value that one element alone holds it is told which, whatever the type and however large the tensor."""
+"""A value that one element alone holds is traced to it, whatever the type and however large the tensor."""
 
 from __future__ import annotations
 

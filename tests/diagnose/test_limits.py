@@ -27,7 +27,7 @@ def catches_everything(scene: Scene[Any]) -> None:
         try:
             loops(scene)
         except BaseException:
-            if time.monotonic() - begun > 1.5:  # the third time it is told
+            if time.monotonic() - begun > 1.5:  # the third time it is asked to end
                 raise
 
 

@@ -58,7 +58,7 @@ def test_a_kernel_that_ends_its_process_does_not_end_fuzzing(tmp_path):
     assert failure["verdict"]["verdict"] == "CRASHED"
     assert "SIGABRT" in failure["verdict"]["reason"]
     state = json.loads((tmp_path / "host" / "fuzz" / "state.json").read_text())
-    assert state["next_round"] > 1 or state["unfinished"][0][1] > 1  # behind the case that died
+    assert state["next_round"] > 1 or state["unfinished"][0][1] > 1  # after the case that died
 
 
 def test_a_library_stricter_than_its_declaration_is_a_failure(tmp_path):

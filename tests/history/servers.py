@@ -24,7 +24,7 @@ def programs() -> Path | None:
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """The URL of its first database. It listens on a socket in a folder of its own, and on no port."""
+    """The URL of its first database. It listens on a socket in a separate folder, and on no port."""
     where = programs()
     assert where is not None, "PostgreSQL's server is not installed"
     # It does not run as root.

@@ -56,7 +56,7 @@ class Repository:
 
     @property
     def state(self) -> tuple[str, ...]:
-        """All that a bisection could leave behind."""
+        """All that a bisection could leave."""
         asked = (["worktree", "list"], ["for-each-ref"], ["status", "--porcelain"], ["branch", "-a"])
         return (*(self.git(*one) for one in asked), (self.folder / KERNEL).read_text())
 
@@ -83,7 +83,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 
 def test_the_breaking_commit_is_found_and_no_worktree_left(tmp_path: Path) -> None:
-    """On its way lies a commit that does not build; and the user works on a mending of their own."""
+    """On its way lies a commit that does not build; and the user works on another fix."""
     repository = Repository(tmp_path)
     kernel = repository.folder / KERNEL
     kernel.write_text(kernel.read_text().replace(DROPS_ONE[1], DROPS_ONE[0]))

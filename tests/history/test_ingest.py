@@ -91,7 +91,7 @@ def test_a_file_is_read_whole_or_not_at_all(url: str, tmp_path: Path, monkeypatc
 def test_processes_that_ingest_at_once_lose_and_double_nothing(url: str, tmp_path: Path) -> None:
     folders = []
     for number in range(4):
-        # Every one has the first night, and one of its own.
+        # Every one has the first night, and a separate one.
         nights = [*Lab(cases=60).night(0), *Lab(cases=60).night(1 + number)]
         folders.append(write(tmp_path / str(number) / "results.jsonl", nights).parent)
     command = [sys.executable, "-m", "bitgate", "history", "ingest", "--history", url]

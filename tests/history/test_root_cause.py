@@ -1,4 +1,4 @@
-"""Nights in which it is known what went wrong: each of it is told, and nothing else."""
+"""Nights with known causes of failure: each is reported, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steady state behind the answers of a case, and what falls out of line."""
+"""The steady state of the answers of a case, and what falls out of line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EACH_ITS_OWN = [f"b{number}" for number in range(100)]
 
 
 def states(reds: str, builds: str = "") -> str:
-    """``x`` is red, ``.`` is green; each night has a build of its own unless ``builds`` names them by letters."""
+    """``x`` is red, ``.`` is green; each night has a separate build unless ``builds`` names them by letters."""
     names = list(builds) if builds else EACH_ITS_OWN[: len(reds)]
     return "".join("x" if ill else "." for ill in steady([one == "x" for one in reds], names))
 

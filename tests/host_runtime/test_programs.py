@@ -79,7 +79,7 @@ def write(folder: Path, barrier: str = "__syncthreads();") -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def ready() -> None:
-    """Build what the two commands link and load, once: where the cache is empty, they would tell of it on stderr."""
+    """Build what the two commands link and load, once: where the cache is empty, they would report it on stderr."""
     builder = Builder("host")
     builder.runtime()
     builder.program_watch()

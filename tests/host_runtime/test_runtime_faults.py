@@ -69,7 +69,7 @@ def test_dynamic_lds_ends_where_the_launch_said(host: Host, load: Load) -> None:
 
 
 def test_a_write_into_lds_slack_is_found_when_the_block_ends(host: Host, load: Load) -> None:
-    """Right-aligned, one element before the struct is no guard page; its canary tells."""
+    """Right-aligned, one element before the struct is no guard page; its canary shows it."""
     out = host.malloc(4)
     load("faults").launch_touch_lds(out.pointer, -1, True)
     assert host.synchronize() == ILLEGAL_ADDRESS
@@ -143,7 +143,7 @@ def test_a_barrier_that_not_all_threads_reach(host: Host, load: Load, schedule: 
     host.settings.set_schedule(schedule)
     load("faults").launch_miss_barrier(there)
     if there == 0:
-        assert host.synchronize() == SUCCESS  # nobody waits
+        assert host.synchronize() == SUCCESS  # no work waits
         return
     assert host.synchronize() == LAUNCH_FAILURE
     assert host.fault().kind == "missed_barrier"
@@ -199,7 +199,7 @@ def test_a_fault_stops_the_launch_and_leaves_the_runtime_usable(host: Host, load
     faults = load("faults")
     for _ in range(3):
         faults.launch_fault_then_count(counter.pointer, BLOCKS)
-        faults.launch_add_one(counter.pointer, 1, 1, None)  # behind the fault: dropped
+        faults.launch_add_one(counter.pointer, 1, 1, None)  # after the fault: dropped
         assert host.synchronize() == ILLEGAL_ADDRESS
         assert host.synchronize() == SUCCESS
         assert host.hip.hipGetLastError() == ILLEGAL_ADDRESS

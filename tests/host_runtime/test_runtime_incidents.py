@@ -33,7 +33,7 @@ def since(host: Host) -> Callable[[], list[str]]:
 def test_a_fault_that_the_library_read_and_cleared(host: Host, load: Load, since) -> None:
     x = host.malloc(4)
     assert load("incidents").swallow_fault(x.pointer) == SUCCESS
-    assert host.synchronize() == SUCCESS  # nothing is left of it for HIP to tell
+    assert host.synchronize() == SUCCESS  # nothing is left of it for HIP to report
     host.settings.clear_fault()
     (text,) = since()
     assert "kernel copy_cell, block (0,0,0), thread (0,0,0): read through a null pointer" in text

@@ -1,4 +1,4 @@
-"""Loading a kernel library: a sound one runs, a broken one is named for what it is and harms nobody."""
+"""Loading a kernel library: a sound one runs, a broken one is named for what it is and does no harm."""
 
 from __future__ import annotations
 

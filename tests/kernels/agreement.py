@@ -1,4 +1,4 @@
-"""What declaration and library say of instances, side by side; and each case on each instance as a test of its own."""
+"""What declaration and library say of instances, side by side; and each case on each instance as a separate test."""
 
 from __future__ import annotations
 

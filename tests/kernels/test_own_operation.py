@@ -1,4 +1,4 @@
-"""An operation that is neither convolution nor GEMM crosses the same C ABI: roles, attributes and facts of its own."""
+"""An operation that is neither convolution nor GEMM crosses the same C ABI with other roles, attributes and facts."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def same(*cases: str) -> list[str]:
     [("1", [1]), ("4", [4]), ("0", [1, 2, 4, 8, 16, 32, 64, 128]), ("-1", [1, 2, 4, 8, 16, 32, 64, 128])],
 )
 def test_the_split_k_of_backward_data(word, meant):
-    """Its profiler tries all of a list where it is not told a positive one."""
+    """Its profiler tries all of a list unless given a positive one."""
     line = f"ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 {SIZES} {word}"
     assert [problem.split_k for problem in foreign_convolutions(line)] == meant
 

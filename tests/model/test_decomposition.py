@@ -67,7 +67,7 @@ def test_every_cell_has_one_owner_with_all_contributions(problem):
                 assert owner_of(problem, axis, x) == cls.tilde
         assert all(count == 1 for count in writers.values())
         for x, pairs in contributions(problem, axis).items():
-            assert (x in writers) or not pairs  # what nobody writes gets no contribution and must be zero
+            assert (x in writers) or not pairs  # an unwritten cell gets no contribution and must be zero
             assert written_cells(problem, axis)[x] == (x in writers)
             assert reached_cells(problem, axis)[x] == bool(pairs)
 

@@ -1,4 +1,4 @@
-"""Gaps of one tensor behind one axis: what the words of a case id mean in memory, and what is refused."""
+"""Padding of one tensor after one axis: what the words of a case id mean in memory, and what is refused."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_gap_is_one_of_the_things_that_shrinking_takes_away() -> None:
 
 @given(problems())
 def test_padding_is_kept_by_any_change_that_leaves_it_a_place(problem) -> None:
-    """Without an axis the one that takes its name takes its gap; without a D tensor there is none behind its rows."""
+    """Without an axis the one that takes its name takes its gap; without a D tensor there is none after its rows."""
     changed = [*smaller_convolutions(problem), *(one.problem for one in nearby_convolutions(problem))]
     for other in changed:
         assert settled(other.gaps, other.gap_orders) == other.gaps

@@ -1,4 +1,4 @@
-"""GEMMs have coverage, rounds of fuzzing and shrinking of their own, out of their lengths and choices."""
+"""GEMMs have coverage, rounds of fuzzing and shrinking, out of their lengths and choices."""
 
 from __future__ import annotations
 

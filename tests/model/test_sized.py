@@ -35,7 +35,7 @@ def known(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("known")
 def test_a_problem_that_no_memory_holds_can_be_spoken_of() -> None:
-    """Its sums have one term; what it needs is told before anything is made of it."""
+    """Its sums have one term; what it needs is reported before anything is made of it."""
     problem = parse_case_id("toy_outer_i8_n2147483647")
     assert problem.operation.numerics.terms(problem) == 1
 

@@ -1,4 +1,4 @@
-"""What a GEMM has of its own, held against the definition: sums of fractions, fma by hand, every product by name."""
+"""Numerics of a GEMM alone, held against the definition: sums of fractions, fma by hand, every product by name."""
 
 from __future__ import annotations
 

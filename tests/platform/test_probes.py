@@ -173,7 +173,7 @@ def test_right_lanes_are_green():
 
 
 def in_bits(bits):
-    """Sums that keep only so many significant bits."""
+    """Sums that keep only that number of significant bits."""
 
     def add(total, sums):
         mantissa, exponent = np.frexp(np.asarray(total + sums, np.float64))
@@ -237,7 +237,7 @@ def test_what_is_true_of_several_fragments_is_reported_once():
     [(np.matmul, []), (lambda a, b: flush8(a) @ flush8(b), ["flushed to zero, on gfx90a they are to be kept"] * 2)],
 )
 def test_8_bit_floats_keep_subnormals_through_bf16_on_gfx90a(multiply, said):
-    """The smallest is 2^-9 (f8ocp): a subnormal of its own type, a normal number of bf16."""
+    """The smallest is 2^-9 (f8ocp): a subnormal of that type, a normal number of bf16."""
     found = list(subnormals(hardware(FLOAT8, multiply, target="gfx90a")))
     assert len(found) == len(said)
     assert all(words in finding.text for finding, words in zip(found, said, strict=True))

@@ -83,7 +83,7 @@ def test_documents_select_nothing_and_an_empty_run_is_not_green(owner: Any) -> N
 
 
 def test_files_that_are_only_named(owner: Any) -> None:
-    """One run for all of them: each is told with what it selects alone."""
+    """One run for all of them: each is reported with what it selects alone."""
     names = {
         "kernels/mine/declaration.py": 2,
         "kernels/mine/tables.json": 2,

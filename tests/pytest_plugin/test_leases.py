@@ -1,4 +1,4 @@
-"""One GPU a worker, whatever list of devices somebody has set: by the lists alone, and end to end on a pretended
+"""One GPU a worker, whatever list of devices a user has set: by the lists alone, and end to end on a pretended
 driver."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def gpu(name: str = "gfx942", platform: str = "amd") -> Target:
         ({ROCR: "3"}, ROCR, ("3",)),
         ({ROCR: "GPU-ab12, 3"}, ROCR, ("GPU-ab12", "3")),  # a UUID stands as it is
         ({ROCR: "1,1"}, ROCR, ("1",)),
-        ({HIP: "1,2,-1,3"}, HIP, ("1", "2")),  # what stands behind a negative number does not count
+        ({HIP: "1,2,-1,3"}, HIP, ("1", "2")),  # entries after a negative number do not count
         ({HIP: "0,1,9"}, HIP, ("1",)),
         # HIP counts in what ROCr has left: of devices 3 and 0 its entry 0 is the gfx942.
         ({ROCR: "3,0", HIP: "0,1"}, HIP, ("0",)),

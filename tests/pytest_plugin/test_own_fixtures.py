@@ -1,4 +1,4 @@
-"""What a test asks of the plugin it is handed without pytest's ado, and nobody can tell but by the clock."""
+"""The plugin hands a test what it asks for without pytest's machinery; only the clock shows it."""
 
 from __future__ import annotations
 

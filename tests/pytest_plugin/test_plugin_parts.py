@@ -1,4 +1,4 @@
-"""The plugin's parts by themselves: when it wakes, how codes are mapped, what is lent, watched and left behind."""
+"""The plugin's parts by themselves: when it wakes, how codes are mapped, what is lent, watched and left."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def names_in_code() -> frozenset[str]:
 
 
 def keys_in(text: str) -> set[str]:
-    """Keys that paragraphs name behind ``--json``: `key`, `key[]`, and what stands in braces behind them."""
+    """Keys that paragraphs name after ``--json``: `key`, `key[]`, and what follows them in braces."""
     found: set[str] = set()
     for paragraph in re.split(r"\n\s*\n|\n(?=- |\| )", text):
         described = paragraph.partition("`--json`")[2]

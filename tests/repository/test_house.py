@@ -1,4 +1,4 @@
-"""The house keeps its own rules: files stay small, imports point one way, documents tell the truth."""
+"""The repository keeps its rules: files stay small, imports point one way, documents are true."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_a_block_is_for_several_small_buffers() -> None:
 def test_a_write_beside_a_buffer_is_found(
     guarded: Device, poke: Callable[[int, int], int], placement: str, cell: int
 ) -> None:
-    """Five ints: the cell before them and the one behind. The host's guard page ends the kernel that meets it."""
+    """Five ints: the cell before them and the one after. The host's guard page ends the kernel that meets it."""
     with guarded.alloc(20, name="dx", alignment=4, placement=placement) as buffer:
         poke(buffer.pointer, cell)
         met_the_page = guarded.host is not None and (placement == "left") == (cell < 0)

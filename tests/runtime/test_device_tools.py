@@ -273,7 +273,7 @@ SMALL_CASE, LARGE_CASE = "fwd_f16_nhwgc_n2k3c5_y2_h5_bias_gap", "fwd_f32_nhwgc_n
 @pytest.mark.parametrize("case", [SMALL_CASE, LARGE_CASE])
 @pytest.mark.parametrize("copies", [1, 5])
 def test_what_is_asked_together_is_what_is_asked_one_by_one(device, builder, case, copies):
-    """With more fills and digests than one launch takes, and with tensors that have a launch of their own."""
+    """With more fills and digests than one launch takes, and with tensors that have a separate launch."""
     gpu, tools = as_a_gpu(device, builder)
     tensors = [one for one in parse_case_id(case).tensors.values() if 0 not in one.strides] * copies
     assert any(one.space > SMALL_TENSOR for one in tensors) == (case == LARGE_CASE)

@@ -76,7 +76,7 @@ def test_an_invalid_name_is_refused_with_a_right_one(text: str, said: str) -> No
         ("gfx942:xnack-", "gfx942:sramecc+:xnack-", True),
         ("gfx942:xnack+", "gfx942:sramecc+:xnack-", False),
         ("gfx942:sramecc-:xnack-", "gfx942:sramecc+:xnack-", False),
-        ("gfx942:xnack+", "gfx942", True),  # of a device whose features nobody has asked for
+        ("gfx942:xnack+", "gfx942", True),  # of a device with unqueried features
         ("gfx942", "gfx950", False),
         ("gfx9-4-generic", "gfx950:sramecc+:xnack-", True),
         ("gfx9-4-generic:xnack+", "gfx950:sramecc+:xnack-", False),

@@ -110,7 +110,7 @@ def verified_by_nobody(rocm: StandIn) -> str:
 
 
 def nobody_verifies(environment: dict[str, str], folder: str, tell: int) -> NoReturn:
-    """In a process of its own, which is root's no more once all modules are there: nobody may not read them."""
+    """In a separate process, which drops root once all modules are there: its user may not read them."""
     try:
         os.environ.clear()
         os.environ.update(environment | {"BITGATE_SYSTEM_ROOT": folder})

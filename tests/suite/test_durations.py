@@ -67,7 +67,7 @@ def test_other_classes_of_machine_only_fill_holes(cache: Path) -> None:
     durations.remember("toytarget", THERE, [verdict("b", 7.0)], {"b": 1})
     assert durations.load("toytarget", HERE).seconds == {"a__toy_v8__exact": 2.0, "b__toy_v8__exact": 7.0}
     assert durations.load("toytarget", THERE).seconds["a__toy_v8__exact"] == 50.0
-    assert durations.load("toytarget").seconds["a__toy_v8__exact"] == 26.0  # nobody's: the middle of both
+    assert durations.load("toytarget").seconds["a__toy_v8__exact"] == 26.0  # of no known machine: the middle of both
     assert durations.carried("toytarget", ours().shelves) == Durations()  # what is learned here is not carried
 
 

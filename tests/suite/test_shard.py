@@ -149,4 +149,4 @@ def test_a_shards_limit_is_the_95th_percentile_and_one_hang() -> None:
 
 def test_unrecorded_cases_may_take_three_times_their_estimate() -> None:
     assert Durations().length(problems(1.0, 2.0)) == ShardTime(3.0, 9.0, 2.0)
-    assert limit_minutes(ShardTime(0, 0)) == 6  # a hung case is told after five minutes
+    assert limit_minutes(ShardTime(0, 0)) == 6  # a hung case is reported after five minutes

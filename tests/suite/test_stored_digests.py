@@ -84,7 +84,7 @@ def test_a_stored_digest_is_what_the_cpu_computes_today(key: str) -> None:
 
 
 def test_fills_that_claim_bits_have_one_digest_for_all_outputs() -> None:
-    """Maxima have fills of their own; where NaN takes part there is no digest."""
+    """Maxima have separate fills; where NaN takes part there is no digest."""
     fills = {match[1] for key in STORED if (match := re.search(r" fill=(\w+) ", key))}
     assert fills == {"negative"}
     both = [entry.digest for key, entry in STORED.items() if "_argmax" in key]

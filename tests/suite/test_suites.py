@@ -174,7 +174,7 @@ def test_what_is_predicted_is_what_the_table_says(row: CaseRow) -> None:
             if is_meant(row, family, instance) and family.supports(candidate.problem, instance, options) is None:
                 predictions.append(family.dispatch(candidate.problem, instance, options).stated)
     assert predictions
-    known = row.dispatch.keys() & predictions[0].keys()  # a run also asserts what nobody predicts
+    known = row.dispatch.keys() & predictions[0].keys()  # a run also asserts what is not predicted
     stated = {name: row.dispatch[name] for name in known}
     assert stated
     assert [prediction for prediction in predictions if {name: prediction[name] for name in known} != stated] == []

@@ -98,7 +98,7 @@ def test_a_private_stream_that_the_caller_awaits_is_fine(session):
 def test_the_callers_stream_cannot_be_destroyed(session):
     found = verdict(session, "leaves", "no_stream")
     assert found.outcome is Outcome.CRASHED
-    # This library tells of the error, and knows less about it than the runtime.
+    # This library reports the error, and knows less about it than the runtime.
     assert found.reason.endswith(
         "(invalid resource handle): hipStreamDestroy: the stream belongs to the caller, who destroys it"
     )
@@ -124,7 +124,7 @@ def test_a_changed_fp_environment_corrupts_one_case_only(session, value, words):
 @pytest.mark.parametrize("reference", ["auto", "gpu"])
 @pytest.mark.parametrize("value", ["scratch", "lds"])
 def test_a_value_that_only_the_first_poison_hides(session, value, reference):
-    """fmax(NaN, 0) is 0: what the kernel read from memory that nobody wrote did no harm, by luck of the pattern."""
+    """fmax(NaN, 0) is 0: what the kernel read from unwritten memory did no harm, by luck of the pattern."""
     found = verdict(session, "trusts", value, reference=reference)
     assert found.outcome is Outcome.NONDETERMINISTIC
     assert "a read of memory that was never written" in found.reason
@@ -217,7 +217,7 @@ def test_on_amd_a_pending_error_and_null_stream_work_are_seen():
 
 
 class Gpu:
-    """A device whose runtime tells no place, and may be dead."""
+    """A device whose runtime reports no place, and may be dead."""
 
     stream = 7
 

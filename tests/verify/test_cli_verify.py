@@ -215,7 +215,7 @@ def test_the_verification_mode_of_a_profiler_line(bitgate, mode, reference, code
     ("line", "more", "fill", "reference"),
     [
         ("ckProfiler grouped_conv_bwd_data 1 1 1 2 0 0 1 1 2 16 16 3 9 2 1 1 1 1", (), "decimal", "bounds"),
-        # decimals of the naive kernel are those of its own order of summation
+        # decimals of the naive kernel are those of its order of summation
         ("ckProfiler grouped_conv_bwd_data 1 1 2 2 0 0 1 1 2 16 16 3 9 2 1 1 1 1", (), "decimal", "bounds"),
         (
             "ckProfiler grouped_conv_bwd_data 1 1 1 2 0 0 1 1 2 16 16 3 9 2 1 1 1 1",

@@ -30,7 +30,7 @@ Wrong = Callable[..., Cells]
 
 
 class NumpyKernel:
-    """A kernel that takes everything and computes what it is told to."""
+    """A kernel that takes everything and computes what it is given."""
 
     name = "numpy.einsum"
 

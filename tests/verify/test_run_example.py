@@ -1,4 +1,4 @@
-"""``bitgate run-example``: CK's arguments, CK's lines, and exit codes that tell what was compared."""
+"""``bitgate run-example``: CK's arguments, CK's lines, and exit codes that show what was compared."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ print(look())
 
 
 def test_undisturbed_a_snapshot_serves_two_calls() -> None:
-    """In a process of its own: one that has children is looked at whole each time, and so is any before Linux 6.2,
-    which does not tell how many descriptors are open."""
+    """In a separate process: one that has children is looked at whole each time, and so is any before Linux 6.2,
+    which does not report how many descriptors are open."""
     begin = 1 if os.stat("/proc/self/fd").st_size else 2
     done = subprocess.run([sys.executable, "-c", COUNTED], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["2 2", f"2 {begin} {begin}", "2"]
