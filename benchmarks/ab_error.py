@@ -29,8 +29,8 @@ SLOWER = 1.05
 
 @dataclass(frozen=True)
 class Setting:
-    """``must_find``: enough rounds that 95 % of the slow-downs are to be found. ``must_be_clean``: such noise counts
-    from a difference."""
+    """``must_find``: enough rounds that 95 % of the slow-downs are to be found. ``must_be_clean``: such noise must
+    not be taken for a difference."""
 
     words: str
     device: Device

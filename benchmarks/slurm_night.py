@@ -34,14 +34,14 @@ from bitgate.results.run_plan import RunPlan
 
 sys.path.insert(0, str(paths.root()))
 
-from tests.ci.slurm_bed import SlurmBed, slurm_bed
+from tests.ci.slurm_fixture import SlurmFixture, slurm_fixture
 from tests.needs import lacking
 
 TARGETS = ("gfx942", "gfx90a", "gfx1201")
 NODES = {f"n{2 * number + half}": name for number, name in enumerate(TARGETS) for half in (1, 2)}
 SUITES = ("conv_bwd_data", "conv_fwd", "reduction")
 SOME = 60
-"""Verdicts of a shard that are recorded when something befalls it."""
+"""Verdicts of a shard that are recorded when something happens to it."""
 PATIENCE_SECONDS = 1200.0
 
 
@@ -57,8 +57,8 @@ def main() -> int:
     try:
         write_project(folder, suites=arguments.suite or SUITES)
         (folder / "slurm").mkdir()
-        with slurm_bed(folder / "slurm", NODES, cpus=1) as bed:
-            return show(Night(folder, arguments.shards), bed)
+        with slurm_fixture(folder / "slurm", NODES, cpus=1) as cluster:
+            return show(Night(folder, arguments.shards), cluster)
     finally:
         if not arguments.out:
             shutil.rmtree(folder, ignore_errors=True)
@@ -138,7 +138,7 @@ class Night:
             time.sleep(0.2)
 
 
-def show(night: Night, bed: SlurmBed) -> int:
+def show(night: Night, cluster: SlurmFixture) -> int:
     begun = time.monotonic()
 
     def tell(line: str) -> None:
@@ -147,7 +147,7 @@ def show(night: Night, bed: SlurmBed) -> int:
     night.start()
     tell(f"submitted; nodes {', '.join(f'{node} {name}' for node, name in NODES.items())}")
     place, node = with_verdicts(night, lambda node: NODES[node] == "gfx942")
-    bed.kill_node(node)
+    cluster.kill_node(node)
     tell(f"{node} lost its power while it ran {place[0]} {place[1]}")
     place, node = with_verdicts(night, lambda node: NODES[node] == "gfx90a")
     process = tasks.process_of(next(path for other, path, _ in night.running() if other == place))

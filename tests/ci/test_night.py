@@ -79,7 +79,7 @@ def _change(job: Job, **fields: Any) -> None:
     job.lines[0] = replace(job.lines[0], **fields)
 
 
-# What befalls a night, and whether it is green then. Each gets the jobs and one of them, and changes them in place.
+# What happens to a night, and whether it is green then. Each gets the jobs and one of them, and changes them in place.
 
 
 def whole(jobs: list[Job], one: Job) -> bool:

@@ -51,7 +51,7 @@ SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=2
 """
 
 
-class SlurmBed:
+class SlurmFixture:
     """``nodes``: the features of each, ``gfx942,cdna3``. Each has ``cpus`` and one pretended GPU."""
 
     def __init__(self, folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> None:
@@ -169,16 +169,16 @@ class SlurmBed:
 
 
 @contextmanager
-def slurm_bed(folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> Iterator[SlurmBed]:
+def slurm_fixture(folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> Iterator[SlurmFixture]:
     """Started, this process' commands talk to it, and nothing of it is left over."""
-    bed = SlurmBed(folder, nodes, cpus)
-    before = {name: os.environ.get(name) for name in bed.environment}
+    cluster = SlurmFixture(folder, nodes, cpus)
+    before = {name: os.environ.get(name) for name in cluster.environment}
     try:
-        bed.start()
-        os.environ.update(bed.environment)
-        yield bed
+        cluster.start()
+        os.environ.update(cluster.environment)
+        yield cluster
     finally:
-        bed.stop()
+        cluster.stop()
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
