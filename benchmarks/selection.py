@@ -25,13 +25,13 @@ from statistics import mean, median
 from threading import Event
 from typing import Any
 
-from bitgate.cli.planning import Sizes, make_run_plan
-from bitgate.cli.selecting import facts_of
 from bitgate.core import paths
 from bitgate.core.project import Project, ours
 from bitgate.kernel.loading import with_operations
 from bitgate.lab.ci.select import CaseSelection, select, shown
 from bitgate.lab.ci.select_changes import FileChange
+from bitgate.lab.planning.project_facts import facts_of
+from bitgate.lab.planning.shards import Sizes, make_run_plan
 from bitgate.tools.faults.fault import Fault, read_faults
 from bitgate.tools.faults.tier_run import run_tier
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bitgate.cli.bench_gate import sides
 from bitgate.cli.main import run
 from bitgate.core.project_file import read
 from bitgate.results.record.timing import Timing, timings, write
 from bitgate.results.record.timing import TimingStatus as Status
+from bitgate.tools.bench.gate_run import sides
 
 CHANGING = str(Path(__file__).parent / "changing" / "declaration.py")
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y3x3_h8x8_s1x1_d1x1_p1x1_q1x1"

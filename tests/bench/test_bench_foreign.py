@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from bitgate.cli.bench_foreign import (
+from bitgate.core.errors import UsageError
+from bitgate.interop import PerfRequest, in_words
+from bitgate.model import case_id, parse_case_id
+from bitgate.results.record.timing import SCHEMA, Timing, TimingStatus
+from bitgate.tools.bench.arm import TimedShape
+from bitgate.tools.bench.requests import (
     TimedProblem,
     by_settings,
     ck_profiler_lines,
@@ -17,11 +22,6 @@ from bitgate.cli.bench_foreign import (
     repeated,
     settings_of,
 )
-from bitgate.core.errors import UsageError
-from bitgate.interop import PerfRequest, in_words
-from bitgate.model import case_id, parse_case_id
-from bitgate.results.record.timing import SCHEMA, Timing, TimingStatus
-from bitgate.tools.bench.arm import TimedShape
 from bitgate.tools.bench.settings import Settings
 from bitgate.verify.trace import format_perf
 

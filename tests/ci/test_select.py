@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.cli.selecting import facts_of
 from bitgate.core.project import ours
 from bitgate.lab.ci.select import select, selectors
 from bitgate.lab.ci.select_changes import FileChange, tracked
 from bitgate.lab.ci.select_rules import ProjectFacts
+from bitgate.lab.planning.project_facts import facts_of
 from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.run_plan import RunPlan
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import bitgate
-from bitgate.cli.selecting import AFTERWARDS, JUDGES
 from bitgate.lab.ci.select_imports import ImportGraph, neighbours, states
+from bitgate.lab.planning.project_facts import AFTERWARDS, JUDGES
 
 
 def package(folder: Path, files: Mapping[str, str]) -> ImportGraph:

@@ -263,7 +263,7 @@ def test_a_full_disk_ends_a_night_that_resumes_with_space(lab: Make, tmp_path: P
         (line,) = [line for line in said.splitlines() if line.startswith("bitgate: ")]
         assert line in (  # a line of the journal may fit where a file does not
             f"bitgate: {mine.night}/night.jsonl: the disk is full; free space and run again with --resume",
-            f"bitgate: {mine.night}: No space left on device: mend that, and go on with --resume",
+            f"bitgate: {mine.night}: No space left on device: fix that, and go on with --resume",
         )
         (disk / "filler").unlink()
         done = mine.submit("--resume")

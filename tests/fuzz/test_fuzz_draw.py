@@ -15,7 +15,7 @@ from bitgate.model.space.factor import Constants, classify
 from bitgate.ops.convolution import CONVOLUTIONS, Pass
 from bitgate.ops.convolution.space.factors import FACTORS
 from bitgate.tools.fuzz.draw import SIZES, draw_round, even
-from bitgate.tools.fuzz.lane import lanes
+from bitgate.tools.fuzz.round import subjects
 
 SPACES = [operation_called(direction).space for direction in CONVOLUTIONS]
 FWD, BWD_DATA = (operation_called(direction).space for direction in (Pass.FWD, Pass.BWD_DATA))
@@ -75,7 +75,7 @@ def test_raking_makes_independent_columns_even():
 
 
 def test_draws_of_a_worker_repeat_and_meet_every_instance():
-    (lane,) = dict.fromkeys(lanes(select("grouped_fwd", target="host")))
+    (lane,) = dict.fromkeys(subjects(select("grouped_fwd", target="host")))
     first, again = (list(lane.cases(3, 0, "host")) for _ in range(2))
     assert first == again
     assert first != list(lane.cases(4, 0, "host"))

@@ -16,7 +16,7 @@ from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import F32_ACCUMULATION, parse_case_id
 from bitgate.ops.convolution import ConvProblem
-from bitgate.tools.fuzz.lane import lanes
+from bitgate.tools.fuzz.round import subjects
 from bitgate.verify.selection import select_for
 from bitgate.verify.session import Session
 
@@ -91,7 +91,7 @@ def test_fuzzing_keeps_to_the_layout_of_each_instance() -> None:
         replace(INSTANCE, name=layout, layouts=(layout,), ndims=(0,), dtypes=("f16",)) for layout in ("rrr", "rcr")
     )
     gemm = replace(THEIRS, operations=("gemm",), instances=instances, supports=takes_all)
-    (lane,) = set(lanes([(gemm, instance) for instance in instances]))
+    (lane,) = set(subjects([(gemm, instance) for instance in instances]))
     planned = list(lane.cases(seed=0, visit=0, target="host"))
     assert {case.key.instance for case in planned} == {"rrr", "rcr"}
     assert {case.problem.layout for case in planned if case.key.instance == "rrr"} == {"rrr"}

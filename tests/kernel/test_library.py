@@ -192,7 +192,7 @@ def test_a_sound_library_is_probed_once(
 ) -> None:
     path = tiny_library()
     KernelLibrary.load(path, tiny_family, cache=private_cache)
-    monkeypatch.setattr(examine, "Child", lambda *a, **k: pytest.fail("probed again"))
+    monkeypatch.setattr(examine, "Worker", lambda *a, **k: pytest.fail("probed again"))
     KernelLibrary.load(path, tiny_family, cache=private_cache)
 
 

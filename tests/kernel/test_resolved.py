@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-
+import msgspec
 import pytest
 
 from bitgate.core.errors import UsageError
@@ -11,8 +10,8 @@ from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import NO_KERNEL, Kernel, kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict
-from bitgate.tools.fuzz import exchange
 from bitgate.tools.fuzz.failure import FuzzFailure
+from bitgate.tools.fuzz.server import RedVerdict
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.server import from_json, to_json
 
@@ -63,14 +62,13 @@ def test_a_case_is_the_same_in_the_process_that_runs_it() -> None:
 
 
 def test_a_finding_reaches_a_process_without_a_declaration() -> None:
-    stream = BytesIO()
-    exchange.answer(FuzzFailure(planned(), Verdict(planned().key, Outcome.MISMATCH)), stream)
-    assert b"grouped_bwd_data" in stream.getvalue()
-    assert b"KernelFamily" not in stream.getvalue()
-    inbox = bytearray(stream.getvalue() + b"\0")
-    (found,) = exchange.complete(inbox, FAMILIES)
-    assert found.planned == planned()
-    assert inbox == b"\0"
+    found = FuzzFailure(planned(), Verdict(planned().key, Outcome.MISMATCH), 1.5, "grouped_bwd_data:bwd_data", 3)
+    data = msgspec.json.encode(RedVerdict.of(found))
+    assert b"grouped_bwd_data" in data
+    assert b"sources" not in data
+    there = msgspec.json.decode(data, type=RedVerdict).failure(FAMILIES)
+    assert there == found
+    assert there.planned.kernel.family is FAMILIES["grouped_bwd_data"]
 
 
 def test_nobody_takes_a_case_that_is_nobodys() -> None:

@@ -110,9 +110,9 @@ REFUSED = {
     "--ip ic8oc8ih8kh3": "option '--ip'",
     "--mb=x ic8oc8ih8kh3": "--mb=x is not a number",
     # the bias of FWD_B is f32, or f64 where the weights are
-    "--dt=f16 ic8oc8ih8kh3": "--dir=FWD_B has a bias of f32 beside a result of f16, which is not understood:"
+    "--dt=f16 ic8oc8ih8kh3": "--dir=FWD_B has a bias of f32 with a result of f16, which is not understood:"
     " --dir=FWD_D --bia-dt=f16 has one of its type",
-    "--dt=s8:s8:s32 ic8oc8ih8kh3": "--dir=FWD_B has a bias of f32 beside a result of s32",
+    "--dt=s8:s8:s32 ic8oc8ih8kh3": "--dir=FWD_B has a bias of f32 with a result of s32",
     "--bia-dt=f16 ic8oc8ih8kh3": "--bia-dt=f16: the bias of --dir=FWD_B is f32",
     "--dir=FWD_D --bia-dt=f32 --dt=f16 ic8oc8ih8kh3": "--bia-dt=f32: a bias has the result's type here, f16",
     "--dir=BWD_W --bia-dt=f32 ic8oc8ih8kh3": "--bia-dt=f32: --dir=BWD_W with a bias is not understood",

@@ -59,7 +59,7 @@ def test_what_stands_around_a_line(text):
 
 @pytest.mark.parametrize("between", ["&&", ";", "||", "&", "\n", "# a comment ends with its line\n"])
 def test_two_commands_in_a_line_are_refused(between):
-    with pytest.raises(ProblemError, match=r"several commands: give each a line of its own|words left over: \./MIOpen"):
+    with pytest.raises(ProblemError, match=r"several commands: give each a separate line|words left over: \./MIOpen"):
         parse_foreign(f"{LINE} {between} ./{DRIVEN}")
 
 
@@ -182,7 +182,7 @@ def test_types_in_the_name_of_an_example(line, case):
     ("line", "reason"),
     [
         ("example_convnd_fwd_xdl_fp16_fp32", "types fp16, fp32 together are not understood"),
-        ("example_convnd_bwd_data_xdl_fp8", "'fp8' is not understood behind convnd_bwd_data"),
+        ("example_convnd_bwd_data_xdl_fp8", "'fp8' is not understood after convnd_bwd_data"),
         ("example_convnd_bwd_data 1 1 1 -1", "the number of spatial dimensions is -1: 1 to 3 are possible"),
     ],
 )

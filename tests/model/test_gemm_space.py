@@ -19,7 +19,7 @@ from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.suite.known_bug_fields import PropertyMatch
 from bitgate.suite.vocabulary import value_of
 from bitgate.tools.fuzz.failure import FuzzFailure
-from bitgate.tools.fuzz.lane import lanes
+from bitgate.tools.fuzz.round import subjects
 from bitgate.tools.fuzz.shrink import Shrinker
 from bitgate.verify.planned import PlannedCase
 
@@ -55,7 +55,7 @@ def test_assumptions_narrow_the_question(capsys: pytest.CaptureFixture[str], tmp
 
 
 def test_a_round_of_fuzzing_meets_every_instance():
-    (lane,) = dict.fromkeys(lanes(select("batched_gemm", None, "host")))
+    (lane,) = dict.fromkeys(subjects(select("batched_gemm", None, "host")))
     first, again = (list(lane.cases(3, 0, "host")) for _ in range(2))
     assert first == again
     met = Counter(planned.key.instance for planned in first if not planned.refused)

@@ -72,10 +72,10 @@ def test_without_the_ledger_and_without_the_bug_nothing_changes(suites: Any, run
 @pytest.mark.parametrize(
     ("old", "new", "red", "words"),
     [
-        ("2999-12-31", "2020-01-31", 2, "RL#7732 .* expired on 2020-01-31: mend the kernel"),
+        ("2999-12-31", "2020-01-31", 2, "RL#7732 .* expired on 2020-01-31: fix the kernel"),
         ("missing_sub_gemm", "border", 2, "records MISMATCH border, and this is MISMATCH missing_sub_gemm"),
         ('"MISMATCH"', '"CRASHED"', 2, "records CRASHED missing_sub_gemm, and this is MISMATCH"),
-        ("g = 1, ", "", 1, "did not fail: if it is mended, remove the entry"),
+        ("g = 1, ", "", 1, "did not fail: if it is fixed, remove the entry"),
     ],
 )
 def test_unexpected_passes_and_expired_entries_are_red(

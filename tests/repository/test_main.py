@@ -1,14 +1,17 @@
-"""What becomes of an error that no command foresaw."""
+"""The command line as a whole: unforeseen errors, help and completion."""
 
 from __future__ import annotations
 
-from importlib import import_module
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from bitgate.cli import main
+from bitgate.suite.pytest import options
 
 
 def test_a_defect_of_bitgate_is_not_reported_as_one_of_a_kernel(monkeypatch, capsys):
@@ -20,31 +23,100 @@ def test_a_defect_of_bitgate_is_not_reported_as_one_of_a_kernel(monkeypatch, cap
     assert "a defect of bitgate itself" in err
 
 
-def helps(command: Any, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
-    """Of a command and those below it: the words that name it, and what is said of each of its options."""
-    found = [(words, text) for option in command.params if (text := getattr(option, "help", ""))]
-    for name, below in getattr(command, "commands", {}).items():
-        found += helps(below, (*words, name))
+LONGEST = 60
+
+
+def commands(command: Any, words: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """Find a command and those below it, by the words that name them."""
+    found = {words: command}
+    for name in getattr(command, "list_commands", lambda _: ())(None):
+        found |= commands(command.get_command(None, name), (*words, name))
     return found
 
 
-@pytest.mark.parametrize("name", main.COMMANDS)
-def test_help_says_all_that_stands_there(capsys: pytest.CaptureFixture[str], name: str) -> None:
+COMMANDS = commands(main.command())
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_is_one_imperative_line_that_is_not_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
     """``[the project's first]`` is a default, and no style of letters."""
-    command = typer.main.get_command(import_module(main.COMMANDS[name]).app)
-    shown: dict[tuple[str, ...], str] = {}
-    for words, text in helps(command, (name,)):
-        if words not in shown:
-            assert main.run([*words, "--help"]) == 0
-            shown[words] = "".join(capsys.readouterr().out.split())
-        assert "".join(text.split()) in shown[words]
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main.run([*words, "--help"]) == 0
+    printed = capsys.readouterr().out
+    command, shown = COMMANDS[words], " ".join(printed.split())
+    below = [one for name, one in COMMANDS.items() if name[:-1] == words and name]
+    texts = [text for option in command.params if (text := getattr(option, "help", ""))]
+    for line in [*texts, *((one.help or "").split("\n")[0] for one in [command, *below])]:
+        assert is_imperative(line), line
+        assert line in shown
+    named = [option for option in command.params if option.opts[0].startswith("-") and not option.hidden]
+    assert [option.opts for option in named if not all(name in shown for name in option.opts)] == []
+    assert max(map(len, printed.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(("old", "name"), main.RENAMED.items())
-def test_an_old_name_still_works_but_is_not_listed(capsys: pytest.CaptureFixture[str], old: str, name: str) -> None:
-    assert main.run([old, "--help"]) == 0
-    assert capsys.readouterr().out.startswith(f"Usage: bitgate {old}")
-    assert main.run(["--help"]) == 0
-    listed = capsys.readouterr().out
-    assert f"  {name} " in listed
-    assert old not in listed
+def test_the_plugins_options_have_such_help() -> None:
+    parser = pytest.Parser(_ispytest=True)
+    options.add(parser)
+    texts = [option.attrs()["help"] for option in parser.getgroup("bitgate").options]
+    assert len(texts) > 10
+    assert [text for text in texts if not is_imperative(text)] == []
+
+
+def is_imperative(line: str) -> bool:
+    verb = line.split()[0].rstrip(",")
+    return len(line) <= LONGEST and line.endswith(".") and verb.isalpha() and verb.istitle() and verb not in NO_VERBS
+
+
+NO_VERBS = {"A", "All", "An", "As", "By", "For", "From", "In", "Of", "One", "Only", "That", "The", "These", "What"}
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> dict[str, str]:
+    """Environment of an empty home with ``bitgate`` on its PATH."""
+    script = tmp_path / "bin" / "bitgate"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m bitgate "$@"\n')
+    script.chmod(0o755)
+    return os.environ | {"HOME": str(tmp_path), "PATH": f"{script.parent}:{os.environ['PATH']}"}
+
+
+def bash(command: str, environment: dict[str, str]) -> str:
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_bash_completes_commands_and_their_options(shell: dict[str, str], tmp_path: Path) -> None:
+    """The completion that is installed answers; what the shell reads at its start is not run, only looked at."""
+    bash("bitgate --install-completion; true", shell)
+    (script,) = tmp_path.glob(".bash_completions/*.sh")
+    assert str(script) in (tmp_path / ".bashrc").read_text()
+    complete = """
+        source "$1" && eval "asked=($2)" && COMP_WORDS=("${asked[@]}") COMP_CWORD=$((${#asked[@]} - 1))
+        spec=$(complete -p bitgate) spec=${spec##*-F } && ${spec%% *} bitgate && echo "${COMPREPLY[@]}"
+    """
+    for line, expected in (
+        ("bitgate ver", "verify"),
+        ("bitgate verify --isol", "--isolate"),
+        ("bitgate ci pl", "plan"),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", complete, "bash", str(script), line], env=shell, capture_output=True, text=True, timeout=120
+        )
+        assert (done.stdout.split(), done.stderr) == ([expected], "")
+
+
+@pytest.mark.parametrize(("name", "answer"), [("zsh", '"verify":"Run cases'), ("fish", "verify\tRun cases")])
+def test_other_shells_ask_for_commands(shell: dict[str, str], name: str, answer: str) -> None:
+    asked = {"_BITGATE_COMPLETE": f"complete_{name}", "_TYPER_COMPLETE_ARGS": "bitgate ver"}
+    assert answer in bash("bitgate", shell | asked | {"_TYPER_COMPLETE_FISH_ACTION": "get-args"})
+    assert "bitgate" in bash("bitgate", shell | {"_BITGATE_COMPLETE": f"source_{name}"})
+
+
+def test_no_subcommand_installs_completion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["verify", "--install-completion"]) == 2
+    assert "No such option" in capsys.readouterr().err
+    found = [words for words, command in COMMANDS.items() for one in command.params if one.name == "install_completion"]
+    assert found == [()]

@@ -95,7 +95,7 @@ def test_other_problems_are_none_of_its_business(judged: Judge, case: int) -> No
 @pytest.mark.parametrize(
     ("outcome", "diagnosis", "day", "words"),
     [
-        (Outcome.PASS, None, LAST_DAY, "RL#7732 .* did not fail: if it is mended, remove the entry"),
+        (Outcome.PASS, None, LAST_DAY, "RL#7732 .* did not fail: if it is fixed, remove the entry"),
         (Outcome.PASS, None, DAY_AFTER, "did not fail"),
         (
             Outcome.MISMATCH,
@@ -107,7 +107,7 @@ def test_other_problems_are_none_of_its_business(judged: Judge, case: int) -> No
         (Outcome.MISMATCH, None, LAST_DAY, "another failure"),
         (Outcome.CRASHED, Diagnosis(("missing_sub_gemm",), "s"), LAST_DAY, "and this is CRASHED missing_sub_gemm"),
         (Outcome.NONDETERMINISTIC, DROPPED, LAST_DAY, "another failure"),
-        (Outcome.MISMATCH, DROPPED, DAY_AFTER, "expired on 2030-01-31: mend the kernel, or say until when"),
+        (Outcome.MISMATCH, DROPPED, DAY_AFTER, "expired on 2030-01-31: fix the kernel, or say until when"),
     ],
 )
 def test_whatever_else_happens_is_red_and_says_what_to_do(
@@ -234,8 +234,8 @@ def test_ledgers_around_a_suite_and_beside_a_kernel_count_too(tmp_path: Path) ->
         ("where = {", "# {", "where: is missing; say which problems fail"),
         ('"toy.*"', "{}", "kernel: {} is neither a text"),
         ("expires", "options = 3\nexpires", "options: give a table"),
-        ("expires", 'flaky = "often"\nexpires', "since: is missing beside flaky; the day of that finding"),
-        ("expires", "since = 2030-01-01\nexpires", "flaky: is missing beside since; what shows that it fails now"),
+        ("expires", 'flaky = "often"\nexpires', "since: is missing next to flaky; the day of that finding"),
+        ("expires", "since = 2030-01-01\nexpires", "flaky: is missing next to since; what shows that it fails now"),
         (
             "expires",
             'flaky = "often"\nsince = 2029-12-31\nexpires',

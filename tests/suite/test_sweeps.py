@@ -117,7 +117,7 @@ def test_a_row_may_be_a_whole_case_id(tmp_path):
         (ROW, "title is missing"),
         ("title = 3\n" + ROW, "title: 3 is not a text"),
         (TITLE, "no rows"),
-        (TITLE + ROW + ROW, "the name a stands at"),
+        (TITLE + ROW + ROW, "the name a is at"),
         (TITLE + ROW + ROW.replace('"a"', '"b"'), "the problem fwd_f16_nhwgc_g1n1k8c8_y3x3_h8x8"),
         (TITLE + ROW + 'fills = "decimal"\n', "'a': fills: says how a problem is run"),
         (TITLE + ROW + 'options = { flat_path_gate = "off" }\n', "'a': options: says how a problem is run"),

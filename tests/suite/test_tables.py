@@ -131,7 +131,7 @@ def test_a_bad_field_is_named_with_its_place(write: Write, bad: str, message: st
         (ROW.replace('dtypes = "f16"\n', ""), r"'r': dtypes: is missing; give it here or in \[defaults\]"),
         (ROW.replace("y3x3", "y9x9"), r"'r': shape: .*no output cell"),
         (ROW.replace('shape = "n1k8c8_y3x3_h8x8"\n', ""), r"shape: is missing; give one of case, shape"),
-        (ROW.replace('shape = "n1k8c8_y3x3_h8x8"\n', "n = 1\nk = 2\n"), r"c: is missing beside n, k"),
+        (ROW.replace('shape = "n1k8c8_y3x3_h8x8"\n', "n = 1\nk = 2\n"), r"c: is missing next to n, k"),
         ("[[case]\n", r"cases.toml: not TOML: .*line 1"),
         ("case = 3\n", r"'case' is not a set of rows; write \[\[case\]\]"),
         ('[[other]]\nwhy = "w"\n', r"has no \[\[case\]\]"),

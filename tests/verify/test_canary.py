@@ -16,6 +16,7 @@ from bitgate.verify import pipeline, process
 from bitgate.verify.pipeline import distress
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
+from bitgate.verify.server import RunCanary
 from bitgate.verify.session import Session
 
 SICK = Path(__file__).parent / "sick" / "declaration.py"
@@ -51,18 +52,18 @@ def test_it_goes_first_behind_a_case_that_took_its_process(
     monkeypatch: pytest.MonkeyPatch, said: str, outcome: Outcome
 ) -> None:
     """As on a GPU: the host's device is part of the process and needs no canary."""
-    asked: list[str] = []
+    asked: list[type] = []
     with CaseProcess(Opening("host", ours().loading([SICK]))) as kernels:
         monkeypatch.setattr(process, "platform_of", lambda target: "nvidia")
         ask = process.Worker.ask
 
-        def listen(child: Any, question: Any, *more: Any) -> Any:
-            asked.append(question["ask"])
-            return said if question["ask"] == "canary" else ask(child, question, *more)
+        def listen(worker: Any, question: Any, *more: Any) -> Any:
+            asked.append(type(question))
+            return said if isinstance(question, RunCanary) else ask(worker, question, *more)
 
         monkeypatch.setattr(process.Worker, "ask", listen)
         assert kernels.verify(planned("none")).outcome is Outcome.PASS
-        assert "canary" not in asked
+        assert RunCanary not in asked
         assert kernels.verify(planned("abort")).outcome is Outcome.CRASHED
         assert kernels.verify(planned("none")).outcome is outcome
-        assert asked.count("canary") == 1
+        assert asked.count(RunCanary) == 1

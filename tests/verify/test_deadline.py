@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 
 from bitgate.verify.deadline import DATA, LAUNCH, LOOK, Deadline
-from bitgate.worker.child import Request
+from bitgate.worker.worker import Request
 
 
 @pytest.fixture

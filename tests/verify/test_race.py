@@ -107,7 +107,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_does_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", "gemm_f32_rcr_b1m2n3k300", "--race", "--schedule", "reverse"]) == 2
-    assert "--race runs threads in an order of its own: leave --schedule reverse out" in capsys.readouterr().err
+    assert "--race runs threads in a special order: leave --schedule reverse out" in capsys.readouterr().err
 
 
 def test_a_prebuilt_library_cannot_be_watched(open_with) -> None:

@@ -58,7 +58,7 @@ def test_a_number_of_runs_is_honoured_and_its_mean_printed(example):
     assert len(launches) == 4  # a sub-GEMM each
     assert all(lines[at + 1 : at + 3] == ["Warm up", "Start running 3 times..."] for at in launches)
     (at,) = (at for at, line in enumerate(lines) if line.startswith("Perf: "))
-    assert lines[at + 1] == "in this time, beside the kernels that compute: zero_fill"
+    assert lines[at + 1] == "in this time, besides the kernels that compute: zero_fill"
 
 
 def test_timed_kernels_are_verified_even_if_not_asked_for(example):
@@ -113,7 +113,7 @@ def test_groups_are_refused_with_the_clause(example):
         ("convnd_bwd_data 0 1 5 2 256 128 3 3 71 71 2 2 1 1 1 1 1 1", "right pads), or 16 without G"),
         ("grouped_conv_bwd_weight 1 1 0 2 1 8 8 3 3 9 9 1 1 1 1 1 1 1 1", "16 problem parameters: 2D takes 17"),
         ("gemm_xdl_fp16 1 1 0", "example_convnd_fwd, example_convnd_bwd_data, example_grouped_conv_fwd"),
-        ("grouped_conv_bwd_data_xdl_fp64_half 1 1 0", "'half' is not understood behind grouped_conv_bwd_data"),
+        ("grouped_conv_bwd_data_xdl_fp64_half 1 1 0", "'half' is not understood after grouped_conv_bwd_data"),
     ],
 )
 def test_other_arguments_are_an_error(example, arguments, text):

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
+from bitgate.core.errors import UsageError
 from bitgate.worker.channel import Channel
 
 DESCRIPTORS = range(3, 1024)
@@ -56,6 +58,10 @@ def _print_for_ever() -> None:
         os.write(1, b"x" * 4096)
 
 
+def _refuse() -> None:
+    raise UsageError("not this one")
+
+
 MOODS: dict[str, Callable[[], object]] = {
     "well": lambda: None,
     "exit": lambda: ctypes.CDLL(None).exit(0),
@@ -75,17 +81,17 @@ MOODS: dict[str, Callable[[], object]] = {
     "flood": _print_for_ever,
     "print": lambda: print("hello from the child", flush=True),
     "defect": lambda: 1 / 0,
+    "refuse": _refuse,
 }
 
 
 def serve(channel: Channel) -> None:
-    while (question := channel.next()) is not None:
-        try:
-            channel.note("on its way")
-            if "more" in question:
-                channel.note("it takes longer", question["more"])
-                time.sleep(question["sleeps"])
-            MOODS[question["mood"]]()
-            channel.answer({"well": True})
-        except ZeroDivisionError as error:
-            channel.error(str(error))
+    def handle(question: dict[str, Any]) -> dict[str, bool]:
+        channel.note("on its way")
+        if "more" in question:
+            channel.note("it takes longer", question["more"])
+            time.sleep(question["sleeps"])
+        MOODS[question["mood"]]()
+        return {"well": True}
+
+    channel.serve(handle)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from bitgate.worker.child import TOKEN, Worker, WorkerDied
+from bitgate.worker.child import TOKEN
+from bitgate.worker.worker import Worker, WorkerDied
 
 HERE = Path(__file__).parent
 

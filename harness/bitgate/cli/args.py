@@ -1,4 +1,4 @@
-"""What several commands take from their words alike. UsageError says which word is wrong."""
+"""Arguments that several commands parse alike. A UsageError says which word is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bitgate.model import Problem, ProblemError
 
 
 def problems_named(case: str) -> tuple[Problem, ...]:
-    """Of a case id, or of a foreign command line."""
+    """Return the problems of a case id or of a foreign command line. UsageError for what is neither."""
     try:
         return problems_of(case)
     except ProblemError as error:
@@ -20,7 +20,7 @@ def problems_named(case: str) -> tuple[Problem, ...]:
 
 
 def check_writable(*files: Path | None) -> None:
-    """Told before the work is done, not after. A folder that is not there is made."""
+    """Raise UsageError for a file that cannot be written, before the work is done; a missing folder is made."""
     for file in filter(None, files):
         try:
             file.absolute().parent.mkdir(parents=True, exist_ok=True)

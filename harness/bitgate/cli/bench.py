@@ -1,4 +1,4 @@
-"""``bitgate bench CASE...``: kernels are verified, then timed; two sides in turns on one device."""
+"""``bitgate bench CASE...``: kernels are verified, then timed; two sides interleaved on one device."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.cli import bench_gate
 from bitgate.cli.args import check_writable, options_named
-from bitgate.cli.bench_foreign import TimedProblem, by_settings, ck_profiler_lines, notes, repeated
-from bitgate.cli.bench_shapes import asked_for
 from bitgate.cli.verify import progress
 from bitgate.core import paths
 from bitgate.core.errors import UsageError, meant
@@ -27,7 +24,9 @@ from bitgate.model import case_id
 from bitgate.numerics.fill import fill_names
 from bitgate.results.record.identity import MOST_SEED
 from bitgate.results.record.timing import Timing, TimingStatus
+from bitgate.tools.bench import gate_run
 from bitgate.tools.bench.arm import Arm, TimedShape
+from bitgate.tools.bench.requests import TimedProblem, by_settings, ck_profiler_lines, notes, repeated, requested_shapes
 from bitgate.tools.bench.settings import Settings, Significance
 
 if TYPE_CHECKING:
@@ -66,76 +65,84 @@ class BenchArguments:
 def bench(
     cases: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="CASE...", help="Case ids, or quoted ckProfiler, CK example, MIOpenDriver, benchdnn lines."
-        ),
+        typer.Argument(metavar="CASE...", help="Name case ids, or quoted CK, MIOpen or benchdnn lines."),
     ] = None,
     sweep: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Shapes under names: a sweep of suites/sweeps, or a file.")
+        str | None, typer.Option(metavar="NAME|FILE", help="Time the shapes of a sweep, of suites/sweeps or a file.")
     ] = None,
     case_list: Annotated[
-        Path | None, typer.Option("--cases", metavar="FILE", help="A list of such lines; those refused are reported.")
+        Path | None,
+        typer.Option("--cases", metavar="FILE", help="Read more of them from a list; report refused lines."),
     ] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="GLOB", help="Of all these, shapes whose name or case id matches.")
+        str | None, typer.Option(metavar="GLOB", help="Time only shapes whose name or case id matches.")
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help="Glob over family.instance; default: what is loaded, or every kernel but references."),
+        typer.Option(help="Choose kernels by family.instance [all but references]."),
     ] = None,
-    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    compare: Annotated[str | None, typer.Option(metavar="GLOB", help="Arm B: these kernels [those of side A].")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option; repeatable.")
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Compare with these kernels [those of side A].")
+    ] = None,
     compare_option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Arm B: with this option, beside A's; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Compare with this option added to A's; repeatable.")
     ] = None,
     compare_commit: Annotated[
-        str | None, typer.Option(metavar="REV", help="Arm B: built of the sources of a commit.")
+        str | None, typer.Option(metavar="REV", help="Compare with a build of this commit.")
     ] = None,
     compare_tree: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Arm B: built of the sources of another checkout.")
+        Path | None, typer.Option(metavar="DIR", help="Compare with a build of another checkout.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="The sweep in these types: bf16, f16_f32_f16.")] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each kernel.")] = USUAL.samples,
+    target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
+    dtype: Annotated[str | None, typer.Option(help="Time the sweep in these types: bf16, f16_f32_f16.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Take this number of samples of each kernel.")] = USUAL.samples,
     budget: Annotated[
-        float, typer.Option(min=0, max=1e9, help="Seconds that a shape may take, all kernels.")
+        float, typer.Option(min=0, max=1e9, help="Spend at most these seconds on a shape, all kernels.")
     ] = USUAL.budget,
     cold: Annotated[bool, typer.Option("--cold", help="Overwrite the caches before each launch.")] = False,
     queued: Annotated[
-        bool, typer.Option("--queued", help="Let a sample begin when all its launches are queued: device time alone.")
+        bool, typer.Option("--queued", help="Begin a sample once its launches are queued: device time.")
     ] = False,
-    rotate: Annotated[int, typer.Option(min=1, help="So many sets of buffers take turns.")] = USUAL.rotate,
-    fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`: exact or decimal.")] = USUAL.fill,
+    rotate: Annotated[int, typer.Option(min=1, help="Rotate through this number of buffer sets.")] = USUAL.rotate,
+    fill: Annotated[str, typer.Option(help="Fill with exact or decimal data, as `bitgate verify` does.")] = USUAL.fill,
     seed: Annotated[
-        int, typer.Option(min=0, max=MOST_SEED, help="Of the data, and of the order in a round.")
+        int, typer.Option(min=0, max=MOST_SEED, help="Draw the data and each round's order from this seed.")
     ] = USUAL.seed,
-    min_effect: Annotated[str, typer.Option(help="The least difference that counts.")] = "3%",
-    level: Annotated[str, typer.Option(help="Share of false winners that a sweep may have.")] = "5%",
+    min_effect: Annotated[str, typer.Option(help="Ignore differences below this share.")] = "3%",
+    level: Annotated[str, typer.Option(help="Allow this share of false winners in a sweep.")] = "5%",
     gate: Annotated[
-        bool, typer.Option("--gate", help="Rule on this tree (side B): red if it is slower than the base (A), twice.")
+        bool, typer.Option("--gate", help="End with 1 if this tree (B) is twice slower than --base (A).")
     ] = False,
     base: Annotated[
         str | None,
-        typer.Option(metavar="REV|DIR", help="The gate's side A; a branch: where this one left it [the main one]."),
+        typer.Option(metavar="REV|DIR", help="Compare with where this branch left REV, or with DIR [main]."),
     ] = None,
     load: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Declaration of your kernels: they alone, unless --kernel says more."),
+        typer.Option(metavar="FILE", help="Load your kernels; run them alone unless --kernel is given."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on: what stands in bench.jsonl with these settings is not timed again.")
+        bool, typer.Option("--resume", help="Go on; keep what bench.jsonl has with these settings.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where <target>/bench.jsonl goes [out].")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write <target>/bench.jsonl in this folder [out].")
+    ] = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comparison as Markdown, too.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the comparison: .svg or .png.")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the comparison as .svg or .png.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Verify kernels, then time them: median and interval of a launch, TFlops, GB/s. Side B makes it a comparison.
+    """Verify kernels, then time them, one side or two.
+
+    A row has median and interval of a launch, TFlops and GB/s; a side B makes it a comparison. A foreign line is one of
+    ckProfiler, a CK example, MIOpenDriver or benchdnn. Kernels that --load names are timed alone.
 
     What is not verified is never timed. Exit codes: 0 something was timed and nothing was wrong (what no kernel takes
-    is told), 1 something was not verified (a defect), 2 usage or environment, 3 nothing was timed, or of two sides
+    is reported), 1 something was not verified (a defect), 2 usage or environment, 3 nothing was timed, or of two sides
     nothing compared, 130 interrupted (what is done is kept: --resume).
     """
     from bitgate.runtime.targets import best, named
@@ -143,14 +150,14 @@ def bench(
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known{meant(fill, fill_names(), 0.3)}")
     project = with_operations(find().loading(to_load(load)))
-    shapes, wanted, refused = asked_for(cases or [], case_list, sweep, dtype, only, project)
+    shapes, wanted, refused = requested_shapes(cases or [], case_list, sweep, dtype, only, project)
     where = named(target) if target else best()
     if queued and where.platform == "host":
         raise UsageError("--queued is about devices: the host's launches run on the threads that make them")
     second = _OtherArm(compare, compare_option, compare_commit, compare_tree)
     _check_gate(gate, base, second)
     sides = (
-        bench_gate.sides(project, base, kernel, options_named(option), progress)
+        gate_run.sides(project, base, kernel, options_named(option), progress)
         if gate
         else _sides(kernel, option, second, project)
     )
@@ -201,19 +208,19 @@ def exit_code(rows: Sequence[Timing]) -> int:
 
 
 def _is_defect(row: Timing) -> bool:
-    """A kernel that could not be run for want of memory is none."""
+    """Return whether a row counts as a defect. A kernel that could not be run for want of memory does not."""
     return row.status is TimingStatus.FAILED or (row.status is TimingStatus.NOT_VERIFIED and row.verdict != "NOT_RUN")
 
 
 def _measured(asked: BenchArguments) -> list[Timing]:
-    """Every row, told as it comes where nothing is compared."""
+    """Measure every row, and print each as it comes where nothing is compared."""
     from bitgate.tools.bench.perf import format_best, format_clocks, format_row
     from bitgate.tools.bench.sweep_run import measure
 
     rows: list[Timing] = []
 
     def begins() -> None:
-        """Only now: what cannot be measured costs no earlier record its place."""
+        """Move an earlier record aside once the first row is there: a failure before that keeps it."""
         if not rows and not asked.resume and asked.journal.exists():
             asked.journal.replace(asked.journal.with_name(PREVIOUS))
 
@@ -297,7 +304,7 @@ def _write(comparison: SweepComparison, markdown: Path | None, plot: Path | None
 
 
 def _check_plot(path: Path) -> None:
-    """Told before anything is measured."""
+    """Raise UsageError for a plot that cannot be drawn, before anything is measured."""
     from bitgate.tools.bench.plot import SUFFIXES
 
     if path.suffix.lower() not in SUFFIXES:
@@ -317,12 +324,12 @@ def _gated(rows: Sequence[Timing], asked: BenchArguments, markdown: Path | None)
     def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
         progress(f"{len(suspects)} shapes have a winner, or seem slower: they are measured again")
         shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
-        journal = asked.journal.with_name(bench_gate.AGAIN)
+        journal = asked.journal.with_name(gate_run.AGAIN)
         journal.unlink(missing_ok=True)
         return _measured(replace(asked, shapes=shapes, journal=journal, resume=False))
 
-    ruling = bench_gate.ruled(rows, asked.significance, again, asked.journal.parent, asked.target.name)
-    told = bench_gate.tell(ruling, asked.json, markdown)
+    ruling = gate_run.ruled(rows, asked.significance, again, asked.journal.parent, asked.target.name)
+    told = gate_run.print_ruling(ruling, asked.json, markdown)
     if asked.json:
         document = _document(rows, None, asked, ruling.exit_code)
         document["summary"]["gate"] = told
@@ -347,7 +354,7 @@ def _document(
 
 @dataclass(frozen=True)
 class _OtherArm:
-    """What the command line says of side B."""
+    """Arguments that describe side B of a comparison."""
 
     kernel: str | None
     options: list[str] | None
@@ -382,7 +389,7 @@ def _sides(kernel: str | None, option: list[str] | None, second: _OtherArm, proj
 
 
 def _share(option: str, text: str) -> float:
-    """``3%`` or ``0.03``."""
+    """Parse a share: ``3%`` or ``0.03``."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", text.strip())
     value = float(match[1]) / (100 if match[2] else 1) if match else 1.0
     if not 0 <= value < 1:

@@ -20,28 +20,31 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def bisect(
-    case: Annotated[
-        str, typer.Argument(metavar="CASE", help="A case id, a quoted foreign command line, or a quoted repro line.")
-    ],
-    good: Annotated[str, typer.Option(metavar="COMMIT", help="One at which the case is green.")],
-    bad: Annotated[str, typer.Option(metavar="COMMIT", help="One at which it is red.")] = "HEAD",
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Over family.instance.")] = "",
-    target: Annotated[str, typer.Option(help="host, gfx942 ... Default: the best one present.")] = "",
-    fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`.")] = "",
-    seed: Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = None,
-    schedule: Annotated[str, typer.Option(help="Thread order, as of `bitgate verify`; host.")] = "",
-    race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host.")] = False,
-    reference: Annotated[str, typer.Option(help="What it is compared with, as of `bitgate verify`.")] = "",
-    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    load: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A declaration of kernels in this repository.")
+    case: Annotated[str, typer.Argument(metavar="CASE", help="Name a case id, or quote a foreign or a repro line.")],
+    good: Annotated[str, typer.Option(metavar="COMMIT", help="Start from this commit, at which the case is green.")],
+    bad: Annotated[str, typer.Option(metavar="COMMIT", help="End at this commit, at which the case is red.")] = "HEAD",
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Choose kernels by family.instance.")] = "",
+    target: Annotated[str, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = "",
+    fill: Annotated[str, typer.Option(help="Fill with this data, as `bitgate verify` does.")] = "",
+    seed: Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = None,
+    schedule: Annotated[str, typer.Option(help="Order host threads, as `bitgate verify` does.")] = "",
+    race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host only.")] = False,
+    reference: Annotated[str, typer.Option(help="Compare with this reference, as `bitgate verify` does.")] = "",
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option; repeatable.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout; progress on stderr.")] = False,
+    load: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Load a kernel declaration in this repository.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document on stdout, progress on stderr.")
+    ] = False,
 ) -> int:
-    """Find the commit since which a case is red: `git bisect run` with `bitgate verify`, in a worktree of its own.
+    """Find the commit since which a case is red.
 
-    Your checkout is not touched, and nothing is left behind; builds come from the cache that all runs share. Commits
-    that do not build are skipped. Ends with 1 if the commit is found, 2 if the good one is bad or the bad one good.
+    Runs `git bisect run` with `bitgate verify` in a separate worktree. Your checkout is not touched, and nothing is
+    left after it; builds come from the cache that all runs share. Commits that do not build are skipped. Ends with 1 if
+    the commit is found, 2 if the good one is bad or the bad one good.
     """
     from bitgate.core.project_file import find as project_here
     from bitgate.lab.history.bisect import bisect as find
@@ -66,7 +69,7 @@ def bisect(
 
 
 def _repro(case: str, root: Path) -> list[str]:
-    """The words behind `bitgate verify` of a line that shows a red case again; else the case alone."""
+    """Return the words after `bitgate verify` of a line that shows a red case again; else the case alone."""
     try:
         words = shlex.split(case)
     except ValueError:
@@ -80,7 +83,7 @@ def _repro(case: str, root: Path) -> list[str]:
 
 
 def _within(path: Path, root: Path) -> Path:
-    """Each commit's own file is meant, where the file lies in the repository."""
+    """Return the path in each commit's worktree, where the file is in the repository."""
     whole = path.resolve()
     return whole.relative_to(root.resolve()) if whole.is_relative_to(root.resolve()) else whole
 

@@ -31,27 +31,29 @@ DOCTOR, BEST = f"{__name__}:doctor", f"{__name__}:best"
 
 @app.command("bringup")
 def bringup(
-    target: Annotated[str, typer.Option(help="gfx942, sm_90, host ... Default: the best GPU present, else host.")] = "",
+    target: Annotated[str, typer.Option(help="Try this target: gfx942, sm_90 ... [the best GPU, or host].")] = "",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The bundle. Default: out/<target>/first_contact.tar.gz.")
+        Path | None, typer.Option(metavar="FILE", help="Write the bundle [out/<target>/first_contact.tar.gz].")
     ] = None,
-    smoke: Annotated[bool, typer.Option("--smoke/--no-smoke", help="End with the smoke tier.")] = True,
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance in steps 7 and 8.")] = "",
+    smoke: Annotated[bool, typer.Option("--smoke/--no-smoke", help="Run the smoke tier at the end.")] = True,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only these family.instance in steps 7 and 8.")] = "",
     load: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels: steps 7 and 8 run on them.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels and run steps 7 and 8 on them.")
     ] = None,
-    workers: Annotated[str, typer.Option("-n", metavar="N", help="Processes of the smoke tier, as of run.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    workers: Annotated[
+        str, typer.Option("-n", metavar="N", help="Run the smoke tier in N processes, as `bitgate run` does.")
+    ] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Try every step on a machine that is new to bitgate, and pack the findings into one file.
+    """Try every step on a new machine, and pack the findings.
 
-    Eight steps, each in a separate process: doctor, the runtime's functions, a build, the device; device tools, probes
-    of the platform; a small case of each family and type, smoke. None stops the others. One line distinguishes a broken
-    installation (1 to 4), a broken platform (5, 6) and a broken kernel (7, 8); another names who should get the bundle.
-    It holds no user names, home paths, host names, addresses or serial numbers.
+    The findings are one file. Eight steps, each in a separate process: doctor, the runtime's functions, a build, the
+    device; device tools, probes of the platform; a small case of each family and type, smoke. None stops the others.
+    One line distinguishes a broken installation (1 to 4), a broken platform (5, 6) and a broken kernel (7, 8); another
+    names who should get the bundle. It holds no user names, home paths, host names, addresses or serial numbers.
 
-    Exit codes: 0 all green, 1 a defect of platform or kernel, 2 the installation, or usage, 3 nothing was compared,
-    130 interrupted, with what was found until then.
+    Exit codes: 0 all green, 1 a defect of platform or kernel, 2 the installation, or usage, 3 nothing was compared, 130
+    interrupted, with what was found until then.
     """
     begun = time.monotonic()
     project = with_operations(find().loading(to_load(load)))
@@ -103,8 +105,8 @@ def _say(line: str) -> None:
 
 def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
     """Run ``bitgate doctor`` in a child, and check that it finds the target."""
-    from bitgate.cli.doctor import report
     from bitgate.core.targets import runs_on
+    from bitgate.runtime.doctor import report
 
     found = report()
     rows = [row for row in found["targets"] if runs_on(target, row["name"])]

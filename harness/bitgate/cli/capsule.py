@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,46 +18,53 @@ from bitgate.model import case_id
 from bitgate.numerics.fill import FILLS, fill_names
 from bitgate.results.record.identity import MOST_SEED
 
-app = typer.Typer(help="A case as a folder that runs by itself: code object, launches, data, expected result.")
+if TYPE_CHECKING:
+    from bitgate.worker.serving import Message
+
+app = typer.Typer(add_completion=False, help="Write and replay capsules: cases that run by themselves.")
 
 
 @app.command()
 def write(
-    case: Annotated[str, typer.Argument(metavar="CASE", help="Case id, or a quoted foreign command line.")],
-    target: Annotated[
-        str, typer.Option(help="The gfx target whose code object it holds, or whose instances; no GPU is needed.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where it goes; a capsule there is replaced.")],
-    kernel: Annotated[
-        str | None, typer.Option(help="Glob over family.instance; the first that takes the case is it.")
+    case: Annotated[str, typer.Argument(metavar="CASE", help="Name a case id, or a quoted foreign command line.")],
+    target: Annotated[str, typer.Option(help="Pack this gfx target's code or instances; needs no GPU.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Write it to DIR; replace a capsule there.")],
+    kernel: Annotated[str | None, typer.Option(help="Choose the first matching family.instance that takes it.")] = None,
+    fill: Annotated[str, typer.Option(help=f"Fill with {', '.join(FILLS)}.")] = "exact",
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option; repeatable.")
     ] = None,
-    fill: Annotated[str, typer.Option(help=f"Data: {', '.join(FILLS)}.")] = "exact",
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = 0,
-    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels' declaration.")] = None,
     standalone: Annotated[
-        bool, typer.Option("--standalone", help="One HIP file, data and a Makefile, for hipcc or nvcc; any target.")
+        bool, typer.Option("--standalone", help="Write a HIP file, data and a Makefile for hipcc or nvcc.")
     ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Write a capsule. It is written for a failing case too, which is what a ticket needs; a note then says so.
+    """Write a case as a capsule.
+
+    A failing case is written too, which is what a ticket needs; a note then says so. The gfx target's code object goes
+    into it, or with --standalone its instances. Data are exact, decimal, special, codes or probe.
 
     Exit codes: 0 written; 1 the device code does not compile, or a launch does not fit it; 2 usage or environment.
     """
     project = with_operations(find().loading(to_load(load)))
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known")
-    question = {
-        "case": case_id(_problem(case)),
-        "target": target_id(target).name,
-        "kernel": kernel,
-        "options": tuple(sorted(options_named(option).items())),
-        "fill": fill,
-        "seed": seed,
-        "project": project.as_json(),
-        "out": str(out),
-    }
-    answer = _ask({"ask": "standalone" if standalone else "write", **question})
+    from bitgate.tools.capsule.server import WriteCapsule
+
+    question = WriteCapsule(
+        case=case_id(_problem(case)),
+        target=target_id(target).name,
+        kernel=kernel,
+        options=tuple(sorted(options_named(option).items())),
+        fill=fill,
+        seed=seed,
+        project=project.as_json(),
+        out=str(out),
+        standalone=standalone,
+    )
+    answer = _ask(question)
     if "defect" in answer:
         print(answer["defect"], file=sys.stderr)
         return 1
@@ -75,20 +82,19 @@ def write(
 
 @app.command()
 def replay(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The capsule.")],
-    target: Annotated[
-        str | None, typer.Option(help="host or a target of this machine; default: the capsule's own, else host.")
-    ] = None,
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Replay the capsule in DIR.")],
+    target: Annotated[str | None, typer.Option(help="Run on this target [the capsule's, else host].")] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels' declaration.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
     """Run a capsule's steps and compare the result.
 
     Exit codes: 0 as expected; 1 it is not, with the diagnosis; 2 the capsule is damaged, or usage or environment.
     """
     project = with_operations(find().loading(to_load(load)))
-    question = {"folder": str(folder), "target": target, "project": project.as_json()}
-    answer = _ask({"ask": "replay", **question})
+    from bitgate.tools.capsule.server import ReplayCapsule
+
+    answer = _ask(ReplayCapsule(str(folder), target, project.as_json()))
     if "defect" in answer:
         print(answer["defect"], file=sys.stderr)
         return 1
@@ -103,12 +109,12 @@ def replay(
     return int(answer["exit"])
 
 
-def _ask(question: dict[str, Any]) -> dict[str, Any]:
+def _ask(question: Message) -> dict[str, Any]:
     """Ask a child: kernels run in it, and one that ends it is a defect that was found."""
     from bitgate.tools.capsule.server import ENTRY
     from bitgate.verify.output_limit import to_stderr
     from bitgate.verify.process import OPEN_SECONDS
-    from bitgate.worker.child import Worker, WorkerDied
+    from bitgate.worker.worker import Worker, WorkerDied
 
     with Worker(ENTRY, to_stderr) as child:
         try:

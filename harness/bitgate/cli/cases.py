@@ -13,58 +13,59 @@ from bitgate.core.errors import UsageError
 if TYPE_CHECKING:
     from bitgate.core.project import Project
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()
 def cases(
-    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it [the project's last].")] = "",
-    target: Annotated[
-        str, typer.Option(help="host, gfx942 ... Need not be present. Default: the best one that is.")
-    ] = "",
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
+    target: Annotated[str, typer.Option(help="Plan for this target, present or not [the best present].")] = "",
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
     load: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A kernel of yours; then nothing else is planned.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels; plan for them alone.")
     ] = None,
     update_digests: Annotated[
-        bool, typer.Option("--update-digests", help="Compute the tier's digests and store them beside the tables.")
+        bool, typer.Option("--update-digests", help="Compute digests and store them next to the tables.")
     ] = False,
     reason: Annotated[
-        str, typer.Option(metavar="TEXT", help="Why stored digests change; kept in the file. Without it none does.")
+        str, typer.Option(metavar="TEXT", help="Record why stored digests change; none changes without it.")
     ] = "",
     check_digests: Annotated[
-        bool, typer.Option("--check-digests", help="Compute them and compare with those stored; 1 if any differs.")
+        bool, typer.Option("--check-digests", help="Compare computed with stored digests; 1 if any differs.")
     ] = False,
-    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
-    solved_tier: Annotated[
-        str, typer.Option("--solve-tier", metavar="TIER", help="Choose its cases anew from all, and tell what differs.")
-    ] = "",
-    seconds: Annotated[float, typer.Option(min=0.1, help="Of a solved tier, on one worker.")] = 60.0,
-    killers: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="What bitgate faults run --json printed: who kills what.")
+    suites: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Take the suites of this folder [the project's].")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ids of a solved tier.")] = None,
-    sweep: Annotated[
-        str, typer.Option(metavar="NAME", help="Instead of a plan: the problems of a sweep, or of a sweep's FILE.")
+    solved_tier: Annotated[
+        str, typer.Option("--solve-tier", metavar="TIER", help="Choose this tier's cases anew and print what differs.")
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Limit a solved tier to these seconds on one worker.")] = 60.0,
+    killers: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Read which case finds what, as `faults run --json` wrote it."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ids of a solved tier to FILE.")] = None,
+    sweep: Annotated[
+        str, typer.Option(metavar="NAME", help="List a sweep's problems instead, by its name or file.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """The plan: case, instance, fill, tier, why it is there, and estimated seconds.
+    """List a tier's plan: cases, why they run, and seconds.
 
-    Lists what the tables hold; a test module may choose among them. Stored digests are computed for all targets.
+    Lists what the tables hold; a test module may choose among them. Stored digests are computed for all targets, and
+    without --tier for all tiers.
     """
-    from bitgate.cli.notice import tell_whose
     from bitgate.core import paths
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
+    from bitgate.lab.planning.collect import print_whose_suites
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     if sweep:
         _list_sweep(sweep, project, as_json)
         return 0
-    tier = tier or project.tiers[-1]
-    project.check_tier(tier)
-    tell_whose(project)
+    project.check_tier(tier or project.tiers[0])
+    print_whose_suites(project)
     if update_digests or check_digests:
         from bitgate.cli.digests import go_over
 
@@ -73,7 +74,7 @@ def cases(
         if reason and not update_digests:
             raise UsageError("--reason goes with --update-digests")
         why = " ".join(reason.split())
-        return go_over(tier, kernel, project, store=update_digests, reason=why, as_json=as_json)
+        return go_over(tier or project.tiers[-1], kernel, project, store=update_digests, reason=why, as_json=as_json)
     if reason:
         raise UsageError("--reason goes with --update-digests")
     from bitgate.suite.suites import make_plan
@@ -84,7 +85,7 @@ def cases(
         every, now = (make_plan(name, target, project, kernel) for name in (project.tiers[-1], solved_tier))
         solve_tier(solved_tier, every, now, seconds, killers or [], out, as_json)
         return 0
-    plan = make_plan(tier, target, project, kernel)
+    plan = make_plan(tier or project.tiers[0], target, project, kernel)
     if as_json:
         typer.echo(json.dumps({"plan": plan.to_json()}))
         return 0

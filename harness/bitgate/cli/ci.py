@@ -15,7 +15,7 @@ from bitgate.core.errors import UsageError, near
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Job matrix, plan of shards, selection by changed files, whole nights, and merging of results.",
+    help="Plan, select, submit and merge CI jobs.",
 )
 app.command("plan")(ci_plan.plan)
 app.command("select")(ci_select.select)
@@ -25,27 +25,31 @@ app.command("submit")(submit.submit)
 
 @app.command()
 def matrix(
-    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
     targets_file: Annotated[
-        Path | None, typer.Option("--targets", help="Targets and pools [default: the project's].")
+        Path | None, typer.Option("--targets", help="Read targets and pools from FILE [the project's].")
     ] = None,
     shards: Annotated[
-        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Jobs of every target, or of one; repeatable.")
+        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Cut every target, or one, into N jobs; repeatable.")
     ] = None,
     forge: Annotated[
         str,
         typer.Option(
             "--for",
             metavar="github|gitlab|jenkins",
-            help="Print the jobs of its pools as it takes them: strategy.matrix, a child pipeline, a list.",
+            help="Print the jobs of its pools in the format it takes.",
         ),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what `ci merge --matrix` reads: jobs, and what has none.")
+        Path | None, typer.Option(metavar="FILE", help="Write jobs and absent targets, for `ci merge --matrix`.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the jobs of all pools as one JSON document.")] = False,
 ) -> int:
-    """The job matrix of a tier: which targets run, where, and why the others do not."""
+    """Print a tier's job matrix: which targets run, and where.
+
+    For a target that does not run it says why. --for prints GitHub's strategy.matrix, GitLab's child pipeline or a list
+    for Jenkins.
+    """
     from bitgate.core.project_file import find
     from bitgate.lab.ci.forges import FORMS, github
     from bitgate.lab.ci.matrix import BACKENDS, cells, document, jobs, shard_counts
@@ -88,34 +92,33 @@ def _write(path: Path, text: str) -> None:
 
 @app.command()
 def merge(
-    paths: Annotated[list[Path], typer.Argument(metavar="FILE|FOLDER...", help="Results files, or folders of them.")],
-    out: Annotated[Path, typer.Option(help="Folder for one junit.xml a target, the merged one, and summary.md.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="FILE|FOLDER...", help="Read results files, or folders of them.")
+    ],
+    out: Annotated[Path, typer.Option(help="Write summary.md and a junit.xml a target to this folder.")],
     matrix_file: Annotated[
         Path | None,
-        typer.Option("--matrix", help="What `ci matrix --out` wrote: a target of it without results is red."),
+        typer.Option("--matrix", help="Require results of each target that `ci matrix` wrote."),
     ] = None,
     plan_file: Annotated[
         Path | None,
-        typer.Option("--plan", help="What `ci plan` wrote: each of its cases must have exactly one verdict."),
+        typer.Option("--plan", help="Require one verdict for each case that `ci plan` wrote."),
     ] = None,
     built: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="What `compile --manifest` wrote: no other build may have run; repeatable."),
+        typer.Option(metavar="FILE", help="Accept only builds that `compile --manifest` wrote; repeat."),
     ] = None,
     annotate: Annotated[
         str,
-        typer.Option(
-            metavar="github|gitlab", help="Say what is red where the forge shows it: ::error lines, codequality.json."
-        ),
+        typer.Option(metavar="github|gitlab", help="Show red cases in the forge: ::error, codequality.json."),
     ] = "",
-    history: Annotated[
-        str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too: see `bitgate history`.")
-    ] = "",
+    history: Annotated[str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
-    """Merge the results of all jobs: every planned case ends with exactly one verdict, a missing one is LOST.
+    """Merge the results of all jobs; a missing verdict is LOST.
 
-    Ends with 0 if all is green, 1 if a defect was found or something is lost, 3 if nothing was compared.
+    Every planned case ends with exactly one verdict. Ends with 0 if all is green, 1 if a defect was found or something
+    is lost, 3 if nothing was compared.
     """
     from bitgate.cli.report import print_summary
     from bitgate.lab.ci.matrix import NightExpectation, expected_of

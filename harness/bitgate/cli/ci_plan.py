@@ -18,54 +18,53 @@ if TYPE_CHECKING:
 
 
 def plan(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the plan goes.")],
-    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the plan to FILE.")],
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
     target: Annotated[
-        list[str] | None, typer.Option(help="A target, present or not; repeatable. Default: those of --matrix.")
+        list[str] | None, typer.Option(help="Plan a target, present or not; repeatable [--matrix's].")
     ] = None,
     matrix_file: Annotated[
-        Path | None, typer.Option("--matrix", help="What `ci matrix --out` wrote. Default: the matrix of the tier.")
+        Path | None, typer.Option("--matrix", help="Read what `ci matrix --out` wrote [the tier's matrix].")
     ] = None,
     shards: Annotated[
-        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Parts of every target, or of one; repeatable.")
+        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Cut every target, or one, into N parts; repeatable.")
     ] = None,
     shard_seconds: Annotated[
         float | None,
-        typer.Option(metavar="S", min=1, help="As many parts as it takes for each to end after S on one worker."),
+        typer.Option(metavar="S", min=1, help="Cut parts that end after S seconds on one worker."),
     ] = None,
     setup_seconds: Annotated[
-        float, typer.Option(metavar="S", min=0, help="Of these, what a shard takes before its first case.")
+        float, typer.Option(metavar="S", min=0, help="Reserve S of these seconds for a shard's setup.")
     ] = SETUP_SECONDS,
     durations: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Estimates by the tables that `ci durations` wrote into this folder."),
+        typer.Option(metavar="FOLDER", help="Estimate by the tables of `ci durations` in FOLDER."),
     ] = None,
     select: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Only these cases: what `ci select --out` wrote, a file or a folder of them."
-        ),
+        typer.Option(metavar="FILE", help="Plan only the cases that `ci select --out` wrote."),
     ] = None,
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
-    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load a user's kernel declaration.")] = None,
+    suites: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Take the suites of this folder [the project's].")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Plan a run over all targets and shards: every case that must end with a verdict, and one hash over all of it.
+    """Plan a run over all targets and shards.
 
-    Each job runs its part with `bitgate run --plan FILE --shard I/N`; `ci merge --plan FILE` proves that nothing of it
-    is missing. Shards of a target take equally long, by the seconds that earlier runs recorded. No GPU is needed.
+    Every case of it must end with a verdict; one hash is over all of it. Targets default to those of --matrix.
     """
-    from bitgate.cli.notice import tell_whose
-    from bitgate.cli.planning import Sizes, make_run_plan
     from bitgate.core.project_file import find
     from bitgate.core.targets import target_id
     from bitgate.kernel.loading import to_load, with_operations
+    from bitgate.lab.planning.collect import print_whose_suites
+    from bitgate.lab.planning.shards import Sizes, make_run_plan
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
-    tell_whose(project)
+    print_whose_suites(project)
     if suites is None:
         project.tables()  # without a suite pytest would not know our options
     targets = [target_id(name).name for name in target or []]
@@ -83,21 +82,24 @@ def plan(
 
 
 def durations(
-    results: Annotated[list[Path], typer.Argument(metavar="FILE|FOLDER...", help="Results files, or folders of them.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="One <target>.json each; what is there is added to.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    results: Annotated[
+        list[Path], typer.Argument(metavar="FILE|FOLDER...", help="Read results files, or folders of them.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Add to a <target>.json each in FOLDER.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Seconds of past runs, for `ci plan --durations FOLDER` on machines that never ran a case.
+    """Write the seconds of past runs, for `ci plan`.
 
-    The last seven runs of a case count, apart by the class of machine. Written into a suites folder's `durations`, the
-    tables are what every checkout plans by.
+    `ci plan --durations FOLDER` reads them on machines that never ran a case. The last seven runs of a case count,
+    apart by the class of machine. Written into a suites folder's `durations`, the tables are what every checkout plans
+    by.
     """
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import with_operations
     from bitgate.results.report.source import find_sources
     from bitgate.suite.recorded import note_runs
 
-    with_operations(find())  # the cases of an owner's operation are read as problems, too
+    with_operations(find())  # the cases of a user's operation are read as problems, too
     verdicts = [verdict for source in find_sources(results) for verdict in source.verdicts]
     noted = note_runs(verdicts, out)
     if not noted:
@@ -120,7 +122,7 @@ def targets_planned(matrix_file: Path | None, tier: str, project: Project) -> li
 
 
 def _line(made: RunPlan, target: str) -> str:
-    """How a target is split; in seconds where they are known."""
+    """Format how a target is split; in seconds where they are known."""
     parts = made.of(target)
     said = f"{target:<8} {sum(len(part.cases) for part in parts)} cases in {len(parts)} shards"
     lengths = [part.length for part in parts if part.length]

@@ -20,49 +20,49 @@ if TYPE_CHECKING:
 
 
 def select(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Files that changed.")] = None,
-    base: Annotated[
-        str, typer.Option(metavar="REV", help="What differs from where HEAD and REV parted, by git; tables by row.")
-    ] = "",
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Name the files that changed.")] = None,
+    base: Annotated[str, typer.Option(metavar="REV", help="Ask git what differs since HEAD and REV parted.")] = "",
     uncommitted: Annotated[
-        bool, typer.Option("--uncommitted", help="With --base: what is not committed counts too.")
+        bool, typer.Option("--uncommitted", help="Count what is not committed, too (with --base).")
     ] = False,
     changed: Annotated[
-        str, typer.Option(metavar="FILE", help="Names of files that changed, one a line; - is stdin.")
+        str, typer.Option(metavar="FILE", help="Read names of changed files, one a line; - is stdin.")
     ] = "",
-    tier: Annotated[str, typer.Option(help="smoke or regression. Default: the project's first.")] = "",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
     target: Annotated[
         list[str] | None,
-        typer.Option(help="A target, present or not; repeatable. Default: those of the tier's matrix."),
+        typer.Option(help="Select for a target; repeatable [the tier's matrix's]."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where the ids go; of several targets a folder, of a <target>.txt each."),
+        typer.Option(metavar="FILE", help="Write the ids, or <target>.txt in a folder for several."),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Of each file: what it selects, and why.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print what each file selects, and why.")] = False,
     explain_case: Annotated[
-        str, typer.Option(metavar="ID", help="Which files of the repository would select this case, and why.")
+        str, typer.Option(metavar="ID", help="Print which files would select this case, and why.")
     ] = "",
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
-    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load a user's kernel declaration.")] = None,
+    suites: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Take the suites of this folder [the project's].")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """From changed files to the cases whose verdict they can change.
+    """Select the cases whose verdict changed files can change.
 
-    Run them with `bitgate run --select FILE`. Kernels go by what they include, Python by who imports it, case tables
-    row by row; documents select nothing, and what nobody thought of selects all.
+    Run them with `bitgate run --select FILE`. Kernels go by what they include, Python by what imports it, case tables
+    row by row; documents select nothing, and what no rule is for selects all.
 
     Ends with 0 whether or not there is anything to run: a file without ids, which `bitgate run --select` ends with 3.
     """
-    from bitgate.cli.notice import tell_whose
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
+    from bitgate.lab.planning.collect import print_whose_suites
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
-    tell_whose(project)
+    print_whose_suites(project)
     project.tables()
     changes = () if explain_case else _changes(files or [], base, changed, uncommitted, project)
     plans = _plans(project, tier, target or [], kernel)
@@ -86,7 +86,7 @@ def _changes(files: list[Path], base: str, changed: str, uncommitted: bool, proj
     from bitgate.lab.ci.select_changes import named, since
 
     if base and (files or changed):
-        raise UsageError("give --base, or the names of files, not both: git tells which files differ")
+        raise UsageError("give --base, or the names of files, not both: git finds which files differ")
     if base:
         return since(base, project.root, uncommitted=uncommitted)
     if uncommitted:
@@ -108,16 +108,16 @@ def _listed(changed: str) -> list[Path]:
 
 def _plans(project: Project, tier: str, targets: Sequence[str], kernel: str) -> tuple[Plan, ...]:
     from bitgate.cli.ci_plan import targets_planned
-    from bitgate.cli.planning import Sizes, make_run_plan
     from bitgate.core.targets import target_id
+    from bitgate.lab.planning.shards import Sizes, make_run_plan
 
     names = [target_id(name).name for name in targets or targets_planned(None, tier, project)]
     return make_run_plan(tier, names, Sizes(), project, kernel).shards
 
 
 def _selected(plans: Iterable[Plan], changes: tuple[FileChange, ...], project: Project) -> list[CaseSelection]:
-    from bitgate.cli.selecting import facts_of
     from bitgate.lab.ci.select import select as select_cases
+    from bitgate.lab.planning.project_facts import facts_of
 
     gone = [change.path for change in changes if change.is_gone]
     return [select_cases(plan, facts_of(project, plan, gone), changes) for plan in plans]
@@ -141,18 +141,18 @@ def _files(count: int) -> str:
 
 
 def _no_case(one: CaseSelection) -> str:
-    """Why nothing is selected."""
+    """Explain why nothing is selected."""
     if not one.reasons:
         return "no file changed"
     if all(rule.name == "no part of a run" for reason in one.reasons for rule in reason.rules):
         return "documents only, or what else no run of a tier looks at"
-    return "no verdict of the tier depends on these files; --explain tells of each"
+    return "no verdict of the tier depends on these files; --explain lists each"
 
 
 def _explain_case(case: str, plans: Sequence[Plan], project: Project, as_json: bool) -> int:
-    from bitgate.cli.selecting import facts_of
     from bitgate.lab.ci.select import selectors, shown
     from bitgate.lab.ci.select_changes import tracked
+    from bitgate.lab.planning.project_facts import facts_of
 
     known = {item.id: (plan, item) for plan in plans for item in plan.cases}
     if case not in known:

@@ -27,14 +27,14 @@ from bitgate.results.build_manifest import BuildManifest, BuiltLibrary
 from bitgate.runtime import targets
 from bitgate.runtime.tools_abi import family as tools_family
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _FIGURES = ("vgprs", "sgprs", "lds", "scratch", "spills", "wavefront")
 
 
 @dataclass
 class _Report:
-    """What was built, what failed, and what a reader should know besides."""
+    """Report of a build: objects, failures, and notes for a reader."""
 
     target: str
     objects: list[dict[str, Any]] = field(default_factory=list)
@@ -47,19 +47,21 @@ class _Report:
 
 @app.command("compile")
 def compile_(
-    target: Annotated[str, typer.Option(help="host, or a gfx target; the best one present by default.")] = "",
-    kernel: Annotated[str, typer.Option(help="Only families with an instance that this glob matches.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(help="A further declaration.py.")] = None,
-    tier: Annotated[str, typer.Option(help="Only what the cases of this tier run on.")] = "",
+    target: Annotated[str, typer.Option(help="Build for this target: host, gfx942 ... [the best present].")] = "",
+    kernel: Annotated[str, typer.Option(help="Build only families with an instance that matches.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(help="Load one more declaration.py.")] = None,
+    tier: Annotated[str, typer.Option(help="Build only what this tier's cases run on [all kernels].")] = "",
     artefacts: Annotated[
-        str, typer.Option(metavar="URL", help="Store that others take the libraries from: a folder, s3://... (fsspec).")
+        str, typer.Option(metavar="URL", help="Store the libraries in a folder, s3://... (fsspec).")
     ] = "",
     manifest: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what they are, with hashes, for `ci merge --built`.")
+        Path | None, typer.Option(metavar="FILE", help="Write names and hashes for `ci merge --built`.")
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
-    """Build the shared libraries of kernel families, or device code alone for a gfx target without ROCm.
+    """Build the shared libraries of kernel families.
+
+    Without ROCm the device code of a gfx target is built alone.
 
     With --artefacts they go into a store, with all else that a run needs, unless it has them of these sources: then
     `bitgate run --artefacts URL` needs no compiler.
@@ -112,7 +114,7 @@ def compile_(
 
 
 def _of_tier(tier: str, target: str, project: Project) -> frozenset[str]:
-    """The families that the tier's cases run on."""
+    """Return the names of the families that the tier's cases run on."""
     from bitgate.suite.suites import make_plan
 
     return frozenset(item.key.kernel for item in make_plan(tier, target, project).cases)
@@ -138,7 +140,7 @@ def _store(url: str, manifest: Path | None) -> Artefacts | None:
 def _all_that_runs(
     families: list[KernelFamily], project: Project, platform: str, device_only: bool, target: str
 ) -> list[KernelFamily]:
-    """With what a GPU's cases are filled, compared and verified with."""
+    """Add the libraries that fill, compare and verify a GPU's cases."""
     if device_only:
         raise UsageError(f"--artefacts: no HIP compiler for {target} here, and device code alone is nothing that runs")
     if platform == "host":
@@ -163,14 +165,14 @@ def _list(store: Artefacts, target: str, project: Project, manifest: Path | None
 
 
 def _asked(kernel: str, project: Project, target: str) -> list[tuple[KernelFamily, Instance]]:
-    """What a glob names; else the owner's kernels in an owner's repository, and all there are in bitgate's."""
+    """Return what a glob names; else the user's kernels in a user's repository, and all kernels in bitgate's."""
     chosen = registry.select(kernel or None, project, target)
     mine = loaded_names(project.declarations) if project.load and not kernel else frozenset()
     return [(family, instance) for family, instance in chosen if not mine or family.name in mine]
 
 
 def _without_rocm(builder: Builder) -> bool:
-    """Whether ziglang has to do: no HIP compiler, or none that knows the target. UsageError if there is neither."""
+    """Return whether ziglang must compile: no HIP compiler, or none that knows the target. UsageError if it cannot."""
     try:
         if knows(builder.compiler, builder.arch, builder.cache):
             return False

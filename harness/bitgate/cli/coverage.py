@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from bitgate.core.project import Project
     from bitgate.kernel.declaration import KernelFamily
-    from bitgate.model.space.table import Table
-    from bitgate.tools.coverage.survey import Survey
 
 app = typer.Typer(add_completion=False)
 
@@ -23,33 +21,34 @@ def coverage(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A .toml or .csv table, CK's gtest source, or a list of command lines [a repository's suites].",
+            help="Read a .toml or .csv table, gtest source or list of lines.",
         ),
     ] = None,
     dispatch: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="results.jsonl (what ran) or a plan (what would): paths and thresholds."),
+        typer.Option(metavar="FILE", help="Rank paths and thresholds that results or a plan reach."),
     ] = None,
-    strength: Annotated[int, typer.Option(min=2, max=4, help="How many classes a combination has.")] = 3,
+    strength: Annotated[int, typer.Option(min=2, max=4, help="Combine this number of classes.")] = 3,
     assume: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="What the table does not say; VALUE,VALUE: every row runs with each."),
+        typer.Option(metavar="NAME=VALUE", help="State what the table does not: NAME=VALUE or VALUE,VALUE."),
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option(metavar="[COLUMN=]VALUE", help="Only these rows of the table.")
+        list[str] | None, typer.Option(metavar="[COLUMN=]VALUE", help="Take only these rows of the table.")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Holes to print.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="Print at most this number of holes.")] = 20,
     generate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write rows that close the holes, as a TOML table.")
     ] = None,
-    until: Annotated[float, typer.Option(min=0.01, max=1.0, help="Share to generate for.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Of the generated rows.")] = 1,
+    until: Annotated[float, typer.Option(min=0.01, max=1.0, help="Stop generating rows at this share covered.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Draw the generated rows from this seed.")] = 1,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the pairwise matrix.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
-    """Tell which combinations of factor classes no case has, most important first, and one row that closes each.
+    """Report combinations of factor classes that no case has.
 
-    Rank: fewer classes first, then systematic ones, then closer to a dispatch threshold, then more common.
+    The most important come first, each with one row that closes it. Rank: fewer classes first, then systematic ones,
+    then closer to a dispatch threshold, then more common. Without --cases the suites of the repository are read.
     """
     from bitgate.core.errors import UsageError
     from bitgate.core.project_file import FILE, find
@@ -57,6 +56,7 @@ def coverage(
     from bitgate.kernel.loading import with_operations
     from bitgate.model.space.table import TableRequest
     from bitgate.tools.coverage.assume import Assumptions, empty_table, factor_names
+    from bitgate.tools.coverage.document import build_document, print_document
     from bitgate.tools.coverage.readers import read, read_suites
     from bitgate.tools.coverage.survey import surveys
 
@@ -75,7 +75,7 @@ def coverage(
         table = read(cases, question)
     else:
         table = empty_table() if generate is not None else read_suites(project, question)
-    found = surveys(table, assumptions, strength, _of_the_owner(project))
+    found = surveys(table, assumptions, strength, _users_families(project))
     closing = None
     if generate is not None:
         from bitgate.tools.coverage.generate import close, write_rows
@@ -89,7 +89,7 @@ def coverage(
             "covered": sum(part.covered for part in parts),
             "total": sum(part.total for part in parts),
         }
-    document = _document(table, found, assume or [], top) | {"generated": closing}
+    document = build_document(table, found, assume or [], top) | {"generated": closing}
     if html is not None:
         from bitgate.tools.coverage.page import write_page
 
@@ -97,13 +97,13 @@ def coverage(
     if as_json:
         print(json.dumps(document, indent=1))
     else:
-        _print(document, top)
+        print_document(document, top)
         for line in in_words(table.refused, len(table.rows)):
             print(line)
 
 
-def _of_the_owner(project: Project) -> list[KernelFamily]:
-    """The kernels that a repository's suites run on: their tiles are factors."""
+def _users_families(project: Project) -> list[KernelFamily]:
+    """Return the kernels that a repository's suites run on: their tiles are factors."""
     from bitgate.kernel.loading import loaded_names
     from bitgate.kernel.registry import families
 
@@ -120,7 +120,7 @@ def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
 
     project = with_operations(find())
     known, mine = families(project), loaded_names(project.runs_on)
-    # In an owner's repository bitgate's kernels are none of its business.
+    # In a user's repository bitgate's kernels do not matter.
     records = read_ran(files, known)
     found = dispatch_coverage(records.ran, {name: known[name] for name in known if not mine or name in mine})
     if as_json:
@@ -132,93 +132,3 @@ def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
 def _where(text: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     return (name.strip(), value.strip()) if found else ("", text.strip())
-
-
-def _document(table: Table, found: list[Survey], assume: list[str], top: int) -> dict[str, Any]:
-    from bitgate.interop import reasons
-    from bitgate.model import case_id
-
-    passes: list[dict[str, Any]] = []
-    uncovered: list[dict[str, Any]] = []
-    for survey in found:
-        covered, total = survey.levels.counts()
-        plan_covered, plan_total = survey.levels.counts(plan_only=True)
-        passes.append(
-            {
-                "pass": str(survey.operation),
-                "rows": len(survey.codes),
-                "covered": covered,
-                "total": total,
-                "plan_only": {"covered": plan_covered, "total": plan_total},
-                "factors": [factor.name for factor in survey.scope.factors],
-            }
-        )
-        for ranked in survey.ranked(top):
-            uncovered.append(
-                {
-                    "rank": ranked.rank,
-                    "pass": str(survey.operation),
-                    "words": survey.words(ranked.hole),
-                    "factors": survey.factors_of(ranked.hole),
-                    "strength": ranked.hole.strength,
-                    "kind": "plan-only" if ranked.hole.plan_only else "run",
-                    "share": round(ranked.weight.share, 6),
-                    "expected_cases": round(ranked.weight.expected, 2),
-                    "row": case_id(ranked.problem),
-                    "closes": ranked.closes,
-                }
-            )
-    uncovered.sort(key=lambda hole: hole["rank"])
-    return {
-        "source": table.source,
-        "strength": found[0].strength,
-        "assumed": list(assume),
-        "not_stated": sorted(_reported(found) - table.stated - {text.partition("=")[0] for text in assume}),
-        "notes": list(table.notes),
-        "refused": {
-            "lines": len(table.refused),
-            "read": len(table.rows),
-            "reasons": [reason.as_json() for reason in reasons(table.refused)],
-        },
-        "covered": sum(p["covered"] for p in passes),
-        "total": sum(p["total"] for p in passes),
-        "passes": passes,
-        "uncovered": uncovered,
-    }
-
-
-def _reported(found: list[Survey]) -> set[str]:
-    """The columns of these operations whose absence from a table is worth a line."""
-    return {name for survey in found for name, column in survey.operation.space.columns.items() if column.is_reported}
-
-
-def _print(document: dict[str, Any], top: int) -> None:
-    share = 100 * document["covered"] / max(1, document["total"])
-    for number in document["passes"]:
-        part = 100 * number["covered"] / max(1, number["total"])
-        print(
-            f"{number['pass']}: {number['rows']} cases cover {number['covered']} of {number['total']} possible"
-            f" {document['strength']}-way combinations of {len(number['factors'])} factors ({part:.1f} %)"
-        )
-    if len(document["passes"]) > 1:
-        print(f"together {share:.1f} %")
-    if document["not_stated"]:
-        print(f"left out, because the table does not state them: {', '.join(document['not_stated'])} (see --assume)")
-    for note in document["notes"]:
-        print(f"note: {note}")
-    shown = document["uncovered"][:top]
-    if closing := document["generated"]:
-        part = 100 * closing["covered"] / max(1, closing["total"])
-        print(
-            f"wrote {closing['rows']} rows to {closing['file']}; with them {closing['covered']} covered ({part:.1f} %)"
-        )
-        if not any(numbers["rows"] for numbers in document["passes"]):
-            return
-    if not shown:
-        print("no hole: every possible combination is covered")
-        return
-    print(f"\nholes, most important first ({len(shown)} of {len(document['uncovered'])}):")
-    for hole in shown:
-        kind = " [plan-only: needs gigabytes]" if hole["kind"] == "plan-only" else ""
-        print(f"{hole['rank']:4}  {hole['words']}: no case{kind}")
-        print(f"      closed by {hole['row']} (with it {hole['closes']} combinations)")

@@ -14,8 +14,11 @@ TARGETS = ("host", "gfx942", "gfx1100", "sm_90")
 
 
 def go_over(tier: str, kernel: str, project: Project, *, store: bool, reason: str, as_json: bool) -> int:
-    """The exit code: 1 if a check found a digest that is not current, or if two references disagree, else 0. UsageError
-    for a bad table or kernel, and for a change without a reason."""
+    """Update or check digests and return the exit code.
+
+    It is 1 if a check found a digest that is not current, or if two references disagree, else 0. UsageError for a bad
+    table or kernel, and for a change without a reason.
+    """
     from bitgate.kernel import registry
     from bitgate.kernel.loading import loaded_names
     from bitgate.runtime import targets

@@ -22,24 +22,25 @@ WAVES = (32, 64)
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def execute(
-    program: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]", help="As bitgate-hipcc has built it.")],
+    program: Annotated[
+        list[str], typer.Argument(metavar="PROGRAM [ARGS]", help="Run this program, as bitgate-hipcc has built it.")
+    ],
     schedule: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="S", help="forward (if none is named), reverse, lockstep or random:N; of several, one run each."
-        ),
+        typer.Option(metavar="S", help="Order threads: forward, reverse, lockstep, random:N [each]."),
     ] = None,
-    wave: Annotated[int, typer.Option(help="Lanes of a wave: 64, or 32 as on RDNA.")] = 64,
+    wave: Annotated[int, typer.Option(help="Run waves of 64 lanes, or of 32 as on RDNA.")] = 64,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document on stdout; what it prints: stderr.")
+        bool, typer.Option("--json", help="Print one JSON document; the program's output on stderr.")
     ] = False,
 ) -> int:
-    """Run a HIP program on CPU threads, and tell what the runtime saw: faults, refused calls, races of a --race build.
+    """Run a HIP program on CPU threads and report incidents.
 
-    Under several schedules it should print the same.
+    Incidents are faults, refused calls, and races of a --race build. Without --schedule the order is forward; of
+    several schedules each has one run, and the program should print the same under all.
 
-    Exit codes: 0 sound; 1 something was seen, the program itself failed, or it printed something else under another
-    schedule; 2 it cannot be started; 130 interrupted.
+    Exit codes: 0 sound; 1 an incident, the program itself failed, or it printed something else under another schedule;
+    2 it cannot be started; 130 interrupted.
     """
     from bitgate.kernel.build import Builder
     from bitgate.runtime.host import parse_schedule
@@ -73,7 +74,7 @@ class _Finding:
 
 
 def _findings(run: ProgramExit) -> list[_Finding]:
-    """What was seen in one run."""
+    """List what the runtime saw in one run."""
     under = f"under {run.schedule}: "
     found = [_Finding(f"{under}{text}") for text in run.incidents]
     if run.count > len(run.incidents):
@@ -85,12 +86,12 @@ def _findings(run: ProgramExit) -> list[_Finding]:
     elif not run.reported:
         found.append(_Finding(f"{under}ended without an ordinary exit: what the runtime saw is not known"))
     if run.waiting:
-        found.append(_Finding(f"{under}work that nobody waited for was never done: {run.waiting}", is_red=False))
+        found.append(_Finding(f"{under}work was never done, since nothing waited for it: {run.waiting}", is_red=False))
     return found
 
 
 def _differences(runs: list[ProgramExit]) -> list[_Finding]:
-    """Where a run printed something else than the first."""
+    """List where a run printed something else than the first."""
     found = []
     for run in runs[1:]:
         if run.out != runs[0].out:

@@ -19,10 +19,10 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def explain(
     what: Annotated[
-        str, typer.Argument(metavar="VERDICT|CASE", help="A verdict, a diagnosis kind, a case id or a foreign line.")
+        str, typer.Argument(metavar="VERDICT|CASE", help="Name a verdict, a diagnosis kind, a case or a foreign line.")
     ],
 ) -> None:
-    """Say what a verdict or a diagnosis means, or draw the decomposition of a case."""
+    """Explain a verdict or a diagnosis, or draw a case."""
     words = {outcome.value: outcome.meaning for outcome in Outcome} | KIND_MEANING
     for spelling in (what, what.upper(), what.lower()):
         if spelling in words:

@@ -9,47 +9,51 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bitgate.cli.faults_mutate import mutate
-from bitgate.cli.notice import tell_whose
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
+from bitgate.lab.planning.collect import print_whose_suites
 
 if TYPE_CHECKING:
     from bitgate.core.project import Project
     from bitgate.tools.faults.fault import Fault
     from bitgate.tools.faults.trial import Trial
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Seeded defects and mutants, and who finds them.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Plant seeded defects and mutants; report which are found."
+)
 app.command()(mutate)
 
-FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Fault files [default: the project's].")]
-NameOption = Annotated[str, typer.Option("--name", help="Only faults whose name matches.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Read these fault files [the project's].")]
+NameOption = Annotated[str, typer.Option("--name", help="Take only faults whose name matches.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
 @app.command()
 def run(
     file: FileOption = None,
     name: NameOption = "*",
-    tier: Annotated[str, typer.Option(help="The tier that is to find them [the project's first].")] = "",
-    target: Annotated[str, typer.Option(help="The target that it runs on.")] = "host",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
+    target: Annotated[str, typer.Option(help="Run on this target.")] = "host",
     suites: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Suites that are to find them [the project's].")
+        Path | None, typer.Option(metavar="DIR", help="Find faults with the suites of DIR [the project's].")
     ] = None,
     whole_tier: Annotated[bool, typer.Option("--all", help="Run on after the first red verdict.")] = False,
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Faults at a time [cores / 2].")] = None,
-    limit: Annotated[float, typer.Option(help="Seconds after which a run that hangs is ended.")] = 900,
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of faults at a time [cores / 2].")
+    ] = None,
+    limit: Annotated[float, typer.Option(help="End a run that hangs after these seconds.")] = 900,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep each trial in FILE at once; what stands there is not tried again."),
+        typer.Option(metavar="FILE", help="Keep each trial in FILE and skip those it has."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Plant each fault in a copy of the sources, rebuild what it changes, run the tier, and say who noticed.
+    """Plant each fault, run the tier, and report who noticed.
 
-    Ends with 0 if every fault was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or
-    compile.
+    Each fault is planted in a copy of the sources, of which only what it changes is rebuilt. Ends with 0 if every fault
+    was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or compile.
     """
     from bitgate.core import git
     from bitgate.tools.faults.trial import TrialSetup, exit_code, score, try_faults
@@ -59,8 +63,8 @@ def run(
     tier = tier or project.tiers[0]
     project.check_tier(tier)
     if suites is None:
-        project.tables()  # a project without suites is told before anything is built
-        tell_whose(project)
+        project.tables()  # a project without suites is reported before anything is built
+        print_whose_suites(project)
     bench = TrialSetup(tier, target, limit, project, whole_tier, jobs or max(1, paths.threads() // 2))
     faults = _faults(file, name, project)
     kept = TrialRecord(record, tier, target, git.commit_of(project.root)) if record else None
@@ -85,7 +89,7 @@ def run(
 
 @app.command("list")
 def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOption = False) -> int:
-    """The faults, what they imitate, and the kind of diagnosis that should name them."""
+    """List the faults, and the diagnosis that should name each."""
     project = with_operations(find())
     faults = _faults(file, name, project)
     for fault in faults:
@@ -110,7 +114,7 @@ def _faults(files: list[Path] | None, name: str, project: Project) -> tuple[Faul
 
 
 def _tell(trial: Trial, as_json: bool) -> None:
-    """A line as soon as it is known; on stderr where stdout is for JSON."""
+    """Print a line as soon as it is known; on stderr where stdout is for JSON."""
     state = "found" if trial.killed else "HOLE" if trial.valid else "not valid"
     kinds = f" ({', '.join(trial.kinds)})" if trial.kinds else ""
     typer.echo(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.cli.notice import tell_whose
 from bitgate.core import paths
 from bitgate.core.errors import UsageError, near
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
+from bitgate.lab.planning.collect import print_whose_suites
 from bitgate.tools.faults.mutation.operators import OPERATORS, parser
 
 if TYPE_CHECKING:
@@ -29,48 +29,52 @@ SHOWN = 60
 
 def mutate(
     kernel: Annotated[
-        str, typer.Option(metavar="GLOB", help="Kernels by family.instance [all that the tier runs].")
+        str, typer.Option(metavar="GLOB", help="Mutate kernels by family.instance [all the tier runs].")
     ] = "",
-    sample: Annotated[int, typer.Option(min=1, max=30000, metavar="N", help="How many mutants are drawn.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw: the same mutants again.")] = 0,
+    sample: Annotated[int, typer.Option(min=1, max=30000, metavar="N", help="Draw this number of mutants.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Draw the same mutants again from this seed.")] = 0,
     file: Annotated[
         str,
-        typer.Option(
-            metavar="GLOB", help="Of which sources [all but the C ABI's headers, which no case of a tier is for]."
-        ),
+        typer.Option(metavar="GLOB", help="Mutate these sources [all but the C ABI's headers]."),
     ] = "",
     operator: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help=f"Only such mutants: {', '.join(OPERATORS)} [all].")
+        list[str] | None, typer.Option(metavar="NAME", help="Draw only mutants of this operator; repeatable [all].")
     ] = None,
-    tier: Annotated[str, typer.Option(help="The tier that is to kill them [the project's first].")] = "",
-    target: Annotated[str, typer.Option(help="The target that it runs on: the host.")] = "host",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
+    target: Annotated[str, typer.Option(help="Run on this target: the host.")] = "host",
     suites: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Suites that are to kill them [the project's].")
+        Path | None, typer.Option(metavar="DIR", help="Kill mutants with the suites of DIR [the project's].")
     ] = None,
-    select: Annotated[str, typer.Option(metavar="FILE", help="Only the cases whose ids are in FILE.")] = "",
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Mutants at a time [cores].")] = None,
-    limit: Annotated[float, typer.Option(min=1, help="Seconds after which a case with a mutant is ended.")] = 60,
+    select: Annotated[str, typer.Option(metavar="FILE", help="Take only the cases whose ids are in FILE.")] = "",
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of mutants at a time [cores].")
+    ] = None,
+    limit: Annotated[float, typer.Option(min=1, help="End a case with a mutant after these seconds.")] = 60,
     record: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep each trial in FILE; what stands there is not tried again [out/host/mutants.jsonl, begun anew].",
+            help="Keep each trial in FILE and skip those it has.",
         ),
     ] = None,
     least: Annotated[
         float | None, typer.Option(min=0, max=1, metavar="SCORE", help="End with 1 if the score is lower.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Draw generic mutants of the kernel sources (< to <=, + to -, 0 to 1, a barrier left out ...), build all of them
-    into one library behind a switch, and turn one on after the other until a case of the tier is red.
+    """Draw mutants of kernel sources and run the tier on each.
+
+    A mutant is generic (< to <=, + to -, 0 to 1, a barrier left out ...). All are built into one library with a switch,
+    which turns one on after the other until a case of the tier is red. Operators: relational, arithmetic, assignment,
+    step, logical, constant, negation, bounds, barrier. Trials are kept in out/host/mutants.jsonl, begun anew without
+    --record. The C ABI's headers are mutated by --file only: no case of a tier is for them.
 
     Ends with 0 if it ran: a mutant that survives may be a hole in the suites, or the same program. 1 if the score is
     below --least, 2 for usage or environment, 3 if no mutant could be tried, 130 interrupted (what was tried is kept).
     """
-    from bitgate.cli.asked_cases import asked_cases
     from bitgate.core import git
     from bitgate.kernel.build.builder import Builder
+    from bitgate.lab.planning.collect import collect_cases
     from bitgate.tools.faults.mutation import campaign
     from bitgate.tools.faults.mutation.record import MutantRecord
     from bitgate.tools.faults.mutation.sources import population
@@ -80,14 +84,14 @@ def mutate(
             raise UsageError(f"--operator {name}: {near(name, OPERATORS)}")
     if target != "host":
         raise UsageError(f"--target {target}: mutants are switched in the host's memory: leave --target out")
-    parser()  # told before anything is collected
+    parser()  # fails before anything is collected
     project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
     if suites is None:
         project.tables()
-        tell_whose(project)
-    asked = asked_cases(tier, target, project, kernel, select)
+        print_whose_suites(project)
+    asked = collect_cases(tier, target, project, kernel, select)
     families = asked.built_families()
     if not families:
         raise UsageError(f"{tier} has no case for a kernel of sources{f' called {kernel}' if kernel else ''}")

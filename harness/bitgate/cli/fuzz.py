@@ -19,25 +19,28 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def fuzz(
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long, once the kernels are built.")] = 60.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Run for these seconds, once the kernels are built.")] = 60.0,
     kernel: Annotated[
-        str | None, typer.Option(metavar="GLOB", help="Glob over family.instance [default: every kernel].")
+        str | None, typer.Option(metavar="GLOB", help="Choose kernels by family.instance [every kernel].")
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, max=MOST_SEED, help="Of problems, instances and data: the same ones again.")
+        int, typer.Option(min=0, max=MOST_SEED, help="Draw problems, instances and data from this seed.")
     ] = 0,
-    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
+    target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels' declaration.")] = None,
     workers: Annotated[
-        int | None, typer.Option("-n", "--workers", min=1, help="Processes [host: one a core, GPU: 1].")
+        int | None,
+        typer.Option("-n", "--workers", min=1, help="Run in this number of processes [host: one a core, GPU: 1]."),
     ] = None,
     first: Annotated[bool, typer.Option("--first", help="Stop at the first failure, once it is shrunk.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on behind an earlier run with this seed.")] = False,
-    case_timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a case is HUNG.")] = 60.0,
-    shrink_seconds: Annotated[float, typer.Option(min=1, help="How long a shrink may take.")] = 60.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after an earlier run with this seed.")] = False,
+    case_timeout: Annotated[float, typer.Option(min=1, help="Call a case HUNG after these seconds.")] = 60.0,
+    shrink_seconds: Annotated[float, typer.Option(min=1, help="Shrink for at most these seconds.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Verify random problems on all instances, boundaries first; declared and told support must agree too.
+    """Verify random problems on all instances.
+
+    Boundaries come first; declared and reported support must agree too.
 
     The first failure of each kind is shrunk to the smallest problem that fails alike, with the nearest ones that pass,
     and written to failures.toml below out/<target>/fuzz, as rows for a case table. Exit codes: 0 nothing failed, 1 a
@@ -48,8 +51,8 @@ def fuzz(
     from bitgate.kernel.loading import to_load, with_operations
     from bitgate.runtime import targets
     from bitgate.tools.fuzz.campaign import Campaign, default_workers
+    from bitgate.tools.fuzz.server import CampaignSetting
     from bitgate.tools.fuzz.state import CampaignState, read_state
-    from bitgate.tools.fuzz.worker import CampaignSetting
 
     name = targets.named(target).name if target else targets.best().name
     project = with_operations(find().loading(to_load(load)))
@@ -75,7 +78,7 @@ def fuzz(
 
 
 def print_failure(shrunk: ShrunkFailure) -> None:
-    """What fails, the smallest such case, what makes it pass, and the lines to go on with."""
+    """Print what fails, the smallest such case, what makes it pass, and the lines to go on with."""
     found = shrunk.found
     print(f"\n{shrunk.verdict.outcome}  {shrunk.planned.kernel.name}  {shrunk.verdict.human or shrunk.planned.case}")
     print(f"  {shrunk.sentence}")

@@ -30,14 +30,14 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code; one line for every mistake of the command line."""
+    """Compile and return the exit code; print one line for every mistake of the command line."""
     if not arguments or {"-h", "--help"} & set(arguments):
         print(HELP, end="", file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     from bitgate.kernel.build import hipcc
 
     if Path(os.environ.get("CXX", "").partition(" ")[0]).name == NAME:
-        del os.environ["CXX"]  # cmake and make export what they were told: this is not what compiles
+        del os.environ["CXX"]  # cmake and make export what they were given: this program is no compiler
     try:
         settings.check()
         return hipcc.run(arguments)

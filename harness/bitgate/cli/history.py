@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.cli import history_format as words
 from bitgate.core.errors import UsageError
+from bitgate.lab.history import format as lines
 from bitgate.results.report.text import counted
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Past runs: trends, flaky cases, bad machines, the first bad run. They are read into a database once:"
-    " `bitgate history ingest out`; the default is a file in your data folder.",
 )
 
 Url = Annotated[
@@ -33,25 +31,30 @@ Url = Annotated[
     typer.Option(
         "--history",
         metavar="FILE|URL",
-        help="An SQLite file, or postgresql://USER@HOST/NAME [$BITGATE_HISTORY, else a file in your data folder].",
+        help="Read this SQLite file or postgresql:// URL [your history].",
     ),
 ]
 Last = Annotated[int, typer.Option("--last", metavar="N", min=1, max=10_000, help="Look at the last N runs.")]
-Target = Annotated[str, typer.Option(help="Of this target only.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Target = Annotated[str, typer.Option(help="Look at this target only.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
 @app.callback(invoke_without_command=True)
 def history(
     context: typer.Context,
     pair: Annotated[
-        tuple[str, str] | None, typer.Option("--diff", metavar="A B", help="As `history diff A B`.")
+        tuple[str, str] | None,
+        typer.Option("--diff", metavar="A B", help="Compare two runs, as `history diff A B` does."),
     ] = None,
 ) -> int:
-    """Past runs: trends, flaky cases, bad machines, the first bad run."""
+    """Report trends, flaky cases and bad machines of past runs.
+
+    Past runs are read into a database once: `bitgate history ingest out`. The default is $BITGATE_HISTORY, else a file
+    in your data folder.
+    """
     if pair is not None:
         if context.invoked_subcommand is not None:
-            raise UsageError(f"--diff A B is a command of its own: leave {context.invoked_subcommand} out")
+            raise UsageError(f"--diff A B is a separate command: leave {context.invoked_subcommand} out")
         return diff(*pair)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -60,11 +63,16 @@ def history(
 
 @app.command()
 def ingest(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE|FOLDER...", help="Results, or folders of them.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE|FOLDER...", help="Read results files, or folders of them.")
+    ],
     url: Url = "",
     as_json: AsJson = False,
 ) -> int:
-    """Read records into the history: each file whole or not at all, each line once, however often it is read."""
+    """Read records into the history.
+
+    Each file is read whole or not at all, and each line once, however often it is given.
+    """
     from bitgate.lab.history.ingest import ingest as read_into
     from bitgate.lab.history.store import opened
 
@@ -89,8 +97,10 @@ def ingest(
 
 
 def remember(files: Sequence[Path], url: str) -> int:
-    """``ingest`` at the end of another command: 0, or 2 with a line if the history cannot be used. What cannot be read
-    of the files was told by the command."""
+    """Ingest files at the end of another command. Return 0, or 2 with a line if the history cannot be used.
+
+    Files that cannot be read have been reported by the command.
+    """
     from bitgate.lab.history.ingest import ingest as read_into
     from bitgate.lab.history.store import opened
 
@@ -109,7 +119,7 @@ def remember(files: Sequence[Path], url: str) -> int:
 
 @app.command()
 def runs(url: Url = "", last: Last = 20, as_json: AsJson = False) -> int:
-    """The last runs: when, of which commit, and what became of them."""
+    """List the last runs: when, which commit, which verdicts."""
     from bitgate.lab.history import query
 
     with _reading(url, last) as (connection, chosen):
@@ -117,19 +127,22 @@ def runs(url: Url = "", last: Last = 20, as_json: AsJson = False) -> int:
     if as_json:
         print(json.dumps({"runs": [run.as_json() for run in found]}))
     else:
-        tell(words.of_runs(found))
+        tell(lines.format_runs(found))
     return 0
 
 
 @app.command()
 def case(
-    name: Annotated[str, typer.Argument(metavar="CASE", help="A case id, or a quoted foreign command line.")],
+    name: Annotated[str, typer.Argument(metavar="CASE", help="Name a case id, or a quoted foreign command line.")],
     url: Url = "",
     last: Last = 20,
     target: Target = "",
     as_json: AsJson = False,
 ) -> int:
-    """What became of a case, run after run: verdict, seconds, machine, and where its digest changed."""
+    """Show a case run after run: verdict, seconds, machine.
+
+    Marks where its digest changed.
+    """
     from bitgate.lab.history import query
     from bitgate.lab.history.series import trend
 
@@ -142,21 +155,22 @@ def case(
         documents = [{**key.as_json(), "trend": [point.as_json() for point in points]} for key, points in trends]
         print(json.dumps({"cases": documents}))
     else:
-        tell(words.of_trends(trends))
+        tell(lines.format_trends(trends))
     return 0
 
 
 @app.command("first-bad")
 def first_bad(
-    name: Annotated[str, typer.Argument(metavar="[CASE]", help="A case id; default: all that are red now.")] = "",
+    name: Annotated[str, typer.Argument(metavar="[CASE]", help="Name a case id [all that are red now].")] = "",
     url: Url = "",
     last: Last = 60,
     target: Target = "",
     as_json: AsJson = False,
 ) -> int:
-    """Since which run a case is red, and the commits between the last good run and that.
+    """Find since which run a case is red, and the commits.
 
-    Cases that are known to be flaky, and machines that spoil answers, are left out: see `bitgate history flaky`.
+    The commits are those between the last good run and the first red one. Cases that are known to be flaky, and
+    machines that spoil answers, are left out: see `bitgate history flaky`.
     """
     from bitgate.core import git
     from bitgate.lab.history.first_bad import first_bad as find
@@ -172,7 +186,7 @@ def first_bad(
         ]
         print(json.dumps({"first_bad": documents}))
         return 0
-    tell(words.of_first_bad(found, between))
+    tell(lines.format_first_bad(found, between))
     if not found:
         print(f"{name} is not red now" if name else "nothing is red by its last answer, but for what is flaky")
     return 0
@@ -180,10 +194,11 @@ def first_bad(
 
 @app.command()
 def flaky(url: Url = "", last: Last = 60, target: Target = "", as_json: AsJson = False) -> int:
-    """Cases that answer this way and that way on the same bits, machines that spoil answers, and nights gone wrong.
+    """Find flaky cases, unreliable machines and bad nights.
 
-    A machine that spoils a thousand cases is told as one machine, and not as a thousand cases; docs/history.md has the
-    formula. The score is in decibans: 13 is twenty to one.
+    A flaky case answers differently on the same bits. A machine that spoils a thousand cases is reported as one
+    machine, and not as a thousand cases; docs/history.md has the formula. The score is in decibans: 13 is twenty to
+    one.
     """
     from bitgate.lab.history.flaky import root_causes
 
@@ -192,7 +207,7 @@ def flaky(url: Url = "", last: Last = 60, target: Target = "", as_json: AsJson =
     if as_json:
         print(json.dumps({"flaky": {"runs": len(chosen), **found.as_json()}}))
     else:
-        tell(words.of_blame(found, len(chosen)))
+        tell(lines.format_blame(found, len(chosen)))
     return 0
 
 
@@ -200,16 +215,17 @@ def flaky(url: Url = "", last: Last = 60, target: Target = "", as_json: AsJson =
 def durations(
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write <target>.json each, anew: the tables that `ci plan` reads."),
+        typer.Option(metavar="FOLDER", help="Write a new <target>.json each, for `ci plan`."),
     ] = None,
     url: Url = "",
     last: Last = 20,
     target: Target = "",
     as_json: AsJson = False,
 ) -> int:
-    """How long each case took, by target and class of machines: median and 95th percentile over runs.
+    """Report how long each case took, by target and machine.
 
-    `--out suites/durations` writes the tables that suites carry; `ci plan --durations FOLDER` takes others.
+    Prints median and 95th percentile over runs. `--out suites/durations` writes the tables that suites carry;
+    `ci plan --durations FOLDER` takes others.
     """
     from bitgate.lab.history.durations import durations as find
 
@@ -221,7 +237,7 @@ def durations(
     elif out:
         tell(f"{file}" for file in files)
     else:
-        tell(words.of_durations(found))
+        tell(lines.format_durations(found))
     return 0
 
 
@@ -235,7 +251,7 @@ def _tables(found: Sequence[Duration], out: Path) -> list[Path]:
 
     if not found:
         raise UsageError(f"--out {out}: no case was compared, so nothing is known of its seconds")
-    with_operations(find())  # the cases of an owner's operation are read as problems, too
+    with_operations(find())  # cases of a user's operation are read as problems, too
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".durations-", dir=out) as draft:
         files = {noted.file for noted in note_runs(as_verdicts(found), Path(draft))}
@@ -244,21 +260,27 @@ def _tables(found: Sequence[Duration], out: Path) -> list[Path]:
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Option("--case", metavar="CASE", help="Of this case only.")] = "",
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Of these kernels only: family or family.instance.")] = "",
+    name: Annotated[str, typer.Option("--case", metavar="CASE", help="Look at this case only.")] = "",
+    kernel: Annotated[
+        str, typer.Option(metavar="GLOB", help="Look at kernels by family or family.instance only.")
+    ] = "",
     effect: Annotated[
-        float, typer.Option("--effect", metavar="SHARE", min=0, max=1, help="The least step to tell, of the slower.")
+        float,
+        typer.Option(
+            "--effect", metavar="SHARE", min=0, max=1, help="Report steps from this share of the slower level."
+        ),
     ] = 0.03,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="A page with a plot of each.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with a plot of each.")] = None,
     url: Url = "",
     last: Annotated[int, typer.Option("--last", metavar="N", min=1, max=1000, help="Look at the last N runs.")] = 120,
     target: Target = "",
     as_json: AsJson = False,
 ) -> int:
-    """What kernels took, night after night: since when they are slower or faster, and the commits between.
+    """Report since when kernels are slower or faster.
 
-    A night's point is the median of its samples. Single slow nights are no step, and with fewer than eight nights
-    nothing is said; docs/gate.md has the formula. `bitgate bench` writes what `bitgate history ingest` reads.
+    Prints the commits between. A night's point is the median of its samples. Single slow nights are no step, and with
+    fewer than eight nights nothing is reported; docs/gate.md has the formula. `bitgate bench` writes what
+    `bitgate history ingest` reads.
     """
     from bitgate.core import git
     from bitgate.lab.history.store import opened
@@ -275,7 +297,7 @@ def bench(
     if as_json:
         print(json.dumps({"bench": {"runs": [run.name for run in chosen], "series": [one.as_json() for one in found]}}))
         return 0
-    tell(words.of_timed(found, lambda step: git.between(Path.cwd(), *step.commits)))
+    tell(lines.format_timed(found, lambda step: git.between(Path.cwd(), *step.commits)))
     if html:
         print(html)
     return 0
@@ -283,13 +305,16 @@ def bench(
 
 @app.command()
 def diff(
-    before: Annotated[str, typer.Argument(metavar="A", help="A run, or a target.")],
-    after: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    before: Annotated[str, typer.Argument(metavar="A", help="Name a run, or a target.")],
+    after: Annotated[str, typer.Argument(metavar="B", help="Name another run, or target.")],
     url: Url = "",
     last: Last = 20,
     as_json: AsJson = False,
 ) -> int:
-    """Verdicts and digests that differ between two runs, or between the last answers of two targets."""
+    """Compare verdicts and digests of two runs or targets.
+
+    Of targets the last answers are compared.
+    """
     from bitgate.lab.history.diff import difference
 
     with _reading(url, last) as (connection, chosen):
@@ -297,12 +322,12 @@ def diff(
     if as_json:
         print(json.dumps({"diff": found.as_json()}))
     else:
-        tell(words.of_difference(found))
+        tell(lines.format_difference(found))
     return 0
 
 
 def _case_id(connection: Connection, name: str) -> str:
-    """As records spell it. UsageError with the nearest one for what no record has."""
+    """Return a case id as records spell it. UsageError with the nearest one for what no record has."""
     from bitgate.lab.history import query
 
     if query.has_case(connection, name):
@@ -312,7 +337,7 @@ def _case_id(connection: Connection, name: str) -> str:
 
     try:
         spelled = [case_id(problem) for problem in problems_named(name)]
-    except UsageError:  # of an owner's operation, say: then it has to be spelled as records spell it
+    except UsageError:  # of a user's operation, say: it must be spelled as in records
         spelled = []
     return next((one for one in spelled if query.has_case(connection, one)), "") or query.nearest(connection, name)
 

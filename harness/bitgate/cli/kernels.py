@@ -30,14 +30,15 @@ app = typer.Typer(add_completion=False)
 @app.callback(invoke_without_command=True)
 def kernels(
     context: typer.Context,
-    target: Annotated[str, typer.Option(help="List what is for this target; the best one present by default.")] = "",
-    kernel: Annotated[str, typer.Option(help="Only family.instance that this glob matches.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(help="A further declaration.py.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    target: Annotated[str, typer.Option(help="List kernels for this target [the best present].")] = "",
+    kernel: Annotated[str, typer.Option(help="List only kernels whose family.instance matches.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(help="Load one more declaration.py.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
-    """List kernel families, their instances and options, what each supports, and what the recorded runs verified.
+    """List kernel families, their instances and options.
 
-    Ends with 1 if no case of the regression tier would run some instance: what is never run is never verified.
+    Lists what each supports, and what the recorded runs verified. Ends with 1 if no case of the regression tier would
+    run some instance: what is never run is never verified.
     """
     if context.invoked_subcommand is not None:
         if target or kernel or load or json_:
@@ -47,7 +48,7 @@ def kernels(
     name, platform = wanted.name, wanted.platform
     project = with_operations(find().loading(to_load(load)))
     passed = _passed(name)
-    # In an owner's repository the kernels are the owner's, unless a glob asks for others.
+    # In a user's repository the kernels are the user's, unless a glob asks for others.
     mine = loaded_names(project.load) if not kernel else frozenset()
     plan = make_plan(project.tiers[-1], name, project, kernel, of_all=not mine)
     planned = Counter((c.key.kernel, c.key.instance) for c in plan.cases if not c.refused)
@@ -69,12 +70,13 @@ def kernels(
 
 @app.command("new")
 def new_kernel(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the folder, the kernel and what it computes.")],
-    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name the folder, the kernel and its operation.")],
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
-    """Make a folder NAME with a kernel that runs: its operation, its HIP source, a suite, and a seeded defect.
+    """Make a folder NAME with a kernel that runs.
 
-    It is a repository of its own, to be changed into yours file by file; each says what belongs there.
+    Its operation, HIP source, suite and a seeded defect are a separate repository, to be changed into yours file by
+    file; each says what belongs there.
     """
     from bitgate.kernel import skeleton
 
@@ -123,7 +125,7 @@ def _row(
 
 
 def _passed(target: str) -> defaultdict[tuple[str, str], set[tuple[Key, Problem]]]:
-    """What has a PASS verdict in the recorded runs on this target, by (family, instance)."""
+    """Return what has a PASS verdict in the recorded runs on this target, by (family, instance)."""
     folder = paths.out_dir() / target
     found: defaultdict[tuple[str, str], set[tuple[Key, Problem]]] = defaultdict(set)
     for path in sorted({*folder.glob("results.jsonl"), *folder.glob("s*of*/results.jsonl")}):

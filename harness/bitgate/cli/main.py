@@ -67,7 +67,7 @@ class LazyGroup(TyperGroup):
 app = typer.Typer(
     cls=LazyGroup,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,  # of this app alone: a subcommand's would install a script under its name
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -78,7 +78,7 @@ app = typer.Typer(
 def bitgate(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
-    """Gate GPU kernels on bits: build them, run them, compare every bit with a CPU reference.
+    """Test GPU kernels bit by bit against a CPU reference.
 
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared, 130 interrupted.
     """
@@ -89,19 +89,36 @@ def bitgate(
 
 INTERRUPTED = 130
 
+_COMPLETION = {
+    "install_completion": "Install completion for the current shell.",
+    "show_completion": "Print the current shell's completion script.",
+}
+
+
+def command() -> Any:
+    """Return the command with all its subcommands, with our help on Typer's own options."""
+    made = typer.main.get_command(app)
+    for option in made.params:
+        if option.name in _COMPLETION:
+            option.help = _COMPLETION[option.name]  # type: ignore[attr-defined]
+    return made
+
 
 def main() -> None:
-    """Entry point of the console script. A CI's SIGTERM is as good as Ctrl-C: child processes end with this one."""
+    """Run the console script's command line and exit.
+
+    A CI's SIGTERM is handled like Ctrl-C, so that child processes end with this one.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line and return its exit code; prints one line for every error that is the user's to mend."""
+    """Run one command line and return its exit code; print one line for an error that the user can fix."""
     try:
         if not {"-h", "--help", "--version"} & set(arguments):
             settings.check()
-        code = typer.main.get_command(app).main(args=arguments, prog_name="bitgate", standalone_mode=False)
+        code = command().main(args=arguments, prog_name="bitgate", standalone_mode=False)
         if code == INTERRUPTED:  # Typer has made it of a KeyboardInterrupt
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0

@@ -20,16 +20,15 @@ app = typer.Typer(add_completion=False)
 def report(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="results.jsonl, or folders that hold some [$BITGATE_OUT, else out]."),
+        typer.Argument(metavar="FILE...", help="Read results.jsonl files, or folders of them [out]."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for junit.xml and summary.md [default: $BITGATE_OUT, else out].")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write junit.xml and summary.md to this folder [out].")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
-    """Render results as JUnit and Markdown; several files are merged, later attempts win.
+    """Render results as JUnit and Markdown.
 
-    Ends with 0 if all is green, 1 if a defect was found, 3 if nothing was compared.
+    Several files are merged; later attempts win. Files and folder default to $BITGATE_OUT, else out. Ends with 0 if all
+    is green, 1 if a defect was found, 3 if nothing was compared.
     """
     from bitgate.results.report.render import merge
 
@@ -40,7 +39,7 @@ def report(
 
 
 def print_summary(summary: Summary, folder: Path, as_json: bool) -> None:
-    """What a command that wrote a report says about it: one JSON document, or the headline and where to read on."""
+    """Print one JSON document about a written report, or its headline and where to read on."""
     if as_json:
         typer.echo(json.dumps({"summary": summary.as_json()}, indent=1))
         return

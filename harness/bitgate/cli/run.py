@@ -8,60 +8,55 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from bitgate.core.project import Project, ours
+from bitgate.core.project import ours
+from bitgate.lab.planning.collect import PLUGIN, QUIET, Keeper, print_whose_suites, suites_and_root
 from bitgate.runtime import nvidia
-
-if TYPE_CHECKING:
-    from bitgate.suite.pytest.run import TestRun
-
-PLUGIN = "bitgate.pytest_plugin"
-QUIET = ("--import-mode=importlib", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
-"""An installed bitgate may lie in a folder that nobody can write; and it is imported before pytest could rewrite it."""
 
 SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "--benchmark"}
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
 begin."""
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
     context: typer.Context,
-    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it [the project's first].")] = "",
-    target: Annotated[str, typer.Option(help="host, gfx942 ... Default: the best one present.")] = "",
-    select: Annotated[str, typer.Option(metavar="FILE", help="Only the ids in FILE, one a line.")] = "",
-    workers: str = typer.Option("auto", "-n", metavar="N", help="Processes of kernels; auto: one a GPU or core."),
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
+    target: Annotated[str, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = "",
+    select: Annotated[str, typer.Option(metavar="FILE", help="Run only the ids in FILE, one a line.")] = "",
+    workers: str = typer.Option("auto", "-n", metavar="N", help="Run kernels in N processes; auto: one a GPU or core."),
     resume: Annotated[bool, typer.Option("--resume", help="Keep the results and run what is not green yet.")] = False,
     race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host only.")] = False,
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
     option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option, for every case.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option for every case; repeatable.")
     ] = None,
     load: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Your kernel: suites run on it alone, unless --kernel says more."),
+        typer.Option(metavar="FILE", help="Load your kernels; run them alone unless --kernel is given."),
     ] = None,
-    shard: Annotated[str, typer.Option(metavar="I/N", help="Only the I-th of N parts of the tier.")] = "",
-    plan: Annotated[str, typer.Option(metavar="FILE", help="What `bitgate ci plan` wrote: who runs what.")] = "",
+    shard: Annotated[str, typer.Option(metavar="I/N", help="Run only the I-th of N parts of the tier.")] = "",
+    plan: Annotated[str, typer.Option(metavar="FILE", help="Run what a plan by `bitgate ci plan` assigns.")] = "",
     artefacts: Annotated[
         str,
-        typer.Option(metavar="URL", help="Libraries from this store, where `bitgate compile --artefacts` put them."),
+        typer.Option(metavar="URL", help="Take libraries from the store of `compile --artefacts`."),
     ] = "",
     fetch_only: Annotated[
-        bool, typer.Option("--fetch-only", help="TestRun nothing that is not from the store; needs no compiler.")
+        bool, typer.Option("--fetch-only", help="Refuse libraries that are not in the store; build nothing.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document on stdout; pytest talks on stderr.")
+        bool, typer.Option("--json", help="Print one JSON document; pytest's output goes to stderr.")
     ] = False,
 ) -> int:
-    """Run a tier of the suites. What follows goes to pytest: a folder of suites, -k, -x ...
+    """Run a tier of the suites through pytest.
+
+    What follows goes to pytest: a folder of suites, -k, -x ...
 
     Exit codes: 0 green, 1 red, 2 usage, 3 nothing was compared, 130 interrupted.
     """
@@ -69,7 +64,6 @@ def run(
         threading.Thread(target=nvidia.devices, daemon=True).start()
     import pytest
 
-    from bitgate.cli.notice import tell_whose
     from bitgate.core.project_file import find
     from bitgate.pytest_plugin import names_a_suite
 
@@ -77,7 +71,7 @@ def run(
     project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()
     if not own:
         project.tables()  # without a suite pytest would not know our options
-        tell_whose(project)
+        print_whose_suites(project)
     is_bare = not own and all(map(ours().holds, project.suites))
     arguments = [] if own else suites_and_root(project)
     arguments += [*(spared(context.args) if is_bare else ()), *context.args]
@@ -97,34 +91,19 @@ def run(
 
 
 def spared(arguments: Sequence[str]) -> list[str]:
-    """pytest's arguments for bitgate's own suites: their tests log nothing, and what is printed by other means than
-    Python's a kernel prints, in its own process. A plugin whose options are asked for stays."""
+    """Return pytest's arguments for bitgate's own suites, without plugins that they do not need.
+
+    Their tests log nothing, and only kernels print by other means than Python's, in separate processes. A plugin whose
+    options are given stays.
+    """
     stated = [*arguments, *os.environ.get("PYTEST_ADDOPTS", "").split()]
     idle = [name for name, begin in SPARED.items() if not any(text.startswith(begin) for text in stated)]
     return ["--capture=sys", *(f"-pno:{name}" for name in idle)]
 
 
-def suites_and_root(project: Project) -> list[str]:
-    """pytest's arguments for all suites of a project; test ids are relative to its root, or to that of bitgate's."""
-    suites = project.suites
-    roots = (root for root in (project.root, ours().root) if all(folder.is_relative_to(root) for folder in suites))
-    return [*map(str, suites), *(f"--rootdir={root}" for root in islice(roots, 1))]
-
-
-class Keeper:
-    """Keeps hold of the run, for its summary."""
-
-    run: TestRun | None = None
-
-    def pytest_sessionstart(self, session: object) -> None:
-        from bitgate.suite.pytest.run import RUN
-
-        self.run = session.config.stash.get(RUN, None)  # type: ignore[attr-defined]
-
-
 @contextmanager
 def _libraries_from(store: str, only: bool) -> Iterator[None]:
-    """In the environment: workers, and the processes that kernels run in, build too. UsageError for what cannot be."""
+    """Name the store in the environment, since workers and kernel processes build too. UsageError if it is unusable."""
     from bitgate.kernel.build import artefacts
 
     before = dict(os.environ)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bitgate.cli.verify import exit_code, print_verdict, progress
-from bitgate.cli.wanted_cases import reference_of
 from bitgate.core.errors import UsageError
 from bitgate.interop import Controls, Variant, controls_of, parse_foreign, variant_of
+from bitgate.interop.requests import reference_of
 from bitgate.kernel.declaration import Instance
 from bitgate.model import Problem, ProblemError
 
@@ -48,17 +48,27 @@ SECONDS = 10.0
 def run_example(
     example: Annotated[
         str,
-        typer.Argument(
-            metavar="EXAMPLE", help=f"{', '.join(FAMILIES)}; or with types, waves and kind: .._wavelet_xdl_fp16."
-        ),
+        typer.Argument(metavar="EXAMPLE", help="Name the example, with or without types, waves and kind."),
     ],
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...", help=ARGUMENTS)] = None,
-    kernel: Annotated[str | None, typer.Option(help="Glob over family.instance [the example's own family].")] = None,
-    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGS...", help="Give the arguments; leave out those with defaults.")
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="Choose kernels by family.instance [the example's family].")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
 ) -> int:
-    """Run a CK example by its command line, with its defaults, and print the lines of CK's example 17.
+    """Run a CK example by its command line.
 
+    It takes the example's arguments, has its defaults where one is left out, and prints the lines of CK's example 17.
     What is timed is verified first, whatever the verification says: Perf is the mean of all runs by device events.
+
+    EXAMPLE: convnd_fwd, convnd_bwd_data, grouped_conv_fwd, grouped_conv_bwd_weight, grouped_conv_bwd_data,
+    grouped_conv3d_bwd_data; or with types, waves and kind: .._wavelet_xdl_fp16.
+
+    ARGS: none; or verification (0 none, 1 CPU, 2 GPU), init (0 none, 1 integers, 2 decimals) and time (0 no, 1 yes, or
+    a number of runs); or these and ndim G N K C filter.. input.. strides.. dilations.. left pads.. right pads... G may
+    be left out of convnd_fwd and convnd_bwd_data; a split-K may follow in grouped_conv_bwd_weight.
 
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
     """
@@ -99,7 +109,7 @@ def run_example(
     if runs.seconds:
         print(format_perf(problem, 1e3 * sum(runs.seconds) / len(runs.seconds)))
     if runs.includes:
-        print(f"in this time, beside the kernels that compute: {', '.join(runs.includes)}")
+        print(f"in this time, besides the kernels that compute: {', '.join(runs.includes)}")
     if verdict.outcome is Outcome.MISMATCH:
         print("Error: Incorrect results!")
     print_verdict(verdict)

@@ -23,26 +23,30 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def shrink(
-    case: Annotated[str, typer.Argument(metavar="CASE", help="A case id, or a quoted foreign command line.")],
-    kernel: Annotated[
-        str | None, typer.Option(help="Glob over family.instance; default: every kernel that is no reference.")
+    case: Annotated[str, typer.Argument(metavar="CASE", help="Name a case id, or a quoted foreign command line.")],
+    kernel: Annotated[str | None, typer.Option(help="Choose kernels by family.instance [all but references].")] = None,
+    target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
+    fill: Annotated[str, typer.Option(help="Fill with exact, decimal, special, codes or probe.")] = "exact",
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
+    schedule: Annotated[
+        str, typer.Option(help="Order host threads: forward, reverse, lockstep, random:N.")
+    ] = "forward",
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option; repeatable.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
-    fill: Annotated[str, typer.Option(help="Data.")] = "exact",
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = 0,
-    schedule: Annotated[str, typer.Option(help="Thread order on the host.")] = "forward",
-    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels' declaration.")] = None,
     isolate: Annotated[
         bool,
-        typer.Option("--isolate", help="Each verdict in a process of its own, not only behind one that was not sound."),
+        typer.Option("--isolate", help="Ask for each verdict in a separate process."),
     ] = False,
-    seconds: Annotated[float, typer.Option(min=1, help="How long a shrink may take.")] = 60.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    seconds: Annotated[float, typer.Option(min=1, help="Shrink for at most these seconds.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Shrink a failing case: fewest multiply-adds, then simplest parameters; and name what makes it pass.
+    """Shrink a failing case, and name what makes it pass.
 
-    Of several instances that fail the first is shrunk. Exit codes: 0 it passes, 1 a defect was found and shrunk.
+    Fewest multiply-adds are sought first, then simplest parameters. Of several instances that fail the first is shrunk.
+    A verdict after one that was not sound always has a separate process. Exit codes: 0 it passes, 1 a defect was found
+    and shrunk.
     """
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
@@ -93,7 +97,7 @@ def shrink(
 
 
 def _tell(failures: list[ShrunkFailure], green: int, silent: int, as_json: bool) -> int:
-    """``silent``: how many of the cases no kernel was compared on."""
+    """Print the failures and return the exit code. ``silent`` is how many cases no kernel was compared on."""
     if as_json:
         document = {"failures": [failure.as_json() for failure in failures], "green": green, "not_compared": silent}
         print(json.dumps(document, indent=1))

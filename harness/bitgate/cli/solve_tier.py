@@ -1,4 +1,4 @@
-"""``bitgate cases --solve-tier``: the cases that a tier should hold within its seconds, beside those that it holds."""
+"""``bitgate cases --solve-tier``: the cases that a tier should hold within its seconds, and those that it holds."""
 
 from __future__ import annotations
 

@@ -11,69 +11,68 @@ import typer
 from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bitgate.cli.night_plan import NightOptions
     from bitgate.lab.executors.executor import Executor
+    from bitgate.lab.planning.night import NightOptions
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
 def submit(
-    executor: Annotated[str, typer.Option(metavar="local|slurm|dask", help="Who runs the shards [local].")] = "",
-    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
+    executor: Annotated[
+        str, typer.Option(metavar="local|slurm|dask", help="Run the shards by this executor [local].")
+    ] = "",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
     target: Annotated[
         list[str] | None,
-        typer.Option(help="A target; repeatable. Default: those with a pool of the executor in the targets file."),
+        typer.Option(help="Run on a target; repeatable [those the executor has]."),
     ] = None,
     matrix_file: Annotated[
-        Path | None, typer.Option("--matrix", metavar="FILE", help="Targets from what `ci matrix --out` wrote.")
+        Path | None,
+        typer.Option("--matrix", metavar="FILE", help="Take the targets from what `ci matrix --out` wrote."),
     ] = None,
     plan_file: Annotated[
-        Path | None, typer.Option("--plan", metavar="FILE", help="What `ci plan` wrote, instead of a plan of its own.")
+        Path | None, typer.Option("--plan", metavar="FILE", help="Run a plan that `ci plan` wrote.")
     ] = None,
     shards: Annotated[
-        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Parts of every target, or of one; repeatable.")
+        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Cut every target, or one, into N parts; repeatable.")
     ] = None,
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load a user's kernel declaration.")] = None,
     option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="For the executor: partition=gpu ...; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Set an executor's option: partition=gpu ...; repeatable."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="NIGHT", help="The night's folder [$BITGATE_OUT, else out, and there night].")
+        Path | None, typer.Option(metavar="NIGHT", help="Keep the night in this folder [out/night].")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Shards at a time [local: 1; else what the engine takes].")
+        int, typer.Option(metavar="N", min=0, help="Run N shards at a time [local: 1; else the engine's limit].")
     ] = 0,
     workers: Annotated[
         str,
-        typer.Option("-n", metavar="N", help="Processes of each shard's run [auto, less where --jobs share cores]."),
+        typer.Option("-n", metavar="N", help="Run each shard in N processes [auto]."),
     ] = "",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the night in NIGHT; what has its answers does not run again.")
-    ] = False,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Ctrl-C leaves running what runs, for --resume to take up again.")
-    ] = False,
-    history: Annotated[
-        str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too: see `bitgate history`.")
-    ] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the night in NIGHT; keep its answers.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Leave shards running on Ctrl-C, for --resume.")] = False,
+    history: Annotated[str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
-    """Run a whole night: plan the suites in shards, run each on a machine of its target, merge what they found.
+    """Run a whole night: plan, run shards, merge results.
 
-    What a lost machine left unanswered runs once more, elsewhere; a red case once more, to tell whether it fails each
-    time. Nothing that is red turns green by running again. All is kept in NIGHT: if this command is killed, give it
-    again with --resume.
+    Each shard runs on a machine of its target; without --target on those that have a pool of the executor in the
+    targets file. What a lost machine left unanswered runs once more, elsewhere; a red case once more, to find out
+    whether it fails each time. Nothing that is red turns green by running again. All is kept in NIGHT: if this command
+    is killed, give it again with --resume. Processes of shards are fewer where --jobs share cores.
 
     Exit codes: 0 green, 1 red or lost, 2 usage, 3 nothing was compared, 130 interrupted.
     """
-    from bitgate.cli.night_plan import NightOptions
     from bitgate.cli.report import print_summary
     from bitgate.core import paths
     from bitgate.lab.ci.attempts import SHARDS
     from bitgate.lab.ci.night import MERGED, Controller, lock
     from bitgate.lab.ci.screen import screen
+    from bitgate.lab.planning.night import NightOptions
 
     options = _pairs(option or [])
     order = NightOptions(
@@ -108,7 +107,7 @@ def submit(
         except OSError as error:
             if error.errno is None:  # it says what to do already
                 raise
-            raise UsageError(f"{folder}: {error.strerror}: mend that, and go on with --resume") from None
+            raise UsageError(f"{folder}: {error.strerror}: fix that, and go on with --resume") from None
     print_summary(summary, folder / MERGED, as_json)
     if not history:
         return summary.exit_code
@@ -119,10 +118,10 @@ def submit(
 
 
 def _engine(order: NightOptions, folder: Path, jobs: int, resume: bool) -> Executor:
-    """The executor of a night that is planned now, or was. UsageError for one where there is none, or the other way."""
-    from bitgate.cli.night_plan import planned_night
+    """Return the executor of a night that is planned now or was. UsageError for an executor that does not fit it."""
     from bitgate.lab.ci.journal import Journal
     from bitgate.lab.executors import executor
+    from bitgate.lab.planning.night import planned_night
 
     journal = Journal(folder)
     planned = journal.night.planned

@@ -20,16 +20,16 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def triage(
-    record: Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Results files, or folders of them.")],
+    record: Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Read results files, or folders of them.")],
     against: Annotated[
         list[Path] | None,
-        typer.Option(metavar="RECORD", help="Another run's results; repeatable. Default: the history."),
+        typer.Option(metavar="RECORD", help="Compare with this run's results; repeatable [the history]."),
     ] = None,
     url: Url = "",
     last: Last = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Which failures of a run are new, which are known from before, and what is fixed.
+    """Report which failures are new, known or fixed.
 
     A failure is known if the last answer of its case, on its target, was red in the same way. Ends with 1 if one is
     new or something is wrong with the run itself, 0 if not, 3 if nothing was compared.

@@ -1,4 +1,4 @@
-"""``bitgate verify CASE...``: cases through the spine, with diagnosis; prints verdicts, records nothing."""
+"""``bitgate verify CASE...``: cases through the pipeline, with diagnosis; prints verdicts, records nothing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from bitgate.cli.args import options_named
-from bitgate.cli.wanted_cases import CommandOptions, RequestedCase, wanted_by, wanted_in
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
 from bitgate.interop import Refused, in_words, reasons
+from bitgate.interop.requests import CommandOptions, RequestedCase, requested_by, requested_in
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
 from bitgate.model import parse_case_id
@@ -58,60 +58,55 @@ class VerifyArguments:
 def verify(
     cases: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="CASE...", help="Case ids, or quoted ckProfiler, CK example, MIOpenDriver, benchdnn lines."
-        ),
+        typer.Argument(metavar="CASE...", help="Name case ids, or quoted CK, MIOpen or benchdnn lines."),
     ] = None,
     case_list: Annotated[
         Path | None,
-        typer.Option(
-            "--cases", metavar="FILE", help="A list of such lines; those refused are reported after the result."
-        ),
+        typer.Option("--cases", metavar="FILE", help="Read more of them from a list; report refused lines last."),
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help="Glob over family.instance; default: what is loaded, or every kernel but references."),
+        typer.Option(help="Choose kernels by family.instance [all but references]."),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
-    fill: Annotated[
-        str | None, typer.Option(help=f"Data: {', '.join(FILLS)}; default: exact, or what a CK command line says.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = 0,
+    target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
+    fill: Annotated[str | None, typer.Option(help=f"Fill with {', '.join(FILLS)} [exact].")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
     schedule: Annotated[
-        str, typer.Option(help="Thread order: forward, reverse, lockstep, random:N; host.")
+        str, typer.Option(help="Order host threads: forward, reverse, lockstep, random:N.")
     ] = "forward",
     race: Annotated[
-        bool, typer.Option("--race", help="Watch each access for races, and name both threads; host.")
+        bool, typer.Option("--race", help="Watch each access for races, name both threads; host only.")
     ] = False,
-    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    reference: Annotated[
-        str | None, typer.Option(help=f"{', '.join(REFERENCES)}; default: auto, or what a CK command line says.")
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option; repeatable.")
     ] = None,
+    reference: Annotated[str | None, typer.Option(help=f"Compare with {', '.join(REFERENCES)}.")] = None,
     load: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Declaration of your kernels: they alone, unless --kernel says more."),
+        typer.Option(metavar="FILE", help="Load your kernels; run them alone unless --kernel is given."),
     ] = None,
     isolate: Annotated[
-        bool, typer.Option("--isolate", help="Each case in a process of its own (always so with --load).")
+        bool, typer.Option("--isolate", help="Run each case in a separate process (always with --load).")
     ] = False,
     in_process: Annotated[
-        bool, typer.Option("--in-process", help="Kernels in this very process, for debuggers; never ends with 0.")
+        bool, typer.Option("--in-process", help="Run kernels in this process, to debug; never ends with 0.")
     ] = False,
-    laws: Annotated[
-        bool, typer.Option("--laws", help="Hold it to the laws of a convolution instead of a reference.")
-    ] = False,
+    laws: Annotated[bool, typer.Option("--laws", help="Check convolution, GEMM and reduction by laws alone.")] = False,
     time_limit: Annotated[
-        float, typer.Option(min=0.1, help="Seconds that a case may take; builds do not count.")
+        float, typer.Option(min=0.1, help="End a case after these seconds; builds do not count.")
     ] = 600.0,
     dump: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy.")
+        Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy files.")
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tensors, descriptors and launches; on stderr beside --json.")
+        bool, typer.Option("--verbose", "-v", help="Print tensors, descriptors, launches (stderr with --json).")
     ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
     """Run cases and compare every bit with a CPU reference.
+
+    A foreign line is one of ckProfiler, a CK example, MIOpenDriver or benchdnn; data and reference default to what it
+    says. Kernels that --load names run alone, each case in a separate process. A law takes no reference.
 
     Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, 3 nothing was
     compared.
@@ -122,8 +117,8 @@ def verify(
         _one_of("fill", fill, fill_names())
     stated = CommandOptions(reference, "exact" if laws and fill is None else fill)
     project = with_operations(find().loading(to_load(load)))
-    named = [entry for case in cases or () for entry in wanted_by(case, stated)]
-    listed, refused = wanted_in(case_list, stated) if case_list is not None else ([], [])
+    named = [entry for case in cases or () for entry in requested_by(case, stated)]
+    listed, refused = requested_in(case_list, stated) if case_list is not None else ([], [])
     if not named and not listed:
         raise UsageError(_nothing_to_do(case_list, refused))
     asked = VerifyArguments(
@@ -170,7 +165,8 @@ def verify(
 
 
 def exit_code(*cases: Sequence[Verdict]) -> int:
-    """Of the verdicts of each case that was named: 1 if anything is red or a case was not compared, 3 if none was."""
+    """Return the exit code for the verdicts of each named case: 1 if one is red or a case was not compared, 3 if none
+    was."""
     verdicts = [verdict for of_case in cases for verdict in of_case]
     if any(not verdict.green and verdict.outcome is not Outcome.NOT_RUN for verdict in verdicts):
         return 1
@@ -181,7 +177,7 @@ def exit_code(*cases: Sequence[Verdict]) -> int:
 
 
 def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict]]:
-    """Each with the number of the case that it is about: one at least for every case."""
+    """Yield verdicts with the number of their case: at least one for every case."""
     from bitgate.runtime.targets import best, named
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
@@ -199,7 +195,7 @@ def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iter
 
 
 def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, PlannedCase | RequestedCase]]:
-    """What is to be verified, by the number of its case; what was wanted if no kernel does its operation."""
+    """Yield what is to be verified by the number of its case; the request itself if no kernel does its operation."""
     from bitgate.verify.selection import candidates, select_for
 
     chosen = candidates(asked.kernel, dict(asked.options), target, asked.project)
@@ -223,7 +219,7 @@ def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, Planned
 
 
 def _nobody(wanted: RequestedCase, asked: VerifyArguments, target: Target) -> Verdict:
-    """Of a case whose operation no kernel that was asked for computes."""
+    """Return the verdict of a case whose operation no requested kernel computes."""
     nobody = replace(NO_KERNEL, options=asked.options)
     planned = PlannedCase(wanted.problem, nobody, wanted.fill, asked.seed, target=target.name)
     mine = "what is loaded" if asked.project.runs_on else "any kernel that is no reference"
@@ -250,7 +246,7 @@ def _verdict(
 
 
 def progress(line: str) -> None:
-    """Builds tell what they do on stderr: the first one takes a minute."""
+    """Print a build's progress on stderr: the first one takes a minute."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -263,7 +259,7 @@ def _nothing_to_do(path: Path | None, refused: list[Refused]) -> str:
 
 def _schedule(stated: str, race: bool) -> str:
     if race and stated != "forward":
-        raise UsageError(f"--race runs threads in an order of its own: leave --schedule {stated} out")
+        raise UsageError(f"--race runs threads in a special order: leave --schedule {stated} out")
     return RACE if race else stated
 
 
@@ -274,7 +270,7 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def print_verdict(verdict: Verdict) -> None:
-    """One line for a verdict; for a red one what is wrong, its first cells, and how to run it again."""
+    """Print one line for a verdict; for a red one what is wrong, its first cells, and how to run it again."""
     key = verdict.key
     where = key.name + "".join(f" {name}={value}" for name, value in key.options)
     colour, plain = verdict.outcome.facts.colour if sys.stdout.isatty() else "", verdict.outcome.value
@@ -303,7 +299,7 @@ def print_verdict(verdict: Verdict) -> None:
 
 
 def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
-    """The first wrong cells, under the letters of the wrong output's axes."""
+    """Format the first wrong cells, under the letters of the wrong output's axes."""
     problem = parse_case_id(verdict.key.case)
     role = verdict.diagnosis.evidence.get("output") if verdict.diagnosis else None
     letters = problem.operation.diagnostics.letters(problem, role or problem.result)
@@ -316,7 +312,7 @@ def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
 
 
 def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
-    """In numbers: cases ``asked``, ``compared``, ``refused`` (by all kernels) and ``not_run``; and their verdicts."""
+    """Count cases ``asked``, ``compared``, ``refused`` (by all kernels) and ``not_run``, and their verdicts."""
     verdicts = [verdict for of_case in cases for verdict in of_case]
     counts = Counter(verdict.outcome.value for verdict in verdicts)
     said = [{verdict.outcome for verdict in of_case} for of_case in cases]
@@ -332,7 +328,7 @@ def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
 
 
 def closing(summary: dict[str, Any]) -> str:
-    """The last line: what became of what was asked."""
+    """Format the last line: the cases that were requested, and their verdicts."""
     cases = ", ".join(
         f"{summary[name]} {name.replace('_', ' ')}" for name in ("asked", "compared", "refused", "not_run")
     )

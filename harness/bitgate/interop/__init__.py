@@ -58,7 +58,7 @@ _JOINED = re.compile(r"\\\s*(?:\n|$)")
 
 @lru_cache(maxsize=1)
 def programs() -> Mapping[str, Program]:
-    """The programs whose lines are understood, by what the last component of their path begins with."""
+    """Return the programs whose lines are understood, by what the last component of their path begins with."""
     read: dict[str, list[Program]] = {}
     for dialect in dialects():
         for name, program in dialect.programs.items():
@@ -68,20 +68,21 @@ def programs() -> Mapping[str, Program]:
 
 
 def is_foreign(text: str) -> bool:
-    """Is this a command line rather than a case id? Ids hold no blanks, are no program's name and do not look like
-    benchdnn's descriptors."""
+    """Return whether this is a command line rather than a case id.
+
+    Ids hold no blanks, are no program's name and do not look like benchdnn's descriptors.
+    """
     words = text.split()
     return len(words) > 1 or benchdnn.is_bare(text) or any(_called(word)[0] for word in words)
 
 
 def found_in_list(path: Path) -> Iterator[Found]:
-    """What a list of case ids and command lines asks for, line by line. OSError if it cannot be read."""
+    """Yield what a list of case ids and command lines asks for, line by line. OSError if it cannot be read."""
     return read_list(path, _found_in_line)
 
 
 def found_in_case(text: str) -> tuple[Understood, ...]:
-    """The problems of a case id or of a foreign command line, each with the line that asks for it. Raises ProblemError
-    if one is refused."""
+    """Return the problems of a case id or a foreign line, each with its line. ProblemError if one is refused."""
     text = text.strip()
     if not is_foreign(text):
         return (Understood("", parse_case_id(text)),)
@@ -107,12 +108,13 @@ def _found_in_line(line: str, folder: Path, where: str) -> Iterator[Found]:
 
 
 def problems_of(text: str) -> tuple[Problem, ...]:
-    """The problems of a case id or of a foreign command line. Raises ProblemError saying what is understood."""
+    """Return the problems of a case id or of a foreign command line. ProblemError saying what is understood."""
     return parse_foreign(text) if is_foreign(text) else (parse_case_id(text.strip()),)
 
 
 def parse_foreign(line: str) -> tuple[Problem, ...]:
-    """The problems of a ckProfiler, CK example, MIOpenDriver or benchdnn line: several if it names several passes.
+    """Return the problems of a ckProfiler, CK example, MIOpenDriver or benchdnn line: several if it names several
+    passes.
 
     Words before the program's name (``./``, environment variables) are ignored.
     """
@@ -128,18 +130,20 @@ def parse_foreign(line: str) -> tuple[Problem, ...]:
 
 
 def controls_of(line: str) -> Controls | None:
-    """How a ckProfiler or CK example line wants its problem to be run; None for other programs. ProblemError as
-    ``parse_foreign``."""
+    """Return how a ckProfiler or CK example line wants its problem to be run; None for other programs.
+
+    ProblemError as ``parse_foreign``.
+    """
     return _asked(line, lambda program: program.controls)
 
 
 def variant_of(line: str) -> Variant | None:
-    """Which instances a CK example's name asks for; None for other programs. ProblemError as ``parse_foreign``."""
+    """Return the instances that a CK example's name asks for, else None. ProblemError as ``parse_foreign``."""
     return _asked(line, lambda program: program.variant)
 
 
 def perf_of(entry: Understood) -> PerfRequest:
-    """How an entry wants to be timed. ProblemError as ``parse_foreign``."""
+    """Return how an entry wants to be timed. ProblemError as ``parse_foreign``."""
     if entry.perf is not None:
         return entry.perf
     said = _asked(entry.line, lambda program: program.perf) if is_foreign(entry.line) else None
@@ -154,7 +158,7 @@ def program_of(line: str) -> str:
 
 
 def _asked(line: str, question: Callable[[Program], Callable[[Sequence[str]], Answer] | None]) -> Answer | None:
-    """What a program's reader says of a line; None if it has none. ProblemError with the line."""
+    """Return what a program's reader makes of a line; None if it has no such reader. ProblemError with the line."""
     if benchdnn.is_bare(line):
         return None
     name, words = _program(line)
@@ -166,12 +170,12 @@ def _asked(line: str, question: Callable[[Program], Callable[[Sequence[str]], An
 
 
 def command_of(line: str) -> str:
-    """A command line from its program on, without what a log writes before it. ProblemError if there is none."""
+    """Return a command line from its program on, without a log's prefix. ProblemError if there is no program."""
     return _located(line)[1]
 
 
 def _program(line: str) -> tuple[str, list[str]]:
-    """The entry of ``programs`` that a line is for, and its words from the program on."""
+    """Return the entry of ``programs`` that a line is for, and its words from the program on."""
     name, command = _located(line)
     try:
         first, *others = shlex.split(_JOINED.sub(" ", benchdnn.without_comment(command)).replace("\\", "/"))
@@ -181,8 +185,10 @@ def _program(line: str) -> tuple[str, list[str]]:
 
 
 def _located(line: str) -> tuple[str, str]:
-    """The entry of ``programs`` that a line is for, and the line from the program on: what a log writes before it need
-    not be shell words."""
+    """Return the entry of ``programs`` that a line is for, and the line from the program on.
+
+    A log's prefix need not be shell words.
+    """
     before = ""
     for word in _WORD.finditer(line):
         named, before = before == "cd" or _ASSIGNMENT.match(word[0]), word[0]
@@ -202,8 +208,10 @@ def _names() -> re.Pattern[str]:
 
 
 def _called(word: str) -> tuple[str, str]:
-    """The entry of ``programs`` that a word is the path of, and what it is called there; empty if it is none, as a log
-    or a script with its name is."""
+    """Return the entry of ``programs`` that a word is the path of, and its name there.
+
+    Both are empty if it is none, as a log or a script with its name is.
+    """
     last = _PATH.split(word)[-1].removesuffix(".exe")
     found = _names().fullmatch(last)
     return (found[1], last) if found else ("", last)

@@ -1,6 +1,6 @@
 """benchdnn lines: ``benchdnn --conv --dir=BWD_D --dt=f16 --stag=axb mb4_g1ic64ih28oc128oh10kh3sh3ph1``.
 
-Options hold for all descriptors behind them, also into and out of batch files, until another value or ``--reset``; one
+Options hold for all descriptors after them, also into and out of batch files, until another value or ``--reset``; one
 with a comma has several values, and each descriptor is a problem with each. So an option that is not understood refuses
 the descriptors that it holds for, and no others.
 """
@@ -53,17 +53,17 @@ _WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 
 @lru_cache(maxsize=1)
 def drivers() -> Mapping[str, BenchdnnDriver]:
-    """Those that an operation here understands, by name."""
+    """Return the drivers that an operation here understands, by name."""
     return {name: driver for dialect in dialects() for name, driver in dialect.drivers.items()}
 
 
 def parse(words: Sequence[str]) -> tuple[Problem, ...]:
-    """The problems of a command line. ProblemError if there are none, or one is not understood."""
+    """Return the problems of a command line. ProblemError if there are none, or one is not understood."""
     return all_understood(found_in(words, Path(), ""))
 
 
 def found_in(words: Sequence[str], folder: Path, where: str) -> Iterator[Found]:
-    """What a command line asks for, batch files included, which are sought in ``folder``."""
+    """Yield what a command line asks for, batch files included, which are sought in ``folder``."""
     reader = Reader(folder)
     if not any(word.lstrip("-") in drivers() for word in words[1:] if word.startswith("--")):
         raise ProblemError(f"only benchdnn {' and '.join(f'--{name}' for name in drivers())} are understood")
@@ -71,18 +71,18 @@ def found_in(words: Sequence[str], folder: Path, where: str) -> Iterator[Found]:
 
 
 def is_bare(text: str) -> bool:
-    """Is this a line of a batch file: options or a descriptor without a program's name?"""
+    """Return whether this is a line of a batch file: options or a descriptor without a program's name."""
     first = next(iter(words_of(text)), "")
     return bool(_OPTION.match(first)) or any(driver.descriptor.match(first) for driver in drivers().values())
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a line of a batch file, without its comment. A name in quotes may hold blanks."""
+    """Split a line of a batch file into words, without its comment. A name in quotes may hold blanks."""
     return _WORD.findall(without_comment(line))
 
 
 def without_comment(text: str) -> str:
-    """Each line up to its first word that begins with #."""
+    """Cut each line at its first word that begins with #."""
     kept = []
     for line in text.splitlines():
         comment = next((word.start() for word in _WORD.finditer(line) if word[0].startswith("#")), len(line))
@@ -98,14 +98,14 @@ class Reader:
         self._driver = ""
         self._settings: dict[str, tuple[str, ...]] = {}
         self._running: dict[str, str] = {}
-        """What it is told of how it runs: no reset and no driver ends that."""
+        """Options on how it runs: no reset and no driver ends them."""
         self._perf = perf_request({})
         self._folders = [folder]
         self._open: list[Path] = [path.resolve()] if path is not None else []
         self._opened = 0
 
     def words(self, words: Sequence[str], where: str) -> Iterator[Found]:
-        """What the words ask for; ``where`` they stand is part of a refusal."""
+        """Yield what the words ask for; ``where`` they are is part of a refusal."""
         for word in words:
             name = word.lstrip("-").partition("=")[0].replace("_", "-")
             if not word.startswith("-"):
@@ -172,13 +172,13 @@ class Reader:
 
 
 def _quoted(word: str) -> str:
-    """A descriptor as a batch file has it: a shell has taken the quotes of its name."""
+    """Quote a descriptor as a batch file has it: a shell has taken the quotes of its name."""
     numbers, n, name = word.partition("n")
     return numbers + (f'n"{name.strip(QUOTE)}"' if n else "")
 
 
 def _driver_of(word: str) -> str:
-    """The driver of a descriptor that no option says one for: that of its looks, else the first."""
+    """Return the driver of a descriptor without an option for it: the one that its form fits, else the first."""
     known = drivers()
     return next((name for name, driver in known.items() if driver.descriptor.match(word)), next(iter(known)))
 
@@ -197,10 +197,10 @@ def _known(driver: BenchdnnDriver) -> list[str]:
 
 
 def _text(path: Path) -> str:
-    """A batch file's text; ProblemError says why there is none."""
+    """Return a batch file's text; ProblemError says why there is none."""
     try:
         if not path.is_file():
-            raise ProblemError(f"--batch: {path} is no file; batch files are sought beside the file that names them")
+            raise ProblemError(f"--batch: {path} is no file; batch files are sought next to the file that names them")
         if path.stat().st_size > MOST_BYTES:
             raise ProblemError(f"--batch: {path} has more than {MOST_BYTES >> 20} MiB, that is no list of problems")
         return decoded(path.read_bytes())

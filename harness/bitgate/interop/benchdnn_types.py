@@ -21,7 +21,7 @@ _CONFIGURATION = re.compile("(?:" + "|".join(sorted(DTYPES, key=len, reverse=Tru
 
 
 def dtypes_of(value: str) -> DtypeSet:
-    """``--dt``: one name for all tensors, or source, weights and destination."""
+    """Parse ``--dt``: one name for all tensors, or source, weights and destination."""
     names = value.split(":")
     if len(names) not in (1, 3) or any(name not in DTYPES for name in names):
         raise ProblemError(f"types '{value}' (--dt, --cfg) are not understood: one or three of {', '.join(DTYPES)} are")
@@ -29,13 +29,13 @@ def dtypes_of(value: str) -> DtypeSet:
 
 
 def types_of_configuration(value: str) -> str:
-    """``--cfg=s8s8s32``, the spelling of older releases, as ``--dt`` spells it; what is no row of types as it is."""
+    """Spell ``--cfg=s8s8s32``, the option of older releases, as ``--dt`` does; return other values unchanged."""
     names = _CONFIGURATION.findall(value)
     return ":".join(names) if "".join(names) == value else value
 
 
 def bias_of(value: str, result: str) -> bool:
-    """``--bia-dt``: is there a bias where its type alone tells?"""
+    """Parse ``--bia-dt``: return whether there is a bias where its type alone decides."""
     if value in ("undef", ""):
         return False
     if DTYPES.get(value) != result:
@@ -44,8 +44,9 @@ def bias_of(value: str, result: str) -> bool:
 
 
 def letters_of(tag: str, ndims: int) -> str:
-    """A plain tag of ``a``, ``b`` .. in the order of memory, slowest first: of four axes ``axb`` is ``acdb`` and
-    ``aby`` is ``abdc``. Other tags come back as they are.
+    """Spell a plain tag of ``a``, ``b`` .. in the order of memory, slowest first.
+
+    Of four axes ``axb`` is ``acdb`` and ``aby`` is ``abdc``. Other tags come back unchanged.
     """
     rest = "abcdefghijkl"[2:ndims]
     every = f"ab{rest}"

@@ -1,4 +1,4 @@
-"""What CK's command lines say beside the problem: how to verify, how to fill the inputs, whether to time."""
+"""Control words of CK's command lines: how to verify, how to fill the inputs, whether to time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ MOST_TIMES = 1_000_000
 
 @dataclass(frozen=True)
 class Controls:
-    """``verification`` is an index of VERIFICATIONS, ``init`` of INITS; ``time`` 0 asks for no time, 1 for the time,
-    more for the mean of so many runs; ``log`` for the values of all tensors."""
+    """Control words of a CK command line.
+
+    ``verification`` is an index of VERIFICATIONS, ``init`` of INITS. ``time`` 0 asks for no time, 1 for the time, more
+    for the mean of that number of runs. ``log`` asks for the values of all tensors.
+    """
 
     verification: int = 1
     init: int = 1

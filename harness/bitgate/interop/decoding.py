@@ -15,8 +15,11 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def decoded(data: bytes) -> str:
-    """The text by its byte order mark (what a redirection in PowerShell writes is UTF-16), else UTF-8. Colours are
-    left out; what is no text becomes U+FFFD, control characters too: a refusal quotes them to a terminal."""
+    """Decode a text by its byte order mark (a redirection in PowerShell writes UTF-16), else as UTF-8.
+
+    Colours are left out. Bytes that are no text become U+FFFD, control characters too: a refusal quotes them to a
+    terminal.
+    """
     mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", "utf-8"))
     text = data[len(mark) :].decode(encoding, errors="replace")
     return _CONTROL.sub("\ufffd", _COLOUR.sub("", text))

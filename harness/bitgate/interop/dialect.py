@@ -1,4 +1,4 @@
-"""What bitgate knows of another harness: a dialect registers itself for operations, which know of none.
+"""Dialects of other harnesses: each registers itself for operations, which know of none.
 
 A module in ``bitgate.interop.<operation>`` states its dialect as ``DIALECT``; nothing else names it.
 """

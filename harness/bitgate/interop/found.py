@@ -1,4 +1,4 @@
-"""What a list of foreign lines holds: problems, and lines that are refused, each with where it stands."""
+"""Contents of a list of foreign lines: problems and refused lines, each with its place."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from bitgate.model.space.table import Refused as Refused
 
 @dataclass(frozen=True)
 class Understood:
-    """``line`` is the command line that asks for the problem, where one does: it may say how to run it, too.
-    ``perf`` is what benchdnn's options say of the timing, elsewhere the line says that itself."""
+    """Problem that was understood, with how to time it.
+
+    ``line`` is the command line that asks for the problem, where one does: it may say how to run it, too. ``perf`` is
+    what benchdnn's options say of the timing; elsewhere the line says that itself.
+    """
 
     where: str
     problem: Problem
@@ -26,12 +29,12 @@ Found = Understood | Refused
 
 
 def one_line(text: str) -> str:
-    """A command line over several lines, as errors quote it."""
+    """Join a command line over several lines, as errors quote it."""
     return " ".join(text.split())
 
 
 def all_understood(found: Iterable[Found]) -> tuple[Problem, ...]:
-    """The problems. ProblemError if there is none or one is refused: the first, and how many more."""
+    """Return the problems. ProblemError, with the first refusal and the number of others, or if there is none."""
     entries = tuple(found)
     refused = [entry for entry in entries if isinstance(entry, Refused)]
     if refused:
@@ -46,7 +49,7 @@ def all_understood(found: Iterable[Found]) -> tuple[Problem, ...]:
 
 @dataclass(frozen=True)
 class RefusalReason:
-    """Why lines were refused: how many, and where the first of them stands."""
+    """Reason why lines were refused, with their number and the place of the first."""
 
     reason: str
     count: int
@@ -67,7 +70,7 @@ def reasons(refused: Iterable[Refused]) -> tuple[RefusalReason, ...]:
 
 MOST_TOLD = 10
 NO_LINE = "neither a case id nor a command line of "
-"""Said of a line behind the line itself."""
+"""Text about a line that follows the line itself."""
 
 
 def in_words(refused: Sequence[Refused], read: int) -> list[str]:
@@ -83,7 +86,7 @@ def in_words(refused: Sequence[Refused], read: int) -> list[str]:
 
 
 def _kind(reason: str) -> str:
-    """A reason without the descriptor or the line that it was given for, so that equal ones are counted together."""
+    """Return a reason without the descriptor or line that it was given for, so that equal ones are counted together."""
     if reason.startswith("'") and NO_LINE in reason:
         return f"it is {NO_LINE}{reason.rpartition(NO_LINE)[2]}"
     subject, colon, rest = reason.partition("': ")

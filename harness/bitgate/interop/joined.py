@@ -11,7 +11,7 @@ from bitgate.model.problem import Problem, ProblemError
 
 
 def joined(name: str, programs: Sequence[Program]) -> Program:
-    """The readers of one program's lines as one; those that say no controls or no timing give the defaults."""
+    """Join the readers of one program's lines; those that state no controls or no timing give the defaults."""
     known = {command: program for program in programs for command in program.commands}
 
     def reader(words: Sequence[str]) -> Program:

@@ -14,10 +14,10 @@ Parser = Callable[[str, Path, str], Iterator[Found]]
 
 
 def read_list(path: Path, parse: Parser) -> Iterator[Found]:
-    """What each line asks for; ``parse`` reads a line that names a program or is a case id. Errors are refusals.
+    """Yield what each line asks for; ``parse`` reads a line that names a program or is a case id. Errors are refusals.
 
     Lines without a program's name are benchdnn's and share one state, as in its batch files; a command line has its
-    own. Files that a line names are sought beside the list. OSError if it cannot be read.
+    own. Files that a line names are sought next to the list. OSError if it cannot be read.
     """
     reader = benchdnn.Reader(path.parent, path)
     for number, line in _lines(decoded(path.read_bytes())):
@@ -34,7 +34,7 @@ def read_list(path: Path, parse: Parser) -> Iterator[Found]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Each line with its number; those that a backslash joins are one, by the number of the first."""
+    """Yield each line with its number; lines that a backslash joins are one, with the number of the first."""
     joined, begin = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         joined, begin = joined + line, begin or number

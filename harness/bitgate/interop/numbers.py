@@ -11,7 +11,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def integer(word: str, what: str) -> int:
-    """As C reads it: ``int`` would take 1_000 and other alphabets' digits."""
+    """Parse an integer as C does: ``int`` would take 1_000 and other alphabets' digits."""
     if not _INTEGER.fullmatch(word):
         raise ProblemError(f"{what} is '{word[:40]}', not a number")
     return int(word)

@@ -1,4 +1,4 @@
-"""What a foreign command line says of how its problem is to be timed."""
+"""Timing that a foreign command line requests for its problem."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ ZEROS = "the line leaves the inputs zero, by which any kernel is right: integers
 
 @dataclass(frozen=True)
 class PerfRequest:
-    """``launches``: so many are timed, each alone; ``seconds``: at most so long for the problem; None: as the benchmark
-    is set. ``reference`` is what the result is held to before anything is timed, ``fill`` the data. ``refusal`` says
-    why the line cannot be timed; ``notes`` what it asks for and is done otherwise.
+    """Timing that a command line requests.
+
+    ``launches`` are timed, each alone, for at most ``seconds`` for the problem; None: as the benchmark is set.
+    ``reference`` is what the result is compared with before anything is timed, ``fill`` the data. ``refusal`` says why
+    the line cannot be timed; ``notes`` what it asks for and is done otherwise.
     """
 
     launches: int | None = None
@@ -36,7 +38,7 @@ FILLS = ("exact", "exact", "decimal")
 
 
 def of_controls(controls: Controls, time_word: str) -> PerfRequest:
-    """What CK's control words ask for; ``time_word`` is what the error about a time of 0 calls the word."""
+    """Return what CK's control words ask for; ``time_word`` is what the error about a time of 0 calls the word."""
     request = PerfRequest(fill=FILLS[controls.init], reference=REFERENCES[controls.verification])
     if controls.time == 0:
         return replace(request, refusal=f"{time_word} is 0: the line asks for no timing, bitgate verify runs it")

@@ -1,4 +1,4 @@
-"""What a shell takes of a line before a program sees it."""
+"""Syntax that a shell takes of a line before a program sees it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ _ENDS = ("&&", "||", ";", "&")
 
 
 def of_one_command(words: Sequence[str], is_program: Callable[[str], bool]) -> list[str]:
-    """The words up to a redirection, a pipe or the command's end. ProblemError if another program's line follows: each
-    has to have a line of its own, none is left out silently."""
+    """Return the words up to a redirection, a pipe or the command's end.
+
+    ProblemError if another program's line follows: each must have a separate line, and none is left out silently.
+    """
     kept: list[str] = []
     for at, word in enumerate(words):
         if _ELSEWHERE.match(word):
             break
         if word in _ENDS or word.endswith(";"):
             if any(map(is_program, words[at + 1 :])):
-                raise ProblemError("several commands: give each a line of its own")
+                raise ProblemError("several commands: give each a separate line")
             return kept if word in _ENDS else [*kept, word.rstrip(";")]
         kept.append(word)
     return kept

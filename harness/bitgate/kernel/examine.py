@@ -15,7 +15,8 @@ from bitgate.kernel.cache.content import Contents, remembered, sha256
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.introspection import ENTRY, LOAD
-from bitgate.worker.child import Worker, WorkerDied, signal_name
+from bitgate.worker.child import signal_name
+from bitgate.worker.worker import Worker, WorkerDied
 
 _PROBE_SECONDS = 60
 _MOST_REMEMBERED = 512

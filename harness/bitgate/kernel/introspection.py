@@ -22,10 +22,8 @@ _PATTERN = 0xA5
 
 
 def serve(channel: Channel) -> None:
-    """One question, ``{path, runtime}``: the steps as notes, the facts as its answer. An empty runtime is none."""
-    question = channel.next()
-    if question is not None:
-        channel.answer(_facts(question["path"], question["runtime"], channel.note))
+    """Answer ``{path, runtime}`` with the library's facts, its steps as notes; an empty runtime is none."""
+    channel.serve(lambda question: _facts(question["path"], question["runtime"], channel.note))
 
 
 def _facts(path: str, runtime: str, step: Callable[[str], None]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An owner's declaration: its code runs in a child, and what it says is data here.
+"""A user's declaration: its code runs in a child, and what it says is data here.
 
 ``serve`` is the child's side: it loads the file and answers. ``UserFamily`` is the parent's: the family as data, with
 ``supports`` and ``dispatch`` that ask the child.
@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
@@ -19,8 +21,10 @@ from bitgate.kernel.runner import Runner
 from bitgate.kernel.user_operation import add_here
 from bitgate.model import DTYPES, Accumulation, Problem, case_id, parse_case_id
 from bitgate.model.registry import places
+from bitgate.worker import serving
 from bitgate.worker.channel import Channel
-from bitgate.worker.child import Worker, WorkerDied
+from bitgate.worker.serving import Message
+from bitgate.worker.worker import Worker, WorkerDied
 
 LOAD_SECONDS = 60.0
 ANSWER_SECONDS = 20.0
@@ -28,15 +32,30 @@ ANSWER_SECONDS = 20.0
 ENTRY = f"{__name__}:serve"
 
 
+class LoadFamily(Message):
+    """The opening: a declaration file, with the operations that it may name."""
+
+    path: str
+    operations: tuple[str, ...]
+
+
+class AskPredicate(Message):
+    """A question for what ``supports`` or ``dispatch`` says of a case."""
+
+    what: Literal["supports", "dispatch"]
+    case: str
+    instance: str
+    options: dict[str, str]
+
+
 class UserFamily:
-    """One declaration file in a child of its own. UsageError if the file is wrong, or ends or hangs its process."""
+    """One declaration file in a separate child. UsageError if the file is wrong, or ends or hangs its process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._child = Worker(ENTRY, _to_stderr)
-        self.family = self._declared(
-            self._ask({"ask": "family", "path": str(path), "operations": places()}, LOAD_SECONDS, "it was loaded")
-        )
+        opening = LoadFamily(str(path), tuple(map(str, places())))
+        self._worker = Worker(ENTRY, _to_stderr, opening=opening, opening_seconds=LOAD_SECONDS)
+        self.family = self._declared(self._heard(self._worker.opened, "it was loaded"))
 
     def supports(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
         answer = self._about("supports", problem, instance, options)
@@ -52,19 +71,18 @@ class UserFamily:
         except TypeError:
             raise UsageError(f"{self._path}: dispatch: returned {answer!r}: return None or a Dispatch") from None
 
-    def _about(self, what: str, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Any:
-        question = {"case": case_id(problem), "instance": instance.name, "options": dict(options)}
-        return self._ask({"ask": what, **question}, ANSWER_SECONDS, f"{what}({question['case']}) was asked")
+    def _about(
+        self, what: Literal["supports", "dispatch"], problem: Problem, instance: Instance, options: Mapping[str, str]
+    ) -> Any:
+        question = AskPredicate(what, case_id(problem), instance.name, dict(options))
+        return self._heard(lambda: self._worker.ask(question, ANSWER_SECONDS), f"{what}({question.case}) was asked")
 
-    def _ask(self, question: dict[str, Any], seconds: float, when: str) -> Any:
+    def _heard(self, ask: Callable[[], Any], when: str) -> Any:
         try:
-            return self._child.ask(question, seconds)
+            return ask()
         except WorkerDied as ended:
             reason = ended.reason.replace("verdict", "answer")
             raise UsageError(f"{self._path}: while {when}: {reason}") from None
-        except BaseException:
-            self._child.end()
-            raise
 
     def _declared(self, said: dict[str, Any]) -> KernelFamily:
         try:
@@ -79,35 +97,52 @@ def _to_stderr(data: bytes) -> None:
 
 def serve(channel: Channel) -> None:
     """Answer for one declaration file."""
-    from bitgate.kernel.registry import load_here
+    served: list[KernelFamily] = []
 
-    family: KernelFamily | None = None
-    while (question := channel.next()) is not None:
+    def load(question: LoadFamily) -> Any:
+        from bitgate.kernel.registry import load_here
+
+        add_here(map(Path, question.operations))
         try:
-            if family is None:
-                add_here(map(Path, question["operations"]))
-                family = load_here(Path(question["path"]))
-                channel.answer(_as_json(family))
-                continue
-            instance = family.instance(question["instance"])
-            assert instance is not None
-            predicate = family.supports if question["ask"] == "supports" else family.dispatch
-            said = predicate(parse_case_id(question["case"]), instance, question["options"])
-            channel.answer(asdict(said) if isinstance(said, (Refusal, Dispatch)) else said)
-        except UsageError as error:
-            channel.usage(str(error))
-        except Exception as error:
-            if family is None:
-                channel.error(traceback.format_exc())
-            else:
-                channel.usage(f"{family.folder}: {question['ask']}: {_place(error, family)}")
-        except BaseException as error:  # sys.exit, a KeyboardInterrupt: here they can only be the owner's
-            place = question["path"] if family is None else f"{family.folder}: {question['ask']}"
-            channel.usage(f"{place}: {type(error).__name__}: {error}")
+            served.append(load_here(Path(question.path)))
+        except Exception:
+            raise
+        except BaseException as error:  # sys.exit, a KeyboardInterrupt: here they can only be the user's
+            raise UsageError(f"{question.path}: {type(error).__name__}: {error}") from None
+        with _users_code(served[0], "family"):
+            return _checked(_as_json(served[0]))
+
+    def ask(question: AskPredicate) -> Any:
+        family = served[0]
+        instance = family.instance(question.instance)
+        assert instance is not None
+        predicate = family.supports if question.what == "supports" else family.dispatch
+        with _users_code(family, question.what):
+            said = predicate(parse_case_id(question.case), instance, question.options)
+            return _checked(asdict(said) if isinstance(said, (Refusal, Dispatch)) else said)
+
+    serving.serve(channel, {LoadFamily: load, AskPredicate: ask})
 
 
-def _place(error: Exception, family: KernelFamily) -> str:
-    """The error with the last line of the owner's own code that it came through."""
+@contextmanager
+def _users_code(family: KernelFamily, what: str) -> Iterator[None]:
+    """Turn whatever the user's code raises into a UsageError, a sys.exit too."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except BaseException as error:
+        raise UsageError(f"{family.folder}: {what}: {_place(error, family)}") from None
+
+
+def _checked(said: Any) -> Any:
+    """Return what can be an answer. TypeError if it cannot."""
+    json.dumps(said)
+    return said
+
+
+def _place(error: BaseException, family: KernelFamily) -> str:
+    """Return the error with the last line of the user's own code that it came through."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(family.folder)]
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
     return f"{where}{type(error).__name__}: {error}"

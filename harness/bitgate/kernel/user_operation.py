@@ -1,17 +1,19 @@
-"""An owner's operation: its code runs in a child, and what it states as data is read once.
+"""A user's operation: its code runs in a child, and what it states as data is read once.
 
-A process that plans, or writes results, reads case ids itself, by the sizes, which are data; what only code tells
+A process that plans, or writes results, reads case ids itself, by the sizes, which are data; what only code knows
 (``check``, ``tensors``, a reference, a form, fills) it asks of a child, as ``supports`` of a kernel is asked, and what
 is of the sizes alone it keeps. Reading ids in the child, too, would be a question for every case, thousands of them;
-sizes as data make it one for each shape. Nobody can tell the stand-in: it is a ``Sized`` like the owner's own. Where
+sizes as data make it one for each shape. The stand-in is a ``Sized`` like the user's own. Where
 kernels run the file itself is loaded (``add_here``): there is nothing left to protect.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -28,8 +30,10 @@ from bitgate.model.form import Array, Form
 from bitgate.model.registry import add, places
 from bitgate.model.sized import Sized, SizedProblem, StatedTensor
 from bitgate.model.sized.schema import Schema
+from bitgate.worker import serving
 from bitgate.worker.channel import Channel
-from bitgate.worker.child import Worker, WorkerDied
+from bitgate.worker.serving import Message
+from bitgate.worker.worker import Worker, WorkerDied
 
 LOAD_SECONDS = 60.0
 ANSWER_SECONDS = 60.0
@@ -55,43 +59,45 @@ def add_owned(files: Iterable[Path]) -> None:
                 add(operation, str(file))
 
 
+class LoadOperations(Message):
+    path: str
+
+
+class AskOperation(Message):
+    """A question for the method ``answer_<what>`` of ``OperationServer``."""
+
+    what: str
+    arguments: dict[str, Any]
+
+
 class OperationChild:
-    """One file in a child of its own. Started again if it has ended: an answer depends on nothing but the file."""
+    """One file in a separate child. Started again if it has ended: an answer depends on nothing but the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._child: Worker | None = None
+        self._worker = Worker(ENTRY, _to_stderr, opening=LoadOperations(str(path)), opening_seconds=LOAD_SECONDS)
 
     def operations(self) -> tuple[StandIn, ...]:
         try:
-            return tuple(StandIn(said, self) for said in self._ask_of(self._started(), {"ask": "names"}, LOAD_SECONDS))
+            return tuple(StandIn(said, self) for said in self._ask("names", {}, LOAD_SECONDS))
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{self._path}: its OPERATIONS cannot be read: {type(error).__name__}: {error}") from None
 
     def ask(self, what: str, **question: Any) -> Any:
-        """ProblemError if the owner's code says that there is no such problem; UsageError if it fails."""
-        said = self._ask_of(self._started(), {"ask": what, **question}, ANSWER_SECONDS)
+        """Return the answer. ProblemError if the user's code says that there is no such problem; UsageError if it
+        fails."""
+        said = self._ask(what, question, ANSWER_SECONDS)
         if isinstance(said, dict) and "impossible" in said:
             raise ProblemError(str(said["impossible"]))
         return said
 
-    def _started(self) -> Worker:
-        if self._child is None or not self._child.is_usable:
-            if self._child is not None:
-                self._child.end()
-            self._child = Worker(ENTRY, _to_stderr)
-            self._ask_of(self._child, {"ask": "load", "path": str(self._path)}, LOAD_SECONDS)
-        return self._child
-
-    def _ask_of(self, child: Worker, question: dict[str, Any], seconds: float) -> Any:
+    def _ask(self, what: str, arguments: dict[str, Any], seconds: float) -> Any:
         try:
-            return child.ask(question, seconds)
+            return self._worker.ask(AskOperation(what, arguments), seconds)
         except WorkerDied as ended:
             reason = ended.reason.replace("verdict", "answer")
-            raise UsageError(f"{self._path}: while {question['ask']} was asked: {reason}") from None
-        except KeyboardInterrupt:
-            child.end()
-            raise
+            when = "load" if ended.at_opening else what
+            raise UsageError(f"{self._path}: while {when} was asked: {reason}") from None
 
 
 class StandIn(Sized):
@@ -198,21 +204,34 @@ def _to_stderr(data: bytes) -> None:
 
 def serve(channel: Channel) -> None:
     """Answer for one operation file."""
-    server: OperationServer | None = None
-    while (question := channel.next()) is not None:
-        what = question.pop("ask")
+    served: list[OperationServer] = []
+
+    def load(question: LoadOperations) -> None:
+        with _users_code(question.path, "load"):
+            served.append(OperationServer(Path(question.path)))
+
+    def ask(question: AskOperation) -> Any:
         try:
-            if server is None:
-                server = OperationServer(Path(question["path"]))
-                channel.answer(None)
-            else:
-                channel.answer(getattr(server, f"answer_{what}")(**question))
+            with _users_code(str(served[0].path), question.what):
+                answer = getattr(served[0], f"answer_{question.what}")(**question.arguments)
+                if not isinstance(answer, str):
+                    json.dumps(answer)  # what cannot be an answer is the user's
+                return answer
         except ProblemError as error:
-            channel.answer({"impossible": str(error)})
-        except UsageError as error:
-            channel.usage(str(error))
-        except BaseException as error:  # a sys.exit, too: here it can only be the owner's
-            channel.usage(f"{question.get('path') or (server and server.path)}: {what}: {_place(error, server)}")
+            return {"impossible": str(error)}
+
+    serving.serve(channel, {LoadOperations: load, AskOperation: ask})
+
+
+@contextmanager
+def _users_code(path: str, what: str) -> Iterator[None]:
+    """Turn whatever the user's code raises into a UsageError, a sys.exit too."""
+    try:
+        yield
+    except (ProblemError, UsageError):
+        raise
+    except BaseException as error:
+        raise UsageError(f"{path}: {what}: {_place(error, path)}") from None
 
 
 class OperationServer:
@@ -289,9 +308,8 @@ class OperationServer:
         return problem
 
 
-def _place(error: BaseException, server: OperationServer | None) -> str:
-    """The error with the last line of the owner's own code that it came through."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame.lineno for frame in frames if server is not None and frame.filename == str(server.path)]
+def _place(error: BaseException, path: str) -> str:
+    """Return the error with the last line of the user's own code that it came through."""
+    own = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     where = f"line {own[-1]}: " if own else ""
     return f"{where}{type(error).__name__}: {error}"

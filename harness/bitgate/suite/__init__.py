@@ -1,1 +1,2 @@
-"""From case tables to plans. ``plan`` alone is standard library only: machines that merge results need no HIP."""
+"""Tables of cases, and plans made of them. ``plan`` alone is standard library only: machines that merge results need no
+HIP."""

@@ -42,8 +42,11 @@ class Wish:
     accumulation: Accumulation
 
     def agrees(self, stored: StoredDigest) -> bool:
-        """Does the ordered reference give these bits too? Where no order is stated, and for all outputs but the first,
-        of which an order says nothing: the plain definition."""
+        """Return whether the ordered reference gives these bits too.
+
+        Where no order is stated, and for all outputs but the first, which an order says nothing about, it is the plain
+        definition.
+        """
         inputs, results = make_inputs(self.problem, self.plan), {}
         states_order = self.problem.operation.numerics.states_order
         if not states_order or len(self.problem.outputs) > 1:
@@ -53,7 +56,8 @@ class Wish:
         return digest_of(self.problem, results) == stored.digest
 
     def compute(self) -> StoredDigest | None:
-        """By the CPU's exact reference; None where the order of summation shows in the bits, or a NaN does."""
+        """Compute the digest by the CPU's exact reference; None where the order of summation shows in the bits, or a
+        NaN."""
         inputs = make_inputs(self.problem, self.plan)
         certificate = certify(self.problem, self.plan, inputs, self.accumulation)
         if not certificate.holds:
@@ -68,8 +72,11 @@ class Wish:
 
 @dataclass(frozen=True)
 class Changes:
-    """What an update or a check found, as keys; ``wrong`` were stored with another digest or certificate. Where the two
-    references disagree (``disputed``) nothing was written."""
+    """Keys that an update or a check found.
+
+    ``wrong`` were stored with another digest or certificate. Where the two references disagree (``disputed``) nothing
+    was written.
+    """
 
     stored: int
     added: tuple[str, ...] = ()
@@ -78,12 +85,12 @@ class Changes:
     disputed: tuple[str, ...] = ()
 
     def __add__(self, other: Changes) -> Changes:
-        """Of two folders of suites."""
+        """Add the changes of two folders of suites."""
         return Changes(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 def wishes(settings: Sequence[Setting], tables: Sequence[Path], tier: str = "") -> Iterator[Wish]:
-    """Every digest that the plans of a tier (empty: of all) ask for under any of the settings, each once."""
+    """Yield once each digest that the plans of a tier (empty: of all) ask for under any of the settings."""
     seen: set[str] = set()
     for setting in settings:
         for test in planned_tests(setting, tables):
@@ -133,7 +140,7 @@ def check(every: Sequence[Wish], chosen: Sequence[Wish], folder: Path, progress:
 
 
 def _computed(chosen: Sequence[Wish], progress: Progress) -> tuple[dict[str, StoredDigest], list[str]]:
-    """The digests by key, and the keys of cases that can have none."""
+    """Compute the digests by key, and list the keys of cases that can have none."""
     fresh: dict[str, StoredDigest] = {}
     lost: list[str] = []
     for count, wish in enumerate(chosen, 1):
@@ -159,7 +166,7 @@ def _dropped(every: Sequence[Wish], known: Mapping[str, StoredDigest]) -> tuple[
 def _disputed(
     chosen: Sequence[Wish], fresh: Mapping[str, StoredDigest], keys: set[str], progress: Progress
 ) -> tuple[str, ...]:
-    """Of what is to be written, the keys for which the second reference gives other bits."""
+    """Return the keys, of those to be written, for which the second reference gives other bits."""
     todo = [wish for wish in chosen if wish.key in fresh and wish.key in keys]
     found: list[str] = []
     for count, wish in enumerate(todo, 1):
@@ -210,7 +217,7 @@ def _book(path: Path) -> Book:
 
 
 def _wish(planned: PlannedCase) -> Wish | None:
-    """None for a case without an exact reference: other fills, refusals, what nobody runs, what is too large."""
+    """Return None for a case without an exact reference: other fills, refusals, what is not run, what is too large."""
     problem = planned.problem
     too_large = sum(tensor.bytes for tensor in problem.tensors.values()) > LARGEST
     if planned.no_kernel or planned.refused or too_large or not is_stored(problem, planned.fill):

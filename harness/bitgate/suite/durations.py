@@ -1,4 +1,4 @@
-"""How long a case takes: what runs recorded where some did, else a pace fitted to what they recorded.
+"""Durations of cases: what runs recorded where some did, else a pace fitted to what they recorded.
 
 Seconds are a machine's: they are kept apart by its class (CPU and cores, or GPU), as medians of the last runs, since
 one run on a busy machine says little. They order work and fill budgets, and never decide a verdict.
@@ -39,14 +39,14 @@ SCHEMA = 2
 RUNS = 7
 """Kept of each case: the median of so few outlives a busy night, and forgets an old kernel in a week."""
 ENOUGH = 8
-"""Cases of a family in a run from which its pace can be told."""
+"""Cases of a family in a run from which its pace can be fitted."""
 LARGE = 10
-"""One in so many is large: its FLOPs are what it takes its time for. The costs of a launch would spoil the others'."""
+"""One in this many is large: its time goes into FLOPs. The costs of a launch would spoil the others'."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What a family's cases cost: seconds a case whatever its size, and seconds a FLOP."""
+    """Pace of a family's cases: seconds a case whatever its size, and seconds a FLOP."""
 
     base: float
     per_flop: float
@@ -65,8 +65,10 @@ LATE_IF_UNKNOWN = 3.0
 
 @dataclass(frozen=True)
 class Durations:
-    """What is known on one class of machines: seconds by ``name``, paces by family; ``late``: the 95th percentile of
-    what the runs took."""
+    """Durations on one class of machines: seconds by ``name``, paces by family.
+
+    ``late`` is the 95th percentile of what the runs took.
+    """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     paces: Mapping[str, Pace] = field(default_factory=dict)
@@ -77,7 +79,7 @@ class Durations:
         return self.paces.get(family, self._typical).seconds(work) if recorded is None else recorded
 
     def length(self, items: Iterable[PlannedItem]) -> ShardTime:
-        """How long these cases take on one worker: by what was recorded, else by their estimates."""
+        """Return how long these cases take on one worker: by what was recorded, else by their estimates."""
         seconds = late = longest = 0.0
         for item in items:
             key = item.key
@@ -93,7 +95,7 @@ class Durations:
 
 
 class Later(Mapping[str, float]):
-    """A table that is made when somebody looks into it: most runs ask for none of ten thousand."""
+    """Table that is made on its first use: most runs need none of ten thousand."""
 
     def __init__(self, make: Callable[[], Mapping[str, float]]) -> None:
         self._make = make
@@ -114,7 +116,7 @@ class Later(Mapping[str, float]):
 
 @dataclass(frozen=True)
 class History:
-    """What the last runs on one class of machines recorded, the newest last."""
+    """History of the last runs on one class of machines, the newest last."""
 
     seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     paces: Mapping[str, tuple[Pace, ...]] = field(default_factory=dict)
@@ -127,7 +129,7 @@ class History:
 
 
 def work_of(problem: Problem) -> int:
-    """What its time grows with: FLOPs, or bytes where they are more, as with strides as long as an image."""
+    """Return what the time grows with: FLOPs, or bytes where they are more, as with strides as long as an image."""
     return max(problem.flops, problem.bytes)
 
 
@@ -136,13 +138,15 @@ def name(case: str, family: str, instance: str, fill: str) -> str:
 
 
 def machine_of(target: Target) -> str:
-    """The class of machines that the target is of: a GPU's name, or a CPU's with how many cores may be used."""
+    """Return the target's class of machines: a GPU's name, or a CPU's with the number of usable cores."""
     return f"{target.device_name}/{len(os.sched_getaffinity(0))}" if target.kind == "cpu" else target.device_name
 
 
 def load(target: str, machine: str = "", shelves: Sequence[Path] = ()) -> Durations:
-    """What was recorded for ``target``: on machines of this class, else on any other, here before what the suites of
-    these folders carry, those of the first before the others'."""
+    """Return what was recorded for ``target``: on machines of this class, else on any other.
+
+    This machine's records go before those of the suites in these folders, and the first folder's before the others'.
+    """
     known = Durations()
     files = (*map(_read, _carried_files(target, shelves)), _read(_own_file(target)))
     for histories in files:
@@ -154,9 +158,11 @@ def load(target: str, machine: str = "", shelves: Sequence[Path] = ()) -> Durati
 
 
 def stated(target: str, folder: Path, shelves: Sequence[Path]) -> Durations:
-    """What the table of this folder says of a target, of all machines, and what the suites carry where it is silent:
-    the same wherever it is asked. UsageError if there is no such folder, or its table is damaged: who names it means
-    it."""
+    """Return this folder's table for a target, of all machines, filled up by what the suites carry.
+
+    It is the same on every machine. UsageError if there is no such folder, or its table is damaged, since it was named
+    on purpose.
+    """
     path = folder / f"{target}.json"
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder of durations; `bitgate ci durations` writes one")
@@ -167,7 +173,7 @@ def stated(target: str, folder: Path, shelves: Sequence[Path]) -> Durations:
 
 
 def carried(target: str, shelves: Sequence[Path]) -> Durations:
-    """What the suites of these folders carry, of all machines: the same wherever it is asked."""
+    """Return what the suites of these folders carry, of all machines: the same on every machine."""
     known = Durations()
     for file in _carried_files(target, shelves):
         known = _over(known, _merged(_known(_read(file))))
@@ -189,7 +195,7 @@ def note(path: Path, machine: str, verdicts: Iterable[Verdict], work: Mapping[st
 
 
 def learn(known: History, verdicts: Iterable[Verdict], work: Mapping[str, int]) -> History:
-    """``known`` with one run more. Only what was compared counts: a case that crashed took no time worth knowing."""
+    """Add one run to ``known``. Only what was compared counts: a crashed case's time says nothing."""
     taken: dict[str, list[float]] = defaultdict(list)
     sizes: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for verdict in verdicts:
@@ -210,7 +216,7 @@ def learn(known: History, verdicts: Iterable[Verdict], work: Mapping[str, int]) 
 
 
 def fitted(cases: Iterable[tuple[int, float]]) -> Pace:
-    """The pace behind (FLOPs, seconds): the large cases tell what a FLOP takes, the rest of the time is the base's."""
+    """Fit a pace to (FLOPs, seconds): the large cases give the seconds a FLOP, the rest of the time is the base's."""
     ordered = sorted(cases)
     large = ordered[-max(1, len(ordered) // LARGE) :]
     per_flop = float(f"{median(seconds / flops for flops, seconds in large):.3g}")
@@ -219,7 +225,7 @@ def fitted(cases: Iterable[tuple[int, float]]) -> Pace:
 
 
 def render(machines: Mapping[str, History]) -> str:
-    """One line a case or family, so that a change of the file that the suites carry can be read."""
+    """Write one line a case or family, so that a change of the file that the suites carry can be read."""
     parts = []
     for machine, history in sorted(machines.items()):
         paces = {family: [[pace.base, pace.per_flop] for pace in history.paces[family]] for family in history.paces}
@@ -236,8 +242,10 @@ def _json(value: Any) -> str:
 
 
 def percentile(samples: Sequence[float], share: float) -> float:
-    """The smallest of the samples that so large a share of them does not exceed: of seven the 95th percentile is the
-    largest."""
+    """Return the smallest sample that this share of them does not exceed.
+
+    Of seven the 95th percentile is the largest.
+    """
     if len(samples) == 1:
         return samples[0]
     ordered = sorted(samples)
@@ -250,7 +258,7 @@ def _middle(paces: Iterable[Pace]) -> Pace:
 
 
 def _merged(machines: Iterable[Durations]) -> Durations:
-    """The medians over several classes of machines; of what is late, the latest."""
+    """Return the medians over several classes of machines; of what is late, the latest."""
     every = list(machines)
     if len(every) == 1:
         return every[0]
@@ -288,7 +296,7 @@ def _over(below: Durations, above: Durations) -> Durations:
 
 
 def _carried_files(target: str, shelves: Sequence[Path]) -> list[Path]:
-    """The last is the one that goes before the others."""
+    """List the files that suites carry. The last goes before the others."""
     return [folder / "durations" / f"{target}.json" for folder in reversed(shelves)]
 
 
@@ -297,7 +305,7 @@ def _own_file(target: str) -> Path:
 
 
 def _lock_of(path: Path) -> Path:
-    """In the cache: a folder of tables is committed, and a lock beside them would be too."""
+    """Return a lock in the cache: a folder of tables is committed, and a lock next to them would be too."""
     folder = paths.cache_dir() / "durations"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{path.stem}.{sha256(str(path.resolve()))[:8]}.lock"
@@ -321,8 +329,11 @@ class _Table(msgspec.Struct):
 
 
 def _read(path: Path) -> dict[str, History]:
-    """By class of machines; nothing of a file that an earlier version wrote, whose seconds held builds. A damaged one
-    is said to be one and ignored: durations order work and decide nothing."""
+    """Read histories by class of machines.
+
+    A file of an earlier version, whose seconds held builds, yields nothing. A damaged one is reported and ignored:
+    durations order work and decide nothing.
+    """
     try:
         table = _table(path.read_bytes())
         return {name: _history(one) for name, one in table.machines.items()} if table else {}
@@ -334,7 +345,7 @@ def _read(path: Path) -> dict[str, History]:
 
 
 def _table(data: bytes) -> _Table | None:
-    """None: it is of another schema. ValueError for what is no table."""
+    """Parse a table; None if it is of another schema. ValueError for what is no table."""
     try:
         table = msgspec.json.decode(data, type=_Table)
     except msgspec.ValidationError:

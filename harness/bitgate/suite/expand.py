@@ -1,4 +1,4 @@
-"""From a row to its problems: the product of its alternatives, each a case id that is parsed like a person's."""
+"""Expansion of a row to its problems: the product of its alternatives, each parsed as a case id."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class ExpandedCase:
 
     @cached_property
     def work(self) -> int:
-        """What its time grows with."""
+        """Work that the case's time grows with."""
         return work_of(self.problem)
 
 
 def expand(row: CaseRow) -> Iterator[ExpandedCase]:
-    """The row's product in the order of AXES, the first slowest. Raises FieldError for an impossible problem."""
+    """Expand a row in the order of AXES, the first slowest. Raises FieldError for an impossible problem."""
     names = [name for name in AXES if name in row.axes]
     options = [[(name, value) for value in values] for name, values in row.options.items()]
     for step in row.locked:
@@ -62,7 +62,7 @@ def expand(row: CaseRow) -> Iterator[ExpandedCase]:
 
 
 def _fits(chosen: Mapping[str, Any], row: CaseRow, step: Mapping[str, Any]) -> bool:
-    """Layouts are listed for all dimensions at once; a shape takes those of its own, and needs at least one."""
+    """Return whether a choice fits. Layouts are listed for all dimensions; a shape takes its own, at least one."""
     shape = chosen.get("shape")
     if shape is None or "pass" not in chosen:
         return True

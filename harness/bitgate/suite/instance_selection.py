@@ -1,4 +1,4 @@
-"""Which kernel instances run a candidate, by the families' own predicates; and what the others say against it."""
+"""Selection of the kernel instances that run a candidate, by the families' predicates; and the others' refusals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from bitgate.suite.expand import ExpandedCase
 
 
 def eligible(candidate: ExpandedCase, meant: Sequence[Kernel]) -> list[Kernel]:
-    """Which of those that the row means, and that offer the operation, run the candidate, by the families' own
-    predicates."""
+    """Return the instances among ``meant`` that offer the operation and run the candidate, by their predicates."""
     wanted, problem = candidate.row.refused, candidate.problem
     found: list[Kernel] = []
     settings: dict[str, Mapping[str, str] | None] = {}
@@ -33,7 +32,7 @@ def eligible(candidate: ExpandedCase, meant: Sequence[Kernel]) -> list[Kernel]:
 
 
 def refusals(candidate: ExpandedCase, meant: Sequence[Kernel]) -> list[str]:
-    """What each of them says against it, where none runs it."""
+    """Return each instance's objection, where none runs the candidate."""
     said: dict[str, None] = {}
     for kernel in meant:
         family, instance = kernel.family, kernel.instance
@@ -62,7 +61,7 @@ def _has(family: KernelFamily, name: str, value: str) -> bool:
 
 
 def one_each(candidate: ExpandedCase, kernels: Sequence[Kernel]) -> list[Kernel]:
-    """One instance a family: drawn by the case's id, so that over the cases every instance gets its turn."""
+    """Draw one instance a family by the case's id, so that over the cases every instance is taken."""
     by_family: dict[str, list[Kernel]] = {}
     for kernel in kernels:
         by_family.setdefault(kernel.family.name, []).append(kernel)

@@ -99,7 +99,7 @@ def _check_quarantine(fields: dict[str, Any], origin: str) -> None:
     since = fields.pop("since", None)
     if ("flaky" in fields) != (since is not None):
         lacking, there = ("since", "flaky") if since is None else ("flaky", "since")
-        raise FieldError(origin, lacking, f"is missing beside {there}; {_QUARANTINE[lacking]}")
+        raise FieldError(origin, lacking, f"is missing next to {there}; {_QUARANTINE[lacking]}")
     if since is None:
         return
     days = (fields["expires"] - since).days

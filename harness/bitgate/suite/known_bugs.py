@@ -1,6 +1,6 @@
 """Known bugs: cases that must fail until the kernel is fixed, and in the way that their ledger records.
 
-A ledger is a file ``known_bugs.toml`` beside a suite's table, in the folder of the suites, or beside a kernel's
+A ledger is a file ``known_bugs.toml`` next to a suite's table, in the folder of the suites, or next to a kernel's
 declaration; or one that ``bitgate.toml`` names. A failure that it records is green until the entry expires; anything
 else that its cases do is red, so that an entry can hide nothing but what it names. ``docs/verdicts.md`` has the
 format.
@@ -126,13 +126,13 @@ def _objection(verdict: Verdict, failing: list[KnownBug], covering: list[KnownBu
     named = f"the known bug {bug.ticket} ({bug.owner}, {bug.origin})"
     if failing:
         return (
-            f"{named} expired on {bug.expires}: mend the kernel, or say until when in 'expires'; it still fails as"
+            f"{named} expired on {bug.expires}: fix the kernel, or say until when in 'expires'; it still fails as"
             f" recorded: {_said(verdict)}"
         )
     if verdict.green and bug.flaky:
         return f"{named} was quarantined until {bug.expires}: remove the entry, or say in it why it is flaky still"
     if verdict.green:
-        return f"{named} did not fail: if it is mended, remove the entry; if it never was about this case, narrow it"
+        return f"{named} did not fail: if it is fixed, remove the entry; if it never was about this case, narrow it"
     kinds = verdict.diagnosis.kinds if verdict.diagnosis else ()
     now = " ".join((verdict.outcome.value, *kinds[:1]))
     return f"{named} records {bug.failure}, and this is {now}, another failure: {_said(verdict)}"

@@ -1,4 +1,4 @@
-"""From candidates to planned cases: which kernel instances run a problem, in which tier, and under which id."""
+"""Planning of candidates as cases: which kernel instances run a problem, in which tier, and under which id."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bitgate.verify.planned import PlannedCase
 
 @dataclass(frozen=True)
 class Setting:
-    """What one run decides for all its cases."""
+    """Setting of one run, for all its cases."""
 
     target: str
     platform: str
@@ -48,7 +48,7 @@ class Setting:
     of_table: frozenset[str] = frozenset()
     """Those among them that the case table names itself."""
     selected: frozenset[str] = frozenset()
-    """Ids that were asked for: of the instances that take a case these are planned beside the one that is drawn, which
+    """Ids that were asked for: of the instances that take a case these are planned with the one that is drawn, which
     is another one as soon as there are more."""
     only_selected: bool = False
     """Nothing is planned of a case that none of them is about."""
@@ -71,7 +71,7 @@ class Setting:
         return {}
 
     def matching(self, globs: tuple[str, ...]) -> tuple[Kernel, ...]:
-        """The instances that some of the globs match; all, if there are none. Kept: rows share their globs."""
+        """Return the instances that some glob matches; all without globs. Kept, since rows share their globs."""
         if globs not in self._found:
             found = tuple(kernel for kernel in self.kernels if not globs or _matches(kernel, globs))
             self._found[globs] = found
@@ -82,7 +82,7 @@ class Setting:
         return {}
 
     def meant(self, globs: tuple[str, ...]) -> tuple[Kernel, ...]:
-        """Those that a row with these globs means, and this run."""
+        """Return the instances that a row with these globs means, and this run."""
         if globs not in self._meant:
             meant = [kernel for kernel in self.matching(globs) if _is_meant(kernel, bool(globs), self)]
             self._meant[globs] = tuple(kernel for kernel in meant if not self.kernel or _matches(kernel, self.globs))
@@ -93,7 +93,7 @@ class Setting:
         return {}
 
     def offering(self, globs: tuple[str, ...], operation: str, dtypes: str = "") -> tuple[Kernel, ...]:
-        """Those among ``meant`` that offer an operation; with ``dtypes``, on these types."""
+        """Return those among ``meant`` that offer an operation; with ``dtypes``, on these types."""
         key = globs, operation, dtypes
         if key not in self._offering:
             if dtypes:
@@ -108,7 +108,7 @@ class Setting:
         return {}
 
     def with_options(self, kernel: Kernel, options: Options) -> Kernel:
-        """With those of a row, under those of the whole run that its family has."""
+        """Add a row's options, which yield to options of the whole run that the family has."""
         key = kernel, options
         if key not in self._with_options:
             everywhere = {name: value for name, value in self.options if kernel.family.option(name)}
@@ -127,7 +127,7 @@ class Setting:
 
 
 def line_of(planned: PlannedCase, test: str = "") -> PlannedItem:
-    """The case as a plan records it; ``test`` is the node id of its test."""
+    """Return the case as a plan records it; ``test`` is the node id of its test."""
     return PlannedItem(
         id=planned.id,
         key=planned.key,
@@ -144,14 +144,16 @@ def line_of(planned: PlannedCase, test: str = "") -> PlannedItem:
 
 
 def row_of(planned: PlannedCase) -> CaseRow:
-    """The row that asks for a case of a table."""
+    """Return the row that asks for a case of a table."""
     assert isinstance(planned.table_row, CaseRow)
     return planned.table_row
 
 
 def plan_rows(rows: Iterable[CaseRow], setting: Setting, *, suite: str) -> list[PlannedCase]:
-    """Every row's product on every kernel instance that is to run it. Raises UsageError for a table that cannot be
-    right: an unknown kernel or option, or two rows that plan the same id."""
+    """Plan every row's product on every kernel instance that is to run it.
+
+    Raises UsageError for a table that cannot be right: an unknown kernel or option, or two rows that plan the same id.
+    """
     tests: dict[str, PlannedCase] = {}
     for row in rows:
         for test in _plan_row(row, setting, suite):
@@ -165,8 +167,10 @@ def plan_rows(rows: Iterable[CaseRow], setting: Setting, *, suite: str) -> list[
 
 
 def for_table(setting: Setting, table: Path) -> Setting:
-    """The setting of a table's rows: what the table loads is loaded for them. UsageError if two declarations bear one
-    name."""
+    """Return the setting of a table's rows: what the table loads is loaded for them.
+
+    UsageError if two declarations have the same name.
+    """
     own = loads(table)
     if not own:
         return setting
@@ -181,7 +185,7 @@ def for_table(setting: Setting, table: Path) -> Setting:
 
 
 def check_setting(setting: Setting) -> None:
-    """Raises UsageError, with the nearest name, for a kernel glob that matches nothing or an option nobody has."""
+    """Raise UsageError, with the nearest name, for a kernel glob that matches nothing or an unknown option."""
     kernels = [kernel for kernel in setting.kernels if setting.lets_run(kernel.family)]
     selected = [kernel.family for kernel in kernels if _matches(kernel, setting.globs or ("*",))]
     if not selected:
@@ -204,7 +208,7 @@ def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCas
         or not any(kernel.instance.fits(setting.target) for kernel in named)
     ):
         return  # a row that names instances of another wave size only is not for this target
-    # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. An owner's are not.
+    # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. A user's are not.
     takes_some = any(setting.lets_run(kernel.family) for kernel in named)
     is_elsewhere = bool(setting.loaded) and (is_ours(row) or not takes_some)
     if setting.of_table and not setting.kernel and not takes_some:
@@ -233,12 +237,12 @@ def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCas
 
 
 def is_ours(row: CaseRow) -> bool:
-    """Does the row stand in one of bitgate's own tables?"""
+    """Return whether the row is in one of bitgate's tables."""
     return ours().holds(row.origin.path)
 
 
 def _is_meant(kernel: Kernel, is_named: bool, setting: Setting) -> bool:
-    """Of the target; and a row that names no kernel is not for references and probes."""
+    """Return whether a kernel is of the target; a row that names no kernel is not for references and probes."""
     family, instance = kernel.family, kernel.instance
     return (
         setting.lets_run(family)
@@ -251,7 +255,7 @@ def _is_meant(kernel: Kernel, is_named: bool, setting: Setting) -> bool:
 def _selected(
     candidate: ExpandedCase, asked: Sequence[Kernel], once: Sequence[Kernel], setting: Setting
 ) -> list[Kernel]:
-    """Those that were asked for by name, beside the ones that are drawn."""
+    """Return the instances that were asked for by name, and those that are drawn."""
     if candidate.case not in setting.selected_cases:
         return []
     drawn = set(map(id, once))
@@ -280,7 +284,7 @@ def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str,
 
 
 def _nobody(candidate: ExpandedCase, setting: Setting, suite: str, said: list[str]) -> PlannedCase:
-    """A case that no kernel takes must show, or a predicate that became too strict would empty a suite unseen."""
+    """Plan a case that no kernel takes: unseen, a predicate that became too strict would empty a suite."""
     row = candidate.row
     wish = f"refuses it by clause '{row.refused}'" if row.refused else "supports it"
     return _planned(
@@ -295,7 +299,7 @@ def _nobody(candidate: ExpandedCase, setting: Setting, suite: str, said: list[st
 
 
 def _planned(candidate: ExpandedCase, setting: Setting, suite: str, tier: str, **more: Any) -> PlannedCase:
-    """A candidate's case, with what its kernel adds."""
+    """Plan a candidate's case, with what its kernel adds."""
     row = candidate.row
     return PlannedCase(
         problem=candidate.problem,
@@ -312,14 +316,14 @@ def _planned(candidate: ExpandedCase, setting: Setting, suite: str, tier: str, *
 
 
 def _schedule(candidate: ExpandedCase, setting: Setting) -> str:
-    """Only the host runtime owns its schedule; elsewhere a row's schedules are one and the same case."""
+    """Return the host runtime's schedule; elsewhere a row's schedules are one and the same case."""
     if setting.target_kind != "host":
         return PlannedCase.schedule
     return candidate.schedule or setting.schedule or PlannedCase.schedule
 
 
 def _id(candidate: ExpandedCase, kernel: str, on_host: bool) -> str:
-    """``<case>__<instance>__<fill>``; what only the row decides beyond that follows the part that it changes.
+    """Return the id ``<case>__<instance>__<fill>``, followed by what the row alone decides, as part of what it changes.
 
     Settings of the whole run stay out: a case keeps its id when a run toggles a gate.
     """
@@ -335,8 +339,10 @@ def _plain(text: str) -> str:
 
 
 def keywords_of(planned: PlannedCase) -> tuple[str, ...]:
-    """What ``-k`` can select a case of a table on beside its id: derived factors, the path that should be taken, the
-    row's name."""
+    """Return words, besides its id, on which ``-k`` can select a case of a table.
+
+    They are derived factors, the path that should be taken, and the row's name.
+    """
     row, problem, kernel = row_of(planned), planned.problem, planned.kernel
     if planned.no_kernel:
         return (_plain(row.name),)
@@ -348,7 +354,7 @@ def keywords_of(planned: PlannedCase) -> tuple[str, ...]:
 
 
 def _named(row: CaseRow, setting: Setting) -> Sequence[Kernel]:
-    """The instances that the row names, or all; FieldError if it names a kernel or an option that there is not."""
+    """Return the instances that the row names, or all; FieldError if it names an unknown kernel or option."""
     for glob in row.kernels:
         if not setting.matching((glob,)):
             raise FieldError(row.origin, "kernels", _no_kernel(glob, setting))

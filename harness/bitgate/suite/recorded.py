@@ -1,4 +1,4 @@
-"""From records of past runs to tables of durations, a file a target, that a machine without GPU plans by."""
+"""Tables of durations from records of past runs, a file a target, that a machine without GPU plans by."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bitgate.suite import durations
 
 @dataclass(frozen=True)
 class RecordedRow:
-    """What was written into a table: of how many runs on a class of machines, and how many cases."""
+    """Row of a written table: the number of runs on a class of machines, and of cases."""
 
     file: Path
     machine: str
@@ -46,7 +46,7 @@ def _begun(run: Iterable[Verdict]) -> str:
 
 
 def _work(run: Iterable[Verdict]) -> dict[str, int]:
-    """What each problem's time grows with; of an operation that is not known here nothing, but its seconds count."""
+    """Return what each problem's time grows with; nothing of an unknown operation, though its seconds count."""
     work: dict[str, int] = {}
     for case in {verdict.key.case for verdict in run}:
         try:

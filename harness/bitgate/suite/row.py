@@ -55,7 +55,7 @@ class Origin:
 
     @property
     def place(self) -> str:
-        """``file:line``, the file as its repository names it: dashboards place a failure by it."""
+        """Place as ``file:line``, the file as its repository names it: dashboards place a failure by it."""
         return f"{path_in_checkout(self.path)}:{self.line}"
 
 
@@ -126,7 +126,7 @@ def _check_shape(checked: Mapping[str, Any], locked: tuple[Mapping[str, Any], ..
         raise FieldError(origin, "shape", f"{said}; give one of case, shape, or the fields {fields}")
     for lengths in dict.fromkeys(given.values()):
         if missing := [name for name in lengths.needed if name not in checked]:
-            raise FieldError(origin, missing[0], f"is missing beside {', '.join(given)}")
+            raise FieldError(origin, missing[0], f"is missing next to {', '.join(given)}")
 
 
 # ---------------------------------------------------------------------------------------- what a field may hold

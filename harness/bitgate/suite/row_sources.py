@@ -1,4 +1,4 @@
-"""What the rows of a case table rest on: a row that includes others is made of several, in several files."""
+"""Sources of a case table's rows: a row that includes others is made of several, in several files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Places = Mapping[tuple[str, int], frozenset[tuple[str, str]]]
 
 
 def row_sources(table: Path) -> dict[Path, Places]:
-    """By file: the table, and what it includes. Raises UsageError as ``load_set``."""
+    """Return row sources by file: the table, and what it includes. Raises UsageError as ``load_set``."""
     found: dict[Path, dict[tuple[str, int], set[tuple[str, str]]]] = defaultdict(lambda: defaultdict(set))
     for name in set_names(table.resolve()):
         for origin, parts in parts_of_set(table, name):

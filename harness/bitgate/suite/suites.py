@@ -22,18 +22,17 @@ from bitgate.verify.planned import PlannedCase
 
 
 def plan_suites(setting: Setting, tier: str, tables: Iterable[Path]) -> Plan:
-    """The plan of every set of these case tables. Raises UsageError for a bad table, and for an id that two sets or
-    suites plan."""
+    """Plan every set of these case tables. Raises UsageError for a bad table, and for an id that is planned twice."""
     tests = planned_tests(setting, tables)
     if twice := repeated(test.id for test in tests):
         rows = [str(row_of(test).origin) for test in tests if test.id == twice[0]]
-        raise UsageError(f"{twice[0]} is planned by {' and by '.join(rows)}; an id stands for one case only")
+        raise UsageError(f"{twice[0]} is planned by {' and by '.join(rows)}; an id names one case only")
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return Plan(tier, setting.target, tuple(line_of(test) for test in tests), now)
 
 
 def with_tables(setting: Setting, tables: Iterable[Path]) -> Setting:
-    """The setting with every family that one of the tables loads."""
+    """Return the setting with every family that one of the tables loads."""
     known = dict(setting.families)
     for table in tables:
         known |= for_table(replace(setting, families=known), table).families
@@ -41,7 +40,7 @@ def with_tables(setting: Setting, tables: Iterable[Path]) -> Setting:
 
 
 def planned_tests(setting: Setting, tables: Iterable[Path]) -> list[PlannedCase]:
-    """Every test of every set of these tables. Raises UsageError for a bad table."""
+    """Return every test of every set of these tables. Raises UsageError for a bad table."""
     return [
         test
         for table in tables
@@ -51,8 +50,10 @@ def planned_tests(setting: Setting, tables: Iterable[Path]) -> list[PlannedCase]
 
 
 def make_plan(tier: str, target: str, project: Project, kernel: str = "", *, of_all: bool = False) -> Plan:
-    """The plan of all tables of a project's suites: of what it runs on, unless it is to be ``of_all`` families.
-    UsageError for an unknown tier, target or kernel, or a bad table."""
+    """Plan all tables of a project's suites: of what it runs on, unless it is to be ``of_all`` families.
+
+    UsageError for an unknown tier, target or kernel, or a bad table.
+    """
     project.check_tier(tier)
     wanted = target_id(target or targets.best().name)
     name = wanted.name

@@ -42,15 +42,16 @@ class Sweep:
     shapes: tuple[SweepShape, ...]
 
     def with_dtype(self, dtypes: str) -> Sweep:
-        """The same problems in other types: ``bf16``, ``f16_f32_f16``. UsageError where a problem has no such form."""
+        """Return the same problems in other types: ``bf16``, ``f16_f32_f16``. UsageError where a problem has no such
+        form."""
         return replace(self, shapes=tuple(replace(one, problem=_retyped(one, dtypes)) for one in self.shapes))
 
 
 def read_sweep(text: str, project: Project) -> Sweep:
-    """A file, or the name of one in the folder ``sweeps`` of a project's suites or of bitgate's.
+    """Read a file, or one by its name in the folder ``sweeps`` of a project's suites or of bitgate's.
 
     UsageError names file, row and field, and what to do: for what no case table may hold, for what says how a problem
-    is run and not which, and for a name or a problem that stands there twice.
+    is run and not which, and for a name or a problem that it has twice.
     """
     path = _file(text, project)
     try:
@@ -72,7 +73,7 @@ def read_sweep(text: str, project: Project) -> Sweep:
 
 
 def sweeps(project: Project) -> dict[str, Path]:
-    """By name; a project's own before bitgate's."""
+    """Return sweeps by name; a project's before bitgate's."""
     files = (file for shelf in reversed(project.shelves) for file in sorted((shelf / FOLDER).glob("*.toml")))
     return {file.stem: file for file in files}
 
@@ -103,14 +104,14 @@ def _shapes(row: CaseRow, of_set: str) -> Iterator[SweepShape]:
 
 
 def _what_differs(problems: list[Problem]) -> list[str]:
-    """Of several problems of one row the parts of their ids that not all have: ``fwd n32``."""
+    """Return, of several problems of one row, the parts of their ids that not all have: ``fwd n32``."""
     words = [[p.operation.name, *_parts(case_id(p).removeprefix(f"{p.operation.name}_"))] for p in problems]
     common = set(words[0]).intersection(*words) if words else set()
     return [" ".join(word for word in each if word not in common) for each in words]
 
 
 def _parts(words: str) -> list[str]:
-    """``g1n32_y3x3`` -> g1, n32, y3x3."""
+    """Split ``g1n32_y3x3`` into g1, n32, y3x3."""
     return [part for word in words.split("_") for part in re.split(r"(?<=\d)(?=[a-wyz])", word)]
 
 
@@ -118,7 +119,7 @@ def _check_once(what: str, values: list[str], shapes: tuple[SweepShape, ...]) ->
     first: dict[str, SweepShape] = {}
     for value, shape in zip(values, shapes, strict=True):
         if (other := first.setdefault(value, shape)) is not shape:
-            raise UsageError(f"{shape.place}: {what} {value} stands at {other.place} already; remove or rename one")
+            raise UsageError(f"{shape.place}: {what} {value} is at {other.place} already; remove or rename one")
 
 
 def _retyped(shape: SweepShape, dtypes: str) -> Problem:

@@ -1,4 +1,4 @@
-"""Which cases a tier should hold: pinned ones, then those that cover and kill most for their seconds.
+"""Solver for the cases of a tier: pinned ones, then those that cover and kill most for their seconds.
 
 What a case is good for is a set of features, numbered and weighted by whoever asks (``coverage.features``): a pair of
 factor classes that it has, a seeded defect that it killed, an instance that it runs. Greedy by gain a second, which for
@@ -34,7 +34,7 @@ class FeaturedCase:
 
 @dataclass(frozen=True)
 class Chosen:
-    """``gain``: weight of the features that no case chosen before it has."""
+    """Chosen case with its ``gain``: the weight of features that no case chosen before has."""
 
     item: PlannedItem
     seconds: float
@@ -44,7 +44,8 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """``covered`` flags the features that the chosen cases have, ``possible`` those that any candidate has."""
+    """Solution with flags of the features that the chosen cases have (``covered``) and any candidate has
+    (``possible``)."""
 
     chosen: tuple[Chosen, ...]
     covered: NDArray[np.bool_]
@@ -62,7 +63,7 @@ class Solution:
 def solve(candidates: Sequence[FeaturedCase], weights: NDArray[np.float64], budget: float) -> Solution:
     """Cases of at most ``budget`` seconds together; pinned ones are in, whatever they cost.
 
-    Of a pinned problem the cheapest case stands for all of its instances, types and layouts.
+    For a pinned problem the cheapest case represents all of its instances, types and layouts.
     """
     covered = np.zeros(len(weights), dtype=np.bool_)
     possible = np.zeros(len(weights), dtype=np.bool_)
@@ -102,7 +103,7 @@ def solve(candidates: Sequence[FeaturedCase], weights: NDArray[np.float64], budg
 
 
 def covered_by(candidates: Sequence[FeaturedCase], ids: frozenset[str], count: int) -> NDArray[np.bool_]:
-    """The features that these cases have together."""
+    """Return the features that these cases have together."""
     covered = np.zeros(count, dtype=np.bool_)
     for candidate in candidates:
         if candidate.item.id in ids:
@@ -116,7 +117,7 @@ def _gain(candidate: FeaturedCase, weights: NDArray[np.float64], covered: NDArra
 
 
 def _pinned(candidates: Sequence[FeaturedCase]) -> list[FeaturedCase]:
-    """One case for each pinned shape of a suite, the cheapest, in the order of the plan."""
+    """Return one case for each pinned shape of a suite, the cheapest, in the order of the plan."""
     best: dict[tuple[str, str], FeaturedCase] = {}
     for candidate in candidates:
         item = candidate.item

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from time import monotonic
 
-from bitgate.worker.child import Request
+from bitgate.worker.worker import Request
 
 DATA = "given its data"
 REFERENCE = "waiting for its reference"

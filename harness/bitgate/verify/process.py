@@ -1,4 +1,4 @@
-"""Kernels in a process of their own, as their callers see it: a planned case goes in, a verdict comes out.
+"""Kernels in a separate process, as their callers see it: a planned case goes in, a verdict comes out.
 
 Whatever a kernel does to the process, the case has its verdict and the next one has a sound process: one that died,
 hung or was changed is replaced.
@@ -11,8 +11,10 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import perf_counter
+from time import monotonic
 from typing import Any
+
+from msgspec import ValidationError, convert
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project, ours
@@ -22,29 +24,42 @@ from bitgate.verify.deadline import Deadline
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.verify.planned import PlannedCase, repro_line
-from bitgate.verify.prefetch import Prefetch
-from bitgate.verify.server import ENTRY, FORESEEN, STAGE, Hear, to_prepare, to_verify
-from bitgate.worker.child import Output, Request, Worker, WorkerDied
+from bitgate.verify.server import (
+    ENTRY,
+    FORESEEN,
+    STAGE,
+    CallGuest,
+    CaseAnswer,
+    Hear,
+    LoadLibrary,
+    OpenTarget,
+    Prewarm,
+    RunCanary,
+    VerifyCase,
+    to_json,
+)
+from bitgate.worker.child import Output
 from bitgate.worker.endable import Endable
+from bitgate.worker.worker import Request, Worker, WorkerDied
 
 TIME_LIMIT = 600.0
-"""Seconds that a case may take unless one asks for less."""
+"""Seconds that a case may take unless its caller asks for less."""
 
 CANARY_SECONDS = 300.0
 
 OPEN_SECONDS = 900.0
-"""To open a device or to load a library, builds included."""
+"""Limit for opening a device or loading a library, builds included."""
 
 BITS = "bitgate.verify.pipeline:verify"
 LAWS = "bitgate.verify.laws:judge_by_laws"
-"""Who judges: a function in the child from a planned case and a Session to its verdict."""
+"""Judges: functions in the child from a planned case and a Session to its verdict."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What a process of kernels is opened with; the fields are those of ``Session``."""
+    """The settings that a process of kernels is opened with; the fields are those of ``Session``."""
 
     target: str
     project: Project = field(default_factory=ours)
@@ -53,51 +68,115 @@ class Opening:
     repeats_all: bool = True
     environment: Mapping[str, str] | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "target": self.target,
-            "project": self.project.as_json(),
-            "overlay": {name: str(path.absolute()) for name, path in self.overlay.items()},
-            "suites": None if self.suites is None else [str(path.absolute()) for path in self.suites],
-            "repeats_all": self.repeats_all,
-        }
+    def message(self) -> OpenTarget:
+        return OpenTarget(
+            self.target,
+            self.project.as_json(),
+            {name: str(path.absolute()) for name, path in self.overlay.items()},
+            None if self.suites is None else tuple(str(path.absolute()) for path in self.suites),
+            self.repeats_all,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CaseRequest:
+    """A question for the verdict of a planned case by a judge, within ``seconds`` once its library is loaded."""
+
+    planned: PlannedCase
+    seconds: float = TIME_LIMIT
+    by: str = BITS
+
+    def is_same(self, other: CaseRequest) -> bool:
+        """Would both have the same verdict, whatever their time limits?"""
+        return self.by == other.by and (
+            self.planned is other.planned or to_json(self.planned) == to_json(other.planned)
+        )
+
+
+@dataclass(eq=False)
+class _Begun:
+    """A case that has begun, or will, before its verdict is fetched; ``loading``: the request ahead of it that loads
+    its library, if there is one."""
+
+    case: CaseRequest
+    asked: Request
+    loading: Request | None = None
+    foreseen: dict[str, Any] = field(default_factory=dict)
+    """The verdict on a wrong result, should its diagnosis not end."""
+    verdict: Verdict | Exception | None = None
+    """Its result, where another question came first: it is not launched again, since a flaky one might pass then."""
 
 
 class CaseProcess(Endable):
-    """Started when the first case comes, or before; replaced when one has spent it. End it, or use it in a
-    ``with``.
+    """The worker that kernels run in: started when the first case comes, or before; replaced when one has spent it.
 
-    ``progress`` hears of builds, ``output`` what kernels print.
+    ``progress`` hears of builds, ``output`` what kernels print. End it, or use it in a ``with``.
     """
 
     def __init__(self, opening: Opening, *, progress: Say | None = None, output: Output = to_stderr) -> None:
         self.opening = opening
         self._progress = progress
         self._output = OutputLimit(output)
-        self._child: Worker | None = None
-        self._prepared: set[tuple[str, str, bool]] = set()
+        self._worker = Worker(
+            ENTRY, self._output, opening_seconds=OPEN_SECONDS, hear=self._hear, environment=opening.environment
+        )
+        self._loaded: set[tuple[str, str, bool]] = set()
         self._broken: dict[str, str] = {}
-        self._coming_up: Request | None = None
-        self._opening: Request | None = None
-        self._line: deque[Prefetch] = deque()
-        self._kept: deque[tuple[Prefetch, Verdict | Exception]] = deque()
-        """What came of cases that began ahead when another question came between: they are not launched again, since
-        one that fails now and then might not fail then."""
-        self._foreseen: dict[str, Any] = {}
-        """The verdict on the case that is being answered, should its diagnosis not end."""
-        self._is_new = False
-        self._number = 0
+        """Why a family's library cannot be loaded: it ended the process."""
+        self._line: deque[_Begun] = deque()
+        """Cases that began ahead, and have no verdict yet."""
+        self._settled: list[_Begun] = []
+        """Cases whose verdict came before it was fetched, since another question came first. They are not launched
+        again: a flaky one might pass then."""
+        self._early: Request | None = None
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
 
+    # ---- its process
+
     def end(self) -> None:
         """End the process. The next case would start another one."""
-        if self._child is not None:
-            child, self._child = self._child, None
-            child.end()
-        self._prepared.clear()
+        self._worker.end()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what an earlier process was given, or had loaded; verdicts that came are kept."""
+        self._loaded.clear()
         self._line.clear()
-        self._coming_up = self._opening = None
+
+    def spawn(self) -> None:
+        """Let a process start that knows nothing yet: ``opening`` may still be changed but for its environment."""
+        self.end()
+        try:
+            self._worker.start()
+        except OSError as error:
+            raise UsageError(f"no further process for kernels can be started: {error.strerror or error}") from None
+
+    def come_up(self, families: Collection[str]) -> None:
+        """Let a process that was spawned open its device, and load what is built of these families, while its caller
+        still finds out what it is to be opened with. This saves time and changes nothing else."""
+        message = Prewarm(self.opening.message(), tuple(families))
+        self._early = self._worker.put(message, OPEN_SECONDS, self._hear, early=True)
+
+    def start(self) -> None:
+        """Let the process open its target, without waiting for it. UsageError if no process can be started."""
+        if not self._worker.is_usable:
+            self.spawn()
+        if not self._worker.has_begun:
+            self._worker.opening = self.opening.message()
+            self._worker.begin()
+
+    @property
+    def is_running(self) -> bool:
+        """Is there a process that would be asked?"""
+        return self._worker.is_usable
+
+    @property
+    def number(self) -> int:
+        """The number of processes so far: what was left in an earlier one is gone."""
+        return self._worker.number + (not self.is_running)
+
+    # ---- cases
 
     def verify(
         self,
@@ -109,177 +188,175 @@ class CaseProcess(Endable):
         trace: Hear | None = None,
         patience: Deadline | None = None,
     ) -> Verdict:
-        """The verdict of one planned case, within ``seconds`` once its library is loaded; of a caller who has no
-        ``patience`` for that before.
+        """Return the verdict of one planned case, within ``seconds`` once its library is loaded, or when a caller's
+        ``patience`` is over.
 
         ``trace`` hears of its first launch. UsageError as the judge; also if the target cannot be opened.
         """
-        started = perf_counter()
+        case, started = CaseRequest(planned, seconds, by), monotonic()
         self._see_to_it()
         if not dump and trace is None and patience is None:
-            if (kept := self._kept_of(planned, by)) is not None:
-                return kept
-            if self._line and self._line[0].is_of(planned, by):
-                self._settle()
-                if self._line:
-                    return self._first_in_line()
-        self._keep()
-        if broken := self._broken.get(planned.key.kernel):
-            return self._ended(planned, Outcome.CRASHED, broken, started)
-        if distress := self._sound_out():
+            begun = next((one for one in (*self._settled, *self._line) if one.case.is_same(case)), None)
+            if begun is not None and (verdict := self._fetched(begun)) is not None:
+                return verdict
+        self._settle()
+        if not self._is_broken(planned) and (distress := self._sound_out()):
             return self._ended(planned, Outcome.INFRA, f"the device is not sound: {distress}", started)
-        child = self._prepare(planned)
-        if isinstance(child, WorkerDied):
-            return self._ended(planned, Outcome.HUNG if child.hung else Outcome.CRASHED, child.reason, started)
-        started = perf_counter()  # building and loading is no part of the case
-        question = to_verify(planned, seconds, by, dump, trace is not None, patience is not None)
-        asked = child.put(question, seconds if patience is None else min(seconds, patience.seconds))
-        return self._answered(child, asked, planned, started, trace, patience)
+        is_hung = False
+        if not self._is_broken(planned):
+            try:
+                self._load(planned)
+            except WorkerDied as ended:
+                is_hung = ended.hung
+        if broken := self._broken.get(planned.key.kernel):
+            return self._ended(planned, Outcome.HUNG if is_hung else Outcome.CRASHED, broken, started)
+        limit = seconds if patience is None else min(seconds, patience.seconds)
+        folder = str(dump.absolute()) if dump else ""
+        message = VerifyCase(to_json(planned), by, seconds, folder, trace is not None, patience is not None)
+        begun = self._put(case, message, limit, trace, patience)
+        self._output.next_case()
+        if patience is not None:
+            patience.begins(begun.asked)
+        verdict = self._answered(begun, patience)
+        assert verdict is not None  # nothing was before it
+        return verdict
 
     def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
-        """Let the child begin with a case while the caller is busy with the verdicts on those before; each ``verify``
-        fetches the next one, if it is about that case. Its time counts from when nothing is before it any more. False,
-        and nothing happens, where its library or the device is not sound: then the case begins when its verdict is
-        asked for."""
-        family, instance, _ = planned.kernel.names
+        """Let the child begin with a case while the caller is busy with the verdicts on those before; ``verify``
+        fetches its verdict. Its timeout starts once all earlier requests have completed. False, and nothing happens,
+        where its library or the device is not sound: then the case begins when its verdict is asked for."""
         self._see_to_it()
-        if self._is_suspect or family in self._broken or self._has_died_in_line:
+        if self._is_suspect or self._is_broken(planned) or self._has_died_in_line:
             return False
-        part, prepare = (family, instance, planned.raced), None
         try:
-            child = self._started()
+            self.start()
         except UsageError:
             return False
-        if part not in self._prepared:
-            prepare = child.put(to_prepare(*part), OPEN_SECONDS)
-            self._prepared.add(part)
-        asked = child.put(to_verify(planned, seconds, by), seconds)
-        self._line.append(Prefetch(planned, by, asked, prepare))
+        loading = self._put_loading(planned)
+        begun = self._put(CaseRequest(planned, seconds, by), VerifyCase(to_json(planned), by, seconds), seconds)
+        begun.loading = loading
+        self._line.append(begun)
         return True
 
     @property
     def _has_died_in_line(self) -> bool:
-        """A process that ended over what it was given: whoever asks for that hears how, before there is another one."""
-        return bool(self._line) and self._child is not None and not self._child.is_alive
-
-    def _see_to_it(self) -> None:
-        """One who broke off while he waited has ended the process, and left what it was given."""
-        if self._child is not None and not self._child.is_open:
-            self.end()
+        """Has the process ended over what it was given? Its verdict is fetched before another process starts."""
+        return bool(self._line) and not self._worker.is_alive
 
     @property
     def in_line(self) -> int:
-        """How many cases have begun ahead, or will."""
-        return len(self._kept) + len(self._line)
+        """The number of cases that have begun ahead, or will."""
+        return len(self._settled) + len(self._line)
 
     @property
     def bell(self) -> int:
-        """A descriptor that can be read when something has come of what has begun ahead; -1 if nothing will."""
-        return self._child.bell if self._child is not None and self._line else -1
+        """A descriptor that can be read when there is something for ``is_ready``; -1 if nothing will come."""
+        return self._worker.bell if self._line else -1
 
     def is_ready(self, *, silent: bool = False) -> bool:
-        """Would ``verify`` of what is first in line come at once? ``silent``: nothing was heard for a while."""
-        child = self._child
-        if child is None or not self._line or self._kept:
+        """Would ``verify`` of the first in line return at once? ``silent``: nothing was heard for a while."""
+        if self._settled or not self._line:
             return True
-        if self._coming_up is not None:
-            if not child.hears(self._coming_up, self._hear, silent=silent):
-                return False
-            if not self._has_come_up(child):
-                return True
-        if self._opening is not None and not child.hears(self._opening, self._hear, silent=silent):
-            return False
-        if (prepare := self._line[0].prepare) is not None:
-            if self._opening is None and not child.hears(prepare, self._hear, silent=silent):
-                return False
-            try:
-                self._settle()
-            except (UsageError, RuntimeError):
-                return True  # which the verdict's caller is to hear
-        return not self._line or child.hears(self._line[0].asked, self._hear, silent=silent)
+        return self._worker.hears(self._line[0].asked, silent=silent)
 
-    def _settle(self) -> None:
-        """Hear that the process is open and the library of the first in line loaded. Nothing is left in line if that
-        has ended the process. UsageError if it cannot be opened."""
-        ahead, child = self._line[0], self._child
-        if child is None:
-            return
-        if self._opening is not None:
-            self._hear_of_opening(child)
-            if self._child is None:
-                return
-            ahead.starts()
-        if ahead.prepare is None:
-            return
+    def call(
+        self, to: str, do: str, arguments: Mapping[str, Any], seconds: float, patience: Deadline | None = None
+    ) -> Any:
+        """Return what the method ``do`` of the guest ``module:class`` answers (server.py). WorkerDied if the process
+        does not live to answer, or takes longer; it is replaced then."""
+        self._settle()
+        self._open()
+        limit = seconds if patience is None else min(seconds, patience.seconds)
+
+        def hear(note: Any) -> None:
+            self._hear(note, patience=patience)
+
         try:
-            with suppress(UsageError, RuntimeError):  # the case itself says it again
-                child.answer(ahead.prepare, self._hear)
+            asked = self._worker.put(CallGuest(to, do, dict(arguments)), limit, hear)
+            if patience is not None:
+                patience.begins(asked)
+            return self._worker.answer(asked)
         except WorkerDied as ended:
-            self.end()
-            self._breaks(ahead.planned, ended)
-        else:
-            ahead.prepare = None
-            ahead.starts()
+            if patience is not None:
+                patience.is_over = ended.late
+            self._replace()
+            raise
 
-    def _first_in_line(self) -> Verdict:
-        ahead, child = self._line.popleft(), self._child
-        assert child is not None
-        try:
-            return self._answered(child, ahead.asked, ahead.planned, ahead.started)
-        finally:
-            if self._line:
-                self._line[0].starts()
-
-    def _keep(self) -> None:
-        """Another question comes first: what began ahead is waited for, for whoever asks for it later."""
-        while self._line:
-            with suppress(UsageError, RuntimeError):  # that it does not open whoever asks next hears again
-                self._settle()
-            if self._line:
-                ahead = self._line[0]
-                try:
-                    verdict: Verdict | Exception = self._first_in_line()
-                except (UsageError, RuntimeError) as error:
-                    verdict = error
-                self._kept.append((ahead, verdict))
-
-    def _kept_of(self, planned: PlannedCase, by: str) -> Verdict | None:
-        """What has come of the case already; what was wrong with it is raised."""
-        for number, (ahead, verdict) in enumerate(self._kept):
-            if ahead.is_of(planned, by):
-                del self._kept[number]
-                if isinstance(verdict, Exception):
-                    raise verdict
-                return verdict
-        return None
-
-    def _answered(
+    def _put(
         self,
-        child: Worker,
-        asked: Request,
-        planned: PlannedCase,
-        started: float,
+        case: CaseRequest,
+        message: VerifyCase,
+        seconds: float,
         trace: Hear | None = None,
         patience: Deadline | None = None,
-    ) -> Verdict:
+    ) -> _Begun:
+        foreseen: dict[str, Any] = {}
+        asked = self._worker.put(message, seconds, lambda note: self._hear(note, foreseen, trace, patience))
+        return _Begun(case, asked, foreseen=foreseen)
+
+    def _fetched(self, wanted: _Begun) -> Verdict | None:
+        """Return the verdict on a case in line; None if its process ended before the case began. What was wrong with
+        it is raised."""
+        while wanted in self._line:
+            self._take()
+        if wanted in self._settled:
+            self._settled.remove(wanted)
+        if isinstance(wanted.verdict, Exception):
+            raise wanted.verdict
+        return wanted.verdict
+
+    def _settle(self) -> None:
+        """Wait for what began ahead, for those who ask for it later: another question comes first."""
+        while self._line:
+            self._take()
+
+    def _take(self) -> None:
+        """Wait for the verdict on the first case in line. There is none if its process ended before the case began."""
+        begun = self._line.popleft()
         self._output.next_case()
         try:
-            answer = self._answer(child, asked, trace, patience)
-            verdict = from_event(answer["verdict"])
+            begun.verdict = self._answered(begun)
+        except (UsageError, RuntimeError) as error:  # the judge's, or that the target cannot be opened
+            begun.verdict = error
+        if begun.verdict is not None:
+            self._settled.append(begun)
+
+    def _see_to_it(self) -> None:
+        """Forget what was given to a process that was ended."""
+        if not self._worker.is_open:
+            self._forget()
+
+    def _answered(self, begun: _Begun, patience: Deadline | None = None) -> Verdict | None:
+        """Return the verdict; None if the process ended before the case began. UsageError if it cannot be opened."""
+        planned, asked = begun.case.planned, begun.asked
+        try:
+            answer = convert(self._worker.answer(asked), CaseAnswer)
+            verdict = from_event(answer.verdict)
         except WorkerDied as ended:
-            return self._died(planned, ended, started, self._foreseen)
-        except (RecordError, KeyError, TypeError) as error:
+            if patience is not None:
+                patience.is_over = ended.late
+            if ended.at is asked:
+                self._replace()
+                return self._died(planned, ended, asked.begun, begun.foreseen)
+            self._forget()
+            if ended.at_opening:
+                raise self._does_not_start(ended) from None
+            if begun.loading is not None and ended.at is begun.loading:
+                self._breaks(planned, ended)
+            return None
+        except (RecordError, KeyError, TypeError, ValidationError) as error:
             self._replace()
-            return self._ended(planned, Outcome.CRASHED, f"its process answered with no verdict: {error}", started)
-        finally:
-            self._foreseen = {}
-        if answer["spent"]:
+            reason = f"its process answered with no verdict: {error}"
+            return self._ended(planned, Outcome.CRASHED, reason, asked.begun)
+        except BaseException:
+            self._see_to_it()
+            raise
+        if answer.spent:
             self._replace()
         return verdict
 
     def _died(self, planned: PlannedCase, ended: WorkerDied, started: float, foreseen: dict[str, Any]) -> Verdict:
-        """A result that was found wrong before remains so."""
-        self._replace()
+        """Return the verdict on a case that its process died of. A result that was found wrong before remains so."""
         if foreseen:
             with suppress(RecordError, KeyError, TypeError):
                 known = from_event(foreseen)
@@ -287,169 +364,99 @@ class CaseProcess(Endable):
                     return _undiagnosed(known, ended)
         return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
 
-    @property
-    def is_running(self) -> bool:
-        """Is there a process that would be asked?"""
-        return self._child is not None and self._child.is_usable
-
-    @property
-    def number(self) -> int:
-        """Which process it is by now: what was left in an earlier one is gone."""
-        return self._number if self.is_running else self._number + 1
-
-    def call(
-        self, to: str, do: str, arguments: Mapping[str, Any], seconds: float, patience: Deadline | None = None
-    ) -> Any:
-        """What the method ``do`` of the guest ``module:class`` answers (server.py). Ended if the process does not live
-        to answer, or takes longer; it is replaced then."""
-        self._keep()
-        question = {"ask": "call", "to": to, "do": do, "with": dict(arguments)}
-        try:
-            child = self._opened()
-            asked = child.put(question, seconds if patience is None else min(seconds, patience.seconds))
-            return self._answer(child, asked, None, patience)
-        except WorkerDied:
-            self._replace()
-            raise
-
-    def _answer(self, child: Worker, asked: Request, trace: Hear | None, patience: Deadline | None) -> Any:
-        """Ended as ``Worker.answer``."""
-        if patience is not None:
-            patience.begins(asked)
-        try:
-            return child.answer(asked, lambda note: self._hear(note, trace, patience))
-        except WorkerDied as ended:
-            if patience is not None:
-                patience.is_over = ended.late
-            raise
-
     def _replace(self) -> None:
-        """The next case gets another process; on a GPU a small case of ours goes first."""
+        """Give the next case another process; on a GPU a small case of ours goes first."""
         self.end()
         self._is_suspect = platform_of(self.opening.target) != "host"
 
     def _sound_out(self) -> str:
-        """What is wrong with a device that a case has broken; empty if it is sound again, or was all the time."""
+        """Return what is wrong with a device that a case has broken; empty if it is sound again, or was all the
+        time."""
         if not self._is_suspect:
             return ""
+        self._open()
         try:
-            distress = str(self._opened().ask({"ask": "canary"}, CANARY_SECONDS, self._hear))
+            distress = str(self._worker.ask(RunCanary(), CANARY_SECONDS, self._hear))
         except WorkerDied as ended:
             self.end()
             return f"a small case of the naive kernel: {ended.reason}"
         self._is_suspect = bool(distress)
         return distress
 
-    def _prepare(self, planned: PlannedCase) -> Worker | WorkerDied:
-        """A child that has the case's library loaded; Ended if loading it ends the child, and always will."""
-        child = self._opened()
-        # Where an instance has a library of its own, it is asked for by that; elsewhere asking again costs nothing new.
-        family, instance, _ = planned.kernel.names
-        part = (family, instance, planned.raced)
-        if part in self._prepared:
-            return child
-        try:
-            child.ask(to_prepare(*part), OPEN_SECONDS, self._hear)
-        except WorkerDied as ended:
-            self.end()
-            return WorkerDied(self._breaks(planned, ended), hung=ended.hung)
-        self._prepared.add(part)
-        return child
-
-    def _breaks(self, planned: PlannedCase, ended: WorkerDied) -> str:
-        """Loading its library has ended the process: no other is started for it."""
-        self._broken[planned.key.kernel] = f"while its library was loaded: {ended.reason}"
-        return self._broken[planned.key.kernel]
-
-    def spawn(self) -> None:
-        """Let a process come up that knows nothing yet: ``opening`` may still be changed but for its environment."""
-        self.end()
-        try:
-            self._child = Worker(ENTRY, self._output, environment=self.opening.environment)
-        except OSError as error:
-            raise UsageError(f"no further process for kernels can be started: {error.strerror or error}") from None
-        self._is_new = True
-        self._number += 1
-
-    def come_up(self, families: Collection[str]) -> None:
-        """Let a process that was spawned open its device, and load what is built of these families, while its caller
-        still finds out what it is to be opened with. Nothing comes of it but time."""
-        assert self._child is not None
-        self._coming_up = self._child.put(
-            {"ask": "come_up", **self.opening.as_json(), "families": list(families)}, OPEN_SECONDS
-        )
-
-    def start(self) -> None:
-        """Let the process open its target; whoever needs it first waits for it. UsageError as ``verify``."""
-        self._started()
-
-    def _started(self) -> Worker:
-        child = self._child
-        is_asked = self._line or self._opening or self._coming_up
-        if child is None or not (child.is_alive if is_asked else child.is_usable):
-            self.spawn()
-        child = self._child
-        assert child is not None
-        if self._is_new:
-            self._is_new = False
-            self._opening = child.put({"ask": "open", **self.opening.as_json()}, OPEN_SECONDS)
-        return child
-
-    def _opened(self) -> Worker:
-        child = self._started()
-        self._hear_of_opening(child)
-        if child is not self._child:  # it has not come up
-            child = self._started()
-            self._hear_of_opening(child)
-        return child
-
-    def _has_come_up(self, child: Worker) -> bool:
-        """Hear that it has done what it could before it was opened. One that has ended over that is gone: the next is
-        opened as if there had been none, and ends over it again where that matters."""
-        if self._coming_up is not None:
-            coming_up, self._coming_up = self._coming_up, None
+    def _open(self) -> None:
+        """Wait for the process to be open. UsageError if it cannot be opened."""
+        for is_last in (False, True):
+            self.start()
             try:
-                with suppress(UsageError, RuntimeError):  # opening it says that again
-                    child.answer(coming_up, self._hear)
-            except WorkerDied:
-                self.end()
+                self._worker.opened()
+                return
+            except WorkerDied as ended:
+                self._see_to_it()
+                if is_last or ended.at is not self._early:  # what was done early ended it: it recurs where it matters
+                    raise self._does_not_start(ended) from None
             except BaseException:
-                self.end()
+                self._see_to_it()
                 raise
-        return self._child is child
-
-    def _hear_of_opening(self, child: Worker) -> None:
-        """It may have ended since, by a library that it was to load: that is no matter of its opening."""
-        if self._opening is None or not self._has_come_up(child):
-            return
-        opening, self._opening = self._opening, None
-        try:
-            child.answer(opening, self._hear)
-        except WorkerDied as ended:
-            self.end()
-            raise self._does_not_start(ended) from None
-        except BaseException:
-            self.end()
-            raise
 
     def _does_not_start(self, ended: WorkerDied) -> UsageError:
         target = self.opening.target
         return UsageError(f"the process for kernels of {target} does not start: {ended.reason}: see bitgate doctor")
 
-    def _hear(self, note: Any, trace: Hear | None = None, patience: Deadline | None = None) -> None:
-        if isinstance(note, dict) and FORESEEN in note:
-            self._foreseen = note[FORESEEN]
-        elif isinstance(note, dict) and STAGE in note:
+    def _load(self, planned: PlannedCase) -> None:
+        """Wait for a case's library to be loaded, so that the case is not charged for it. WorkerDied if that ends the
+        process, which it always will."""
+        self._open()
+        if (loading := self._put_loading(planned)) is None:
+            return
+        try:
+            with suppress(UsageError, RuntimeError):  # the case itself says it again
+                self._worker.answer(loading)
+        except WorkerDied as ended:
+            self._forget()
+            self._breaks(planned, ended)
+            raise
+
+    def _put_loading(self, planned: PlannedCase) -> Request | None:
+        # Where an instance has a separate library, it is asked for by that; elsewhere asking again costs nothing.
+        family, instance, _ = planned.kernel.names
+        part = (family, instance, planned.raced)
+        if part in self._loaded:
+            return None
+        asked = self._worker.put(LoadLibrary(*part), OPEN_SECONDS, self._hear)
+        self._loaded.add(part)
+        return asked
+
+    def _is_broken(self, planned: PlannedCase) -> bool:
+        return planned.key.kernel in self._broken
+
+    def _breaks(self, planned: PlannedCase, ended: WorkerDied) -> None:
+        """Loading its library has ended the process: no other is started for it."""
+        self._broken[planned.key.kernel] = f"while its library was loaded: {ended.reason}"
+
+    def _hear(
+        self,
+        note: Any,
+        foreseen: dict[str, Any] | None = None,
+        trace: Hear | None = None,
+        patience: Deadline | None = None,
+    ) -> None:
+        if not isinstance(note, dict):
+            return
+        if FORESEEN in note:
+            if foreseen is not None and isinstance(note[FORESEEN], dict):
+                foreseen.clear()
+                foreseen.update(note[FORESEEN])
+        elif STAGE in note:
             if patience is not None:
                 patience.hears(str(note[STAGE]))
-        elif isinstance(note, dict) and "progress" in note:
+        elif "progress" in note:
             if self._progress is not None:
                 self._progress(str(note["progress"]))
-        elif trace is not None and isinstance(note, dict):
+        elif trace is not None:
             trace(note)
 
     def _ended(self, planned: PlannedCase, outcome: Outcome, reason: str, started: float) -> Verdict:
-        """The verdict on a case that left nobody to speak for it."""
+        """Return the verdict on a case whose process gave none."""
         target = named(planned.target)
         places = [path.resolve().parent for path in self.opening.project.declarations]
         places += self.opening.suites or self.opening.project.shelves
@@ -458,7 +465,7 @@ class CaseProcess(Endable):
             target,
             outcome,
             reason,
-            seconds={"total": perf_counter() - started},
+            seconds={"total": monotonic() - started},
             repro=repro_line(planned, self.opening.project.added),
             foreign=planned.foreign,
             fingerprint=fingerprint(target, places),
@@ -466,7 +473,7 @@ class CaseProcess(Endable):
 
 
 def _undiagnosed(verdict: Verdict, ended: WorkerDied) -> Verdict:
-    """A wrong result of which nobody can say more: its diagnosis has ended the process, or had to be ended with it."""
+    """Return the verdict on a wrong result whose diagnosis has ended the process, or had to be ended with it."""
     why = ended.reason.replace("no verdict within", "it did not end within")
     sentence = f"{verdict.reason}; what they have in common is not known, the diagnosis broke off: {why}"
     diagnosis = verdict.diagnosis and replace(verdict.diagnosis, sentence=sentence)

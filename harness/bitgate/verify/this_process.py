@@ -30,7 +30,7 @@ class ThisProcess(Endable):
 
     @cached_property
     def _session(self) -> Session:
-        return open_session(self.opening.as_json(), self._progress or (lambda line: None))
+        return open_session(self.opening.message(), self._progress or (lambda line: None))
 
     def verify(
         self,

@@ -1,21 +1,22 @@
-"""The child's end of the private channel: questions and answers, JSON lines on two pipes of their own.
+"""The child's end of the private channel: questions and answers are JSON lines on two separate pipes.
 
 Each answer carries the nonce of its question. A kernel shares the child's process and can write into any descriptor;
-what it writes there is no answer, and ends its case. Standard library only: a library's probe starts with it.
+what it writes there is no answer, and ends its case. Standard library only, for bare children.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 LOST = 87
-"""Exit status of a child that can no longer answer: its descriptor was closed, replaced, or is another process's."""
+"""Exit status of a child that cannot answer any more: its descriptor was closed, replaced, or is another process's."""
 
 
 class Channel:
-    """``questions`` is read, ``answers`` is written; neither outlives an exec."""
+    """Two descriptors: ``questions`` is read, ``answers`` is written; neither outlives an exec."""
 
     def __init__(self, questions: int, answers: int) -> None:
         self._questions = os.fdopen(questions, "rb")
@@ -27,7 +28,7 @@ class Channel:
         self._nonce = ""
 
     def next(self) -> dict[str, Any] | None:
-        """The next question; None once the parent has closed its end."""
+        """Return the next question; None once the parent has closed its end."""
         line = self._questions.readline()
         if not line:
             return None
@@ -36,23 +37,21 @@ class Channel:
         return question
 
     def note(self, value: Any, seconds: float | None = None) -> None:
-        """Something on the way to the answer: a line of progress. ``seconds``: the answer is late so long after it, and
-        not before."""
+        """Send something ahead of the answer, such as a line of progress. The answer is then late ``seconds`` after it,
+        and not before."""
         self._send({"note": value} if seconds is None else {"note": value, "seconds": seconds})
 
-    def answer(self, value: Any) -> None:
-        self._send({"answer": value})
-
-    def usage(self, text: str) -> None:
-        """The question was the user's mistake."""
-        self._send({"usage": text})
-
-    def error(self, text: str) -> None:
-        """bitgate's own defect: its traceback."""
-        self._send({"error": text})
+    def serve(self, handle: Callable[[dict[str, Any]], Any]) -> None:
+        """Answer with what ``handle`` returns until the parent has no more questions. A UsageError is the user's
+        mistake, any other Exception bitgate's own defect."""
+        while (question := self.next()) is not None:
+            try:
+                self._send({"answer": handle(question)})
+            except Exception as error:
+                self._send(_failure(error))
 
     def _send(self, value: dict[str, Any]) -> None:
-        # A kernel may have forked: the copy believes to be us, and must not answer in our place.
+        # A kernel may have forked: the copy must not answer in place of this process.
         if os.getpid() != self._owner or _identity(self._answers) != self._identity:
             os._exit(LOST)
         data = json.dumps({"nonce": self._nonce, **value}, separators=(",", ":")).encode() + b"\n"
@@ -69,3 +68,11 @@ def _identity(descriptor: int) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _failure(error: Exception) -> dict[str, str]:
+    from traceback import format_exception  # a bare child is to start in a few dozen milliseconds
+
+    from bitgate.core.errors import UsageError
+
+    return {"usage": str(error)} if isinstance(error, UsageError) else {"error": "".join(format_exception(error))}

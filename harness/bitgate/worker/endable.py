@@ -1,4 +1,4 @@
-"""What must be ended: by hand, or by a ``with``."""
+"""Objects that must be ended: by hand, or by a ``with``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Own = TypeVar("Own", bound="Endable")
 class Endable(ABC):
     @abstractmethod
     def end(self) -> None:
-        """Once is enough; again does nothing."""
+        """End it. A second call does nothing."""
 
     def __enter__(self: Own) -> Own:
         return self
@@ -23,8 +23,9 @@ class Endable(ABC):
 
 
 class Leaving(Endable):
-    """Ends all of these at once, each in a thread of its own, while the caller does something else; ``end`` waits for
-    them. Nobody else may use them any more."""
+    """Objects that are ended at once, each in a separate thread, while the caller does something else.
+
+    ``end`` waits for them. They must not be used any more."""
 
     def __init__(self, parts: Iterable[Endable]) -> None:
         self._threads = [threading.Thread(target=part.end, daemon=True) for part in parts]

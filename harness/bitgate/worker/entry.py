@@ -1,4 +1,4 @@
-"""Where a supervised child begins: ``python -c ... MODULE:FUNCTION QUESTIONS ANSWERS``. Standard library only.
+"""The start of a supervised child: ``python -c ... MODULE:FUNCTION QUESTIONS ANSWERS``. Standard library only.
 
 The function is called with the channel and answers until there are no more questions.
 """
@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main() -> None:
-    """Never returns: a library's exit handlers and destructors have no say in how the child ends."""
+    """Call the function and never return: a library's exit handlers and destructors do not decide how it ends."""
     name, questions, answers = sys.argv[1:]
     channel = Channel(int(questions), int(answers))
     libc = ctypes.CDLL(None)

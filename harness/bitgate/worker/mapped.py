@@ -1,4 +1,4 @@
-"""Which HIP runtimes this process has in memory, as the kernel's own list of mappings tells."""
+"""The HIP runtimes that this process has in memory, by the kernel's list of mappings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def mapped_runtimes() -> list[Path]:
-    """Every ``libamdhip64`` that is loaded, ours or ROCm's; empty before a device was opened."""
+    """Return every ``libamdhip64`` that is loaded, ours or ROCm's; empty before a device was opened."""
     found: dict[Path, None] = {}
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = "/" + line.partition("/")[2]

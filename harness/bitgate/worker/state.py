@@ -1,6 +1,6 @@
-"""What a kernel's process looks like from inside, before and after a call: compared, and put in words.
+"""Snapshots of a kernel's process from inside, before and after a call: compared, and put in words.
 
-Snapshots are bytes (exact/native/process_state.cpp), equal if nothing has changed, which is what they nearly
+Snapshots are bytes (numerics/native/process_state.cpp), equal if nothing has changed, which is what they nearly
 always are; here they are read. Linux and glibc on x86-64, where bitgate runs.
 """
 
@@ -65,7 +65,7 @@ class ProcessState:
 
     @classmethod
     def of(cls, snapshot: bytes) -> ProcessState:
-        """The state that a snapshot holds."""
+        """Return the state that a snapshot holds."""
         fp, handlers, mask, stack, folder, environment, umask, limits, *rest = _sections(snapshot)
         timers, priority, affinity, locale, flags, children, threads, descriptors = rest
         return cls(
@@ -93,7 +93,7 @@ Runtime = Callable[[], "tuple[int, int] | None"]
 
 
 def changes(before: ProcessState, after: ProcessState, runtime: Runtime, excused: Collection[str]) -> list[str]:
-    """What has changed between two snapshots, in words."""
+    """Return the changes between two snapshots, in words."""
     found = []
     for item in fields(ProcessState):
         name = item.name
@@ -106,14 +106,14 @@ def changes(before: ProcessState, after: ProcessState, runtime: Runtime, excused
 
 
 def without_additions(before: ProcessState, after: ProcessState) -> ProcessState:
-    """``after`` without the threads and descriptors that came to those before; what was closed or replaced counts."""
+    """Return ``after`` without the threads and descriptors that were added; what was closed or replaced counts."""
     known = {number for number, *_ in before.descriptors}
     kept = tuple(item for item in after.descriptors if item[0] in known)
     return replace(after, threads=before.threads, descriptors=kept)
 
 
 def settled(before: bytes, after: bytes, take: TakeSnapshot) -> bytes:
-    """``after``, or a later snapshot if something has been added that may be about to go."""
+    """Return ``after``, or a later snapshot if something has been added that may be about to go."""
     end = time.monotonic() + GRACE_SECONDS
     while after != before and _added(ProcessState.of(before), ProcessState.of(after)) and time.monotonic() < end:
         time.sleep(0.002)
@@ -122,7 +122,7 @@ def settled(before: bytes, after: bytes, take: TakeSnapshot) -> bytes:
 
 
 def fp_environment() -> tuple[int, int]:
-    """x87's control word and MXCSR of this thread."""
+    """Return x87's control word and MXCSR of this thread."""
     buffer = create_string_buffer(_FENV_BYTES)
     _math().fegetenv(buffer)
     return int.from_bytes(buffer.raw[_CONTROL], "little"), int.from_bytes(buffer.raw[_CSR], "little")
@@ -140,7 +140,7 @@ def restore_fp_environment(value: tuple[int, int]) -> None:
 
 @lru_cache(maxsize=4)
 def code_of(path: Path) -> tuple[int, int] | None:
-    """Where a loaded library lies; None if it is not."""
+    """Return where a library is loaded; None if it is not."""
     begins, ends = [], []
     for line in Path("/proc/self/maps").read_text().splitlines():
         if line.endswith(str(path)):

@@ -78,7 +78,7 @@ class _Axis:
 
 
 def problem(descriptor: str, values: Mapping[str, str]) -> ConvProblem:
-    """The problem of a descriptor under values of all DEFAULTS."""
+    """Return the problem of a descriptor under values of all DEFAULTS."""
     direction, bias = _direction(values["dir"])
     dtypes = _dtypes(values["dt"])
     numbers = _numbers(descriptor)
@@ -117,8 +117,11 @@ def _direction(value: str) -> tuple[Pass, bool]:
 
 
 def _has_bias(values: Mapping[str, str], dtypes: DtypeSet, direction: Pass, by_direction: bool) -> bool:
-    """Is there a bias? That of FWD_B is f32, or f64 where the weights are, whatever ``--bia-dt`` says; with FWD_D and
-    FWD_I it is of that type. ProblemError for one that is not the result's."""
+    """Return whether there is a bias.
+
+    That of FWD_B is f32, or f64 where the weights are, whatever ``--bia-dt`` says; with FWD_D and FWD_I it is of that
+    type. ProblemError for one that is not the result's.
+    """
     said = values["bia-dt"]
     if by_direction:
         own = "f64" if dtypes.wei.name == "f64" else "f32"
@@ -127,7 +130,7 @@ def _has_bias(values: Mapping[str, str], dtypes: DtypeSet, direction: Pass, by_d
         if dtypes.out.name != own:
             result = values["dt"].split(":")[-1]
             raise ProblemError(
-                f"--dir={values['dir']} has a bias of {own} beside a result of {result}, which is not understood:"
+                f"--dir={values['dir']} has a bias of {own} with a result of {result}, which is not understood:"
                 f" --dir=FWD_D --bia-dt={result} has one of its type, --dir=FWD_D none"
             )
         return True
@@ -143,7 +146,7 @@ def _dtypes(value: str) -> DtypeSet:
 
 
 def _images(value: str) -> int:
-    """``--mb``: 0 leaves each descriptor its own."""
+    """Parse ``--mb``: 0 leaves each descriptor its number of images."""
     if not re.fullmatch(r"\d{1,18}", value):
         raise ProblemError(f"--mb={value} is not a number of images")
     return int(value)
@@ -166,7 +169,7 @@ def _numbers(descriptor: str) -> dict[str, int]:
 
 
 def _axes(numbers: Mapping[str, int]) -> tuple[_Axis, ...]:
-    """The axes that the problem has, slowest first, with what whole axes borrow from each other."""
+    """Return the axes that the problem has, slowest first, with what whole axes borrow from each other."""
     d, h, w = (_given(numbers, name) for name in "dhw")
     if not d.absent:
         if h.absent and w.absent:
@@ -225,7 +228,7 @@ def _channels(numbers: Mapping[str, int]) -> tuple[int, dict[str, int]]:
 
 
 def _layouts(values: Mapping[str, str], ndim: int, grouped: bool) -> tuple[str, str]:
-    """Of the input and the weights. The output's tag has to agree with the input's."""
+    """Return the layouts of the input and the weights. The output's tag has to agree with the input's."""
     source, destination = (_image_order(f"--{name}", values[name], ndim) for name in ("stag", "dtag"))
     if source and destination and source != destination:
         raise ProblemError(f"--stag={values['stag']} --dtag={values['dtag']}: images in two layouts are not understood")

@@ -1,6 +1,6 @@
 """CK's data sets as CSV: ``NDim,Groups,BatchSize,OutChannels,InChannels,KernelH,KernelW,..,RightPadW,TestName``.
 
-Channels are per group. Of three dimensions the columns of D stand before those of H. The output lengths are stated as
+Channels are per group. Of three dimensions the columns of D come before those of H. The output lengths are stated as
 well, and held against those that follow.
 """
 
@@ -30,7 +30,7 @@ def name_of(record: Mapping[str, str]) -> str:
 
 
 def problem(record: Mapping[str, str], direction: Pass) -> ConvProblem:
-    """A row's problem. ProblemError names the column that is missing, no number or contradicts the others."""
+    """Return a row's problem. ProblemError names the column that is missing, no number or contradicts the others."""
     ndim = _number(record, "ndim")
     if ndim not in (1, 2, 3):
         raise ProblemError(f"NDim is {ndim}: 1 to 3 are possible")

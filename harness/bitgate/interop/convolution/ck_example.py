@@ -1,7 +1,7 @@
 """CK's examples: ``example_convnd_bwd_data_xdl_fp16 1 1 0 2 1 128 256 128 3 3 71 71 2 2 1 1 1 1 1 1``.
 
-Behind the three controls stand ndim and the problem: G N K C, filter, input, strides, dilations, left and right pads.
-The examples of one group have an older form without G.
+After the three controls come ndim and the problem: G N K C, filter, input, strides, dilations, left and right pads. The
+examples of one group have an older form without G.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHANNELS_LAST = ("gnhwc", "gkyxc")
 
 @dataclass(frozen=True)
 class Example:
-    """``default`` is the problem of a line without one; ``times`` whether one without arguments is timed."""
+    """CK example. ``default`` is a line's problem without one; ``times``: whether no arguments means timing."""
 
     direction: Pass
     default: tuple[int, ...]
@@ -40,7 +40,7 @@ EXAMPLES: dict[str, Example] = {
     "convnd_bwd_data": Example(
         Pass.BWD_DATA, (2, 1, 128, 256, 128, 3, 3, 71, 71, 2, 2, 1, 1, 1, 1, 1, 1), without_g=True
     ),
-    # Its tensors hold the groups beside the channels.
+    # Its tensors hold the groups next to the channels.
     "grouped_conv_fwd": Example(
         Pass.FWD, (2, 32, 2, 256, 192, 3, 3, 71, 71, 2, 2, 1, 1, 1, 1, 1, 1), ("nhwgc", "gkyxc"), times=True
     ),
@@ -52,7 +52,7 @@ EXAMPLES: dict[str, Example] = {
         Pass.BWD_DATA, (3, 4, 4, 128, 128, 3, 3, 3, 14, 14, 14, *[1] * 12), ("nhwgc", "gkyxc")
     ),
 }
-"""By what a name begins with behind ``example_``."""
+"""By what a name begins with after ``example_``."""
 
 DTYPES = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "i8"}
 DEFAULT_DTYPE = "fp16"
@@ -74,7 +74,7 @@ SAYS_NOTHING = ("dl", "v3", "v4")
 
 
 def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
-    """The problem of a line (words from the example's name on)."""
+    """Return the problem of a line (words from the example's name on)."""
     example, dtypes, _ = _named(words[0])
     arguments = list(words[1:])
     if len(arguments) <= CONTROLS:
@@ -87,7 +87,7 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
         split_k = integer(rest.pop(), "split-K")
     if example.without_g and len(rest) == 3 + spatial:
         rest.insert(0, "1")
-    numbers = [ndim, *integers(rest, "the problem behind ndim")]
+    numbers = [ndim, *integers(rest, "the problem after ndim")]
     try:
         return (ck_problem(example.direction, dtypes, example.layouts, numbers, split_k),)
     except ProblemError as error:
@@ -96,7 +96,7 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
 
 
 def controls(words: Sequence[str]) -> Controls:
-    """How the line wants to be run; without arguments the examples verify integers on the CPU."""
+    """Return how the line wants to be run; without arguments the examples verify integers on the CPU."""
     example, _, _ = _named(words[0])
     arguments = words[1 : 1 + CONTROLS]
     if 0 < len(arguments) < CONTROLS:
@@ -105,18 +105,18 @@ def controls(words: Sequence[str]) -> Controls:
 
 
 def perf(words: Sequence[str]) -> PerfRequest:
-    """How the line wants to be timed; one without arguments does not say that it does not."""
+    """Return how the line wants to be timed; one without arguments does not forbid it."""
     asked = controls(words)
     return of_controls(asked if len(words) > 1 else replace(asked, time=1), "the time switch (arg3)")
 
 
 def variant(words: Sequence[str]) -> Variant:
-    """Which instances the example's name asks for."""
+    """Return which instances the example's name asks for."""
     return _named(words[0])[2]
 
 
 def _named(name: str) -> tuple[Example, str, Variant]:
-    """The example, its types and its variant. The words behind the begin of a name are types, waves and kinds."""
+    """Return the example, its types and its variant. Words after the start of a name are types, waves and kinds."""
     text = name.removeprefix("example_")
     start = next((start for start in EXAMPLES if f"{text}_".startswith(f"{start}_")), None)
     if start is None:
@@ -139,12 +139,12 @@ def _named(name: str) -> tuple[Example, str, Variant]:
             ignored.append(word)
         else:
             known = ", ".join([*DTYPES, *float8s, *LANES, *KINDS, *SAYS_NOTHING])
-            raise ProblemError(f"example '{name}': '{word}' is not understood behind {start}: {known} are")
+            raise ProblemError(f"example '{name}': '{word}' is not understood after {start}: {known} are")
     return example, _types(name, example, tuple(types or [DEFAULT_DTYPE])), Variant(start, lanes, kind, tuple(ignored))
 
 
 def _types(name: str, example: Example, words: tuple[str, ...]) -> str:
-    """The types that the words of an example's name stand for."""
+    """Return the types that the words of an example's name stand for."""
     if words in FLOAT8S:
         return FLOAT8S[words]
     if len(words) > 1:

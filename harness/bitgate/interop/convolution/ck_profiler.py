@@ -27,8 +27,7 @@ INDEX_TYPES = (0, 1)
 
 @dataclass(frozen=True)
 class _CommandLine:
-    """``controls``: the words between the layout and ndim; ``numbers``: the problem from ndim on; ``rest``: what stands
-    behind it."""
+    """Parts of a command line: ``controls`` after the layout, ``numbers`` from ndim on, and the ``rest`` after them."""
 
     operation: Profiled
     dtype: int
@@ -40,7 +39,7 @@ class _CommandLine:
 
 
 def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
-    """The problems of a line (words from ``ckProfiler`` on); several if it asks for several split-Ks."""
+    """Return the problems of a line (words from ``ckProfiler`` on); several if it asks for several split-Ks."""
     line = _line(words)
     name, operation = words[1], line.operation
     dtypes = operation.types(line.dtype, name)
@@ -50,13 +49,13 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
 
 
 def controls(words: Sequence[str]) -> Controls:
-    """How a line that ``parse`` understands wants to be run."""
+    """Return how a line that ``parse`` understands wants to be run."""
     verify, init, log, time = _line(words).controls[-4:]
     return Controls.parse((verify, init, time, log))
 
 
 def perf(words: Sequence[str]) -> PerfRequest:
-    """How a line that ``parse`` understands wants to be timed: all instances, whichever it names."""
+    """Return how a line that ``parse`` understands wants to be timed: all instances, whichever it names."""
     line, asked = _line(words), controls(words)
     place = 3 + len(line.controls)
     request = of_controls(replace(asked, time=min(asked.time, 1)), f"the time switch (arg{place})")
@@ -66,8 +65,10 @@ def perf(words: Sequence[str]) -> PerfRequest:
 
 
 def ck_profiler_line(problem: ConvProblem) -> str | None:
-    """The same problem for ckProfiler, None where it has no number for the types, layout or operation, or none of its
-    instances has them in so many dimensions."""
+    """Return the same problem as a line of ckProfiler.
+
+    None where it has no number for the types, layout or operation, or no instance of them in that many dimensions.
+    """
     elementwise = (problem.op, problem.in_op, problem.wei_op)
     if problem.gap or problem.gaps or any(op.name != "pass" for op in elementwise):
         return None
@@ -96,7 +97,7 @@ def ck_profiler_line(problem: ConvProblem) -> str | None:
 
 
 def _line(words: Sequence[str]) -> _CommandLine:
-    """The parts of a line. ProblemError names the word that is wrong."""
+    """Split a line into its parts. ProblemError names the word that is wrong."""
     name = words[1]
     operation = OPERATIONS[name]
     arguments, instance = _positional(words[2:])
@@ -113,8 +114,8 @@ def _line(words: Sequence[str]) -> _CommandLine:
     if not operation.groups and len(rest) == 3 + SPATIAL_FIELDS * ndim:
         rest.insert(0, "1")
     length = 4 + SPATIAL_FIELDS * ndim
-    numbers = (ndim, *integers(rest[:length], "the problem behind ndim"))
-    # bwd_weight may name one instance behind its split-K; it chooses a kernel, not a problem.
+    numbers = (ndim, *integers(rest[:length], "the problem after ndim"))
+    # bwd_weight may name one instance after its split-K; it chooses a kernel, not a problem.
     if len(rest) > length + (2 if operation.takes_split_k else 0):
         raise ProblemError(f"words left over: {' '.join(rest[length:])}")
     if not operation.groups and len(numbers) > 1 and numbers[1] != 1:
@@ -123,7 +124,7 @@ def _line(words: Sequence[str]) -> _CommandLine:
 
 
 def _positional(words: Sequence[str]) -> tuple[list[str], bool]:
-    """The words without options, and whether one of these chooses an instance."""
+    """Return the words without options, and whether one of these chooses an instance."""
     kept: list[str] = []
     words, instance = list(words), False
     while words:

@@ -22,9 +22,11 @@ _INDEX_32 = "0"
 
 @dataclass(frozen=True)
 class Profiled:
-    """``dtypes`` and ``layouts`` (2D input and weight layout) by the number that ckProfiler gives them; ``controls``
-    stand between the layout and ndim. ``built``: the types that ckProfiler has instances of, by ndim and layout; what
-    it has none of is understood all the same.
+    """Operation of ckProfiler.
+
+    ``dtypes`` and ``layouts`` (2D input and weight layout) are by the number that ckProfiler gives them; ``controls``
+    are between the layout and ndim. ``built``: the types that ckProfiler has instances of, by ndim and layout; what it
+    has none of is understood all the same.
     """
 
     direction: Pass
@@ -48,7 +50,7 @@ class Profiled:
         return _lookup(self.layouts, number, "layout", name)
 
     def split_ks(self, word: str) -> tuple[int, ...]:
-        """Those that the word behind the problem stands for."""
+        """Return the split-Ks that the word after the problem stands for."""
         if self.direction is Pass.BWD_WEIGHT:
             if word == "all":
                 return (AUTO, *POWERS)
@@ -60,7 +62,7 @@ class Profiled:
         return POWERS if number <= 0 else (number,)
 
     def stated_split_ks(self, split_k: int) -> tuple[int, ...]:
-        """What ``split_k`` as a word stands for; nothing where the operation takes none."""
+        """Return what ``split_k`` as a word stands for; nothing where the operation takes none."""
         return self.split_ks(str(split_k)) if self.takes_split_k else ()
 
 

@@ -21,7 +21,7 @@ _ALIASES = {"groups": "g", "dtype": "dtypes", "name": "id", "direction": "pass"}
 
 
 def likeness(columns: frozenset[str]) -> int:
-    """How many of the needed columns are there."""
+    """Count the needed columns that are there."""
     if ck_csv.is_ck(columns):
         return len(ck_csv.MARKS)
     return len({_ALIASES.get(name, name) for name in columns} & set(NEEDED))

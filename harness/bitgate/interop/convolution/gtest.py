@@ -53,7 +53,7 @@ def _integers(text: str) -> tuple[int, ...]:
 
 
 def _without_comments(text: str) -> str:
-    """Comments and what stands in ``#if 0`` become blanks; line numbers stay."""
+    """Blank comments and the contents of ``#if 0``; line numbers stay."""
 
     def blank(match: re.Match[str]) -> str:
         return match[0] if match[0].startswith('"') else re.sub(r"[^\n]", " ", match[0])

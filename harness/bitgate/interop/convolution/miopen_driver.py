@@ -103,7 +103,7 @@ _LONG = frozenset(_SHORT.values())
 
 
 def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
-    """One problem a pass that -F names; all that its type has if it names none."""
+    """Return one problem per pass that -F names; all that its type has if it names none."""
     command = words[1] if len(words) > 1 else ""
     if command not in DTYPES:
         raise ProblemError(f"MIOpenDriver command '{command}' is not understood: {', '.join(DTYPES)} are")
@@ -155,8 +155,11 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
 
 
 def _pads(mode: str, spatial: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """What a pad mode makes of the pads: ``same`` and ``valid`` hold for filters that are not spread, with any other
-    the pads are what they are. Strides of 0 are left to the problem to refuse."""
+    """Return the pads that a pad mode results in.
+
+    Modes ``same`` and ``valid`` hold for filters that are not dilated; with any other the pads stay. Strides of 0 are
+    left to the problem to refuse.
+    """
     filters, strides = spatial["filter"], spatial["stride"]
     spread = set(spatial["dilation"]) != {1} and set(filters) != {1}
     if mode not in ("same", "valid") or spread or not all(strides):
@@ -168,7 +171,7 @@ def _pads(mode: str, spatial: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def perf(words: Sequence[str]) -> PerfRequest:
-    """How a line that ``parse`` understands wants to be timed. Without ``-t`` it does not say that it does not."""
+    """Return how a line that ``parse`` understands wants to be timed. Without ``-t`` it does not forbid timing."""
     values = _values(words[2:])
     runs = {long: integer(values.get(long, str(default)), f"--{long}") for long, default in _RUNS.values()}
     if "time" in values and not runs["time"]:

@@ -19,8 +19,8 @@ SPATIAL_FIELDS = 6
 def ck_problem(
     direction: Pass, dtypes: str, layouts: tuple[str, str], numbers: Sequence[int], split_k: int = 1
 ) -> ConvProblem:
-    """A problem from CK's parameter list: ndim (of DIMENSIONS) G N K C filter.. input.. stride.. dilation.. left..
-    right.."""
+    """Build a problem from CK's parameter list: ndim (of DIMENSIONS) G N K C filter.. input.. stride.. dilation..
+    left.. right.."""
     ndim = numbers[0]
     expected = 5 + SPATIAL_FIELDS * ndim
     if len(numbers) != expected:
@@ -62,7 +62,7 @@ _SPATIAL_LETTERS = {"hw": {1: "w", 2: "hw", 3: "dhw"}, "yx": {1: "x", 2: "yx", 3
 
 
 def in_dimensions(layout: str, ndim: int) -> str:
-    """The 1D or 3D layout of the same order as a 2D one: ``nhwgc`` -> ``ndhwgc``."""
+    """Return the 1D or 3D layout of the same order as a 2D one: ``nhwgc`` -> ``ndhwgc``."""
     for two, spelled in _SPATIAL_LETTERS.items():
         layout = layout.replace(two, spelled[ndim])
     return layout

@@ -28,7 +28,7 @@ _WHOLE = re.compile(r"(\d{1,18}(?:x\d{1,18})+):(\d{1,18}(?:x\d{1,18})+)(?::(\d{1
 
 
 def problem(descriptor: str, values: Mapping[str, str]) -> GemmProblem:
-    """The problem of a descriptor under values of all DEFAULTS."""
+    """Return the problem of a descriptor under values of all DEFAULTS."""
     dtypes = dtypes_of(values["dt"])
     found = _WHOLE.fullmatch(descriptor)
     if found is None:
@@ -56,7 +56,7 @@ def _spelled(lengths: list[int]) -> str:
 
 
 def _layout(values: Mapping[str, str], ndims: int) -> str:
-    """The first of the known layouts that agrees with every tag."""
+    """Return the first of the known layouts that agrees with every tag."""
     wanted = [_order(f"--{name}", values[name], ndims) for name in ("stag", "wtag", "dtag")]
     for layout in GEMM_LAYOUTS:
         if all(order in ("", found) for order, found in zip(wanted, layout, strict=True)):

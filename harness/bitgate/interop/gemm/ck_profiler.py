@@ -1,5 +1,5 @@
 """ckProfiler lines of matrix products: ``ckProfiler gemm dtype layout verify init log time M N K StrideA StrideB
-StrideC``, ``gemm_splitk`` with a split-K behind it, ``batched_gemm`` with batch strides and a count."""
+StrideC``, ``gemm_splitk`` with a split-K after it, ``batched_gemm`` with batch strides and a count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LAYOUTS = {0: "rrr", 1: "rcr", 2: "crr", 3: "ccr"}
 _USUAL = {0: "f32", 1: "f16", 2: "bf16", 3: "i8"}
 _WITH_F8 = _USUAL | {4: "f8fnuz_f16_f16_ctf16", 5: "f16_f8fnuz_f16_ctf16", 6: "f16_ctf8fnuz"}
 CONTROLS = slice(2, 6)
-"""verify, init, log, time, behind the types and the layout."""
+"""verify, init, log, time, after the types and the layout."""
 _SIZES = slice(6, 12)
 _ITERATIONS = 2
 """Words at the end: runs to warm up and runs to time."""
@@ -27,7 +27,7 @@ _ITERATIONS = 2
 
 @dataclass(frozen=True)
 class _Profiled:
-    """``rest``: how many words may stand behind the strides; ``dtypes`` by ckProfiler's numbers."""
+    """Operation of ckProfiler. ``rest``: how many words may follow the strides; ``dtypes`` by ckProfiler's numbers."""
 
     dtypes: Mapping[int, str]
     rest: tuple[int, ...]
@@ -41,7 +41,7 @@ OPERATIONS: Mapping[str, _Profiled] = {
 
 
 def parse(words: Sequence[str]) -> tuple[GemmProblem, ...]:
-    """The problem of a line (words from ``ckProfiler`` on). ProblemError names the word that is wrong."""
+    """Return the problem of a line (words from ``ckProfiler`` on). ProblemError names the word that is wrong."""
     name, arguments = words[1], words[2:]
     operation = OPERATIONS[name]
     counts = [_SIZES.stop + rest for rest in operation.rest]
@@ -49,8 +49,8 @@ def parse(words: Sequence[str]) -> tuple[GemmProblem, ...]:
         raise ProblemError(f"{len(arguments)} words after {name}: it takes {' or '.join(map(str, counts))}")
     dtypes = _of(operation.dtypes, arguments[0], f"{name} data type")
     layout = _of(LAYOUTS, arguments[1], f"{name} layout")
-    m, n, k, *strides = integers(arguments[_SIZES], "the problem behind the time switch")
-    rest = integers(arguments[_SIZES.stop :], "the words behind the strides")
+    m, n, k, *strides = integers(arguments[_SIZES], "the problem after the time switch")
+    rest = integers(arguments[_SIZES.stop :], "the words after the strides")
     gaps = _gaps(layout, (m, n, k), strides)
     batch, split_k = 1, 1
     if name == "batched_gemm":
@@ -64,15 +64,17 @@ def parse(words: Sequence[str]) -> tuple[GemmProblem, ...]:
 
 
 def controls(words: Sequence[str]) -> Controls:
-    """How a line that ``parse`` understands wants to be run. Its verification is a yes or no: there is one by a GPU for
-    convolutions only."""
+    """Return how a line that ``parse`` understands wants to be run.
+
+    Its verification is a yes or no: only convolutions have one by a GPU.
+    """
     verify, init, log, time = words[2:][CONTROLS]
     verified = "1" if integer(verify, "the verification") else "0"
     return Controls.parse((verified, init, time, log))
 
 
 def perf(words: Sequence[str]) -> PerfRequest:
-    """How a line that ``parse`` understands wants to be timed."""
+    """Return how a line that ``parse`` understands wants to be timed."""
     asked = controls(words)
     request = of_controls(replace(asked, time=min(asked.time, 1)), "the time switch (arg7)")
     if words[1] != "batched_gemm" and len(words) - 2 - _SIZES.stop >= _ITERATIONS:
@@ -84,7 +86,7 @@ def perf(words: Sequence[str]) -> PerfRequest:
 
 
 def ck_profiler_line(problem: GemmProblem) -> str | None:
-    """The same problem for ckProfiler; None where it has no number for the types, or takes no such gaps or split-K."""
+    """Return the same problem as a line of ckProfiler; None where that has no such types, padding or split-K."""
     elementwise = (problem.op, problem.in_op, problem.wei_op)
     name = "batched_gemm" if problem.batch > 1 else "gemm_splitk" if problem.is_split else "gemm"
     dtypes = OPERATIONS[name].dtypes
@@ -106,7 +108,7 @@ def ck_profiler_line(problem: GemmProblem) -> str | None:
 
 
 def _row_lengths(layout: str, sizes: tuple[int, int, int]) -> tuple[tuple[str, str, int, int], ...]:
-    """Of A, B and C: the tensor's name, the axis along a row, elements of a row, rows of a matrix."""
+    """Return, for A, B and C, the tensor's name, the axis along a row, elements of a row and rows of a matrix."""
     m, n, k = sizes
     a, b, c = (letter == "r" for letter in layout)
     return (
@@ -117,7 +119,7 @@ def _row_lengths(layout: str, sizes: tuple[int, int, int]) -> tuple[tuple[str, s
 
 
 def _gaps(layout: str, sizes: tuple[int, int, int], strides: Sequence[int]) -> tuple[Gap, ...]:
-    """What the strides leave behind each row; below zero they leave nothing. ProblemError for rows that overlap."""
+    """Return the padding that the strides leave after each row; none below zero. ProblemError for rows that overlap."""
     gaps = []
     for (name, axis, length, _), stride in zip(_row_lengths(layout, sizes), strides, strict=True):
         if 0 <= stride < length:
@@ -130,7 +132,7 @@ def _gaps(layout: str, sizes: tuple[int, int, int], strides: Sequence[int]) -> t
 def _check_batch_strides(
     layout: str, sizes: tuple[int, int, int], strides: Sequence[int], batch_strides: Sequence[int], batch: int
 ) -> None:
-    """ProblemError unless matrix stands behind matrix, as they do where no stride is said."""
+    """Raise ProblemError unless each matrix follows the one before, as they do where no stride is stated."""
     if not batch_strides or batch == 1:
         return
     for (name, _, length, rows), stride, said in zip(_row_lengths(layout, sizes), strides, batch_strides, strict=True):

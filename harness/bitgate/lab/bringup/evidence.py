@@ -19,8 +19,8 @@ from bitgate.lab.bringup.finding import RedCase
 from bitgate.lab.bringup.installation import builder_of
 from bitgate.lab.bringup.server import StepAnswer
 from bitgate.runtime.targets import platform_of
-from bitgate.tools.capsule.server import ENTRY
-from bitgate.worker.child import Worker, WorkerDied
+from bitgate.tools.capsule.server import ENTRY, WriteCapsule
+from bitgate.worker.worker import Worker, WorkerDied
 
 LOG_LINES = 200
 _LOG = re.compile(r"(?i)amdgpu|kfd|nvidia|nvrm")
@@ -127,17 +127,17 @@ def write_capsule(red: RedCase, target: str, project: Project, out: Path) -> str
     Where no gfx code object is possible it is one file for hipcc or nvcc.
     """
     event: Mapping[str, Any] = red.event
-    request = {
-        "ask": "write" if platform_of(target) == "amd" else "standalone",
-        "case": event["case"],
-        "target": target,
-        "kernel": red.kernel,
-        "options": sorted(dict(event.get("options") or {}).items()),
-        "fill": event["fill"],
-        "seed": seed_of(red),
-        "project": project.as_json(),
-        "out": str(out),
-    }
+    request = WriteCapsule(
+        case=event["case"],
+        target=target,
+        kernel=red.kernel,
+        options=tuple(sorted(dict(event.get("options") or {}).items())),
+        fill=event["fill"],
+        seed=seed_of(red),
+        project=project.as_json(),
+        out=str(out),
+        standalone=platform_of(target) != "amd",
+    )
     try:
         with Worker(ENTRY, lambda data: None) as child:
             answer = child.ask(request, CAPSULE_SECONDS)

@@ -1,14 +1,13 @@
-"""Kernels in several processes side by side, their tests in one: each process is given cases of problems of its own
+"""Kernels in several processes side by side, their tests in one: each process is given cases of separate problems
 before their tests ask for the verdicts, and tests run in the order in which verdicts come."""
 
 from __future__ import annotations
 
 import os
 import resource
-import select
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -18,189 +17,137 @@ from bitgate.results.record import Verdict
 from bitgate.suite.pytest.collecting import planned_test
 from bitgate.suite.pytest.leases import Leases
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.process import CaseProcess, Opening, Say
-from bitgate.verify.server import to_json
-from bitgate.worker.child import LOOK_SECONDS
+from bitgate.verify.process import CaseProcess, CaseRequest, Opening, Say
 from bitgate.worker.endable import Endable
+from bitgate.worker.pool import WorkerPool
 
 DEEP, LONG = 8, 0.2
-"""So many cases, or so many estimated seconds, are given to a process ahead: it is not to wait for a test."""
-
+"""The number of cases, or of estimated seconds, given to a process ahead: it is not to wait for a test."""
 
 DESCRIPTORS, OTHER_DESCRIPTORS = 8, 128
-"""Open files: of each process, those that it starts with included; and of all else."""
+"""Open files of each process, those that it starts with included; and of all else."""
 
 
-@dataclass(frozen=True)
-class ExpectedCase:
-    """What the test behind ``item`` will ask."""
-
-    item: pytest.Item
-    planned: PlannedCase
-    seconds: float
-    by: str
-
-
-Expect = Callable[[pytest.Item], "ExpectedCase | None"]
-"""What a test will ask; None if it asks for no verdict, or nobody knows."""
+Expect = Callable[[pytest.Item], "CaseRequest | None"]
+"""Returns what a test will ask; None if it asks for no verdict, or that is not known."""
 
 
 @dataclass(eq=False)
-class Lane:
-    """A process, the questions that it was given, and the tests of its problem that come next."""
+class ItemJob:
+    """A test as a job of the pool: its result is the verdict that it is expected to ask for, or what the judge raised;
+    None if none is expected."""
 
-    process: CaseProcess
-    given: deque[ExpectedCase] = field(default_factory=deque)
-    coming: deque[pytest.Item] = field(default_factory=deque)
+    item: pytest.Item
+    expect: Expect
+    case: CaseRequest | None = None
 
-    @property
-    def is_full(self) -> bool:
-        return len(self.given) >= DEEP or sum(question.planned.seconds for question in self.given) > LONG
+    def give(self, process: CaseProcess) -> bool:
+        self.case = self.case or self.expect(self.item)
+        if self.case is not None:
+            process.ahead(self.case.planned, self.case.seconds, by=self.case.by)
+        return self.case is not None
 
-    def give(self, question: ExpectedCase) -> None:
-        self.given.append(question)
-        self.process.ahead(question.planned, question.seconds, by=question.by)
+    def is_lost(self, process: CaseProcess) -> bool:
+        return not process.in_line
 
-    def give_again(self) -> None:
-        """A process that was replaced knows nothing of what its predecessor was given."""
-        if self.given and not self.process.in_line:
-            for question in self.given:
-                self.process.ahead(question.planned, question.seconds, by=question.by)
+    def hears(self, process: CaseProcess, silent: bool) -> bool:
+        return process.is_ready(silent=silent)
+
+    def take(self, process: CaseProcess) -> Verdict | Exception | None:
+        if self.case is None:
+            return None
+        try:
+            return process.verify(self.case.planned, self.case.seconds, by=self.case.by)
+        except (UsageError, RuntimeError) as error:
+            return error
 
 
-class Lanes(Endable):
-    """The processes of a run as one, for ``Gating``; ``order`` says which test is next."""
+def _is_full(given: Sequence[ItemJob]) -> bool:
+    return len(given) >= DEEP or sum(job.case.planned.seconds for job in given if job.case) > LONG
+
+
+class CasePool(Endable):
+    """The processes of a run as one, for ``Gating``; ``order`` says which test is next.
+
+    ``moved`` is called when ``under_way`` changes.
+    """
 
     def __init__(
         self, openings: Sequence[Opening], expect: Expect, progress: Say, moved: Callable[[], None] = lambda: None
     ) -> None:
-        self._lanes = [Lane(CaseProcess(opening, progress=progress)) for opening in openings]
+        self.processes = [CaseProcess(opening, progress=progress) for opening in openings]
+        self._pool = WorkerPool[CaseProcess, ItemJob](self.processes, is_full=_is_full, moved=moved)
         self._expect = expect
-        self._moved = moved
-        """Is told when ``under_way`` changes."""
-        self._problems: deque[deque[pytest.Item]] = deque()
-        self._silent: deque[pytest.Item] = deque()
-        """Tests that need no verdict to run."""
-        self._verdicts: dict[str, tuple[ExpectedCase, Verdict | Exception]] = {}
+        self._verdicts: dict[str, tuple[CaseRequest, Verdict | Exception]] = {}
         self._unforeseen: set[str] = set()
         """Test functions that ask for something else than was expected: nothing is made for the rest of their tests."""
+        self.keep_busy = self._pool.fill
 
     def start(self, opening: Opening) -> None:
         """Let all processes open their target. UsageError if one cannot."""
-        for lane in self._lanes:
-            lane.process.opening = replace(opening, environment=lane.process.opening.environment)
-            lane.process.start()
+        for process in self.processes:
+            process.opening = replace(opening, environment=process.opening.environment)
+            process.start()
 
     def spawn(self) -> None:
-        """Let all processes come up, whatever they will have to open. UsageError if one cannot."""
-        _make_room(DESCRIPTORS * len(self._lanes))
-        for lane in self._lanes:
-            lane.process.spawn()
+        """Let all processes start, whatever they will have to open. UsageError if one cannot."""
+        _make_room(DESCRIPTORS * len(self.processes))
+        for process in self.processes:
+            process.spawn()
 
     def come_up(self, families: Collection[str]) -> None:
         """Let those that were spawned do what can be done before ``start``: see ``CaseProcess.come_up``."""
-        for lane in self._lanes:
-            lane.process.come_up(families)
-
-    @property
-    def processes(self) -> list[CaseProcess]:
-        return [lane.process for lane in self._lanes]
+        for process in self.processes:
+            process.come_up(families)
 
     def end(self) -> None:
-        for process in self.processes:
-            process.end()
+        self._pool.end()
 
     def verify(self, planned: PlannedCase, seconds: float, *, by: str) -> Verdict:
-        """The verdict that came, if it is the one that is asked for; else one is made while the caller waits."""
-        question, verdict = self._verdicts.pop(planned.test, (None, None))
-        if question is None or verdict is None:
-            return self._idlest.process.verify(planned, seconds, by=by)
-        if question.by != by or not _is_same(question.planned, planned):
+        """Return the verdict that came, if it is the one that is asked for; else make one while the caller waits."""
+        case, verdict = self._verdicts.pop(planned.test, (None, None))
+        if case is not None and not case.is_same(CaseRequest(planned, seconds, by)):
             self._unforeseen.add(_function(planned.test))
-            return self._idlest.process.verify(planned, seconds, by=by)
+            verdict = None
         if isinstance(verdict, Exception):
             raise verdict
-        return verdict
+        return verdict or self._pool.idlest.verify(planned, seconds, by=by)
 
     @property
     def under_way(self) -> list[str]:
         """The tests whose kernels run."""
-        return [lane.given[0].item.nodeid for lane in self._lanes if lane.given]
-
-    @property
-    def _idlest(self) -> Lane:
-        return min(self._lanes, key=lambda lane: len(lane.given))
+        return [job.item.nodeid for job in self._pool.under_way]
 
     def order(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-        """The tests, each as soon as its verdict is there; those that are dear, with all of their problem, begin first,
-        so that no process is left alone with them at the end."""
-        self._problems = deque(by_problem(items) if len(self._lanes) > 1 else [deque(items)])
+        """Yield the tests, each as soon as its verdict is there; those that are dear, with all of their problem, begin
+        first, so that no process is left alone with them at the end."""
+        for number, problem in enumerate(by_problem(items) if len(self.processes) > 1 else [items]):
+            for item in problem:
+                self._pool.submit(ItemJob(item, self._expected), number)
         last = ""
         while True:
             self._forget_but(last)
-            self.keep_busy()
-            if self._silent:
-                item = self._silent.popleft()
-            elif busy := [lane for lane in self._lanes if lane.given]:
-                item = self._next_of(busy)
-            else:
+            if (done := self._pool.next()) is None:
                 return
-            last = item.nodeid
-            yield item
+            job, verdict = done
+            if job.case is not None:
+                self._verdicts[job.case.planned.test] = job.case, verdict
+            last = job.item.nodeid
+            yield job.item
+
+    def _expected(self, item: pytest.Item) -> CaseRequest | None:
+        return None if _function(item.nodeid) in self._unforeseen else self._expect(item)
 
     def _forget_but(self, name: str) -> None:
-        """Tests run one behind their verdicts. What an earlier one has not asked for it does not want: it was skipped,
-        and no kernel is to run for its like."""
+        """Drop verdicts that earlier tests have not asked for: tests run one after their verdicts. Such a test was
+        skipped, and no kernel is to run for the others of its function."""
         for test in [test for test in self._verdicts if test != name]:
             self._unforeseen.add(_function(test))
             del self._verdicts[test]
 
-    def keep_busy(self) -> None:
-        """Give each process what it is to do next."""
-        for lane in self._lanes:
-            lane.give_again()
-            while not lane.is_full and (item := self._coming(lane)) is not None:
-                question = None if _function(item.nodeid) in self._unforeseen else self._expect(item)
-                if question is None:
-                    self._silent.append(item)
-                else:
-                    lane.give(question)
-                    if len(lane.given) == 1:
-                        self._moved()
-
-    def _coming(self, lane: Lane) -> pytest.Item | None:
-        if not lane.coming and self._problems:
-            lane.coming = self._problems.popleft()
-        return lane.coming.popleft() if lane.coming else None
-
-    def _next_of(self, busy: Sequence[Lane]) -> pytest.Item:
-        lane = _first_ready(busy)
-        question = lane.given.popleft()
-        try:
-            verdict: Verdict | Exception = lane.process.verify(question.planned, question.seconds, by=question.by)
-        except (UsageError, RuntimeError) as error:
-            verdict = error
-        self._moved()
-        self._verdicts[question.planned.test] = question, verdict
-        return question.item
-
-
-def _first_ready(lanes: Sequence[Lane]) -> Lane:
-    """The one whose verdict has come, or is not coming by itself. Of several the one with the fewest tests behind it:
-    it is the first to run dry."""
-    silent = False
-    while True:
-        ready = [lane for lane in lanes if lane.process.is_ready(silent=silent)]
-        if ready:
-            return min(ready, key=lambda lane: len(lane.given))
-        bells = select.poll()  # descriptors of many processes are beyond what select() takes
-        for lane in lanes:
-            bells.register(lane.process.bell, select.POLLIN)
-        silent = not bells.poll(1000 * LOOK_SECONDS)
-
 
 def _make_room(descriptors: int) -> None:
-    """Let this process open so many files more than it usually may, as far as its user allows."""
+    """Let this process open that number of files more than it usually may, as far as its user allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = len(os.listdir("/proc/self/fd")) + descriptors + OTHER_DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -208,17 +155,13 @@ def _make_room(descriptors: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def _is_same(one: PlannedCase, other: PlannedCase) -> bool:
-    return one is other or to_json(one) == to_json(other)
-
-
 def _function(node_id: str) -> str:
     return node_id.partition("[")[0]
 
 
 def by_problem(items: Sequence[pytest.Item]) -> list[deque[pytest.Item]]:
-    """Tests of one problem together: its inputs and references are then made once. The dearest come first, and before
-    them all tests that ask for no verdict."""
+    """Group tests by problem: its inputs and references are then made once. The dearest come first, and before them all
+    tests that ask for no verdict."""
     problems: dict[str, deque[pytest.Item]] = {}
     seconds: dict[str, float] = {"": float("inf")}
     for item in items:
@@ -230,7 +173,7 @@ def by_problem(items: Sequence[pytest.Item]) -> list[deque[pytest.Item]]:
 
 
 def environments(leases: Leases, count: int) -> list[dict[str, str]]:
-    """Of each process: its own GPU, where there are some; its share of the threads."""
+    """Return the environment of each process: a separate GPU, where there are some; its share of the threads."""
     threads = str(max(1, paths.threads() // count))
     lent = [leases.lend(str(number)) for number in range(count)]
     return [{**os.environ, "BITGATE_THREADS": threads, **({name: token} if name else {})} for name, token in lent]

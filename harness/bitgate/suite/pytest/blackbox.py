@@ -16,7 +16,7 @@ DEATHS = "deaths.json"
 
 @dataclass
 class BlackBox:
-    """``folder`` is the run's; ``worker`` names the file."""
+    """Black box of a process: the cases under way in a run's ``folder``, in a file named after ``worker``."""
 
     folder: Path
     worker: str
@@ -28,7 +28,7 @@ class BlackBox:
         return self.folder / f"{PREFIX}{self.worker}"
 
     def write(self, node_ids: Sequence[str]) -> None:
-        """In one write, without fsync: the process may die, the machine is not expected to."""
+        """Write in one call, without fsync: the process may die, the machine is not expected to."""
         if self._descriptor < 0:
             if not node_ids:
                 return
@@ -43,18 +43,18 @@ class BlackBox:
         return self._descriptor >= 0
 
     def clear(self) -> None:
-        """All cases are on the record; whatever happens now is about none."""
+        """Clear the box once all cases are on the record; a later death is about none of them."""
         self.write(())
 
     def remove(self) -> None:
-        """The process is over."""
+        """Remove the file: the process is over."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor, self._length = -1, 0
         self.path.unlink(missing_ok=True)
 
     def tests(self) -> tuple[str, ...]:
-        """The node ids of the cases under way."""
+        """Return the node ids of the cases under way."""
         try:
             return tuple(map(str, json.loads(self.path.read_text())["tests"]))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
@@ -62,7 +62,7 @@ class BlackBox:
 
 
 def left_behind(folder: Path) -> Iterator[BlackBox]:
-    """The black boxes of a run that did not end."""
+    """Yield the black boxes of a run that did not end."""
     for path in sorted(folder.glob(f"{PREFIX}*")):
         yield BlackBox(folder, path.name.removeprefix(PREFIX))
 
@@ -79,7 +79,7 @@ def deaths(folder: Path) -> Counter[str]:
 
 
 def remember_deaths(folder: Path, times: Counter[str]) -> None:
-    """For the run after this one; nothing to remember leaves no file. OSError where that cannot be."""
+    """Record deaths for the next run; without any, leave no file. OSError where that cannot be."""
     path = folder / DEATHS
     if times:
         path.write_text(json.dumps(times))

@@ -1,4 +1,4 @@
-"""From ``@cases`` to test items: parametrised, marked with their tiers, searchable by factor, and planned."""
+"""Collection from ``@cases`` to test items: parametrised, marked with tiers, searchable by factor, and planned."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Collecting:
             factors = [name for name in ask.factors if name in metafunc.fixturenames]
             tests = [test for test in self._planned(ask) if ask.has_factors(test.problem)]
         except UsageError as error:
-            # Here pytest would wrap it into a traceback; it is told in one line when all is collected.
+            # Here pytest would wrap it into a traceback; it is reported in one line when all is collected.
             self.errors.append(error)
         metafunc.parametrize(
             (PARAMETER, *factors),
@@ -85,7 +85,7 @@ class Collecting:
         return self.planned[name]
 
     def _setting(self, ask: Ask) -> Setting:
-        """Of the table's rows. Each family that is loaded for them is to take some."""
+        """Return the setting of the table's rows. Each family that is loaded for them is to take some."""
         setting = self.run.adopt(ask.table)
         if not setting.kernel:
             self.hoped |= {(family, ask.suite): None for family in sorted(setting.loaded)}
@@ -94,7 +94,7 @@ class Collecting:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         test = planned_test(item)
         if test is not None:
-            if item.config.option.keyword:  # else nobody asks, and they cost more than the rest of an item
+            if item.config.option.keyword:  # else they are not used, and they cost more than the rest of an item
                 try:
                     item.extra_keyword_matches.update(keywords_of(test))
                 except UsageError as error:
@@ -121,7 +121,7 @@ class Collecting:
         if self.errors:
             raise pytest.UsageError("\n".join(dict.fromkeys(str(error) for error in self.errors)))
         self._check_unique()
-        # A kernel glob may leave a test without a case, for which pytest then makes an item of its own.
+        # A kernel glob may leave a test without a case, for which pytest then makes an empty item.
         items[:] = [item for item in items if item.get_closest_marker(MARK) is None or planned_test(item)]
         if not self.run.whole:
             self._keep_selected(config, items)
@@ -137,14 +137,14 @@ class Collecting:
         twice = repeated(test.id for test in self.run.tests.values())
         if twice:
             where = [node_id.partition("[")[0] for node_id, test in self.run.tests.items() if test.id == twice[0]]
-            raise pytest.UsageError(f"{twice[0]} is planned by {' and '.join(where)}; an id stands for one test only")
+            raise pytest.UsageError(f"{twice[0]} is planned by {' and '.join(where)}; an id names one test only")
 
     def _keep_selected(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if self.run.select is None:
             return
         with as_pytest_error():
             known = {test.id for test in self.run.tests.values()}
-            if not self.run.select <= known:  # named beside all that there are
+            if not self.run.select <= known:  # named with all known ids
                 known = {test.id for plan in self.every for test in plan()}
             check_known(self.run.select, known)
         _deselect(config, items, [item for item in items if not self._is_selected(item)])
@@ -154,7 +154,7 @@ class Collecting:
         return test is not None and test.id in (self.run.select or ())
 
     def _keep_shard(self, config: pytest.Config, items: list[pytest.Item]) -> str:
-        """Only what is this shard's; the hash of the plan that it is a part of, if it is of one."""
+        """Keep this shard's cases; return the hash of the plan that it is a part of, if any."""
         run = self.run
         if run.shard is None and run.whole is None:
             return ""
@@ -180,8 +180,11 @@ class Collecting:
         run.notes = tuple(f"{family} took no case of {', '.join(suites)}" for family, suites in idle.items())
 
     def _rank(self, item: pytest.Item) -> int:
-        """Probes of the platform come first: if one is red, nothing else can run. Then what the others rest on, the
-        reference kernels: one library, which tells soonest what is wrong with a header of all."""
+        """Return the rank of a test: probes of the platform come first, since a red one stops all others.
+
+        Next come the reference kernels, which others rest on: one library, which soonest shows a fault in a common
+        header.
+        """
         test = planned_test(item)
         if test is None:
             return 2
@@ -206,13 +209,13 @@ class Collecting:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
-        """What is collected stays to the end: the collector of garbage need not look at it after each few tests."""
+        """Exempt collected items from garbage collection: they stay to the end and need no repeated inspection."""
         gc.enable()
         gc.freeze()
 
 
 def planned_test(item: pytest.Item) -> PlannedCase | None:
-    """The planned test behind an item; None for an ordinary one."""
+    """Return the planned test of an item; None for an ordinary one."""
     callspec = getattr(item, "callspec", None)
     value = callspec.params.get(PARAMETER) if callspec else None
     return value if isinstance(value, PlannedCase) else None

@@ -10,7 +10,7 @@ BARREN = 5
 """Deaths in a row that took no case with them: the workers do not even come to one."""
 
 MOST = 100
-"""Deaths of a run. A worker takes a second or two to start, and kernels crash in processes of their own."""
+"""Number of deaths that a run survives: starting a worker takes seconds, and kernels crash in separate processes."""
 
 
 class Deaths:

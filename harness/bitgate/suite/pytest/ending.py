@@ -28,7 +28,7 @@ class Ending:
 
     def __init__(self, run: TestRun) -> None:
         self.run = run
-        # Python takes signals in its main thread only; a pytest that somebody runs in another keeps the default.
+        # Python takes signals in its main thread only; a pytest in another thread keeps the default.
         self._takes_signals = threading.current_thread() is threading.main_thread()
         self._default = signal.getsignal(signal.SIGTERM)
         if self._takes_signals:
@@ -57,7 +57,7 @@ class Ending:
         if session.shouldfail or session.shouldstop:
             self.run.ended = self.run.ended if self.run.ended is not RunEnd.WHOLE else RunEnd.STOPPED
         if self.run.ended is RunEnd.INTERRUPTED:
-            # A worker that is not waited for, and a Ctrl-C right behind its start, leave a case that killed nobody.
+            # A worker that is not waited for, and a Ctrl-C right after its start, leave a case that killed no process.
             for box in left_behind(self.run.folder):
                 box.remove()
         elif self.run.ended is RunEnd.WHOLE:
@@ -104,12 +104,15 @@ class Ending:
 
 
 def _spare_hypothesis(config: pytest.Config) -> None:
-    """Its plugin, where it is installed, imports all of it at the end of a run, to look for reports that no test of
-    this run has written."""
+    """Disable Hypothesis' reports.
+
+    Its plugin, where it is installed, imports all of it at the end of a run, to look for reports that no test of this
+    run has written.
+    """
     if "hypothesis" not in sys.modules and (plugin := config.pluginmanager.get_plugin("hypothesispytest")):
         config.pluginmanager.unregister(plugin)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """A scheduler's SIGTERM ends a run as Ctrl-C does, with its reports written."""
+    """End the run on a scheduler's SIGTERM as on Ctrl-C, with its reports written."""
     raise KeyboardInterrupt

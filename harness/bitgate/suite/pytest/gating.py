@@ -33,7 +33,8 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.worker.endable import Endable, Leaving
 
 if TYPE_CHECKING:  # the first verdict brings it in, not each collection
-    from bitgate.suite.pytest.abreast import ExpectedCase, Lanes
+    from bitgate.suite.pytest.abreast import CasePool
+    from bitgate.verify.process import CaseRequest
 
 HUNG_STATUS = 86
 """A worker that ends itself because a case hung."""
@@ -47,7 +48,7 @@ RECORDED = pytest.StashKey[int]()
 """How many of them are on the record."""
 
 LAST_TEST_SECONDS = 2.0
-"""For a test whose verdict is there to put it on the record behind a Ctrl-C."""
+"""Time after a Ctrl-C for a test with a verdict to put it on the record."""
 
 MAY_NOT_RUN = ("skip", "skipif", "xfail")
 """Marks of tests whose kernels may be kept from running: they do not begin ahead."""
@@ -69,7 +70,7 @@ def interrupted_after(seconds: float) -> Iterator[None]:
 
 
 def preparing(items: Iterator[pytest.Item]) -> Iterator[pytest.Item]:
-    """What the end of the run needs is brought in while the processes of kernels have something to do."""
+    """Yield items while importing what the end of the run needs, as long as kernel processes are busy."""
     yield from islice(items, 1)
     import_module("bitgate.results.report.render")
     yield from items
@@ -87,11 +88,11 @@ class Gating:
         # Known without pytest's ``request``, which costs a small case's time for each fixture that asks for it.
         self.item: pytest.Item
         self.next: pytest.Item | None = None
-        """The test that runs, and the one behind it."""
+        """The test that runs, and the next one."""
         self._asked: dict[str, PlannedCase] = {}
         """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
         has computed of itself."""
-        self.lanes: Lanes | None = None
+        self.pool: CasePool | None = None
         self._makers: dict[str, Callable[[PlannedCase], Any]] = {
             "planned": self._planned,
             "row": row_of,
@@ -104,9 +105,9 @@ class Gating:
         self.leaving: Leaving | None = None
         """The processes of kernels, on their way out."""
         self.here: list[str] = []
-        """Node ids of what is under way beside that."""
+        """Node ids of what else is under way."""
         self.asking = threading.Lock()
-        """A test may ask from threads of its own: a process of kernels hears one question at a time."""
+        """A test may ask from its threads: a kernel process takes one request at a time."""
 
     @pytest.fixture
     def planned(self, bitgate_test: PlannedCase) -> PlannedCase:
@@ -115,22 +116,25 @@ class Gating:
 
     @pytest.fixture
     def row(self, bitgate_test: PlannedCase) -> CaseRow:
-        """The table's row behind the planned case."""
+        """The table's row of the planned case."""
         return row_of(bitgate_test)
 
     @pytest.fixture
     def check(self, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
-        """``check(planned)`` -> the Verdict of the case, ``check(planned, by=judge)`` that of another judge than
-        ``verify``; the test fails here if it is red."""
+        """Function ``check(planned)`` that returns the Verdict of the case; the test fails in it if that is red.
+
+        ``check(planned, by=judge)`` asks another judge than ``verify``.
+        """
 
         return self._check(bitgate_test)
 
     @pytest.fixture
     def expect_dispatch(self, bitgate_test: PlannedCase) -> Callable[..., None]:
-        """``expect_dispatch(verdict, launches=1)``: the dispatch record says so, and what the row states.
+        """Function ``expect_dispatch(verdict, launches=1)`` that fails unless the record agrees, and the row.
 
-        bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has ways of its own,
-        and is held to bits by them. An owner's rows hold any kernel."""
+        bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has other
+        ways, of which the bits alone are checked. A user's rows hold any kernel.
+        """
 
         return self._expect_dispatch(bitgate_test)
 
@@ -146,8 +150,10 @@ class Gating:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """A test has what it asks of us without pytest's ado, which costs more than a small case: a definition, a
-        request and a way back for each fixture of each test."""
+        """Give a test the fixtures that it asks of us without pytest's machinery, which costs more than a small case.
+
+        Pytest makes a definition, a request and a finalizer for each fixture of each test.
+        """
         test = planned_test(item)
         if test is not None and isinstance(item, pytest.Function):
             item.funcargs[PARAMETER] = test
@@ -202,20 +208,20 @@ class Gating:
         with self.asking, self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
             from bitgate.verify.process import BITS  # in here: the first case has no less time than the others
 
-            kernels = self.lanes or self.run.kernels
+            kernels = self.pool or self.run.kernels
             verdict = kernels.verify(planned, self.run.patience(test), by=_name_of(by) or BITS)
-            if self.lanes is not None:
-                self.lanes.keep_busy()
+            if self.pool is not None:
+                self.pool.keep_busy()
                 return verdict
-            following = None if self.next is None else self._expected(self.next)
-            if following and self.run.kernels.ahead(following.planned, following.seconds, by=following.by):
-                self._note_under_way(self.item, following.item)
+            following = self.next
+            case = None if following is None else self._expected(following)
+            if following and case and self.run.kernels.ahead(case.planned, case.seconds, by=case.by):
+                self._note_under_way(self.item, following)
             return verdict
 
-    def _expected(self, item: pytest.Item) -> ExpectedCase | None:
-        """What a test that comes will ask, as far as that is known."""
-        from bitgate.suite.pytest.abreast import ExpectedCase
-        from bitgate.verify.process import BITS
+    def _expected(self, item: pytest.Item) -> CaseRequest | None:
+        """Return what a coming test will ask; None if that is not known."""
+        from bitgate.verify.process import BITS, CaseRequest
 
         test = planned_test(item)
         if test is None or test.no_kernel or self.run.is_probe(test) or self.probe_gate.obstacle(test):
@@ -223,7 +229,7 @@ class Gating:
         if any(mark.name in MAY_NOT_RUN for mark in item.iter_markers()):
             return None
         planned = self._of_test(test, item.nodeid)
-        return ExpectedCase(item, planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
+        return CaseRequest(planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
 
     def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
         if node_id not in self._asked:
@@ -239,7 +245,7 @@ class Gating:
     @property
     def _processes(self) -> list[Endable]:
         own: list[Endable] = [self.run.kernels] if "kernels" in vars(self.run) else []
-        return own + ([*self.lanes.processes] if self.lanes is not None else [])
+        return own + ([*self.pool.processes] if self.pool is not None else [])
 
     def pytest_unconfigure(self) -> None:
         if self.leaving is not None:
@@ -254,33 +260,33 @@ class Gating:
         """Processes come up while tests are collected."""
         if not self.run.processes or session.config.option.collectonly:
             return
-        from bitgate.suite.pytest.abreast import Lanes, environments
+        from bitgate.suite.pytest.abreast import CasePool, environments
         from bitgate.suite.pytest.leases import Leases
 
         own = environments(Leases(self.run.target), self.run.processes)
         openings = [replace(self.run.opening, environment=environment) for environment in own]
-        self.lanes = Lanes(openings, self._expected, progress, self._write_box)
+        self.pool = CasePool(openings, self._expected, progress, self._write_box)
         with as_pytest_error():
-            self.lanes.spawn()
-        self.lanes.come_up(self.run.first_families)
+            self.pool.spawn()
+        self.pool.come_up(self.run.first_families)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """With kernels in several processes, tests run as their verdicts come; else pytest goes through them."""
+        """Run tests as their verdicts come, with kernels in several processes; else leave the loop to pytest."""
         failed = session.testsfailed and not session.config.option.continue_on_collection_errors
-        if self.lanes is None or failed:
+        if self.pool is None or failed:
             return None
         with as_pytest_error():
-            self.lanes.start(self.run.opening)
+            self.pool.start(self.run.opening)
         items = session.items
         probes = [item for item in items if (test := planned_test(item)) is not None and self.run.is_probe(test)]
         self._run_tests(session, iter(probes))
         others = set(probes)
-        self._run_tests(session, preparing(self.lanes.order([item for item in items if item not in others])))
+        self._run_tests(session, preparing(self.pool.order([item for item in items if item not in others])))
         return True
 
     def _run_tests(self, session: pytest.Session, items: Iterator[pytest.Item]) -> None:
-        """As pytest's own loop: each test knows which comes next, whose fixtures it leaves alone."""
+        """Run the items as pytest's loop does: each test knows the next, whose fixtures it leaves alone."""
         item = next(items, None)
         while item is not None:
             try:
@@ -316,13 +322,13 @@ class Gating:
             self._asked.pop(item.nodeid, None)
 
     def _note_under_way(self, *items: pytest.Item) -> None:
-        """The test that runs here, and that whose kernel has begun; of several processes each tells of its own."""
+        """Record the tests under way: the one here, and that of each process whose kernel has begun."""
         self.here = [item.nodeid for item in items]
         self._write_box()
 
     def _write_box(self) -> None:
         with suppress(OSError):  # on a full disk the record says so
-            self.box.write([*self.here, *(self.lanes.under_way if self.lanes else ())])
+            self.box.write([*self.here, *(self.pool.under_way if self.pool else ())])
 
     def _build(self, planned: PlannedCase) -> None:
         """Before the first case of the family, and not in its time. For a seeded defect before the first of each of its
@@ -349,8 +355,10 @@ class Gating:
         return report
 
     def _record(self, item: pytest.Item, test: PlannedCase, report: pytest.TestReport) -> None:
-        """A verdict goes on the record with what the rest of its test found: the record and pytest never disagree. Each
-        once, also of a test that another plugin runs again; what fails behind it is added."""
+        """Record a verdict with what the rest of its test found: the record and pytest never disagree.
+
+        Each is recorded once, also of a test that another plugin runs again; later failures are added.
+        """
         verdicts = item.stash.setdefault(VERDICTS, [])
         recorded = item.stash.get(RECORDED, 0)
         fresh = verdicts[recorded:]
@@ -366,7 +374,7 @@ class Gating:
         item.stash[RECORDED] = len(verdicts)
 
     def _hung(self, node_id: str) -> None:
-        """Nothing in this process can stop a kernel: record it, and end. xdist replaces a worker."""
+        """Record a hung test, and end: nothing in this process can stop a kernel. xdist replaces a worker."""
         test = self.run.tests[node_id]
         stacks = self.run.folder / f"hung-{self.run.worker}.txt"
         with stacks.open("w") as stream:
@@ -381,7 +389,7 @@ class Gating:
 
 
 def _judge_of(item: pytest.Item) -> Judge | None:
-    """The judge of a test that ``verified`` made; another test may name one that is not known before."""
+    """Return the judge of a test that ``verified`` made; another test may name one that is not known before."""
     return getattr(getattr(item, "function", None), "by", None)
 
 
@@ -390,7 +398,7 @@ def _name_of(judge: Judge | None) -> str:
 
 
 def in_words(verdict: Verdict) -> str:
-    """What a person needs of a red verdict."""
+    """Return what a person needs of a red verdict."""
     lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.name}"]
     said = sentence_of(verdict)
     lines += [f"  {said}"] if said else []

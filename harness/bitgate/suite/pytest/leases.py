@@ -16,7 +16,7 @@ VARIABLES = {
     "nvidia": ("CUDA_VISIBLE_DEVICES",),
 }
 """What narrows the devices of a process, the one that acts last first: HIP counts in what ROCr has left, and takes
-CUDA's variable where its own is not set. The last one is what we set where nobody has narrowed anything."""
+CUDA's variable where its own is not set. The last one is what we set where nothing is narrowed."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Devices:
 
 
 def devices(target: Target) -> Devices:
-    """The devices of ``target`` that this run may use.
+    """Return the devices of ``target`` that this run may use.
 
-    An outer list is somebody's reservation: its entries, indices, UUIDs or MIG instances, are lent as they stand, each
+    An outer list is a reservation: its entries, indices, UUIDs or MIG instances, are lent as they stand, each
     once. UsageError if the list is empty, or leaves none of the target's.
     """
     variables = VARIABLES.get(target.platform, ())
@@ -54,14 +54,14 @@ def devices(target: Target) -> Devices:
 
 
 def _tokens(text: str) -> tuple[str, ...]:
-    """The entries of a list. As for the runtimes, what stands behind a negative number does not count."""
+    """Return the entries of a list. As for the runtimes, what follows a negative number does not count."""
     tokens = [token.strip() for token in text.split(",") if token.strip()]
     end = next((place for place, token in enumerate(tokens) if token.startswith("-")), len(tokens))
     return tuple(tokens[:end])
 
 
 def _seen(outer: str, tokens: tuple[str, ...], platform: str, names: list[str]) -> list[tuple[str, str]]:
-    """Each entry with its target's name, empty if that cannot be told from here."""
+    """Return each entry with its target's name, empty if that is unknown here."""
     if platform == "nvidia":
         # The driver has applied the list already: its devices are the entries, up to the first that is not there. Of
         # MIG instances a process sees one only, whatever the list says.
@@ -79,12 +79,12 @@ def _name_of(token: str, names: list[str]) -> str:
 
 
 def _is_beyond(token: str, names: list[str]) -> bool:
-    """An index of no device; where none could be found at all, nothing can be said."""
+    """Return whether an index is of no device; where none could be found at all, it is not known to be."""
     return bool(names) and token.isdecimal() and int(token) >= len(names)
 
 
 def _names(platform: str) -> list[str]:
-    """The target's name of every device of the platform, in the order in which its runtime counts them."""
+    """Return the target's name of each of the platform's devices, in the order of its runtime."""
     if platform == "amd":
         from bitgate.runtime.targets import amd_names
 
@@ -102,8 +102,10 @@ MOST, MOST_A_CORE = 64, 4
 
 
 def count(target: Target, stated: str = AUTO) -> int:
-    """How many processes run kernels: as many as stated; ``auto``: one a GPU, on the host one a core. UsageError for
-    what is no number, or more than any machine like this one has a use for."""
+    """Return how many processes run kernels: as stated, or with ``auto`` one a GPU, on the host one a core.
+
+    UsageError for what is no number, or more than any machine like this one has a use for.
+    """
     if stated == AUTO:
         return len(devices(target).tokens) or paths.threads()
     if not stated.isdecimal():
@@ -115,7 +117,7 @@ def count(target: Target, stated: str = AUTO) -> int:
 
 
 class Leases:
-    """Which device is free. A replaced worker gets the device of the one that died."""
+    """Leases of devices to workers. A replaced worker gets the device of the one that died."""
 
     def __init__(self, target: Target) -> None:
         self._devices = devices(target)

@@ -12,7 +12,7 @@ LOCK = ".lock"
 
 
 def lock_folder(folder: Path) -> FileLock:
-    """The folder's lock, until it is released or this process ends. UsageError if another run has it."""
+    """Lock the folder until release or the end of this process. UsageError if another run has it."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)
     try:

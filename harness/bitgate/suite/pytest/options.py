@@ -1,4 +1,4 @@
-"""The plugin's options. They exist in runs of suites only, under names short enough to type."""
+"""The plugin's options, which exist in runs of suites only and so have short names."""
 
 from __future__ import annotations
 
@@ -12,69 +12,85 @@ from bitgate.core.errors import UsageError
 
 
 def add(parser: pytest.Parser) -> None:
+    """Add the options to pytest's command line.
+
+    ``--processes`` is cheaper than xdist's ``-n``, whose workers run whole tests.
+    """
     group = parser.getgroup("bitgate", "bitgate: kernels gated on bits")
     add = group.addoption
     add(
         "--tier",
         dest="bitgate_tier",
         metavar="TIER",
-        help="smoke or regression: the tier to run, the same as -m; regression contains smoke",
+        help="Run this tier: smoke, or regression, which contains it.",
     )
-    add("--target", dest="bitgate_target", metavar="T", help="host, gfx942 ...; default: the best one present")
+    add("--target", dest="bitgate_target", metavar="T", help="Run on this target: host, gfx942 ... [the best present].")
     add(
         "--load",
         dest="bitgate_load",
         action="append",
         default=[],
         metavar="FILE",
-        help="Your kernel's declaration.py: suites run on it alone, unless --kernel says more. Also: BITGATE_LOAD",
+        help="Load your kernels, also by BITGATE_LOAD; run them alone.",
     )
-    add("--kernel", dest="bitgate_kernel", default="", metavar="GLOB[,GLOB]", help="Only these family.instance")
-    add("--option", dest="bitgate_option", action="append", default=[], metavar="NAME=VALUE", help="A kernel option")
+    add(
+        "--kernel",
+        dest="bitgate_kernel",
+        default="",
+        metavar="GLOB[,GLOB]",
+        help="Take only kernels whose family.instance matches.",
+    )
+    add(
+        "--option",
+        dest="bitgate_option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Set a kernel option for every case; repeatable.",
+    )
     add(
         "--schedule",
         dest="bitgate_schedule",
         default="",
         metavar="S",
-        help="forward, reverse, lockstep, random:N; host",
+        help="Order host threads: forward, reverse, lockstep, random:N.",
     )
-    add("--race", dest="bitgate_race", action="store_true", help="Watch each access for races; host only")
-    add("--seed", dest="bitgate_seed", metavar="N", help="Seed of every case's data")
-    add("--resume", dest="bitgate_resume", action="store_true", help="Keep the results and run what is not green yet")
+    add("--race", dest="bitgate_race", action="store_true", help="Watch each access for races; host only.")
+    add("--seed", dest="bitgate_seed", metavar="N", help="Draw every case's data from this seed.")
+    add("--resume", dest="bitgate_resume", action="store_true", help="Keep the results and run what is not green yet.")
     add(
         "--in-process",
         dest="bitgate_in_process",
         action="store_true",
-        help="Run kernels in pytest's own process, for debuggers; such a run never ends with 0",
+        help="Run kernels in this process, to debug; never ends with 0.",
     )
     add(
         "--processes",
         dest="bitgate_processes",
         default="0",
         metavar="N",
-        help="Kernels run in N processes side by side, tests in this one; auto: one a GPU or core. Cheaper than -n,"
-        " whose workers run whole tests",
+        help="Run kernels in N processes, tests in this one (auto: all).",
     )
-    add("--select", dest="bitgate_select", metavar="FILE", help="Only the ids in FILE, one a line")
-    add("--shard", dest="bitgate_shard", default="", metavar="I/N", help="Only the I-th of N parts of the tier")
-    add("--plan", dest="bitgate_plan", default="", metavar="FILE", help="What bitgate ci plan wrote: who runs what")
+    add("--select", dest="bitgate_select", metavar="FILE", help="Run only the ids in FILE, one a line.")
+    add("--shard", dest="bitgate_shard", default="", metavar="I/N", help="Run only the I-th of N parts of the tier.")
+    add("--plan", dest="bitgate_plan", default="", metavar="FILE", help="Run what a plan by `bitgate ci plan` assigns.")
     add(
         "--case-durations",
         dest="bitgate_case_durations",
         default="",
         metavar="FOLDER",
-        help="Estimates by the table <target>.json in this folder, which `bitgate ci durations` wrote",
+        help="Estimate by the tables of `bitgate ci durations`.",
     )
     add(
         "--case-timeout",
         dest="bitgate_case_timeout",
         metavar="SECONDS",
-        help="A case that takes longer is HUNG and its worker is replaced (default: 300, or 20 times its estimate)",
+        help="Call a case HUNG after these seconds [300, or 20 estimates].",
     )
 
 
 def pairs(stated: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """``NAME=VALUE`` options, the last of a name winning."""
+    """Parse ``NAME=VALUE`` options; the last of a name wins."""
     for text in stated:
         if "=" not in text.strip("="):
             raise UsageError(f"--option {text}: write NAME=VALUE")
@@ -82,7 +98,7 @@ def pairs(stated: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def explain(error: pytest.UsageError, arguments: Sequence[str]) -> int:
-    """Print a command line's error with the nearest option; the exit code."""
+    """Print a command line's error with the nearest option and return the exit code."""
     lines = str(error).splitlines()
     text = next((line for line in lines if "error:" in line), lines[0])
     known = [

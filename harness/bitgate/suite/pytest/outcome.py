@@ -10,7 +10,7 @@ from bitgate.suite.pytest.run import RunEnd, TestRun
 
 GREEN, RED, USAGE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 
-# pytest's own codes. A session that ended by INTERRUPTED may have been stopped by itself: ``Run.ended`` tells.
+# pytest's own codes. A session that ended by INTERRUPTED may have been stopped by itself: ``Run.ended`` decides.
 _OF_PYTEST = {
     pytest.ExitCode.OK: GREEN,
     pytest.ExitCode.TESTS_FAILED: RED,
@@ -23,8 +23,10 @@ _OF_END = {RunEnd.STOPPED: RED, RunEnd.UNCOLLECTED: USAGE, RunEnd.INTERRUPTED: I
 
 
 def exit_code(status: int, run: TestRun | None) -> int:
-    """The exit code of a session that ended with pytest's ``status``. The record has the last word on green: a lost
-    case, or a run in which nothing was compared, is not."""
+    """Return the exit code of a session that ended with pytest's ``status``.
+
+    The record has the last word on green: a lost case, or a run in which nothing was compared, is not.
+    """
     if run is not None and status == pytest.ExitCode.INTERRUPTED:
         return _OF_END.get(run.ended, INTERRUPTED)
     code = _OF_PYTEST.get(pytest.ExitCode(status), status) if status in list(pytest.ExitCode) else status

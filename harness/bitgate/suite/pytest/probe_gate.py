@@ -19,7 +19,7 @@ POLL_SECONDS = 0.02
 
 
 class ProbeGate:
-    """What the probes of a run have said. A run that selects none of them has nothing to wait for."""
+    """Results of a run's probes. A run that selects none of them has nothing to wait for."""
 
     def __init__(self, run: TestRun) -> None:
         self.run = run
@@ -42,8 +42,10 @@ class ProbeGate:
             time.sleep(POLL_SECONDS)
 
     def obstacle(self, test: PlannedCase) -> str:
-        """Why the test cannot say anything on this platform; empty if there is no reason. A probe has its say unless
-        it needs one that is red."""
+        """Return why the test cannot say anything on this platform; empty if there is no reason.
+
+        A probe runs unless it needs one that is red.
+        """
         if self._clear or not self.probes:
             return ""
         verdicts = self._verdicts()
@@ -60,7 +62,7 @@ class ProbeGate:
         return ""
 
     def _verdicts(self) -> dict[str, Verdict]:
-        """The last verdict on each probe: of this run, or of the one that it resumes if that need not be repeated."""
+        """Return the last verdict on each probe: of this run, or of the resumed one if that need not be repeated."""
         found: dict[str, Verdict] = {}
         if not self.run.results.is_file():
             return found

@@ -51,7 +51,7 @@ def begin(run: TestRun) -> None:
 
 
 def claim(run: TestRun) -> None:
-    """Nobody else writes into the run's folder from now on."""
+    """Reserve the run's folder: no other run writes into it from now on."""
     if run.lock is None:
         run.lock = lock_folder(run.folder)
 
@@ -96,7 +96,7 @@ def build(run: TestRun, names: Iterable[str], group: str = "") -> dict[str, str]
         try:
             keys[family.name] = content_of(builder.family(family))
         except BuildError as error:
-            # The spine meets it again, and gives each of the family's cases the verdict BUILD_FAILED.
+            # The pipeline meets it again, and gives each of the family's cases the verdict BUILD_FAILED.
             progress(f"{family.name}: {error}")
     return keys
 
@@ -112,7 +112,7 @@ def settled(run: TestRun) -> Done:
     libraries = build(run, {verdict.key.kernel for verdict in recorded})
     last = {(v.test, v.key): v for v in recorded}.values()
     same = [v for v in last if v.fingerprint.get("build") == libraries.get(v.key.kernel, UNKNOWN)]
-    # What a known bug excused yesterday may have expired since, or been mended.
+    # What a known bug excused yesterday may have expired since, or been fixed.
     over = {(v.test, v.key) for v in same if v.reason == DIED or (v.green and v.outcome is not Outcome.KNOWN_BUG)}
     times = deaths(run.folder)
     fatal = {(item.test, item.key) for item in run.earlier if times[item.test] >= FATAL}
@@ -120,7 +120,7 @@ def settled(run: TestRun) -> Done:
 
 
 def _drop_cut_line(run: TestRun) -> None:
-    """A crash can cut the last line; what is appended next must not grow on its stump."""
+    """Drop the last line if a crash has cut it; what is appended next must not continue it."""
     if not run.results.is_file():
         return
     data = run.results.read_bytes()
@@ -143,7 +143,7 @@ def handed_down(run: TestRun) -> Done:
 
 
 def stand_in(run: TestRun, test: PlannedCase, node_id: str, outcome: Outcome, reason: str) -> Verdict:
-    """A verdict on a case that has none of its own: it hung, its process died, or no kernel takes it."""
+    """Return a verdict on a case without one: it hung, its process died, or no kernel takes it."""
     from bitgate.verify.fingerprint import fingerprint
     from bitgate.verify.planned import repro_line
 

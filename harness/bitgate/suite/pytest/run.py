@@ -42,7 +42,7 @@ PLAN = "plan.json"
 
 
 class RunEnd(Enum):
-    """How a session ended. WHOLE: every test had its turn."""
+    """End of a session. WHOLE: every test had its turn."""
 
     WHOLE = "whole"
     STOPPED = "stopped"
@@ -58,7 +58,7 @@ Done = frozenset[tuple[str, Key]]
 
 @dataclass
 class TestRun:
-    """``tests`` by node id are filled at collection; ``plan`` too. ``worker`` is xdist's name, or ``main``."""
+    """Run of tests. Collection fills ``tests``, by node id, and ``plan``. ``worker`` is xdist's name, or ``main``."""
 
     target: Target
     setting: Setting
@@ -100,9 +100,9 @@ class TestRun:
     lock: FileLock | None = None
     """On the folder, in the process that answers for the run."""
     notes: tuple[str, ...] = ()
-    """What the reader of its reports must know beside the verdicts."""
+    """Notes for the reader of its reports, besides the verdicts."""
     broken: str = ""
-    """What the user must mend before a run can end: the record cannot be written."""
+    """Obstacle that the user must fix before a run can end: the record cannot be written."""
 
     @property
     def results(self) -> Path:
@@ -122,7 +122,7 @@ class TestRun:
 
     @property
     def opening(self) -> Opening:
-        """What a process of kernels is opened with, once all is collected."""
+        """Opening of a kernel process, once all is collected."""
         from bitgate.verify.process import Opening
 
         suites = {row_of(test).origin.path.parent.parent for test in self.tests.values()}
@@ -130,7 +130,7 @@ class TestRun:
 
     @cached_property
     def earlier(self) -> tuple[PlannedItem, ...]:
-        """What the run before this one planned; nothing if it left no plan that can be read."""
+        """Plan of the earlier run; nothing if it left none that can be read."""
         try:
             return Plan.read(self.folder / PLAN).cases
         except (OSError, PlanError):
@@ -153,7 +153,7 @@ class TestRun:
         ]
 
     def is_probe(self, test: PlannedCase) -> bool:
-        """Does the test measure the platform?"""
+        """Return whether the test measures the platform."""
         return test.kernel.family.is_probe
 
     def patience(self, test: PlannedCase) -> float:
@@ -161,8 +161,10 @@ class TestRun:
         return self.timeout or patience(test.seconds)
 
     def placed(self, verdict: Verdict, test: PlannedCase, node_id: str) -> Verdict:
-        """The verdict with where it belongs, and as a known bug if it is one: the spine does not know which test of
-        which plan asked."""
+        """Return the verdict with its place in the plan, and as a known bug if it is one.
+
+        The pipeline does not know which test of which plan asked.
+        """
         stamp = self.stamp.now()
         verdict = replace(
             verdict,
@@ -189,7 +191,7 @@ class TestRun:
         return night
 
     def adopt(self, table: Path) -> Setting:
-        """The setting of a table's rows; what it loads is loaded for the run. Raises UsageError."""
+        """Return the setting of a table's rows; what it loads is loaded for the run. Raises UsageError."""
         setting = for_table(self.setting, table)
         if setting is not self.setting:
             self.setting = replace(self.setting, families=setting.families)
@@ -203,7 +205,7 @@ BROKEN = "bitgate_broken"
 
 
 def progress(line: str) -> None:
-    """Builds tell what they do on stderr, past pytest's capture, since the first one takes a minute."""
+    """Print a build's progress on stderr, past pytest's capture, since the first one takes a minute."""
     print(line, file=sys.__stderr__, flush=True)
 
 

@@ -15,7 +15,7 @@ from bitgate.suite.pytest.run import TestRun
 
 
 def stated(shard: str, plan: str) -> tuple[Shard | None, RunPlan | None]:
-    """What the options say. A plan without a shard is of targets that are not split. UsageError."""
+    """Return what the options say. A plan without a shard is of targets that are not split. UsageError."""
     if not plan:
         return (Shard.parse(shard) if shard else None), None
     try:
@@ -52,7 +52,7 @@ def _planned(run: TestRun, whole: RunPlan) -> Sequence[PlannedItem]:
 
 
 def _check_same(run: TestRun, planned: Sequence[PlannedItem], tests: Mapping[str, PlannedItem]) -> None:
-    """A case that is planned and not here, or here with another seed or option, would be lost without a word."""
+    """Check that planned cases are here with the same seed and options; others would be lost without a word."""
     here = {item.id: item for item in tests.values()}
     gone = [item for item in planned if item.id not in here or here[item.id].key != item.key]
     if gone:

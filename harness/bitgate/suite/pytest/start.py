@@ -67,7 +67,7 @@ def _decide(config: pytest.Config) -> TestRun:
     # What is only planned may be for a target of another machine.
     target = (targets.absent if option.collectonly else targets.named)(name) if name else targets.best()
     if not worker_input and not option.collectonly:
-        leases.devices(target)  # an outer list that leaves nothing is told before anything is built
+        leases.devices(target)  # an outer list that leaves nothing is reported before anything is built
         if target.platform == "amd":
             trial.opened(target.name)  # a device that does not open would fail every test, each after a while
     option.bitgate_target = target.name  # workers are to take the same one
@@ -137,7 +137,7 @@ def _has_workers(option: Any) -> bool:
 
 
 def _share_machine(worker_input: Mapping[str, Any]) -> None:
-    """A worker's part of the machine: its own GPU, before any library looks for one; its share of a stated bound."""
+    """Take a worker's part of the machine: its GPU, before any library looks for one; its share of a stated bound."""
     variable, token = worker_input.get("bitgate_lease", ("", ""))
     if variable:
         os.environ[variable] = token
@@ -158,13 +158,13 @@ def _resume(run: TestRun) -> None:
 
 
 def _project(config: pytest.Config) -> Project:
-    """That of the suites which the command line names, else of the current folder."""
+    """Return the project of the suites which the command line names, else of the current folder."""
     places = (config.invocation_params.dir / str(argument).partition("::")[0] for argument in config.args)
     return with_operations(find(*places).loading(to_load(map(Path, config.option.bitgate_load))))
 
 
 def _select_tier(option: Any, project: Project) -> None:
-    """``--tier`` is ``-m``; and a plain ``-m smoke`` names a tier."""
+    """Select a tier by ``--tier`` as by ``-m``; and take a plain ``-m smoke`` for a tier."""
     stated = option.markexpr or ""
     if option.bitgate_tier is not None:
         project.check_tier(option.bitgate_tier)
@@ -200,5 +200,5 @@ def _timeout(stated: str | None) -> float | None:
 
 
 def _selection(file: str | None) -> frozenset[str] | None:
-    """None: everything. A file without ids selects nothing, and the run ends with 3."""
+    """Read the selected ids; None stands for everything. Without ids nothing is selected, and the run ends with 3."""
     return read_ids(Path(file)) if file else None

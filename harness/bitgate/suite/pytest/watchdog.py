@@ -1,5 +1,5 @@
-"""The watchdog: a thread that acts when a test does not end. Kernels have a process and a deadline of their own; this
-is for what a test does beside them."""
+"""The watchdog: a thread that acts when a test does not end. Kernels have a separate process and deadline; this is for
+what else a test does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAUSE = 0.25
 
 
 class Watchdog:
-    """``bark`` is called, in the watchdog's thread, with the name of what was watched for longer than its seconds."""
+    """Thread that calls ``bark`` with the name of what was watched for longer than its seconds."""
 
     def __init__(self, bark: Callable[[str], None]) -> None:
         self._bark = bark
@@ -34,7 +34,7 @@ class Watchdog:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """Time that does not count; behind it as much is left as before."""
+        """Suspend the time that counts; afterwards as much is left as before."""
         watched, self._watched = self._watched, None
         since = time.monotonic()
         try:

@@ -41,7 +41,7 @@ class Workers:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """What is worth keeping is on the record: workers that are still busy after Ctrl-C are not waited for."""
+        """End without waiting for workers that are busy after Ctrl-C: what is worth keeping is on the record."""
         manager = getattr(session.config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
         if manager is not None:
             manager.EXIT_TIMEOUT = EXIT_SECONDS
@@ -80,7 +80,7 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
         self._in_order = False
 
     def _split_scope(self, nodeid: str) -> str:
-        """``suites/a/test_b.py::test_c[<case>__<instance>__<fill>]`` -> the case; other tests by module."""
+        """Return the case of ``suites/a/test_b.py::test_c[<case>__<instance>__<fill>]``; of other tests the module."""
         test = self.run.tests.get(nodeid)
         return test.case if test else nodeid.rsplit("::", 1)[0]
 
@@ -98,12 +98,12 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
         return sum(test.seconds for test in tests)
 
     def _reschedule(self, node: WorkerController) -> None:
-        """A replaced worker gets work once it has collected; xdist would hand it some before, if two died at once."""
+        """Give a replaced worker work once it has collected; xdist would give it some before, if two died at once."""
         if node in self.registered_collections:
             super()._reschedule(node)
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """A case that killed its worker is not handed to the next one."""
+        """Remove a worker without handing the case that killed it to the next one."""
         self._in_order = False  # what it had comes back
         workload = self.assigned_work[node]
         fatal: dict[str, bool] = next((unit for unit in workload.values() if not all(unit.values())), {})
@@ -136,7 +136,7 @@ def stop(config: pytest.Config, why: str) -> None:
 
 
 def _death(node: WorkerController) -> str:
-    """How a worker's process ended, if it can be told."""
+    """Describe how a worker's process ended, if that is known."""
     process = getattr(getattr(node.gateway, "_io", None), "popen", None)
     if process is None:
         return "died"

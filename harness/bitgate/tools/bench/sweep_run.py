@@ -33,7 +33,7 @@ from bitgate.tools.bench.worker import FIRST_BUILDS_SECONDS, CandidateRun, share
 from bitgate.verify.planned import PlannedCase, repro_line
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.selection import candidates, select_for
-from bitgate.worker.child import WorkerDied
+from bitgate.worker.worker import WorkerDied
 
 CLOSE_SECONDS = 60.0
 

@@ -18,7 +18,7 @@ from bitgate.verify.deadline import Deadline
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import OPEN_SECONDS, TIME_LIMIT, CaseProcess
 from bitgate.verify.server import to_json
-from bitgate.worker.child import WorkerDied
+from bitgate.worker.worker import WorkerDied
 
 LONGER = 4.0
 """A sample takes at most so many times as long as it should, of kernels far slower than the fastest."""
@@ -40,7 +40,7 @@ MOST_LAUNCH_SECONDS = 60.0
 
 @dataclass(eq=False)
 class CandidateRun:
-    """``status`` is None as long as nothing speaks against it."""
+    """A candidate on one shape; ``status`` is None until it fails or is left out."""
 
     contender: Candidate
     shape: TimedShape
@@ -70,19 +70,19 @@ class CandidateRun:
 
     @property
     def doing(self) -> str:
-        """What it is at."""
+        """Its stage."""
         return self.patience.stage
 
     def _waits(self, seconds: float) -> Deadline:
-        """For so long as the budget has it. Of a kernel far slower than any that is of use it cannot be told in time
-        whether it hangs."""
+        """Return the deadline within the budget. In that time a kernel far slower than any useful one cannot be
+        distinguished from one that hangs."""
         flops = SLOWEST_FLOPS.get(named(self.planned.target).platform, SLOWEST_FLOPS_ON_GPU)
         launch = LAUNCH_SECONDS + self.planned.problem.flops / flops
         self.patience = Deadline(seconds, launch, min(launch, MOST_LAUNCH_SECONDS))
         return self.patience
 
     def verify(self, left: float) -> None:
-        """By the spine, as any verdict: what does not pass is not timed. ``left``: seconds of the budget."""
+        """Verify the candidate as any case: what does not pass is not timed. ``left``: seconds of the budget."""
         patience = self._waits(left)
         try:
             verdict = self.process.verify(self.planned, TIME_LIMIT, patience=patience)
@@ -142,14 +142,14 @@ class CandidateRun:
         return bool(row.fingerprint["build"] == build)
 
     def finish(self) -> None:
-        """The last look."""
+        """Compare the result once more."""
         if self.status is None and self._process_number == self.process.number:
             self._ask("finish", {"number": self._number}, SAMPLE_SECONDS + 20 * self.cost)
 
     def _ask(
         self, do: str, arguments: dict[str, Any], seconds: float, patience: Deadline | None = None
     ) -> dict[str, Any] | None:
-        """None if the contender is out; ``status`` says why."""
+        """Return the answer; None if the candidate is out, and ``status`` says why."""
         try:
             answer: dict[str, Any] = self.process.call(GUEST, do, arguments, seconds, patience)
         except WorkerDied as ended:
@@ -195,7 +195,7 @@ def share_batch(entrants: Sequence[CandidateRun]) -> None:
 
 
 def _whole_digest(verdict: Verdict, outputs: int) -> str:
-    """The digest, if it speaks of all outputs, and for all that they are held to."""
+    """Return the digest, if it covers all outputs and all that they are held to."""
     holds = verdict.certificate is not None and verdict.certificate.holds
     is_whole = outputs == 1 or verdict.digest.count("=") == outputs
     return verdict.digest if holds and is_whole else ""

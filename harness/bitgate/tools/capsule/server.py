@@ -1,13 +1,11 @@
-"""The child in which capsules are written and replayed: both run kernels, a replay those of somebody else."""
+"""The child in which capsules are written and replayed: both run kernels, and a replay those of another machine."""
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.build import BuildError
 from bitgate.kernel.errors import LibraryError
@@ -19,43 +17,64 @@ from bitgate.tools.capsule.manifest import CapsuleDefect, Manifest
 from bitgate.tools.capsule.replay import replay
 from bitgate.tools.capsule.standalone import write_standalone
 from bitgate.tools.capsule.writing import CapsuleRequest, write
+from bitgate.worker import serving
 from bitgate.worker.channel import Channel
+from bitgate.worker.serving import Message
 
 ENTRY = f"{__name__}:serve"
 
 
+class WriteCapsule(Message):
+    """A question for a capsule of a case; ``standalone``: as one file for hipcc or nvcc."""
+
+    case: str
+    target: str
+    kernel: str | None
+    options: tuple[tuple[str, str], ...]
+    fill: str
+    seed: int
+    project: dict[str, Any]
+    out: str
+    standalone: bool = False
+
+
+class ReplayCapsule(Message):
+    folder: str
+    target: str | None
+    project: dict[str, Any]
+
+
 def serve(channel: Channel) -> None:
     """Answer with the JSON document of the command, or ``{"defect": text}``: exit code 1 without a document."""
-    while (question := channel.next()) is not None:
+    serving.serve(channel, {WriteCapsule: _answered(_write), ReplayCapsule: _answered(_replayed)})
+
+
+def _answered(make: Callable[..., dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    def handle(question: Any) -> dict[str, Any]:
         try:
-            add_here(Project.from_json(question["project"]).operation_files)
-            channel.answer(_ANSWERS[question["ask"]](question))
+            project = Project.from_json(question.project)
+            add_here(project.operation_files)
+            return make(question, project)
         except BuildError as error:
-            channel.answer({"defect": f"{error.output}\n{error}".lstrip()})
+            return {"defect": f"{error.output}\n{error}".lstrip()}
         except (CapsuleDefect, LibraryError) as error:
-            channel.answer({"defect": f"bitgate: {error}"})
-        except UsageError as error:
-            channel.usage(str(error))
-        except Exception:
-            channel.error(traceback.format_exc())
+            return {"defect": f"bitgate: {error}"}
+
+    return handle
 
 
-def _order(question: dict[str, Any]) -> CapsuleRequest:
-    return CapsuleRequest(
-        parse_case_id(question["case"]),
-        question["target"],
-        question["kernel"],
-        tuple((name, value) for name, value in question["options"]),
-        question["fill"],
-        question["seed"],
-        Project.from_json(question["project"]),
+def _write(question: WriteCapsule, project: Project) -> dict[str, Any]:
+    problem = parse_case_id(question.case)
+    wanted = CapsuleRequest(
+        problem, question.target, question.kernel, question.options, question.fill, question.seed, project
     )
+    return (_standalone if question.standalone else _written)(wanted, question.out)
 
 
-def _standalone(question: dict[str, Any]) -> dict[str, Any]:
-    made = write_standalone(_order(question), Path(question["out"]))
+def _standalone(wanted: CapsuleRequest, out: str) -> dict[str, Any]:
+    made = write_standalone(wanted, Path(out))
     return {
-        "folder": question["out"],
+        "folder": out,
         "case": made.case,
         "kernel": made.kernel,
         "target": made.target,
@@ -65,11 +84,11 @@ def _standalone(question: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _written(question: dict[str, Any]) -> dict[str, Any]:
-    written = write(_order(question), Path(question["out"]))
+def _written(wanted: CapsuleRequest, out: str) -> dict[str, Any]:
+    written = write(wanted, Path(out))
     manifest = written.manifest
     return {
-        **_named(question["out"], manifest),
+        **_named(out, manifest),
         "target": manifest.target,
         "wave_size": manifest.wave_size,
         "steps": [type(step).__struct_config__.tag for step in manifest.steps],
@@ -80,13 +99,13 @@ def _written(question: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _replayed(question: dict[str, Any]) -> dict[str, Any]:
-    capsule = open_capsule(Path(question["folder"]))
-    done = replay(capsule, question["target"], Project.from_json(question["project"]))
+def _replayed(question: ReplayCapsule, project: Project) -> dict[str, Any]:
+    capsule = open_capsule(Path(question.folder))
+    done = replay(capsule, question.target, project)
     manifest, answer = capsule.manifest, done.answer
     diagnosis = answer.diagnosis
     return {
-        **_named(question["folder"], manifest),
+        **_named(question.folder, manifest),
         "of": manifest.target,
         "target": done.target.name,
         "verdict": str(answer.outcome),
@@ -102,10 +121,3 @@ def _replayed(question: dict[str, Any]) -> dict[str, Any]:
 
 def _named(folder: str, manifest: Manifest) -> dict[str, str]:
     return {"capsule": folder, "case": manifest.case, "kernel": f"{manifest.family}.{manifest.instance}"}
-
-
-_ANSWERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "write": _written,
-    "standalone": _standalone,
-    "replay": _replayed,
-}

@@ -3,58 +3,72 @@
 from __future__ import annotations
 
 import os
-import selectors
-import subprocess
-import sys
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from time import monotonic
+
+from msgspec import convert
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build.builder import Builder
 from bitgate.runtime.targets import named
-from bitgate.tools.fuzz import exchange
 from bitgate.tools.fuzz.failure import FuzzFailure, ShrunkFailure, write_rows
-from bitgate.tools.fuzz.lane import families_of
+from bitgate.tools.fuzz.round import families_of
+from bitgate.tools.fuzz.server import (
+    ENTRY,
+    CampaignSetting,
+    RedVerdict,
+    RoundDone,
+    RoundPart,
+    RunRound,
+    ShrinkCase,
+    ShrunkCase,
+)
 from bitgate.tools.fuzz.state import CampaignState
-from bitgate.tools.fuzz.worker import CampaignSetting, RoundDone, RoundJob, RoundPart, ShrinkJob
+from bitgate.verify.output_limit import to_stderr
+from bitgate.worker.pool import WorkerPool
+from bitgate.worker.worker import Request, Worker, WorkerDied
 
 POLL_SECONDS = 0.25
 SAVE_SECONDS = 5.0
-CHUNK_BYTES = 1 << 16
 
 Report = Callable[[str], None]
 
 
-@dataclass
-class _Child:
-    """A worker process as its owner sees it."""
+@dataclass(eq=False)
+class FuzzJob:
+    """A round or a shrink as a job of the pool; ``hear`` receives a round's parts, ``next_case`` is the first that
+    they do not report."""
 
-    process: subprocess.Popen[bytes]
-    job: RoundJob | ShrinkJob | None = None
+    question: RunRound | ShrinkCase
+    hear: Callable[[FuzzJob, RoundPart], None]
+    found: FuzzFailure | None = None
     next_case: int = 0
-    is_ready: bool = False
-    inbox: bytearray = field(default_factory=bytearray)
+    asked: Request | None = None
 
-    def give(self, job: RoundJob | ShrinkJob) -> None:
-        self.job = job
-        self.next_case = job.start if isinstance(job, RoundJob) else 0
-        assert self.process.stdin is not None
-        exchange.write(job, self.process.stdin)
+    def give(self, worker: Worker) -> bool:
+        self.asked = worker.put(self.question, inf, lambda note: self.hear(self, convert(note, RoundPart)))
+        return True
 
-    def end(self) -> None:
-        """Kill the worker; the kernel ends its child with it, as the worker has requested."""
-        self.process.kill()
-        self.process.wait()
+    def is_lost(self, worker: Worker) -> bool:
+        return False  # kernels cannot end it, they run in a child of the worker: whatever does ends the campaign
+
+    def hears(self, worker: Worker, silent: bool) -> bool:
+        assert self.asked is not None
+        return worker.hears(self.asked, silent=silent)
+
+    def take(self, worker: Worker) -> RoundDone | ShrunkCase:
+        assert self.asked is not None
+        said = worker.answer(self.asked)
+        return convert(said, RoundDone) if isinstance(self.question, RunRound) else convert(said, ShrunkCase)
 
 
 class Campaign:
-    """A fuzzing campaign: ``run`` fills ``state``.
-
-    ``failed`` receives each shrunk failure, ``progress`` a line now and then.
-    """
+    """A campaign: ``run`` fills ``state``, ``failed`` gets each shrunk failure, ``progress`` a line at times."""
 
     def __init__(
         self,
@@ -70,10 +84,9 @@ class Campaign:
         self.setting, self.state, self.folder = setting, state, folder
         self._workers, self._first_only = workers, first_only
         self._failed, self._progress = failed, progress
-        self._families = families_of(setting.lanes())
-        self._children: list[_Child] = []
-        self._selector = selectors.DefaultSelector()
-        self._to_shrink: list[ShrinkJob] = []
+        self._families = families_of(setting.subjects())
+        self._pool = WorkerPool[Worker, FuzzJob]([])
+        self._to_shrink: deque[FuzzFailure] = deque()
         self._known: dict[tuple[str, str, str], int] = {}
         self._shrunk: list[ShrunkFailure] = []
         self._begin = self._saved = 0.0
@@ -89,19 +102,22 @@ class Campaign:
             self._begin = self._saved = monotonic()
             end = self._begin + seconds
             while self._is_busy(end):
-                self._hand_out(end)
-                self._listen()
+                while self._pool.has_room and (job := self._next_job(end)) is not None:
+                    self._pool.submit(job)
+                if (done := self._pool.next(POLL_SECONDS)) is not None:
+                    self._take(*done)
                 self.state.seconds = before + min(monotonic() - self._begin, seconds)
                 self._save(now=False)
+        except WorkerDied as ended:
+            raise UsageError(f"a worker ended: {ended.reason}; what is known is in {self.folder}") from None
         finally:
-            for child in self._children:
-                self._put_back(child)
-                child.end()
+            for job in self._pool.under_way:  # a round goes on at the first case that was not reported
+                self._put_back(job, job.next_case)
+            self._pool.end()
             self._save(now=True)
 
     def _is_busy(self, end: float) -> bool:
-        running = any(child.job for child in self._children)
-        return bool(self._to_shrink) or running or (monotonic() < end and not self._is_done)
+        return bool(self._to_shrink or self._pool.under_way) or (monotonic() < end and not self._is_done)
 
     @property
     def _is_done(self) -> bool:
@@ -119,77 +135,45 @@ class Campaign:
         builder.native()
         for family in families:
             builder.family(family)
-        self._children = [self._spawn() for _ in range(self._workers)]
-        for child in self._children:
-            while not child.is_ready:
-                self._receive(child)
+        environment = {**os.environ, "BITGATE_THREADS": "1"} if self._workers > 1 else None
+        opening = self.setting.message()
+        workers = [
+            Worker(ENTRY, to_stderr, opening=opening, opening_seconds=inf, environment=environment)
+            for _ in range(self._workers)
+        ]
+        self._pool = WorkerPool(workers)
+        for worker in workers:
+            worker.begin()
+        for worker in workers:
+            worker.opened()
 
-    def _spawn(self) -> _Child:
-        environment = dict(os.environ)
-        if self._workers > 1:
-            environment["BITGATE_THREADS"] = "1"
-        process = subprocess.Popen(
-            [sys.executable, "-c", "from bitgate.tools.fuzz.worker import main; main()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        child = _Child(process)
-        exchange.write(self.setting, process.stdin)
-        self._selector.register(process.stdout, selectors.EVENT_READ, child)
-        return child
+    def _next_job(self, end: float) -> FuzzJob | None:
+        if self._to_shrink:
+            found = self._to_shrink.popleft()
+            return FuzzJob(ShrinkCase(RedVerdict.of(found), self.setting.shrink_seconds), self._hear, found)
+        if monotonic() < end and not self._is_done:
+            number, start = self.state.take_round()
+            return FuzzJob(RunRound(number, start, end), self._hear, next_case=start)
+        return None
 
-    def _hand_out(self, end: float) -> None:
-        for child in self._children:
-            if child.job is not None or not child.is_ready:
-                continue
-            if self._to_shrink:
-                child.give(self._to_shrink.pop(0))
-            elif monotonic() < end and not self._is_done:
-                number, start = self.state.take_round()
-                child.give(RoundJob(number, start, end))
+    def _hear(self, job: FuzzJob, part: RoundPart) -> None:
+        job.next_case = part.next
+        self.state.tally.join(part.tally)
+        if part.found is not None:
+            found = part.found.failure(self._families)
+            self._found(replace(found, seconds=found.seconds - self._begin))
 
-    def _listen(self) -> None:
-        for key, _ in self._selector.select(POLL_SECONDS):
-            self._receive(key.data)
-
-    def _receive(self, child: _Child) -> None:
-        """Receive all that has arrived: data left in a buffer would be invisible to the selector."""
-        assert child.process.stdout is not None
-        data = os.read(child.process.stdout.fileno(), CHUNK_BYTES)
-        if not data:
-            # A kernel cannot cause this: it runs in a child of the worker.
-            raise UsageError(f"a worker ended with {child.process.wait()}; what is known is in {self.folder}")
-        child.inbox += data
-        for answer in exchange.complete(child.inbox, self._families):
-            self._take(child, answer)
-
-    def _take(self, child: _Child, answer: object) -> None:
-        if isinstance(answer, Exception):
-            raise answer
-        if isinstance(answer, FuzzFailure):
-            self._found(replace(answer, seconds=answer.seconds - self._begin))
-        elif isinstance(answer, RoundPart):
-            child.next_case = answer.next
+    def _take(self, job: FuzzJob, answer: RoundDone | ShrunkCase) -> None:
+        if isinstance(answer, RoundDone):
             self.state.tally.join(answer.tally)
-        elif isinstance(answer, RoundDone):
-            child.job = None
-            self.state.tally.join(answer.tally)
-            if answer.next_case is not None:
-                self.state.unfinished[answer.number] = answer.next_case
-        elif isinstance(answer, ShrunkFailure):
-            child.job = None
-            self._note(answer)
+            self._put_back(job, answer.next_case)
         else:
-            child.is_ready = True
+            assert job.found is not None
+            self._note(answer.failure(job.found, self._families))
 
-    def _put_back(self, child: _Child) -> None:
-        """Keep an unfinished round, from the first case that its worker has not reported."""
-        if isinstance(child.job, RoundJob):
-            self.state.unfinished[child.job.number] = child.next_case
+    def _put_back(self, job: FuzzJob, next_case: int | None) -> None:
+        if isinstance(job.question, RunRound) and next_case is not None:
+            self.state.unfinished[job.question.number] = next_case
 
     # ---- failures
 
@@ -199,7 +183,7 @@ class Campaign:
         if seen:
             return
         self._progress(f"{found.verdict.outcome}: {found.verdict.repro}; shrinking it")
-        self._to_shrink.append(ShrinkJob(found, self.setting.shrink_seconds))
+        self._to_shrink.append(found)
 
     def _note(self, shrunk: ShrunkFailure) -> None:
         same = [known for known in self._shrunk if known.planned == shrunk.planned]
@@ -226,5 +210,5 @@ class Campaign:
 
 
 def default_workers(target: str) -> int:
-    """Return one worker a core on the host, elsewhere one for the device."""
+    """Return the number of workers: on the host one a core, elsewhere one for the device."""
     return paths.threads() if named(target).platform == "host" else 1

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import MsgspecError, convert, structs
+
 from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
-from bitgate.tools.fuzz.worker import FuzzTally
+from bitgate.tools.fuzz.server import FuzzTally
 
 SCHEMA = 1
 
@@ -64,7 +65,7 @@ class CampaignState:
             "next_round": self.next_round,
             "unfinished": [[number, case] for number, case in sorted(self.unfinished.items())],
             "seconds": self.seconds,
-            "tally": dict(vars(self.tally)),
+            "tally": structs.asdict(self.tally),
             "failures": self.failures,
         }
         write_whole(path, json.dumps(document) + "\n")
@@ -83,9 +84,6 @@ def read_state(path: Path, seed: int, kernel: str | None, target: str) -> Campai
                 f"{path}: was left by --seed {before[0]} --kernel {before[1] or '*'} on {before[2]}: ask for the same,"
                 " or start anew without --resume"
             )
-        tally: dict[str, Any] = document["tally"]
-        for name in ("outcomes", "instances"):
-            tally[name] = Counter(tally[name])
         return CampaignState(
             seed,
             kernel,
@@ -93,10 +91,10 @@ def read_state(path: Path, seed: int, kernel: str | None, target: str) -> Campai
             document["next_round"],
             dict(document["unfinished"]),
             document["seconds"],
-            FuzzTally(**tally),
+            convert(document["tally"], FuzzTally),
             document["failures"],
         )
     except FileNotFoundError:
         raise UsageError(f"{path}: nothing to resume; leave --resume out") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, MsgspecError) as error:
         raise UsageError(f"{path}: not the state of a fuzzing run ({error}); start anew without --resume") from None

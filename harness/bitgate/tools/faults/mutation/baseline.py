@@ -5,30 +5,30 @@ Both libraries must agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 
 from bitgate.core.errors import UsageError
 from bitgate.results.record import Verdict
-from bitgate.tools.faults.mutation.lanes import Lane, MutantCase, drive, open_lanes
 from bitgate.tools.faults.mutation.schema import WATCHING
+from bitgate.tools.faults.mutation.switching import Pool, Steps, SwitchedProcess, drive, open_pool
 from bitgate.tools.faults.mutation.trial import GreenCase
-from bitgate.verify.process import Opening
+from bitgate.verify.process import CaseRequest, Opening
 
 Say = Callable[[str], None]
 
 TELL_SECONDS = 10.0
 
 
-def plain_verdicts(questions: Sequence[MutantCase], opening: Opening, jobs: int, say: Say) -> list[GreenCase]:
+def plain_verdicts(questions: Sequence[CaseRequest], opening: Opening, jobs: int, say: Say) -> list[GreenCase]:
     """Return the cases that are green with unchanged sources, in their order."""
-    with open_lanes(opening, jobs, {}, say) as lanes:
-        parts = _with_progress(drive(lanes, _parts(questions, _plain)), len(questions), say)
+    with open_pool(opening, jobs, {}, say) as pool:
+        parts = _with_progress(drive(pool, _parts(questions, _plain)), len(questions), say)
         found = {id(green_case.question): green_case for part in parts for green_case in part}
     return [green_case for question in questions if (green_case := found[id(question)]).verdict.green]
 
 
-def watched(lanes: Sequence[Lane], plain: Sequence[GreenCase], family: str, say: Say) -> list[GreenCase]:
+def watched(pool: Pool, plain: Sequence[GreenCase], family: str, say: Say) -> list[GreenCase]:
     """Run the same cases by the library of mutants, none of them on.
 
     Raises UsageError if a verdict differs from the plain library's.
@@ -36,7 +36,7 @@ def watched(lanes: Sequence[Lane], plain: Sequence[GreenCase], family: str, say:
     questions = {id(green_case.question): green_case for green_case in plain}
     found = []
     for part in _with_progress(
-        drive(lanes, _parts([green_case.question for green_case in plain], _watched)), len(plain), say
+        drive(pool, _parts([green_case.question for green_case in plain], _watched)), len(plain), say
     ):
         for green_case in part:
             check_same(questions[id(green_case.question)].verdict, green_case.verdict, family)
@@ -66,25 +66,25 @@ def check_same(plain: Verdict, mutants: Verdict, family: str) -> None:
         )
 
 
-Job = Callable[[Lane], Generator[MutantCase, Verdict, list[GreenCase]]]
+Job = Callable[[SwitchedProcess], Steps[list[GreenCase]]]
 
 
 def _parts(
-    questions: Sequence[MutantCase],
-    way: Callable[[Lane, Sequence[MutantCase]], Generator[MutantCase, Verdict, list[GreenCase]]],
+    questions: Sequence[CaseRequest],
+    way: Callable[[SwitchedProcess, Sequence[CaseRequest]], Steps[list[GreenCase]]],
 ) -> list[Job]:
     """Return a job for each problem, so that its inputs and reference are made once."""
-    problems: dict[str, list[MutantCase]] = {}
+    problems: dict[str, list[CaseRequest]] = {}
     for question in questions:
         problems.setdefault(question.planned.case, []).append(question)
 
-    def job(part: Sequence[MutantCase]) -> Job:
-        return lambda lane: way(lane, part)
+    def job(part: Sequence[CaseRequest]) -> Job:
+        return lambda process: way(process, part)
 
     return [job(part) for part in problems.values()]
 
 
-def _plain(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[GreenCase]]:
+def _plain(process: SwitchedProcess, questions: Sequence[CaseRequest]) -> Steps[list[GreenCase]]:
     found = []
     for question in questions:
         begun = monotonic()
@@ -93,11 +93,11 @@ def _plain(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase,
     return found
 
 
-def _watched(lane: Lane, questions: Sequence[MutantCase]) -> Generator[MutantCase, Verdict, list[GreenCase]]:
+def _watched(process: SwitchedProcess, questions: Sequence[CaseRequest]) -> Steps[list[GreenCase]]:
     found = []
     for question in questions:
-        lane.turn(question.planned, WATCHING)
+        process.turn(question.planned, WATCHING)
         begun = monotonic()
         verdict = yield question
-        found.append(GreenCase(question, verdict, monotonic() - begun, frozenset(lane.reached(question.planned))))
+        found.append(GreenCase(question, verdict, monotonic() - begun, frozenset(process.reached(question.planned))))
     return found

@@ -14,12 +14,12 @@ from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.tools.faults.mutation import library
 from bitgate.tools.faults.mutation.baseline import plain_verdicts, watched
-from bitgate.tools.faults.mutation.lanes import MutantCase, drive, open_lanes
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.record import Known
 from bitgate.tools.faults.mutation.sources import Population, of_family
+from bitgate.tools.faults.mutation.switching import drive, open_pool
 from bitgate.tools.faults.mutation.trial import Fate, MutantTrial, trial
-from bitgate.verify.process import Opening
+from bitgate.verify.process import CaseRequest, Opening
 
 Say = Callable[[str], None]
 
@@ -36,7 +36,7 @@ class MutationSetup:
 
     builder: Builder
     families: Mapping[str, KernelFamily]
-    questions: Mapping[str, Sequence[MutantCase]]
+    questions: Mapping[str, Sequence[CaseRequest]]
     opening: Opening
     limit: float
     jobs: int
@@ -119,15 +119,15 @@ def _tried(
         yield from (MutantTrial(mutant, name, Fate.NOT_COMPILABLE) for mutant in built.not_compilable)
         if not built.mutants:
             return
-        with open_lanes(bench.opening, bench.jobs, built.overlay, say) as lanes:
+        with open_pool(bench.opening, bench.jobs, built.overlay, say) as workers:
             say(f"{name}: the same cases by the library of {len(built.mutants)} mutants, none of them on")
-            sound = watched(lanes, plain, name, say)
+            sound = watched(workers, plain, name, say)
             reaching = {n: [case for case in sound if n in case.reached] for n in built.mutants}
             jobs = (
                 partial(trial, number=n, mutant=mutant, family=name, reaching=reaching[n], limit=bench.limit)
                 for n, mutant in built.mutants.items()
             )
-            yield from drive(lanes, jobs)
+            yield from drive(workers, jobs)
 
 
 def best(trials: Iterable[MutantTrial]) -> MutantTrial:

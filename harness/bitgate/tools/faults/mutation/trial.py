@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from time import monotonic
 from typing import Any
 
 from bitgate.results.record import Outcome, Verdict
-from bitgate.tools.faults.mutation.lanes import Lane, MutantCase
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.schema import OFF
+from bitgate.tools.faults.mutation.switching import Steps, SwitchedProcess
+from bitgate.verify.process import CaseRequest
 
 LEAST_SECONDS, TIMES_AS_LONG = 10.0, 30.0
 """Limits of a case with a mutant: machines are shared, and so are their clocks."""
@@ -79,19 +80,19 @@ class MutantTrial:
 class GreenCase:
     """A case that is green without a mutant, the time it takes, and the mutants that it reaches."""
 
-    question: MutantCase
+    question: CaseRequest
     verdict: Verdict
     seconds: float
     reached: frozenset[int] = field(default_factory=frozenset)
 
-    def bounded(self, limit: float) -> MutantCase:
+    def bounded(self, limit: float) -> CaseRequest:
         seconds = min(limit, max(LEAST_SECONDS, TIMES_AS_LONG * self.seconds))
-        return MutantCase(self.question.planned, self.question.by, seconds)
+        return replace(self.question, seconds=seconds)
 
 
 def trial(
-    lane: Lane, number: int, mutant: Mutant, family: str, reaching: Sequence[GreenCase], limit: float
-) -> Generator[MutantCase, Verdict, MutantTrial]:
+    process: SwitchedProcess, number: int, mutant: Mutant, family: str, reaching: Sequence[GreenCase], limit: float
+) -> Steps[MutantTrial]:
     """Run the cases from the shortest on, until one is red.
 
     A case that is red where other mutants ran before must be green there without this one, or red in a new process.
@@ -100,12 +101,12 @@ def trial(
     fate, red = (Fate.SURVIVED if reaching else Fate.NOT_REACHED), None
     for case in sorted(reaching, key=lambda sound: sound.seconds):
         question = case.bounded(limit)
-        lane.turn(question.planned, number)
-        process, was_shared = lane.process.number, lane.is_shared
+        process.turn(question.planned, number)
+        before, was_shared = process.number, process.is_shared
         verdict = yield question
-        if _is_red(verdict) and was_shared and not (yield from _is_sound(lane, question, process)):
-            lane.renew()
-            lane.turn(question.planned, number)
+        if _is_red(verdict) and was_shared and not (yield from _is_sound(process, question, before)):
+            process.end()
+            process.turn(question.planned, number)
             verdict = yield question
         if _is_red(verdict):
             red, fate = verdict, Fate.TIMEOUT if _is_late(verdict) else Fate.KILLED
@@ -124,13 +125,13 @@ def trial(
     )
 
 
-def _is_sound(lane: Lane, question: MutantCase, process: int) -> Generator[MutantCase, Verdict, bool]:
+def _is_sound(process: SwitchedProcess, question: CaseRequest, before: int) -> Steps[bool]:
     """Say whether the process is still running, and gives a green verdict with no mutant on."""
-    if lane.process.number != process:
+    if process.number != before:
         return False
-    lane.turn(question.planned, OFF)
+    process.turn(question.planned, OFF)
     verdict = yield question
-    return verdict.green and lane.process.number == process
+    return verdict.green and process.number == before
 
 
 def _is_red(verdict: Verdict) -> bool:

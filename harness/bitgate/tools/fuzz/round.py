@@ -1,4 +1,4 @@
-"""What is fuzzed: lanes, each a kernel family and an operation, and the planned cases of a lane's rounds."""
+"""Fuzzed kernels: each a family and an operation, with the planned cases of its rounds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ Choice = tuple[Instance, str]
 
 
 @dataclass(frozen=True)
-class Lane:
+class FuzzSubject:
+    """A kernel family and an operation whose problems are drawn."""
+
     family: KernelFamily
     operation: str
     instances: tuple[Instance, ...]
@@ -61,11 +63,11 @@ class Lane:
 
     @cached_property
     def layouts(self) -> tuple[str, ...]:
-        """What instances say they take."""
+        """Layouts that instances say they take."""
         return tuple(dict.fromkeys(layout for instance in self.instances for layout in instance.layouts))
 
     def cases(self, seed: int, visit: int, target: str) -> Iterator[PlannedCase]:
-        """The cases of the lane's round number ``visit``, the same ones for the same seed."""
+        """Yield the cases of its round number ``visit``, the same ones for the same seed."""
         size = SIZES[visit % len(SIZES)]
         key = (seed, visit, *self.name.encode())
         rng = np.random.default_rng([*key, 2])
@@ -113,7 +115,7 @@ class Lane:
             yield self.space.varied(problem, sets, rng)
 
     def _fitted(self, problem: Problem, instance: Instance, options: tuple[tuple[str, str], ...]) -> Problem:
-        """The problem, bent until the instance takes it, or as far as that goes."""
+        """Return the problem, bent until the instance takes it, or as far as that goes."""
         bent: Problem = self.space.typed(problem, self.space.types(instance.dtypes[0]))
         for bend in self.space.bends(instance.layouts):
             if Kernel(self.family, instance, options).refusal(bent) is None:
@@ -143,40 +145,47 @@ class Lane:
         refusing: Sequence[Choice],
         choice: float,
     ) -> Iterator[Choice]:
-        """The instance with the fewest cases so far of those that take the problem, now and then all of them; and one
-        that refuses it."""
+        """Yield the instance with the fewest cases of those that take the problem, sometimes all of them; and one that
+        refuses it."""
         yield from supporting if choice < 0.1 else supporting[:1]
         if refusing:
             yield refusing[int(choice * 1e6) % len(refusing)]
 
 
-def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
-    """The turn of lanes: each kernel several times for each time of a reference kernel."""
-    found: dict[tuple[str, str], Lane] = {}
+def subjects(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[FuzzSubject, ...]:
+    """Return the turn of subjects: each kernel several times for each time of a reference kernel."""
+    found: dict[tuple[str, str], FuzzSubject] = {}
     for family, instance in chosen:
         for operation in family.operations_of(instance):
             if not operation_called(operation).space.factors:
                 continue  # its problems are not to be varied
             known = found.get((family.name, operation))
             instances = (*(known.instances if known else ()), instance)
-            found[family.name, operation] = Lane(family, operation, instances)
-    references = [lane for lane in found.values() if lane.family.is_reference]
-    kernels = [lane for lane in found.values() if not lane.family.is_reference]
+            found[family.name, operation] = FuzzSubject(family, operation, instances)
+    references = [one for one in found.values() if one.family.is_reference]
+    kernels = [one for one in found.values() if not one.family.is_reference]
     return tuple(kernels * KERNELS_A_REFERENCE + references) if kernels else tuple(references)
 
 
-def families_of(turn: Iterable[Lane]) -> dict[str, KernelFamily]:
-    """The kernel families that are fuzzed, by name."""
-    return {lane.family.name: lane.family for lane in turn}
+def families_of(turn: Iterable[FuzzSubject]) -> dict[str, KernelFamily]:
+    """Return the kernel families that are fuzzed, by name."""
+    return {subject.family.name: subject.family for subject in turn}
+
+
+def subject_of(turn: Sequence[FuzzSubject], number: int) -> tuple[FuzzSubject, int]:
+    """Return the subject of a round, and which of the subject's rounds it is."""
+    subject = turn[number % len(turn)]
+    own = [index for index, other in enumerate(turn) if other is subject]
+    return subject, number // len(turn) * len(own) + own.index(number % len(turn))
 
 
 def _fills(problem: Problem) -> tuple[str, ...]:
-    """``codes`` is for types whose every code is drawn within a small tensor."""
+    """Return the fills; ``codes`` is for types whose every code is drawn within a small tensor."""
     narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operation.space.operands(problem))
     names = (fill.name for fill in problem.operation.numerics.fills(problem))
     return tuple(fill for fill in names if fill != "codes" or narrow)
 
 
 def _other(values: Sequence[str], choice: float, share: float) -> str:
-    """The first value, but for a share of the choices one of the others."""
+    """Return the first value, but for a share of the choices one of the others."""
     return values[1 + int(choice / share * (len(values) - 1))] if choice < share and len(values) > 1 else values[0]

@@ -1,4 +1,4 @@
-"""What a night is to run, decided once from a command line: its targets, their shards, and what machines they need."""
+"""Plan of a night, made once from a command line: its targets, their shards, and the machines that they need."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from bitgate.cli.notice import tell_whose
-from bitgate.cli.planning import Sizes, make_run_plan
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
@@ -23,6 +21,8 @@ from bitgate.kernel.loading import to_load, with_operations
 from bitgate.lab.ci.attempts import MATRIX, PLAN
 from bitgate.lab.ci.journal import MINUTES, NightPlanned, Seat
 from bitgate.lab.ci.matrix import cells, document, expected_of
+from bitgate.lab.planning.collect import print_whose_suites
+from bitgate.lab.planning.shards import Sizes, make_run_plan
 from bitgate.results.plan import Plan, PlanError
 from bitgate.results.run_plan import RunPlan
 from bitgate.results.shard import limit_minutes
@@ -53,11 +53,11 @@ class NightOptions:
 
 
 def planned_night(order: NightOptions, folder: Path, jobs: int) -> NightPlanned:
-    """The first event of a night, whose plan and matrix are written into its folder. UsageError."""
+    """Return the first event of a night, after writing plan and matrix into its folder. UsageError for a bad order."""
     _check(order)
     project = with_operations(find().loading(to_load(list(order.load))))
     project.tables()  # without a suite pytest would not know our options
-    tell_whose(project)
+    print_whose_suites(project)
     config = read_targets(project.targets, project.tiers) if project.targets else None
     executor = order.executor or "local"
     plan = _plan(order, folder, executor, project, config)
@@ -95,7 +95,7 @@ def _check(order: NightOptions) -> None:
 
 def _plan(order: NightOptions, folder: Path, executor: str, project: Project, config: CiTargets | None) -> RunPlan:
     if order.matrix:
-        expected_of(order.matrix)  # what is no matrix is told now, not in the morning
+        expected_of(order.matrix)  # what is no matrix is reported now, not in the morning
         shutil.copyfile(order.matrix, folder / MATRIX)
     if order.plan:
         try:
@@ -113,7 +113,7 @@ def _plan(order: NightOptions, folder: Path, executor: str, project: Project, co
 
 
 def _targets(order: NightOptions, folder: Path, tier: str, executor: str, config: CiTargets | None) -> list[str]:
-    """As stated, else as the matrix says; on this machine, where no file says anything, the best that is here."""
+    """Return the stated targets, else those of the matrix; without either the best one of this machine."""
     if order.targets:
         return [target_id(name).name for name in order.targets]
     if order.matrix:
@@ -126,7 +126,7 @@ def _targets(order: NightOptions, folder: Path, tier: str, executor: str, config
 
 
 def _seat(plan: RunPlan, target: str, executor: str, config: CiTargets | None) -> Seat:
-    """By the targets file, where it knows them; a stand-in asks for the machines that it stands for."""
+    """Return a target's seat by the targets file, if that knows it; a stand-in asks for the machines it stands for."""
     pools = config.pools_of(target) if config else ()
     pool = next((pool for pool in pools if pool.backend == executor and pool.up), None)
     promise = config.target(target) if config else None
@@ -145,7 +145,7 @@ def _minutes(part: Plan, most: float | None) -> float:
 
 
 def _share(executor: str, jobs: int) -> tuple[str, dict[str, str]]:
-    """Workers of each run, and its threads: shards beside each other on this machine share its cores."""
+    """Return workers and environment of each run: shards that run at once on this machine share its cores."""
     if executor != "local" or jobs < 2:
         return "auto", {}
     cores = max(1, len(os.sched_getaffinity(0)) // jobs)

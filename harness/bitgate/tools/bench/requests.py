@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
 from bitgate.interop import (
     Found,
     PerfRequest,
@@ -123,7 +125,7 @@ def merged(wanted: Iterable[TimedProblem]) -> list[TimedProblem]:
 
 
 def settings_of(base: Settings, perf: PerfRequest) -> Settings:
-    """Settings as a line asks for them, where ``base`` is as usual: what is stated beside the line holds. A number of
+    """Settings as a line asks for them, where ``base`` is as usual: what is stated outside the line holds. A number of
     launches is timed launch by launch; a time is shared out among the samples."""
     fill = perf.fill if base.fill == USUAL.fill else base.fill
     reference = perf.reference if fill == perf.fill else USUAL.reference
@@ -171,3 +173,63 @@ def ck_profiler_lines(wanted: Iterable[TimedProblem], rows: Iterable[Timing]) ->
             for row in (row for row in found if row.case == case_id(problem) and row.status is TimingStatus.TIMED):
                 milliseconds = 1e3 * sum(row.seconds) / len(row.seconds)
                 yield f"{format_perf(problem, milliseconds, width=10)}, {row.key.name}{split}"
+
+
+def requested_shapes(
+    cases: Sequence[str],
+    case_list: Path | None,
+    sweep: str | None,
+    dtype: str | None,
+    only: str | None,
+    project: Project,
+) -> tuple[list[TimedShape], list[TimedProblem], list[Refused]]:
+    """Return what is to be timed, each problem once, how lines want that, and the refused lines of a list.
+
+    UsageError where nothing is left, or a sweep or list cannot be read.
+    """
+    of_list, refused = listed(case_list) if case_list is not None else ([], [])
+    wanted = [*named_cases(cases), *of_list]
+    found = [*(TimedShape(one.problem) for one in wanted), *_swept(sweep, dtype, project)]
+    if not found:
+        first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
+        raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
+    shapes = _each_once(found)
+    for shape in shapes:
+        if not shape.problem.outputs:
+            raise UsageError(
+                f"{case_id(shape.problem)}: has no result that a time could be held to; bitgate verify runs it"
+            )
+    if only is not None:
+        shapes = _matching(shapes, only)
+        kept: set[Problem] = {shape.problem for shape in shapes}
+        wanted = [one for one in wanted if one.problem in kept]
+    return shapes, wanted, refused
+
+
+def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[TimedShape]:
+    if sweep is None:
+        if dtype is not None:
+            raise UsageError("--dtype is about a sweep's problems: the types of a case are in its id")
+        return
+    from bitgate.suite.sweep import read_sweep
+
+    read = read_sweep(sweep, project)
+    for one in (read if dtype is None else read.with_dtype(dtype)).shapes:
+        yield TimedShape(one.problem, one.name, read.name)
+
+
+def _each_once(found: Iterable[TimedShape]) -> list[TimedShape]:
+    """Keep each problem once, in the order of first occurrence, under the name that a sweep has for it."""
+    shapes: dict[Problem, TimedShape] = {}
+    for shape in found:
+        if not shapes.get(shape.problem, TimedShape(shape.problem)).name:
+            shapes[shape.problem] = shape
+    return list(shapes.values())
+
+
+def _matching(shapes: Sequence[TimedShape], glob: str) -> list[TimedShape]:
+    found = [one for one in shapes if fnmatch(one.name, glob) or fnmatch(case_id(one.problem), glob)]
+    if not found:
+        names = [one.name or case_id(one.problem) for one in shapes]
+        raise UsageError(f"--only '{glob}' matches none of {len(names)} shapes, such as {', '.join(names[:3])}")
+    return found

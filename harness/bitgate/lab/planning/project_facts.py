@@ -1,4 +1,4 @@
-"""What ``bitgate ci select`` knows of a project: which files its kernels, tables, tests and operations are made of."""
+"""Project facts for ``bitgate ci select``: which files its kernels, tables, tests and operations are made of."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ PLATFORMS = ("host", "amd", "nvidia")
 
 
 def facts_of(project: Project, plan: Plan, gone: Collection[Path] = ()) -> ProjectFacts:
-    """For the target of a plan whose cases pytest has collected (they name their tests). ``gone``: deleted files.
+    """Return the facts for a plan's target. Its cases name their tests, since pytest has collected them.
+
+    ``gone``: deleted files.
 
     UsageError for a table that is wrong.
     """
@@ -122,7 +124,7 @@ class _FactsBuilder:
         return found
 
     def _of_units(self, family: KernelFamily, touched: Collection[FamilyUnit]) -> Reach:
-        """A unit that instances name as their group is theirs alone; any other is shared by all."""
+        """Return the reach of a touched unit: its instances if some name it as their group, else the whole family."""
         groups = {unit.name for unit in touched}
         held = [one for one in family.instances if one.group in groups]
         if len(held) == len(family.instances) or groups - {one.group for one in family.instances}:
@@ -159,7 +161,7 @@ class _FactsBuilder:
 
     @property
     def _platforms(self) -> Iterable[tuple[Path, Reach]]:
-        """What no file of the target's platform includes is another platform's."""
+        """Files of other platforms: those which no file of the target's platform includes."""
         folder = own_kernels().resolve() / "platforms"
         for name in PLATFORMS:
             yield folder / name / "runtime", EVERYTHING if name == self.platform else NOTHING
@@ -187,7 +189,7 @@ class _FactsBuilder:
 
     @cached_property
     def _importing(self) -> tuple[tuple[Reach, frozenset[str]], ...]:
-        """Who is loaded by name, with all modules that it imports: operations, declarations, test modules."""
+        """Modules that are loaded by name, with all that they import: operations, declarations, test modules."""
         found: list[tuple[Reach, frozenset[str]]] = []
         stated: dict[str, set[str]] = defaultdict(set)
         for name, operation in own_operations().items():
@@ -248,7 +250,7 @@ class _FactsBuilder:
 
     @property
     def _ignored(self) -> Iterable[Path]:
-        """Seeded defects and sweeps have runs of their own; what else bitgate's repository holds is for its makers."""
+        """Seeded defects and sweeps have separate runs; what else bitgate's repository holds is for its makers."""
         yield from (path.resolve() for path in self.project.faults)
         yield from (shelf.resolve() / sweep.FOLDER for shelf in self.project.shelves)
         root = ours().root.resolve()

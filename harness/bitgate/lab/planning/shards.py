@@ -8,12 +8,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bitgate.cli.run import PLUGIN, QUIET, Keeper, suites_and_root
 from bitgate.core import git
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.targets import canonical, target_id
 from bitgate.lab.ci.matrix import shard_counts
+from bitgate.lab.planning.collect import PLUGIN, QUIET, Keeper, suites_and_root
 from bitgate.results.plan import Plan
 from bitgate.results.run_plan import RunPlan, make
 from bitgate.results.shard import SETUP_SECONDS, count_for
@@ -34,7 +34,7 @@ class Sizes:
     def of(
         cls, shards: Sequence[str], targets: Sequence[str], shard_seconds: float | None, setup_seconds: float
     ) -> Sizes:
-        """From the command line. UsageError if it says both of one target."""
+        """Parse sizes from the command line. UsageError if it says both of one target."""
         if shard_seconds is None:
             return cls(shard_counts(shards, targets))
         if general := [text for text in shards if "=" not in text]:
@@ -58,9 +58,11 @@ def make_run_plan(
     recorded: Path | None = None,
     selected: Path | None = None,
 ) -> RunPlan:
-    """What runs of a tier on these targets will plan, in shards, by the durations in the folder ``recorded`` or else by
-    what this machine and the suites know; of ``selected`` cases only, where there are such files. UsageError for what
-    such a run would refuse."""
+    """Return what runs of a tier on these targets will plan, in shards.
+
+    Durations come from the folder ``recorded``, or else from this machine and the suites. Files in ``selected``
+    restrict the cases. UsageError for what such a run would refuse.
+    """
     names = dict.fromkeys(target_id(target).name for target in targets)
     known = {name: _durations(name, project, recorded) for name in names}
     plans = [_collected(tier, name, project, kernel, recorded) for name in names]
@@ -74,7 +76,7 @@ def make_run_plan(
 
 
 def _selected(plans: Sequence[Plan], place: Path) -> list[Plan]:
-    """Without the targets of which nothing is selected. UsageError if nothing is at all."""
+    """Keep the selected cases, and the targets that have some. UsageError if nothing is selected at all."""
     found = []
     for plan in plans:
         ids = read_ids(place / f"{plan.target}.txt" if place.is_dir() else place)

@@ -1,4 +1,4 @@
-"""What ``bitgate history`` prints for people: the lines of each of its commands."""
+"""Lines that each command of ``bitgate history`` prints for people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = 10
 """Cases that broke together, and machines on which one deviates."""
 
 
-def of_runs(runs: Sequence[RecordedRun]) -> list[str]:
+def format_runs(runs: Sequence[RecordedRun]) -> list[str]:
     header = ("run", "started", "tier", "commit", "verdicts", "red", "unanswered", "targets")
     rows = [
         (
@@ -41,7 +41,7 @@ def of_runs(runs: Sequence[RecordedRun]) -> list[str]:
     return columns(header, rows)
 
 
-def of_trends(trends: Sequence[tuple[RecordedCase, Sequence[TrendPoint]]]) -> Iterator[str]:
+def format_trends(trends: Sequence[tuple[RecordedCase, Sequence[TrendPoint]]]) -> Iterator[str]:
     for case, points in trends:
         yield f"{case.case}  {case.words} on {case.target}"
         rows = [
@@ -58,17 +58,17 @@ def of_trends(trends: Sequence[tuple[RecordedCase, Sequence[TrendPoint]]]) -> It
         yield from (f"  {line}" for line in columns(("run", "verdict", "seconds", "digest", "node", "commit"), rows))
 
 
-def of_first_bad(found: Sequence[FirstBad], between: Sequence[tuple[list[str], int] | None]) -> Iterator[str]:
-    """``between``: the commits of each, and how many there are, where the repository is here."""
+def format_first_bad(found: Sequence[FirstBad], between: Sequence[tuple[list[str], int] | None]) -> Iterator[str]:
+    """Format first bad runs. ``between`` has the commits of each and their number, where the repository is here."""
     for one, commits in zip(found, between, strict=True):
-        yield from _of_first_bad(one)
+        yield from _format_first_bad(one)
         lines, count = commits or ([], 0)
         yield from (f"    {line}" for line in lines)
         if count > len(lines):
             yield f"    ... and {count - len(lines)} commits before"
 
 
-def _of_first_bad(found: FirstBad) -> Iterator[str]:
+def _format_first_bad(found: FirstBad) -> Iterator[str]:
     once = ", in that run alone so far" if found.once else ""
     yield f"{found.run}: {counted(len(found.cases), 'case')} red since{once}"
     for one in found.cases[:SHOWN]:
@@ -86,7 +86,7 @@ def _of_first_bad(found: FirstBad) -> Iterator[str]:
         yield f"  {found.good_run} was the last good run: git log {found.good[:COMMIT]}..{found.bad[:COMMIT]}"
 
 
-def of_blame(found: Attribution, runs: int) -> Iterator[str]:
+def format_blame(found: Attribution, runs: int) -> Iterator[str]:
     counts = ("answers", "deviate", "rate", "score")
     cases = [
         (
@@ -108,14 +108,14 @@ def of_blame(found: Attribution, runs: int) -> Iterator[str]:
         yield from columns(header, rows) if rows else ()
     said = {"flaky case": cases, "bad machine": machines, "bad night": nights}
     told = ", ".join(counted(len(rows), name) for name, rows in said.items())
-    yield f"{told} in {found.answers} answers of {counted(runs, 'run')}; {found.lone} deviations are nobody's"
+    yield f"{told} in {found.answers} answers of {counted(runs, 'run')}; {found.lone} deviations have no cause"
 
 
 def _counts(cause: CandidateCause) -> tuple[object, ...]:
     return cause.answers, cause.deviations, f"{cause.rate:.1%}", round(cause.score)
 
 
-def of_durations(found: Sequence[Duration]) -> list[str]:
+def format_durations(found: Sequence[Duration]) -> list[str]:
     header = ("target", "machine", "case", "kernel", "fill", "runs", "median s", "p95 s")
     rows = [
         (
@@ -133,10 +133,11 @@ def of_durations(found: Sequence[Duration]) -> list[str]:
     return columns(header, rows)
 
 
-def of_timed(
+def format_timed(
     found: Sequence[TimedSeries], between: Callable[[LevelShift], tuple[list[str], int] | None]
 ) -> Iterator[str]:
-    """What is slower first, then what is faster. ``between``: the commits of a step, where the repository is here."""
+    """Format series, slower ones first, then faster. ``between`` returns a step's commits, where the repository is
+    here."""
     ordered = sorted(found, key=lambda one: (one.regression is None, not one.steps, not one.enough))
     rows = [
         (
@@ -155,7 +156,7 @@ def of_timed(
     yield from columns(("case", "kernel", "target", "device", "timed by", "nights", "ms", "says"), rows)
     for one in ordered:
         if one.regression:
-            yield from _of_step(one, one.regression, between(one.regression))
+            yield from _format_step(one, one.regression, between(one.regression))
     counts = {
         "slower": sum(one.regression is not None for one in found),
         "faster": sum(bool(one.steps) and one.regression is None for one in found),
@@ -165,7 +166,7 @@ def of_timed(
     yield f"{len(found)} series: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}"
 
 
-def _of_step(one: TimedSeries, step: LevelShift, commits: tuple[list[str], int] | None) -> Iterator[str]:
+def _format_step(one: TimedSeries, step: LevelShift, commits: tuple[list[str], int] | None) -> Iterator[str]:
     yield f"{one.case.case}  {one.case.words} on {one.device or one.case.target}: {one.words}"
     yield f"  {1e3 * step.before.seconds:.4g} ms before, {1e3 * step.after.seconds:.4g} ms since"
     good, bad = step.commits
@@ -181,7 +182,7 @@ def _of_step(one: TimedSeries, step: LevelShift, commits: tuple[list[str], int] 
         yield f"    ... and {count - len(lines)} commits before"
 
 
-def of_difference(found: Difference) -> Iterator[str]:
+def format_difference(found: Difference) -> Iterator[str]:
     before, after = found.before.name, found.after.name
     rows = [
         (

@@ -44,8 +44,11 @@ def sides(
 
 
 def _named(project: Project, base: str) -> tuple[str, str]:
-    """The commit, and how it was found. Of a branch where this tree left it, as what it has got since is nothing that
-    the change did; a clone may know the branch as its origin's alone."""
+    """Return the commit, and how it was found.
+
+    For a branch it is where this tree left it, since later commits there are no part of the change. A clone may know
+    the branch as its origin's alone.
+    """
     found = [name for name in (base, f"origin/{base}") if _knows(project, name)]
     commit, words = commit_of(project, (found or [base])[0], "--base"), ""
     full = git.ask(project.root, "rev-parse", "--symbolic-full-name", "--end-of-options", *found[:1]).stdout
@@ -63,7 +66,7 @@ def _knows(project: Project, name: str) -> bool:
 
 
 def _left_main_at(project: Project) -> str:
-    """Where changes are not committed on the main branch itself, its last commit."""
+    """Return where this tree left the main branch; for uncommitted changes on that branch itself, its last commit."""
     for name in MAIN:
         done = git.ask(project.root, "merge-base", "HEAD", name)
         if done.returncode == 0:
@@ -84,7 +87,7 @@ def ruled(
     folder: Path,
     target: str,
 ) -> Gate:
-    """The ruling, which is in ``bench.junit.xml`` too. ``again`` as of ``judge``."""
+    """Return the ruling and write it into ``bench.junit.xml``. ``again`` measures suspects anew, as in ``judge``."""
     from bitgate.tools.bench import gate_report
     from bitgate.tools.bench.gate import judge
 
@@ -94,8 +97,8 @@ def ruled(
     return gate
 
 
-def tell(gate: Gate, as_json: bool, markdown: Path | None) -> dict[str, Any]:
-    """In words, for a forge where one listens, and as JSON."""
+def print_ruling(gate: Gate, as_json: bool, markdown: Path | None) -> dict[str, Any]:
+    """Print the ruling, as an annotation too where a forge reads them, and return it as JSON."""
     from bitgate.tools.bench import gate_report
 
     if not as_json:

@@ -1,4 +1,4 @@
-"""What cases and lists of them ask ``bitgate verify`` for: problems, what each is compared with, its data."""
+"""Requests of ``bitgate verify`` that cases and lists of them make: problem, reference and data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_INIT = ("exact", "exact", "decimal")
 
 @dataclass(frozen=True)
 class CommandOptions:
-    """What the command line says over what cases say; None: nothing."""
+    """Options of the command line that override what cases say; None where it says nothing."""
 
     reference: str | None
     fill: str | None
@@ -33,8 +33,8 @@ class RequestedCase:
     fill: str
 
 
-def wanted_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase], list[Refused]]:
-    """What a list asks for, and the lines of it that are refused. UsageError if it cannot be read."""
+def requested_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase], list[Refused]]:
+    """Return what a list requests, and its refused lines. UsageError if it cannot be read."""
     listed: list[RequestedCase] = []
     refused: list[Refused] = []
     try:
@@ -53,8 +53,8 @@ def wanted_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase], 
     return listed, refused
 
 
-def wanted_by(case: str, stated: CommandOptions) -> Iterator[RequestedCase]:
-    """The problems of a case, each as it is to be run if nothing else is said."""
+def requested_by(case: str, stated: CommandOptions) -> Iterator[RequestedCase]:
+    """Yield the problems of a case, each as it is to be run if nothing else is said."""
     try:
         problems = problems_of(case)
         controls = controls_of(case) if is_foreign(case) else None
@@ -70,7 +70,9 @@ def _wanted(problem: Problem, controls: Controls | None, stated: CommandOptions)
 
 
 def reference_of(problem: Problem, controls: Controls | None, fill: str = "exact") -> str:
-    """What a line's problem is compared with. The naive kernel takes no split-K, and of other data than integers its
-    bits are those of its own order of summation."""
+    """Return what a line's problem is compared with.
+
+    The naive kernel takes no split-K. Of other data than integers its bits are those of its order of summation.
+    """
     named = "auto" if controls is None else OF_VERIFICATION[controls.verification]
     return "auto" if named == "gpu" and (problem.is_split or fill != "exact") else named

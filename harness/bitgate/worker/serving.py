@@ -1,0 +1,32 @@
+"""The child's side of typed messages: each request is a tagged Struct, and has a handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from msgspec import Struct, convert, to_builtins
+
+from bitgate.worker.channel import Channel
+
+
+class Message(Struct, tag_field="ask", tag=True):
+    """A question to a child; its class says what is asked."""
+
+
+Handlers = Mapping[type[Message], Callable[[Any], Any]]
+"""The function that answers each kind of message, with a Struct or a value of JSON."""
+
+
+def serve(channel: Channel, handlers: Handlers) -> None:
+    """Answer until the parent has no more questions."""
+    kinds: Any = reduce(or_, handlers)
+
+    def handle(question: dict[str, Any]) -> Any:
+        message = convert(question, kinds)
+        answer = handlers[type(message)](message)
+        return to_builtins(answer) if isinstance(answer, Struct) else answer
+
+    channel.serve(handle)

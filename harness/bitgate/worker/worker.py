@@ -1,0 +1,313 @@
+"""A child process that is asked: each request has a deadline, and its end is put down to the request it was at."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+
+from bitgate.core.errors import UsageError
+from bitgate.worker.channel import LOST
+from bitgate.worker.child import Child, Output, signal_name
+from bitgate.worker.endable import Endable
+
+LARGEST_ANSWER = 64 << 20
+LOOK_SECONDS = 0.2
+"""How often the parent looks whether a silent child has been stopped."""
+
+FORGED = "it wrote into the channel that its verdict comes through"
+CLOSED = "it closed or replaced the channel that its verdict comes through"
+
+Question = Struct | Mapping[str, Any]
+"""A tagged Struct where the child has ``serving.serve``; a mapping where it is bare."""
+
+HearNote = Callable[[Any], None]
+
+
+class WorkerDied(Exception):
+    """The end of a child instead of an answer.
+
+    ``hung``: it had to be ended, ``late``: because its time was up; ``status``: its exit code, or minus the signal that
+    it died of, if it ended by itself; ``at``: the request that it was at, ``at_opening``: that was its opening.
+    """
+
+    def __init__(self, reason: str, *, hung: bool = False, late: bool = False, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hung = hung
+        self.late = late
+        self.status = status
+        self.at: Request | None = None
+        self.at_opening = False
+
+
+@dataclass(eq=False)
+class Request:
+    """A question under way: its answer bears the nonce, and is late ``seconds`` after all before it were answered, or
+    after a note that has given it more time."""
+
+    nonce: str
+    seconds: float
+    deadline: float
+    note: HearNote | None = None
+    begun: float = 0.0
+    """When all before it were answered (monotonic seconds)."""
+    reply: dict[str, Any] | WorkerDied | None = None
+
+    def starts(self, seconds: float | None = None) -> None:
+        """Count its time, or another, from now."""
+        self.seconds = self.seconds if seconds is None else seconds
+        self.begun = time.monotonic()
+        self.deadline = self.begun + self.seconds
+
+
+class Worker(Endable):
+    """A child process that answers requests in their order, and is started again for the next one once it has ended.
+
+    ``entry`` and ``bare`` as of ``Child``. ``opening`` is the question that each new process is asked first, with
+    ``opening_seconds`` for its answer; what it raises is raised for the requests after it. Not for several threads.
+    """
+
+    def __init__(
+        self,
+        entry: str,
+        output: Output,
+        *,
+        opening: Question | None = None,
+        opening_seconds: float = 60.0,
+        hear: HearNote | None = None,
+        bare: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.opening, self._opening_seconds, self._hear = opening, opening_seconds, hear
+        self._entry, self._output, self._bare = entry, output, bare
+        self._environment = environment
+        self._token = secrets.token_hex(16)
+        self._child: Child | None = None
+        self._under_way: deque[Request] = deque()
+        self._opened: Request | None = None
+        self.number = 0
+        """How many processes it has been."""
+
+    # ---- the process
+
+    def start(self) -> None:
+        """Start a new process, which knows nothing yet. OSError if the system has none."""
+        self.end()
+        environment = os.environ if self._environment is None else self._environment
+        self._child = Child(self._entry, self._output, self._token, environment, self._bare)
+        self._opened = None
+        self.number += 1
+
+    def end(self) -> None:
+        """End the process and everything that it has started: what was put to it is lost."""
+        self._lose(WorkerDied("its process was ended before it answered"))
+
+    @property
+    def is_alive(self) -> bool:
+        """Does a process run?"""
+        return self._child is not None and self._child.is_alive
+
+    @property
+    def is_usable(self) -> bool:
+        """Would the next request be put to the process that runs? One that has sent what was not asked for is none."""
+        if self._child is None:
+            return False
+        if self._under_way:
+            return True  # it may have left answers
+        self._child.collect()
+        return not self._child.inbox and self._child.is_alive
+
+    @property
+    def is_open(self) -> bool:
+        """False once the process was ended here: what it was given is lost."""
+        return self._child is not None
+
+    @property
+    def has_begun(self) -> bool:
+        """Was the process given its opening?"""
+        return self._opened is not None
+
+    @property
+    def bell(self) -> int:
+        """A descriptor that can be read when there is something for ``hears``; -1 without a process."""
+        return -1 if self._child is None else self._child.bell
+
+    # ---- requests
+
+    def ask(self, question: Question, seconds: float, note: HearNote | None = None, into: Any = Any) -> Any:
+        """Return the answer as ``into``. WorkerDied if the child ends, is stopped, answers something else or takes
+        longer; it is gone then. UsageError if the child says so; RuntimeError with its traceback for a defect of
+        bitgate."""
+        said = self.answer(self.put(question, seconds, note))
+        try:
+            return convert(said, into)
+        except ValidationError as error:
+            self.end()
+            raise WorkerDied(f"its process answered with no verdict: {error}") from None
+
+    def put(self, question: Question, seconds: float, note: HearNote | None = None, *, early: bool = False) -> Request:
+        """Ask, and do something else meanwhile; ``early``: ahead of the opening. Several requests may be under way: a
+        child that has ended has left its answers to those before."""
+        if not self.is_usable:
+            self.start()
+        if not self.has_begun and not early:
+            self._open()
+        return self._put(question, seconds, note)
+
+    def begin(self) -> None:
+        """Let the process open, without waiting for it."""
+        if not self.is_usable:
+            self.start()
+        if not self.has_begun:
+            self._open()
+
+    def opened(self) -> Any:
+        """Return what the process answered to its opening."""
+        self.begin()
+        return None if self._opened is None else self.answer(self._opened)
+
+    def _open(self) -> None:
+        if self.opening is not None:
+            self._opened = self._put(self.opening, self._opening_seconds, self._hear)
+
+    def answer(self, asked: Request) -> Any:
+        """Return the answer to what was put. One that has arrived is not late, whenever it is fetched. On interruption
+        the child is ended; otherwise its late reply could be taken for that to the next request."""
+        try:
+            if asked.reply is None and self._child is not None:
+                self._child.collect()
+                self._advance()
+            while asked.reply is None:
+                self._wait(self._under_way[0])
+        except WorkerDied as ended:
+            self._lose(ended)
+        except BaseException:
+            self.end()
+            raise
+        reply = asked.reply
+        assert reply is not None
+        if isinstance(reply, WorkerDied):
+            raise reply
+        if "usage" in reply:
+            raise UsageError(str(reply["usage"]))
+        if "error" in reply:
+            raise RuntimeError(str(reply["error"]))
+        return reply.get("answer")
+
+    def hears(self, asked: Request, *, silent: bool = False) -> bool:
+        """Would ``answer`` come back at once, with an answer or with how the child ended? ``silent``: nothing was heard
+        of it for a while, so has it been stopped?"""
+        if asked.reply is not None or self._child is None:
+            return True
+        try:
+            self._advance()
+            if asked.reply is not None:
+                return True
+            heard = self._take_in(self._child, 0.0)  # once: a child may print without end
+            if asked.reply is not None or time.monotonic() >= self._under_way[0].deadline:
+                return True
+        except WorkerDied:
+            return True  # ``answer`` meets it again
+        return silent and not heard and bool(self._child.stopped_by())
+
+    def _put(self, question: Question, seconds: float, note: HearNote | None) -> Request:
+        assert self._child is not None
+        asked = Request(secrets.token_hex(8), seconds, 0.0, note)
+        asked.starts()
+        plain = to_builtins(question) if isinstance(question, Struct) else question
+        self._under_way.append(asked)
+        try:
+            self._child.send(json.dumps({"nonce": asked.nonce, **plain}).encode() + b"\n")
+        except BaseException:  # half a question is none
+            self.end()
+            raise
+        return asked
+
+    def _lose(self, ended: WorkerDied) -> None:
+        """End the child, and its requests under way: the first is what it was at."""
+        child, self._child = self._child, None
+        if self._under_way:
+            ended.at = self._under_way[0]
+            ended.at_opening = ended.at is self._opened
+        for asked in self._under_way:
+            asked.reply = ended
+        self._under_way.clear()
+        if child is not None:
+            child.end()
+
+    def _wait(self, first: Request) -> None:
+        """Wait until something has arrived. Raises WorkerDied."""
+        child = self._child
+        assert child is not None
+        left = first.deadline - time.monotonic()
+        if left <= 0:
+            child.print_stacks()
+            raise WorkerDied(f"no verdict within {first.seconds:g} s", hung=True, late=True)
+        if not self._take_in(child, min(left, LOOK_SECONDS)) and (stopped := child.stopped_by()):
+            raise WorkerDied(f"its process was stopped by {stopped}", hung=True)
+
+    def _take_in(self, child: Child, seconds: float) -> bool:
+        heard, has_ended = child.take_in(seconds)
+        self._advance()
+        if has_ended:
+            raise _end_of(child)
+        return heard
+
+    def _advance(self) -> None:
+        """Give the lines that have arrived to the requests that they answer. Raises WorkerDied for a line that is none:
+        it stays, so that the next call raises again."""
+        assert self._child is not None
+        inbox = self._child.inbox
+        while self._under_way and (end := inbox.find(b"\n")) >= 0:
+            first = self._under_way[0]
+            said = _parsed(inbox[:end])
+            if not isinstance(said, dict) or said.get("nonce") != first.nonce:
+                raise WorkerDied(FORGED)
+            del inbox[: end + 1]
+            if "note" in said:
+                if isinstance(seconds := said.get("seconds"), (int, float)):
+                    first.starts(seconds)
+                if first.note is not None:
+                    first.note(said["note"])
+            else:
+                self._reply(first, said)
+        if self._under_way and len(inbox) > LARGEST_ANSWER:
+            raise WorkerDied(FORGED)
+
+    def _reply(self, first: Request, said: dict[str, Any]) -> None:
+        self._under_way.popleft()
+        first.reply = said
+        if first is self._opened and "answer" not in said:  # all after it need an open process
+            for asked in self._under_way:
+                asked.reply = said
+            self._under_way.clear()
+            self.end()
+        elif self._under_way:
+            self._under_way[0].starts()
+
+
+def _parsed(line: bytes | bytearray) -> Any:
+    """Return a line of the channel; None if it is none."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _end_of(child: Child) -> WorkerDied:
+    status = child.exit_status()
+    if status is None:
+        return WorkerDied("it closed the channel that its verdict comes through")
+    if status == LOST:
+        return WorkerDied(CLOSED)
+    if status < 0:
+        return WorkerDied(f"its process died of {signal_name(-status)}", status=status)
+    return WorkerDied(f"its process ended with exit code {status} and no verdict", status=status)
