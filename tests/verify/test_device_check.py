@@ -21,14 +21,16 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.stored import FILE, StoredDigest, key_of, read, write
 
-DECLARATION = Path(__file__).parent / "sick" / "declaration.py"
+DECLARATION = Path(__file__).parent / "unhealthy" / "declaration.py"
 FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 OTHER_DIGEST = "bg1:" + "0" * 32
 
 
 def plan(illness: str = "none", case: str = CASE, **more) -> PlannedCase:
-    return PlannedCase(parse_case_id(case), kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]), **more)
+    return PlannedCase(
+        parse_case_id(case), kernel_called(FAMILIES, "unhealthy", "fwd_f32", [("illness", illness)]), **more
+    )
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +64,10 @@ def test_a_stored_digest_is_all_that_a_green_case_needs(book, exact):
     assert from_event(to_event(verdict)) == verdict
 
 
-SICK = ("wrong", "idle", "past", "before", "input", "race", "fail", "record")
+UNHEALTHY = ("wrong", "idle", "past", "before", "input", "race", "fail", "record")
 
 
-@pytest.mark.parametrize("illness", SICK)
+@pytest.mark.parametrize("illness", UNHEALTHY)
 def test_what_is_red_is_red_by_every_way(book, illness):
     """Same outcome, same diagnosis, same sentence: the host-side check decides."""
     by_reference = verify(plan(illness, reference="exact"), book())
@@ -133,14 +135,14 @@ def test_the_device_reference_gives_the_cpus_digest(book, exact):
     assert verdict.certificate.bound >= exact.certificate.bound
 
 
-@pytest.mark.parametrize("family", ["sick", "naive_conv"])
+@pytest.mark.parametrize("family", ["unhealthy", "naive_conv"])
 def test_large_cases_are_held_to_the_checksum(book, exact, family):
     """Large by the option that lowers the threshold; naive kernels are not held to themselves."""
     session = book(OTHER_DIGEST, large_bytes=1024)
     planned = replace(plan(seed=5), kernel=kernel_called(FAMILIES, family, "fwd_f32"))
     verdict = verify(planned, session)
     assert verdict.outcome is Outcome.PASS
-    assert verdict.reference == ("gpu+checksum" if family == "sick" else "checksum")
+    assert verdict.reference == ("gpu+checksum" if family == "unhealthy" else "checksum")
 
 
 def test_the_checksum_alone_finds_a_wrong_cell(book):

@@ -19,7 +19,7 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import LaunchEffects, after_launch
 from bitgate.verify.session import Session
 
-DECLARATION = Path(__file__).parent / "careless" / "declaration.py"
+DECLARATION = Path(__file__).parent / "fault_injected" / "declaration.py"
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 HID = "; the library hid it and returned OK"
 LEFT = "work was left in flight on a stream that is not the caller's: "
@@ -31,10 +31,12 @@ def session() -> Session:
 
 
 def verdict(session: Session, option: str, value: str, instance: str = "f32", case: str = CASE, **more) -> Verdict:
-    kernel = kernel_called(session.families, "careless", instance, [(option, value)])
+    kernel = kernel_called(session.families, "fault_injected", instance, [(option, value)])
     planned = PlannedCase(parse_case_id(case), kernel, **more)
     found = verify(planned, session)
-    healthy = verify(PlannedCase(parse_case_id(CASE), kernel_called(session.families, "careless", "f32")), session)
+    healthy = verify(
+        PlannedCase(parse_case_id(CASE), kernel_called(session.families, "fault_injected", "f32")), session
+    )
     assert healthy.outcome is Outcome.PASS, "what the case left behind hurt the next one"
     return found
 
@@ -117,7 +119,7 @@ def test_a_changed_fp_environment_corrupts_one_case_only(session, value, words):
     assert found.outcome is Outcome.CORRUPTED
     assert "kernel set_control, block (0,0,0)" in found.reason
     assert f"the floating-point environment was changed and left so: {words}" in found.reason
-    special = PlannedCase(parse_case_id(CASE), kernel_called(session.families, "careless", "f32"), fill="special")
+    special = PlannedCase(parse_case_id(CASE), kernel_called(session.families, "fault_injected", "f32"), fill="special")
     assert verify(special, session).outcome is Outcome.PASS
 
 

@@ -22,7 +22,7 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 
-DECLARATION = Path(__file__).parent / "sick" / "declaration.py"
+DECLARATION = Path(__file__).parent / "unhealthy" / "declaration.py"
 FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 
@@ -38,7 +38,9 @@ def verify_alone(planned: PlannedCase, load: tuple[Path, ...], time_limit: float
 
 
 def plan(illness: str = "none", case: str = CASE, **more) -> PlannedCase:
-    return PlannedCase(parse_case_id(case), kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]), **more)
+    return PlannedCase(
+        parse_case_id(case), kernel_called(FAMILIES, "unhealthy", "fwd_f32", [("illness", illness)]), **more
+    )
 
 
 def test_pass_carries_all_that_a_results_line_needs(session):
@@ -154,9 +156,9 @@ def test_a_case_that_host_memory_does_not_hold_is_not_tried(monkeypatch):
 
 def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):
     session = Session("host", project=ours().loading([DECLARATION]))
-    broken = tmp_path / "sick.hip.cpp"
+    broken = tmp_path / "unhealthy.hip.cpp"
     broken.write_text("this is no C++\n")
-    family = session.families["sick"]
+    family = session.families["unhealthy"]
     kernel = Kernel(replace(family, sources=(str(broken),)), family.instances[0])
     verdict = verify(replace(plan(), kernel=kernel), session)
     assert verdict.outcome is Outcome.BUILD_FAILED

@@ -17,7 +17,7 @@ from bitgate.suite.pytest.abreast import environments
 from bitgate.suite.pytest.blackbox import BlackBox
 from bitgate.suite.pytest.leases import Leases, count
 
-SICK = Path(__file__).parents[1] / "verify" / "sick" / "declaration.py"
+UNHEALTHY = Path(__file__).parents[1] / "verify" / "unhealthy" / "declaration.py"
 TWO = "--processes=2"
 
 NO_CASE = """
@@ -30,8 +30,9 @@ NOTING = ("    check(planned)", "    open('order', 'a').write(planned.case + chr
 
 def add_sick(suites: Any) -> None:
     table = suites.folder / "suites" / "toy" / "cases.toml"
-    sick = '\n[[case]]\nname = "sick"\npass = "fwd"\nkernels = "sick*"\ndtypes = "f32"\nshape = "n1k8c4_y3_h6_p1"\n'
-    table.write_text(table.read_text() + sick + 'layouts = "nwgc"\nwhy = "dies"\n')
+    unhealthy = '\n[[case]]\nname = "unhealthy"\npass = "fwd"\n'
+    unhealthy += 'kernels = "unhealthy*"\ndtypes = "f32"\nshape = "n1k8c4_y3_h6_p1"\n'
+    table.write_text(table.read_text() + unhealthy + 'layouts = "nwgc"\nwhy = "dies"\n')
 
 
 def comparable(suites: Any) -> list[tuple[Any, ...]]:
@@ -89,10 +90,10 @@ def test_a_judge_that_nobody_expected_is_asked(suites: Any) -> None:
 
 
 def test_a_kernel_that_kills_its_process_costs_its_case_only(suites: Any) -> None:
-    """Those that were given to the process behind it are given to the next one."""
+    """Those that were given to the process after it are given to the next one."""
     add_sick(suites)
     for illness, outcome in (("abort", "CRASHED"), ("wrong", "MISMATCH")):
-        done = suites.run(TWO, f"--load={SICK}", "--kernel=*", "--option", f"illness={illness}")
+        done = suites.run(TWO, f"--load={UNHEALTHY}", "--kernel=*", "--option", f"illness={illness}")
         said = done.stdout + done.stderr
         assert done.returncode == 1, said
         assert suites.outcomes == [outcome] + ["PASS"] * 6, said
@@ -114,11 +115,11 @@ def test_what_ran_is_not_run_again(suites: Any) -> None:
 
 
 def hangs(processes: str) -> list[str]:
-    return [f"--processes={processes}", f"--load={SICK}", "--kernel=*", "--option", "illness=hang"]
+    return [f"--processes={processes}", f"--load={UNHEALTHY}", "--kernel=*", "--option", "illness=hang"]
 
 
 def test_resume_skips_a_kernel_that_killed_its_parent_twice(suites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The black box tells what each process was at, not whose test ran here. One death may have come from outside."""
+    """The black box reports what each process was at, not whose test ran here. One death may have come from outside."""
     monkeypatch.setenv("BITGATE_SPIN_SECONDS", "500")
     add_sick(suites)
     box, under_way = BlackBox(suites.out, "main"), []
@@ -127,7 +128,7 @@ def test_resume_skips_a_kernel_that_killed_its_parent_twice(suites: Any, monkeyp
 
         def is_sick(begun: int = begun) -> bool:
             with suppress(FileNotFoundError):  # the resumed run has just removed that of the first
-                return box.path.stat().st_mtime_ns > begun and any("sick" in name for name in box.tests())
+                return box.path.stat().st_mtime_ns > begun and any("unhealthy" in name for name in box.tests())
             return False
 
         status, said = suites.interrupt(signal.SIGKILL, is_sick, *hangs("2"), *more)
