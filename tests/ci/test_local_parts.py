@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +20,8 @@ NAMES = {
 
 
 @pytest.fixture(autouse=True)
-def _importable() -> Iterator[None]:
-    sys.path.insert(0, str(LOCAL))
-    yield
-    sys.path.remove(str(LOCAL))
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(LOCAL))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_reporting_is_no_part_of_the_judging_process() -> None:
     judging = graph.closure(roots, without=AFTERWARDS)
     apart = ("bitgate.results.report.", "bitgate.cli.", "bitgate.tools.", "bitgate.lab.")
     assert not [name for name in judging if f"{name}.".startswith(apart)]
-    for needed in ("verify.pipeline", "verify.compare", "numerics.digest", "kernel.abi", "kernel.build.unit"):
+    for needed in ("verify.pipeline", "verify.compare_outputs", "numerics.digest", "kernel.abi", "kernel.build.unit"):
         assert f"bitgate.{needed}" in judging
     assert "bitgate.suite.planning" in judging
 
