@@ -1,4 +1,4 @@
-"""How often a comparison tells of a winner that there is not, and finds one that there is.
+"""How often a comparison reports a winner that there is not, and finds one that there is.
 
 ``python benchmarks/ab_error.py [SWEEPS]``
 
@@ -29,8 +29,8 @@ SLOWER = 1.05
 
 @dataclass(frozen=True)
 class Setting:
-    """``must_find``: enough rounds that 95 % of the slow-downs are to be found. ``must_be_clean``: such noise is told
-    from a difference."""
+    """``must_find``: enough rounds that 95 % of the slow-downs are to be found. ``must_be_clean``: such noise must
+    not be taken for a difference."""
 
     words: str
     device: Device

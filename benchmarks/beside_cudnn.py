@@ -1,7 +1,7 @@
 """bitgate's convolutions beside cuDNN's on ResNet-50's layers and a large one: ``python benchmarks/beside_cudnn.py``.
 
 Of each layer, pass and type every instance that takes it is held against cuDNN's bits on integers, then timed; the
-fastest one runs in turns with cuDNN (torch.backends.cudnn.benchmark, channels_last), each as a CUDA graph of several
+fastest one runs interleaved with cuDNN (torch.backends.cudnn.benchmark, channels_last), each as a CUDA graph of several
 calls between two events, so that only the device's time counts. Prints TFLOP/s of both and the ratio, and at the end
 geometric means and minima. Ends with 1 if an instance gives wrong bits. Needs torch and an NVIDIA GPU.
 """

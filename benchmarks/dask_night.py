@@ -5,7 +5,7 @@
 A scheduler and six workers, a process each, that announce gfx942, gfx90a and gfx1201; the host runs in the place of
 each. Three suites of the smoke tier run on all three targets, as in ``benchmarks/slurm_night.py``. In the middle one
 worker is killed, then the controller, which is started again with --resume. Every case must end with one verdict on
-each target, and what ran again must be told. Ends with 1 if not. Needs ``distributed``, and no GPU.
+each target, and what ran again must be reported. Ends with 1 if not. Needs ``distributed``, and no GPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ sys.path.insert(0, str(paths.root()))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from slurm_night import TARGETS, Night, report, with_verdicts, write_project
-from tests.ci.dask_bed import DaskBed, dask_bed
+from tests.ci.dask_fixture import DaskFixture, dask_fixture
 
 WORKERS = {f"w{2 * number + half}": name for number, name in enumerate(TARGETS) for half in (1, 2)}
 
@@ -36,15 +36,15 @@ def main() -> int:
     folder = (arguments.out or Path(tempfile.mkdtemp(prefix="bitgate-dask-"))).absolute()
     try:
         write_project(folder, backend="dask")
-        with dask_bed(folder / "dask", WORKERS) as bed:
-            executor = ("--executor=dask", f"--option=scheduler={bed.address}", "-n0")
-            return show(Night(folder, arguments.shards, *executor), bed)
+        with dask_fixture(folder / "dask", WORKERS) as cluster:
+            executor = ("--executor=dask", f"--option=scheduler={cluster.address}", "-n0")
+            return show(Night(folder, arguments.shards, *executor), cluster)
     finally:
         if not arguments.out:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def show(night: Night, bed: DaskBed) -> int:
+def show(night: Night, cluster: DaskFixture) -> int:
     begun = time.monotonic()
 
     def tell(line: str) -> None:
@@ -53,7 +53,7 @@ def show(night: Night, bed: DaskBed) -> int:
     night.start()
     tell(f"submitted; workers {', '.join(f'{worker} {name}' for worker, name in WORKERS.items())}")
     place, worker = with_verdicts(night, lambda worker: WORKERS.get(worker) == "gfx942")
-    bed.kill(worker)
+    cluster.kill(worker)
     tell(f"{worker} was killed while it ran {place[0]} {place[1]}")
     place, worker = with_verdicts(night, lambda worker: WORKERS.get(worker) == "gfx1201")
     night.kill()

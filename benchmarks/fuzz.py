@@ -3,7 +3,7 @@
 A seeded generator plants one bug after the other in a copy of a kernel's sources (``planting.py``),
 each a conjunction of four random conditions on the problem, and runs ``bitgate fuzz`` against it. Prints one line a
 bug: whether it was found, after how many seconds of fuzzing, and the multiply-adds of the problem that is left. A bug
-that was not found is looked for where all its conditions hold; if no such problem shows it, that is told too.
+that was not found is looked for where all its conditions hold; if no such problem shows it, that is reported too.
 """
 
 from __future__ import annotations

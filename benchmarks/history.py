@@ -1,9 +1,9 @@
-"""How fast a history takes records in, and how well it tells what went wrong. ``python benchmarks/history.py [SEEDS]``
+"""How fast a history takes records in, and how well it finds causes. ``python benchmarks/history.py [SEEDS]``
 
 Prints one line a measure: 20,000 verdicts of one night into SQLite and into a PostgreSQL server that is started here;
-and for each of SEEDS laboratories of 60 nights what was planted in them, what was told of it, and what was told
+and for each of SEEDS laboratories of 60 nights what was planted in them, what was reported, and what was reported
 falsely: flaky cases, a machine that spoils answers and one that loses them, a bug of one night, a first bad commit.
-Ends with 1 if anything was told falsely.
+Ends with 1 if anything was reported falsely.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def planted(chance: random.Random) -> Planted:
 
 
 def laboratory(folder: Path, seed: int) -> dict[str, tuple[int, int, int]]:
-    """Of each kind: how many were planted, told, and told falsely."""
+    """Of each kind: how many were planted, reported, and reported falsely."""
     chance = random.Random(seed)
     what = planted(chance)
     lab = Lab(CASES, seed=seed, planted=what, builds_change=bool(seed % 2))

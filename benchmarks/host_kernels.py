@@ -3,7 +3,7 @@
     python benchmarks/host_kernels.py [--kernel GLOB] [--case CASE] [--repeat N] [--threads N]
 
 One instance a type, the one with the largest tile, on a ResNet layer of two images (1.85 GFLOP). Kernel and sgemm run
-in turns, so that they see the same machine; the fastest of each counts. The aim is 20 GFLOP/s for f16 on two cores.
+interleaved, so that they see the same machine; the fastest of each counts. The aim is 20 GFLOP/s for f16 on two cores.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 CPU time of the process, the best of nine rounds, on one OS thread; nothing here is a test. HIP-CPU is a header-only HIP
 runtime for CPUs and needs TBB: where that is not installed, name its folders in CPATH, LIBRARY_PATH, LD_LIBRARY_PATH.
 The same workloads are built against it, as a program with ours' options and those that HIP-CPU's own build asks for,
-their results are looked at, and they are measured in turns with ours: in CPU time, HIP-CPU held to one core, and by the
+their results are looked at, and they are interleaved with ours: in CPU time, HIP-CPU held to one core, and by the
 wall on all cores. A thread of HIP-CPU's waits in a loop, so its programs stand still while others are measured.
 """
 
@@ -157,7 +157,7 @@ class Library:
 
 
 class Peer:
-    """The workloads on HIP-CPU, as a program of their own; a runtime that is all headers would have them use its
+    """The workloads on HIP-CPU, as a separate program; a runtime that is all headers would have them use its
     variables at more than they cost in a program, were they a library. It stands still but for its calls."""
 
     def __init__(self, program: Path, cores: set[int]) -> None:

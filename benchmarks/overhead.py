@@ -91,7 +91,7 @@ class _Clock:
 
 
 def _of_tests(words: str) -> dict[str, float]:
-    """Overheads of a tier's tests. Its verdicts go to a folder of their own."""
+    """Overheads of a tier's tests. Its verdicts go to a separate folder."""
     clock = _Clock()
     session = Session("host")
     for name in session.families:

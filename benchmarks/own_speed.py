@@ -4,7 +4,7 @@
 
 Verdicts are those of benchmarks/frozen/<target>.txt, cases that do not change, on as many workers as there are cores;
 what they need is built before. CPU seconds count every process of a run; on a busy machine they say more than the
-wall's. The runtime and the references have benches of their own, which this one asks (host_runtime.py,
+wall's. The runtime and the references have separate benches, which this one asks (host_runtime.py,
 references.py).
 """
 

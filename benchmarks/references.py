@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def almiopen(dtype: str, threads: int, repeat: int) -> Almiopen:
-    """Taken in turns, so that they see the same machine."""
+    """Interleaved, so that they see the same machine."""
     problem = bwd_data(dtype, ALMIOPEN_1959)
     inputs = make_inputs(problem, plan_fill(problem, Accumulation(accumulator_of(problem))))
     gemm = sgemm(problem.flops)

@@ -4,7 +4,7 @@ Plans by the seconds that runs recorded (medians over the given ``results.jsonl`
 shard is than the mean one, by those seconds and by those of a run that the plan did not know (``--on``): of bitgate's
 plan, of pytest-split's ``least_duration`` (pip install pytest-split) and of a round-robin over the same cases. ``cut``:
 problems whose tests are in several shards, each of which then makes the same inputs and references. ``--cases``: whole
-problems, drawn by a seed, until there are so many cases; 0: all.
+problems, drawn by a seed, until there is that number of cases; 0: all.
 """
 
 from __future__ import annotations

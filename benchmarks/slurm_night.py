@@ -5,7 +5,7 @@
 Six nodes (a slurmd each) with the features gfx942, gfx90a and gfx1201; the host runs in the place of each. Three suites
 of the smoke tier run on all three targets. In the middle one node loses its power, one job its processes, and the
 controller is killed and started again with --resume. Every case must end with one verdict on each target, and what ran
-again must be told. Ends with 1 if not. Needs Debian's Slurm packages, and no GPU.
+again must be reported. Ends with 1 if not. Needs Debian's Slurm packages, and no GPU.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from bitgate.results.run_plan import RunPlan
 
 sys.path.insert(0, str(paths.root()))
 
-from tests.ci.slurm_bed import SlurmBed, slurm_bed
+from tests.ci.slurm_fixture import SlurmFixture, slurm_fixture
 from tests.needs import lacking
 
 TARGETS = ("gfx942", "gfx90a", "gfx1201")
 NODES = {f"n{2 * number + half}": name for number, name in enumerate(TARGETS) for half in (1, 2)}
 SUITES = ("conv_bwd_data", "conv_fwd", "reduction")
 SOME = 60
-"""Verdicts of a shard that are recorded when something befalls it."""
+"""Verdicts of a shard that are recorded when something happens to it."""
 PATIENCE_SECONDS = 1200.0
 
 
@@ -57,8 +57,8 @@ def main() -> int:
     try:
         write_project(folder, suites=arguments.suite or SUITES)
         (folder / "slurm").mkdir()
-        with slurm_bed(folder / "slurm", NODES, cpus=1) as bed:
-            return show(Night(folder, arguments.shards), bed)
+        with slurm_fixture(folder / "slurm", NODES, cpus=1) as cluster:
+            return show(Night(folder, arguments.shards), cluster)
     finally:
         if not arguments.out:
             shutil.rmtree(folder, ignore_errors=True)
@@ -82,7 +82,7 @@ def write_project(folder: Path, backend: str = "slurm", suites: Sequence[str] = 
 
 
 class Night:
-    """``bitgate submit`` in a process of its own, watched through the files of its night."""
+    """``bitgate submit`` in a separate process, watched through the files of its night."""
 
     def __init__(self, project: Path, shards: int, *executor: str) -> None:
         self.folder = project / "night"
@@ -138,7 +138,7 @@ class Night:
             time.sleep(0.2)
 
 
-def show(night: Night, bed: SlurmBed) -> int:
+def show(night: Night, cluster: SlurmFixture) -> int:
     begun = time.monotonic()
 
     def tell(line: str) -> None:
@@ -147,7 +147,7 @@ def show(night: Night, bed: SlurmBed) -> int:
     night.start()
     tell(f"submitted; nodes {', '.join(f'{node} {name}' for node, name in NODES.items())}")
     place, node = with_verdicts(night, lambda node: NODES[node] == "gfx942")
-    bed.kill_node(node)
+    cluster.kill_node(node)
     tell(f"{node} lost its power while it ran {place[0]} {place[1]}")
     place, node = with_verdicts(night, lambda node: NODES[node] == "gfx90a")
     process = tasks.process_of(next(path for other, path, _ in night.running() if other == place))
@@ -184,7 +184,7 @@ def _recorded(path: Path) -> int:
 
 
 def report(night: Night, code: int, told: Collection[str] = ("node failed", "lost")) -> list[str]:
-    """What was promised and did not come true; prints the table. ``told``: the ends that the journal must tell."""
+    """What was promised and did not come true; prints the table. ``told``: the ends that the journal must report."""
     plan = RunPlan.read(night.folder / "plan.json")
     wrong = [] if code == 0 else [f"the night ended with {code}"]
     print(f"\n{'target':<18} cases  verdicts  once  attempts  nodes")

@@ -1,10 +1,10 @@
-"""How well steps are found in past timings, and how often one is told that there is not.
+"""How well steps are found in past timings, and how often one is reported that there is not.
 
 ``python benchmarks/steps.py [SEED]``
 
 100 histories without and 100 with a step of 5 % up: 30 nights a side, 2 % of lognormal noise, one night in twenty takes
 1.5 times as long. Then the same where the noise of a night holds on into the next ones. Ends with 1 if more than one
-step is told falsely, or fewer than 95 are found (within five nights of where they are) in the first hundred.
+step is reported falsely, or fewer than 95 are found (within five nights of where they are) in the first hundred.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def built(shared: Session) -> Iterator[Answer]:
 
 
 def in_child(answers: Iterator[Answer], seconds: float) -> Answer:
-    """The first answer that is not empty, of a process of its own: a kernel may crash or hang it. ``seconds``: what
+    """The first answer that is not empty, of a separate process: a kernel may crash or hang it. ``seconds``: what
     one answer may take."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)

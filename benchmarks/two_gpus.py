@@ -17,7 +17,7 @@ def verdicts(folder: Path, workers: int) -> list[Verdict]:
 
 
 def seconds(folder: Path, workers: int) -> float:
-    """As pytest tells at the end: collection, start of the workers and all cases."""
+    """As pytest reports at the end: collection, start of the workers and all cases."""
     found = re.findall(r" in ([\d.]+)s", (folder / f"n{workers}.txt").read_text())
     return float(found[-1])
 

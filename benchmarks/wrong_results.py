@@ -104,7 +104,7 @@ PROBES = ("probe", "probe 1")
 
 
 class Clock:
-    """Seconds of this process by part; the slow parts are told at once."""
+    """Seconds of this process by part; the slow parts are printed at once."""
 
     def __init__(self, least: float) -> None:
         self.least = least

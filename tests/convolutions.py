@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -50,7 +51,7 @@ def drawn_convolutions(
         max(1, (f - 1) * d + 1 - p - q + r) for f, d, p, q, r in zip(filters, dilation, left, right, rest, strict=True)
     )
     direction = draw(st.sampled_from(passes))
-    operand_ops = {
+    operand_ops: dict[str, Any] = {
         f"{name}_op": ELEMENTWISE[draw(st.sampled_from(("pass", "pass", *OPERAND_ELEMENTWISE)))]
         for name, written_by in (("in", Pass.BWD_DATA), ("wei", Pass.BWD_WEIGHT))
         if direction is not written_by

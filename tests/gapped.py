@@ -1,4 +1,4 @@
-"""Problems whose tensors have gaps of their own, for property tests."""
+"""Problems whose tensors have separate padding, for property tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Contracted = TypeVar("Contracted", bound=Contraction)
 
 @st.composite
 def gapped(draw: st.DrawFn, problems: st.SearchStrategy[Contracted]) -> Contracted:
-    """The problems, every other one with gaps behind up to three axes of its tensors."""
+    """The problems, every other one with padding after up to three axes of its tensors."""
     problem = draw(problems)
     places = [(tensor, axis) for tensor, order in problem.gap_orders.items() for axis in order[1:]]
     chosen = draw(st.lists(st.sampled_from(places), unique=True, max_size=3)) if draw(st.booleans()) else []

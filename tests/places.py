@@ -15,7 +15,7 @@ from bitgate.core import paths
 
 @contextmanager
 def lasting_place() -> Iterator[Path]:
-    """An empty folder that is nobody else's meanwhile. A build is known by where its sources lie: what a test compiles
+    """Lend an empty folder to one user at a time. A build is known by where its sources lie: what a test compiles
     here, the next test with the same sources finds built, and so does the next run."""
     folder = paths.cache_dir() / "tests"
     folder.mkdir(parents=True, exist_ok=True)

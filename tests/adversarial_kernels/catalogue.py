@@ -1,4 +1,4 @@
-"""exhibits.toml as objects."""
+"""The adversarial kernels of catalogue.toml as objects."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bitgate.core.toml import parse_toml
 
 HERE = Path(__file__).resolve().parent
 DECLARATION = HERE / "kernels" / "declaration.py"
-HEALTHY = "museum.healthy"
+HEALTHY = "adversarial.healthy"
 
 
 @dataclass(frozen=True)
-class Exhibit:
-    """One line of the table, which tells the fields. ``number`` counts from 1, ``hall`` is the line's list."""
+class BadKernel:
+    """One line of the table, which documents the fields. ``number`` counts from 1, ``group`` is the line's list."""
 
     number: int
-    hall: str
+    group: str
     name: str
     does: str
     verdict: str
@@ -33,7 +33,7 @@ class Exhibit:
 
     @property
     def kernel(self) -> str:
-        return f"museum_{self.name}.healthy" if self.load else f"museum.{self.name}"
+        return f"adversarial_{self.name}.healthy" if self.load else f"adversarial.{self.name}"
 
     @property
     def declaration(self) -> Path:
@@ -41,7 +41,7 @@ class Exhibit:
 
     @property
     def shape(self) -> str:
-        """Its own: no process has seen its problem before."""
+        """A separate one for each: no process has seen its problem before."""
         return shape(self.number) + "_gap" * self.gap
 
     @property
@@ -60,18 +60,18 @@ def shape(number: int) -> str:
     return f"g1n1k4c8_y1x1_h{2 + number // 12}x{3 + number % 12}"
 
 
-def _read() -> Iterator[Exhibit]:
+def _read() -> Iterator[BadKernel]:
     numbers = count(1)
-    for hall, rows in parse_toml((HERE / "exhibits.toml").read_text()).items():
+    for group, rows in parse_toml((HERE / "catalogue.toml").read_text()).items():
         for row in rows:
-            yield Exhibit(next(numbers), hall, **row)
+            yield BadKernel(next(numbers), group, **row)
 
 
-EXHIBITS = tuple(_read())
+BAD_KERNELS = tuple(_read())
 """All of them, in the table's order."""
 
-TOGETHER = tuple(exhibit for exhibit in EXHIBITS if not exhibit.alone and not exhibit.apart)
-"""Those that may hang in one suite with others."""
+TOGETHER = tuple(bad for bad in BAD_KERNELS if not bad.alone and not bad.apart)
+"""Those that may run in one suite with others."""
 
-APART = tuple(exhibit for exhibit in EXHIBITS if exhibit.apart)
-"""Those that hang among healthy ones."""
+APART = tuple(bad for bad in BAD_KERNELS if bad.apart)
+"""Those that run among healthy ones."""

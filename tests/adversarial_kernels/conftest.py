@@ -1,4 +1,4 @@
-"""Makes the helper modules beside the tests importable, builds the museum's libraries, and opens it."""
+"""Build the libraries of the adversarial kernels, and run their suite once."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from bitgate.kernel.registry import load_family
 
 @pytest.fixture(scope="session", autouse=True)
 def built() -> None:
-    """Before the first visit: no exhibit's seconds are to go to the compiler."""
-    from tests.adversarial_kernels.catalogue import EXHIBITS
+    """Build before the first run: no kernel's seconds are to go to the compiler."""
+    from tests.adversarial_kernels.catalogue import BAD_KERNELS
 
     builder = Builder("host")
     builder.runtime()
     builder.native()
-    for declaration in sorted({exhibit.declaration for exhibit in EXHIBITS}):
+    for declaration in sorted({bad.declaration for bad in BAD_KERNELS}):
         builder.family(load_family(declaration))
 
 
 @pytest.fixture
-def visit(tmp_path: Path) -> Any:
-    from tests.adversarial_kernels.visit import Visit
+def suite_run(tmp_path: Path) -> Any:
+    from tests.adversarial_kernels.suite_run import SuiteRun
 
-    return Visit(tmp_path)
+    return SuiteRun(tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adversarial_kernels.visit import BITGATE, COMMANDS, DEADLINE
+from tests.adversarial_kernels.suite_run import BITGATE, COMMANDS, DEADLINE
 
 FOLDER = Path(__file__).parent / "declarations"
 CASE = "fwd_f32_nhwgc_g1n1k4c8_y1x1_h2x3"
@@ -26,9 +26,9 @@ def lines_about(name: str, said: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_verify_tells_in_one_line_and_ends_with_2(visit: Any, name: str) -> None:
-    asked = ("verify", CASE, declaration(name), "--kernel=museum.healthy", "--target=host")
-    ended = visit.call(*BITGATE, *asked)
+def test_verify_tells_in_one_line_and_ends_with_2(suite_run: Any, name: str) -> None:
+    asked = ("verify", CASE, declaration(name), "--kernel=adversarial.healthy", "--target=host")
+    ended = suite_run.call(*BITGATE, *asked)
     assert ended.code == 2, ended.said
     assert len(lines_about(name, ended.said)) == 1, ended.said
     assert ended.left == []
@@ -41,36 +41,36 @@ def test_verify_tells_in_one_line_and_ends_with_2(visit: Any, name: str) -> None
         *(("os_exit", mode) for mode in COMMANDS if mode != "plain pytest"),
     ],
 )
-def test_a_suite_tells_in_one_line_and_ends_with_2(visit: Any, name: str, mode: str) -> None:
-    visit.write([])
+def test_a_suite_tells_in_one_line_and_ends_with_2(suite_run: Any, name: str, mode: str) -> None:
+    suite_run.write([])
     given = (declaration(name), "--target=host", f"--case-timeout={DEADLINE}")
-    ended = visit.call(*COMMANDS[mode], *given)
+    ended = suite_run.call(*COMMANDS[mode], *given)
     assert ended.code == 2, ended.said
     assert len(lines_about(name, ended.said)) == 1, ended.said
-    assert visit.verdicts == []
+    assert suite_run.verdicts == []
     assert ended.left == []
 
 
-def test_a_prediction_that_ends_its_process_is_asked_for_words_and_for_verdicts(visit: Any) -> None:
-    visit.write([])
+def test_a_prediction_that_ends_its_process_fails_both_commands(suite_run: Any) -> None:
+    suite_run.write([])
     given = (declaration("dispatch_exits"), "--target=host", f"--case-timeout={DEADLINE}")
-    ended = visit.call(*COMMANDS["plain pytest"], *given, "-k", "healthy")
+    ended = suite_run.call(*COMMANDS["plain pytest"], *given, "-k", "healthy")
     assert ended.code == 2, ended.said
     assert len(lines_about("dispatch_exits", ended.said)) == 1, ended.said
-    assert visit.verdicts == []
-    ended = visit.call(*COMMANDS["plain pytest"], *given)
+    assert suite_run.verdicts == []
+    ended = suite_run.call(*COMMANDS["plain pytest"], *given)
     assert ended.code == 1, ended.said
-    assert [verdict.outcome.value for verdict in visit.verdicts] == ["CRASHED"]
+    assert [verdict.outcome.value for verdict in suite_run.verdicts] == ["CRASHED"]
     assert ended.left == []
 
 
 @pytest.mark.parametrize(
     ("name", "instance", "verdict"), [("dispatch_exits", "healthy", "CRASHED"), ("prints", "wrong_cell", "MISMATCH")]
 )
-def test_what_a_declaration_prints_is_no_verdict_and_its_end_no_green_case(
-    visit: Any, name: str, instance: str, verdict: str
+def test_a_declaration_can_print_no_verdict_and_not_end_green(
+    suite_run: Any, name: str, instance: str, verdict: str
 ) -> None:
-    asked = ("verify", CASE, declaration(name), f"--kernel=museum.{instance}", "--target=host", "--json")
-    ended = visit.call(*BITGATE, *asked)
+    asked = ("verify", CASE, declaration(name), f"--kernel=adversarial.{instance}", "--target=host", "--json")
+    ended = suite_run.call(*BITGATE, *asked)
     assert ended.code == 1, ended.said
     assert [found["verdict"] for found in json.loads(ended.output)["verdicts"]] == [verdict]

@@ -87,7 +87,7 @@ def test_other():
 """
 
 
-def test_a_red_verdict_fails_its_test_with_sentence_cells_and_repro(tmp_path: Path) -> None:
+def test_a_red_verdict_fails_with_sentence_cells_and_repro(tmp_path: Path) -> None:
     mine = Module(tmp_path, RED)
     done = mine.run()
     assert done.returncode == 1, done.stdout + done.stderr

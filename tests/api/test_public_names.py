@@ -9,6 +9,7 @@ import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,8 +120,9 @@ def test_type_checkers_see_the_names_of_a_module(module: str) -> None:
 def test_a_former_path_leads_to_the_same_object(old: str, name: str, public: str) -> None:
     for module in [one for one in sys.modules if one == old or one.startswith(f"{old}.")]:
         del sys.modules[module]  # another test has imported it, and heard the warning
+    found: dict[str, Any] = {}
     with pytest.warns(DeprecationWarning, match=rf"{old} .*bitgate\.{public} ") as heard:
-        exec(f"from {old} import {name}", found := {})
+        exec(f"from {old} import {name}", found)
     assert found[name] is getattr(import_module(f"bitgate.{public}"), name)
     assert {one.filename for one in heard} == {"<string>"}
 

@@ -1,4 +1,4 @@
-"""Odd inputs: what is right, with something of it changed into what nobody expects. Seeded: each comes again."""
+"""Odd inputs: what is right, with a part changed into something unexpected. Seeded: each comes again."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ SECONDS = 20
 
 
 class Hang(BaseException):
-    """Not an Exception: nobody catches it by chance."""
+    """Not an Exception, so that no handler catches it by chance."""
 
 
 class Odd:
@@ -207,7 +207,7 @@ Try = Callable[[str, int, Callable[[Odd, Path], Callable[[], object]], tuple[typ
 
 @pytest.fixture
 def try_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Try:
-    """``try_all(name, count, make, answers)``: make each input in a cell of its own and try it. Only ``answers`` may be
+    """``try_all(name, count, make, answers)``: make each input in a separate cell and try it. Only ``answers`` may be
     raised, in time, and nothing may appear outside the cell. The number of inputs that were refused."""
     cell = tmp_path / "a" / "b" / "cell"
     cell.mkdir(parents=True)

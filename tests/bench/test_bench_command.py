@@ -301,7 +301,7 @@ def test_a_record_that_was_cut_goes_on_and_another_is_told(bench: Bench, tmp_pat
 
 
 def test_a_kernel_that_was_changed_is_measured_again(bench: Bench, tmp_path: Path) -> None:
-    """Its record tells of another one, whatever the settings."""
+    """Its record reports another one, whatever the settings."""
     folder = tmp_path / "changing"
     shutil.copytree(Path(CHANGING).parent, folder)
     source, naive = folder / "changing.hip.cpp", Path(CHANGING).parents[3] / "kernels"
@@ -492,7 +492,7 @@ def test_a_case_that_a_sweep_has_too_goes_by_its_name_there(bench: Bench, tmp_pa
     assert [(row.case, row.name) for row in rows] == [(CASE, "conv1")]
 
 
-def test_a_picture_of_nothing_is_left_out_and_the_exit_code_stays(bench: Bench, tmp_path: Path) -> None:
+def test_an_empty_plot_is_left_out_and_the_exit_code_stays(bench: Bench, tmp_path: Path) -> None:
     picture = tmp_path / "sides.svg"
     code, said, _ = bench(CASE, "--compare", "*.second", "--samples", "2", "--plot", str(picture))
     assert (code, picture.exists()) == (3, False), said

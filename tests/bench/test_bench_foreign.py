@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bitgate.core.errors import UsageError
@@ -63,17 +65,17 @@ def test_what_is_stated_beside_the_lines_holds():
 
 
 def test_shapes_that_are_timed_alike_are_timed_together():
-    wanted = named_cases([CASE, DRIVEN, DRIVEN.replace("-n 2", "-n 4"), CASE.replace("n1", "n3")])
-    shapes = [TimedShape(one.problem) for one in wanted]
-    groups = by_settings([*shapes, TimedShape(parse_case_id(CASE.replace("n1", "n5")))], wanted, Settings())
+    wanted: Any = named_cases([CASE, DRIVEN, DRIVEN.replace("-n 2", "-n 4"), CASE.replace("n1", "n3")])
+    shapes: list[Any] = [TimedShape(one.problem) for one in wanted]
+    groups: Any = by_settings([*shapes, TimedShape(parse_case_id(CASE.replace("n1", "n5")))], wanted, Settings())
     assert [(settings.samples, [shape.problem.n for shape in members]) for settings, members in groups] == [
         (20, [1, 3, 5]),
         (4, [2, 4]),
     ]
 
 
-def test_of_a_problem_that_several_lines_ask_for_the_first_says_how():
-    wanted = named_cases([DRIVEN, f"{DRIVEN} -i 9"])
+def test_of_several_lines_for_one_problem_the_first_says_how():
+    wanted: Any = named_cases([DRIVEN, f"{DRIVEN} -i 9"])
     ((settings, members),) = by_settings([TimedShape(wanted[0].problem)], wanted, Settings())
     assert (settings.samples, len(members)) == (4, 1)
 
@@ -127,6 +129,7 @@ MIOpenDriver conv -n 1 -c 8 -k 8 -F 1 -t 0
 def test_a_log_of_miopen_counts_what_stands_in_it_several_times(tmp_path):
     path = tmp_path / "miopen.log"
     path.write_text(LOG)
+    wanted: Any
     wanted, refused = listed(path)
     assert [(one.count, one.where, one.problem.n) for one in wanted] == [(2, "line 1", 2), (1, "line 4", 4)]
     assert repeated(wanted) == [f"2 x ./bin/{DRIVEN}"]
@@ -156,6 +159,7 @@ def test_tables_are_read_like_lists(tmp_path):
         listed(path)
     with path.open("a") as table:
         table.write("2,1,2,8,8,1,1,4,4,1,1,1,1,0,0,0,0\n" * 2)
+    problem: Any
     ((problem, count),) = [(one.problem, one.count) for one in listed(path)[0]]
     assert (problem.n, problem.k, count) == (2, 8, 2)
 
@@ -179,7 +183,7 @@ def test_notes_are_told_once():
 
 
 def test_lines_of_ck_profiler_get_its_perf_lines_and_no_others():
-    wanted = named_cases([PROFILED.format("1 1 0 1"), DRIVEN, "benchdnn --mode=P --conv mb1ic8ih4oc8oh4kh1", CASE])
+    wanted: Any = named_cases([PROFILED.format("1 1 0 1"), DRIVEN, "benchdnn --mode=P --conv mb1ic8ih4oc8oh4kh1", CASE])
     problems = dict.fromkeys(one.problem for one in wanted)
     assert len(problems) > 1
     rows = [row(problem, instance, (2e-3, 4e-3)) for problem in problems for instance in ("a", "b")]
@@ -189,7 +193,7 @@ def test_lines_of_ck_profiler_get_its_perf_lines_and_no_others():
 
 
 def test_split_ks_are_told_apart():
-    wanted = named_cases(["ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 1 1 2 8 8 1 7 1 1 0 0 all"])[:2]
+    wanted: Any = named_cases(["ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 1 1 2 8 8 1 7 1 1 0 0 all"])[:2]
     rows = [row(one.problem, "a", (1e-3,)) for one in wanted]
     ends = [line.split("GB/s, ")[1] for line in ck_profiler_lines(wanted, rows)]
     assert ends == ["grouped_fwd.a, SplitK -1", "grouped_fwd.a"]

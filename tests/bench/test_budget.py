@@ -25,9 +25,7 @@ def test_who_has_no_time_left_is_told(bench: Bench) -> None:
 SLEEPS = ("--option", "harm=sleeps", "--budget", "1")
 
 
-def test_who_is_being_verified_when_the_budget_is_over_is_stopped(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_verification_is_stopped_when_the_budget_is_over(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A launch that takes long is no hang yet. The others go on, in a new process."""
     monkeypatch.setattr("bitgate.tools.bench.worker.MOST_LAUNCH_SECONDS", 2.0)
     monkeypatch.setattr("bitgate.tools.bench.sweep_run.FIRST_SECONDS", 0.2)
@@ -40,7 +38,7 @@ def test_who_is_being_verified_when_the_budget_is_over_is_stopped(
     assert re.search(r"^  changing\.second harm=sleeps: being running, \d+ s so far$", said, re.MULTILINE)
 
 
-def test_a_kernel_that_hangs_while_it_is_verified_is_called_that(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_hangs_in_verification_is_reported_hung(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bitgate.tools.bench.worker.LAUNCH_SECONDS", 2.0)
     code, said, rows = bench(CASE, *SLEEPS)
     (hung,) = (row for row in rows if row.instance == "second")
@@ -48,15 +46,13 @@ def test_a_kernel_that_hangs_while_it_is_verified_is_called_that(bench: Bench, m
     assert re.fullmatch(r"it has not ended after \d+ s", hung.reason)
 
 
-def test_who_is_being_warmed_up_when_the_budget_is_over_is_stopped(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_warm_up_is_stopped_when_the_budget_is_over(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     _, said, rows = bench(CASE, "--kernel", "*.second", *SLEEPS, "--option", "from=14")
     assert [(row.status, row.verdict) for row in rows] == [(TimingStatus.OVER_BUDGET, "PASS")], said
     assert rows[0].reason == "the 1 s of the shape were up while it was warmed up"
 
 
-def test_what_cannot_be_measured_leaves_the_last_record_where_it_is(bench: Bench, tmp_path: Path) -> None:
+def test_a_failed_measurement_keeps_the_last_record(bench: Bench, tmp_path: Path) -> None:
     words = ("--kernel", "*.first", "--samples", "3")
     _, _, before = bench(CASE, *words)
     code, said, rows = bench(CASE, "--compare-tree", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What platforms tell of clocks, read from trees as drivers make them."""
+"""Clocks as platforms report them, read from trees as drivers make them."""
 
 from __future__ import annotations
 

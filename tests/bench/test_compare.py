@@ -1,4 +1,4 @@
-"""A beside B: who won, and when nobody did."""
+"""A compared with B: which one won, and when there is no winner."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_too_little_data_is_no_winner() -> None:
     assert compare(rows, QUICK).shapes[0].winner == "B"
 
 
-def test_a_side_whose_time_was_up_leaves_the_rounds_that_both_have() -> None:
+def test_a_side_out_of_time_leaves_the_rounds_that_both_have() -> None:
     """Of 12 shared rounds 4 choose and 8 judge, however long the other side went on."""
     rows = [row("A", noise(n, 2e-3, 12), instance=f"x{n}") for n in range(2)]
     rows += [row("B", noise(n, 1e-3, 40), instance=f"x{n}") for n in range(2, 4)]
@@ -147,7 +147,7 @@ def test_a_clock_that_tells_nothing() -> None:
     assert (shape.winner, shape.note) == ("unknown", "a sample of 0 s: the clock is too coarse for it")
 
 
-def test_what_is_refused_or_late_is_told_once_and_each_defect_by_itself() -> None:
+def test_refusals_are_reported_once_and_each_defect_by_itself() -> None:
     rows = [row("A", [], instance=f"x{n}", status=TimingStatus.REFUSED, reason=f"c: not {n}") for n in range(9)]
     (shape,) = compare([*rows, row("B", noise(1))], QUICK).shapes
     assert shape.note == "A not timed; A: grouped_fwd.x0 and 8 more refused (c: not 0)"
@@ -172,7 +172,7 @@ def test_a_host_that_others_keep_busy_is_told(load: tuple[float, float], told: b
     assert ("others keep the machine busy: 3.9 threads a core want to run" in shape.note) == told
 
 
-def test_rounds_in_which_the_machine_was_disturbed_do_not_hide_a_slow_down() -> None:
+def test_disturbed_rounds_do_not_hide_a_slow_down() -> None:
     draw = np.random.default_rng(4)
     sides = {side: draw.normal(1.0, 0.01, 20) for side in "AB"}
     sides["B"] *= 1.05

@@ -39,7 +39,7 @@ def test_a_line_of_ck_profiler_prints_its_perf_lines(bench: Bench) -> None:
     assert [line.rpartition(", ")[2] for line in perf] == [row.key.name for row in rows]
 
 
-def test_the_verification_that_a_line_names_is_the_one_that_is_done(bench: Bench) -> None:
+def test_a_line_is_verified_in_the_way_that_it_names(bench: Bench) -> None:
     code, said, _, rows = bench(PROFILED.format("2 1 0 1"), "--samples", "3")
     assert code == 0, said
     assert {row.settings["reference"] for row in rows} == {"gpu"}
@@ -94,7 +94,7 @@ def test_json_says_what_asked_for_a_problem_and_how_often(capsys: pytest.Capture
     assert line["notes"] == ["the line asks for no verification: only what is verified is timed, so it is verified"]
 
 
-def test_what_the_command_line_states_holds_over_what_a_line_says(bench: Bench) -> None:
+def test_the_command_line_overrides_a_foreign_line(bench: Bench) -> None:
     code, said, _, rows = bench(f"{DRIVEN} -t 1 -i 4", "--samples", "6", "--fill", "decimal", "--cold")
     assert code == 0, said
     assert {(row.settings["samples"], row.fill, row.settings["cold"]) for row in rows} == {(6, "decimal", True)}

@@ -17,7 +17,7 @@ def test_the_interval_holds_the_true_median_as_often_as_it_says() -> None:
     draw = np.random.default_rng(0)
     held = 0
     for _ in range(200):
-        found = median_interval(draw.lognormal(0, 0.02, 30), QUICK)
+        found = median_interval(draw.lognormal(0, 0.02, 30).tolist(), QUICK)
         held += found.low <= 1 <= found.high
     assert 180 <= held <= 199
 
@@ -38,7 +38,7 @@ def test_more_confidence_is_a_wider_interval() -> None:
 
 
 def test_many_samples_are_resampled_a_few_rows_at_a_time() -> None:
-    found = median_interval(np.random.default_rng(0).lognormal(0, 0.02, 300_000), Significance(resamples=20))
+    found = median_interval(np.random.default_rng(0).lognormal(0, 0.02, 300_000).tolist(), Significance(resamples=20))
     assert found.low <= found.median <= found.high <= 1.001
 
 

@@ -1,4 +1,4 @@
-"""The test behind a winner, beside published values and the law that it rests on."""
+"""The test that decides on a winner, compared with published values and the law that it rests on."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_blocks_in_which_others_had_the_cores_are_left_out() -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4), min_size=1, max_size=6), st.randoms())
-def test_which_blocks_are_left_out_does_not_depend_on_the_sides(told: list[list[int]], random: Random) -> None:
+def test_which_blocks_are_left_out_does_not_depend_on_the_sides(told: list[list[float]], random: Random) -> None:
     one = of(*[(values[:2], values[2:]) for values in told])
     other = of(*[(mixed[:2], mixed[2:]) for values in told for mixed in [random.sample(values, 4)]])
     assert undisturbed(one) == undisturbed(other)

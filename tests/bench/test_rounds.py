@@ -32,7 +32,7 @@ class Steady:
         return self.seconds if self.until >= 0 else None
 
 
-def test_every_round_has_a_sample_of_each_in_an_order_of_its_own() -> None:
+def test_every_round_samples_each_in_a_separate_order() -> None:
     log: list[str] = []
     lanes = [ArmSamples("", Steady(1.0, log=log, name=name)) for name in "abcd"]
     play(lanes, 20, lambda: ENDLESS, seed=0)
@@ -80,7 +80,7 @@ def test_the_seed_draws_the_order() -> None:
     assert order(1) == order(1) != order(2)
 
 
-def test_who_is_far_behind_its_own_side_stops_and_keeps_what_it_has() -> None:
+def test_a_candidate_far_behind_its_side_stops_with_its_samples() -> None:
     fast, slow = ArmSamples("A", Steady(1.0)), ArmSamples("A", Steady(2.0))
     alone = ArmSamples("B", Steady(9.0))
     play([fast, slow, alone], 20, lambda: ENDLESS, seed=0)
@@ -115,7 +115,7 @@ def test_a_sample_that_would_outlast_the_budget_is_not_begun() -> None:
     st.integers(1, 25),
 )
 def test_samples_and_rounds_belong_together(drawn: list[tuple[str, float, int]], samples: int) -> None:
-    """Whoever fails or falls behind: no lane has more than it should, each sample its own round, and the fastest of a
+    """Whichever fails or is slower: no lane has more than it should, each sample its own round, and the fastest of a
     side that never fails has them all."""
     lanes = [ArmSamples(side, Steady(seconds, until)) for side, seconds, until in drawn]
     play(lanes, samples, lambda: ENDLESS, seed=0)

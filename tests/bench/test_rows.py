@@ -56,7 +56,7 @@ def test_what_was_timed(entrant: CandidateRun) -> None:
     assert "launch_bound" not in found.settings
 
 
-def test_kernels_that_take_about_as_long_have_as_many_launches_in_a_sample(entrant: CandidateRun) -> None:
+def test_kernels_of_like_speed_have_like_launches_in_a_sample(entrant: CandidateRun) -> None:
     """The warm-up of the second was disturbed: alone it would have a tenth of the launches."""
     facts = [{"fastest": seconds, "most": most} for seconds, most in ((1e-4, 1000), (1.4e-4, 1000), (1e-2, 1000))]
     first, second, slow = (replace(entrant, facts=one) for one in facts)
@@ -73,7 +73,7 @@ def test_a_launch_that_costs_the_thread_more_than_the_device(entrant: CandidateR
     assert row(entrant, [5e-6] * 20, host_seconds=6e-6).settings["launch_bound"] is True
 
 
-def test_a_sample_that_was_queued_before_it_began_waits_for_no_thread(entrant: CandidateRun) -> None:
+def test_a_sample_that_is_queued_in_time_waits_for_no_thread(entrant: CandidateRun) -> None:
     queued = replace(entrant, settings=Settings(queued=True))
     assert "launch_bound" not in row(queued, [5e-6] * 20, host_seconds=6e-6).settings
     late = replace(queued, unqueued=1)

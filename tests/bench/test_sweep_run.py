@@ -25,7 +25,7 @@ def entrant(side: str, family: str, instance: str) -> CandidateRun:
 
 
 def test_kernels_whose_data_are_the_same_follow_each_other() -> None:
-    """One stage adds its slices up in f16, two stages in f32, whose sums may be larger: sides in turns would have each
+    """One stage adds its slices up in f16, two stages in f32, whose sums may be larger: mixed sides would have each
     reference made again and again."""
     turns = [
         entrant("A", "grouped_bwd_weight", "f16_128x128x32_a8b8c8_d3"),

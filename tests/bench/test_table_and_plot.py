@@ -75,7 +75,7 @@ def test_what_was_not_verified_stands_in_its_row(sweep: SweepComparison) -> None
     assert told.endswith("A and B not timed; A: grouped_fwd.x1 not verified (MISMATCH: dx has *zero* slices)")
 
 
-def test_markdown_marks_winners_and_keeps_names_apart_from_markup(sweep: SweepComparison) -> None:
+def test_markdown_marks_winners_and_escapes_names(sweep: SweepComparison) -> None:
     told = table.markdown(sweep)
     assert "| stride > 1 | 3 | 0 | 1 | 2 | 0 | 0.92 (0.83 to 1.00) |" in told
     assert "**B +17 % (" in next(line for line in told.splitlines() if line.startswith("| Retinanet-L61 |"))

@@ -1,4 +1,4 @@
-"""bench.jsonl: what is written is read again, and what is none is told with file and line."""
+"""bench.jsonl: what is written is read again, and other lines are reported with file and line."""
 
 from __future__ import annotations
 

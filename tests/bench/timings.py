@@ -1,4 +1,4 @@
-"""Rows of a benchmark that never ran: what its samples hide is planted, so that it is known what must be told."""
+"""Rows of a benchmark that never ran: what its samples hide is planted, so that it is known what must be reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIT = 0.85
 CASE = "fwd_f16_nhwgc_g1n1k8c8_y3x3_h8x8_s1x1_d1x1_p1x1_q1x1"
 
 
-def row(side: str, seconds: Sequence[float], **said: Any) -> Timing:
+def row(side: str, seconds: Sequence[float] | np.ndarray, **said: Any) -> Timing:
     """One contender, a sample a round unless ``rounds`` says otherwise."""
     fields: dict[str, Any] = {
         "schema": SCHEMA,

@@ -1,4 +1,4 @@
-"""Steps that come to an end of their own kind; a child imports them."""
+"""Steps that each end in another way; a child imports them."""
 
 from __future__ import annotations
 

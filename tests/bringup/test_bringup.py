@@ -79,9 +79,9 @@ def test_a_runtime_without_a_function_is_a_broken_installation(tmp_path: Path) -
         },
     )
     assert (found.code, found.document["verdict"], found.document["target"]) == (2, "installation", "gfx90a")
-    assert "lacks hipStreamCreate (device/device.py)" in found.step("runtime")["sentence"]
+    assert "lacks hipStreamCreate (runtime/device.py)" in found.step("runtime")["sentence"]
     assert "hipMemset2D" not in found.step("runtime")["sentence"]
-    assert found.step("runtime")["detail"]["missing"] == {"hipMemset2D": [], "hipStreamCreate": ["device/device.py"]}
+    assert found.step("runtime")["detail"]["missing"] == {"hipMemset2D": [], "hipStreamCreate": ["runtime/device.py"]}
     assert "lacks hipStreamCreate" in found.document["sentence"]
     assert "administers this machine" in found.document["send"]
     assert found.results == ["red"] * 4 + ["not tried"] * 4
@@ -199,7 +199,7 @@ sys.exit(code)
 
 @pytest.mark.nightly
 def test_a_compiler_that_miscompiles_one_instance_is_suspected(tmp_path: Path) -> None:
-    """In a cache of its own: the wrapper states the version of what it wraps."""
+    """In a separate cache: the wrapper states the version of what it wraps."""
     wrapper = tmp_path / "g++"
     wrapper.write_text(MISCOMPILER.format(python=sys.executable, compiler=shutil.which("g++")))
     wrapper.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The bundle: bounded, scrubbed, and nobody's name on it."""
+"""The bundle: bounded, scrubbed, and without any user's name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read(path: Path) -> dict[str, bytes]:
     with tarfile.open(path) as tar:
         members = tar.getmembers()
         assert {(one.uid, one.uname, one.gname) for one in members} == {(0, "", "")}
-        return {one.name.removeprefix("first_contact/"): tar.extractfile(one).read() for one in members}  # type: ignore[union-attr]
+        return {one.name.removeprefix("first_contact/"): tar.extractfile(one).read() for one in members}
 
 
 def test_texts_are_scrubbed_and_steps_are_there_at_once(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_texts_are_scrubbed_and_steps_are_there_at_once(tmp_path: Path) -> None:
     assert files["steps.jsonl"].startswith(b'{"step": "doctor"')
 
 
-def test_only_known_kinds_of_binary_files_go_in_and_none_that_tells_a_name(tmp_path: Path) -> None:
+def test_only_known_binary_files_go_in_and_none_with_a_name(tmp_path: Path) -> None:
     bundle = Bundle(tmp_path / "b.tar.gz", SCRUBBER)
     bundle.file("good.npy", b"\x93NUMPY\xff")
     bundle.file("telling.co", b"\x7fELF /nfs/lovelace/x.cpp")
@@ -65,7 +65,7 @@ def test_what_does_not_fit_is_listed(tmp_path: Path) -> None:
     assert files["long.txt"].endswith(b"end")
 
 
-def test_a_disk_that_fills_up_on_the_way_leaves_no_half_of_a_bundle(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_half_of_a_bundle(tmp_path: Path) -> None:
     bundle = Bundle(tmp_path / "b.tar.gz", SCRUBBER)
     bundle.begin()
     bundle.file("noise.npy", os.urandom(4096))

@@ -59,7 +59,7 @@ def test_a_log_that_may_not_be_read_says_so(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.nightly
-def test_a_red_case_of_an_amd_gpu_becomes_a_capsule_with_its_code_object(tmp_path: Path) -> None:
+def test_a_red_case_on_amd_becomes_a_capsule_with_code_object(tmp_path: Path) -> None:
     assert evidence.write_capsule(RedCase({**EVENT, "case": CASE}), "gfx942", ours(), tmp_path / "capsule") == ""
     assert {"manifest.json", "naive_reduction.co"} <= {path.name for path in (tmp_path / "capsule").iterdir()}
 

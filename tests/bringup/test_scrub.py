@@ -1,4 +1,4 @@
-"""What a bundle does not tell: who ran it, where, and on which piece of hardware."""
+"""A bundle does not reveal who ran it, where, and on which piece of hardware."""
 
 from __future__ import annotations
 

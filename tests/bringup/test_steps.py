@@ -1,4 +1,4 @@
-"""Whatever a step does to its process, it is that step's finding."""
+"""Whatever a step does to its process is that step's finding."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from bitgate.lab.bringup.server import taken
 def take(name: str, seconds: float = 120) -> tuple[StepFinding, dict[str, str], list[str]]:
     told: list[str] = []
     finding, files = taken(
-        replace(STEPS[3], seconds=seconds), f"bad_steps:{name}", {"project": ours().as_json()}, told.append
+        replace(STEPS[3], seconds=seconds),
+        f"tests.bringup.bad_steps:{name}",
+        {"project": ours().as_json()},
+        told.append,
     )
     return finding, dict(files), told
 
 
 @pytest.fixture(autouse=True)
-def steps_beside_this(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
+def steps_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = str(Path(__file__).parents[2])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A family of two units and a header, in a checkout's shape, with a cache of its own."""
+"""A family of two units and a header, in a checkout's shape, with a separate cache."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_fragments_and_atomics_compile_for_it_without_a_warning(target: str) -> 
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_target_without_matrix_instructions_takes_kernels_without_fragments() -> None:
+def test_a_target_without_matrix_units_takes_plain_kernels() -> None:
     family = families()["grouped_fwd"]
     assert all(instance.fragment for instance in family.instances)
     assert [family.on(target).instances for target in ("gfx1030", "gfx908", "gfx9-generic")] == [(), (), ()]
@@ -120,7 +120,7 @@ def test_what_kernels_are_told() -> None:
     )
 
 
-def test_the_command_line_that_a_document_tells_has_the_tables_defines() -> None:
+def test_the_documented_command_line_has_the_tables_defines() -> None:
     page = (paths.root() / "docs" / "kernels.md").read_text()
     stated = re.findall(r"-DBITGATE_\w+=\S+", page)
     assert [define.replace("'", "") for define in stated] == list(facts(target_id("gfx90a")))

@@ -137,7 +137,7 @@ def test_a_source_that_does_not_compile_says_where(family: KernelFamily, make_bu
         ("extern __shared__ float tile[];", r"cpp:2: error: .*write HIP_DYNAMIC_SHARED\(float, tile\)"),
     ],
 )
-def test_hip_that_only_a_gpu_compiler_takes_is_answered_with_the_line_to_write(
+def test_hip_for_gpu_compilers_only_is_answered_with_a_line(
     family: KernelFamily, make_builder: Make, line: str, advice: str
 ) -> None:
     (family.folder / "two.hip.cpp").write_text(f"#include <hip/hip_runtime.h>\n{line}\n")
@@ -394,6 +394,6 @@ def test_whether_all_is_built_is_told_and_nothing_built(
     assert lines == []
     builder.family(family)
     assert builder.is_built(family)
-    assert not builder.is_built(family, replace(family, sources=(), library="no_such.so"))
+    assert not builder.is_built(family, replace(family, sources=(), library=Path("no_such.so")))
     monkeypatch.setenv("BITGATE_QUICK_BUILD", "1")
     assert not builder.is_built(family)

@@ -108,7 +108,7 @@ def test_a_matrix_kernel_without_its_instruction_is_a_defect(
     assert reasons == (["mine.only: no v_mfma_f32_*[0-9_]f32* in _Z3sumPKfPfi"] if exit_code else [])
 
 
-def test_without_any_compiler_for_the_target_it_says_what_to_install(
+def test_without_a_compiler_it_says_what_to_install(
     device_code: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -11,7 +11,7 @@ from bitgate.kernel.cache.content import RACY_NS, Contents
 
 
 def settled(path: Path, text: str) -> Path:
-    """A file that nobody has changed for a while: its stat can be trusted."""
+    """A file that has not changed for a while: its stat can be trusted."""
     path.write_text(text)
     then = path.stat().st_mtime_ns - 10 * RACY_NS
     os.utime(path, ns=(then, then))

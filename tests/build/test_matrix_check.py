@@ -56,7 +56,7 @@ def test_instructions_are_read_by_function(text):
     assert str(lacking) == f"narrow: no v_mfma_f32_*[0-9_]f16* in {NARROW}"
 
 
-def test_kernels_belong_to_the_instance_whose_numbers_and_types_they_hold():
+def test_kernels_belong_to_the_instance_of_their_parameters():
     assert kernels_of(MATRIX, [WIDE, NARROW]) == (WIDE,)
     assert kernels_of(replace(MATRIX, fragment=(16, 16, 16)), [WIDE, NARROW]) == ()
     assert kernels_of(replace(MATRIX, dtypes=("bf16",)), [WIDE, NARROW]) == ()

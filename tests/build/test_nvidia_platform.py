@@ -47,7 +47,7 @@ for number in range(3):
 
 
 @pytest.mark.needs("nvcc")
-def test_a_failed_free_and_a_failed_launch_stay_on_record_a_question_and_an_allocation_do_not() -> None:
+def test_failed_frees_and_launches_are_recorded_queries_are_not() -> None:
     library = Builder("nvidia", arch="sm_90").runtime()
     environment = {"CUDA_VISIBLE_DEVICES": ""}  # whatever is asked for fails
     done = subprocess.run(

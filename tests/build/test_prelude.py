@@ -56,9 +56,7 @@ def built(unit: TranslationUnit, store: UnitStore, headers: UnitStore | None = N
     return store.object_path(keys[unit]).read_bytes(), done
 
 
-def test_the_object_is_the_same_with_the_header_compiled_and_as_text(
-    unit: TranslationUnit, store: Callable[..., UnitStore]
-) -> None:
+def test_a_precompiled_header_gives_the_same_object(unit: TranslationUnit, store: Callable[..., UnitStore]) -> None:
     plain, done = built(unit, store("text"))
     assert done == ["unit"]
     compiled, done = built(unit, store("compiled"), store("compiled"))

@@ -42,7 +42,7 @@ def test_a_source_that_cannot_be_read_is_told(family: KernelFamily) -> None:
         compiled_lines(Builder(), family)
 
 
-def test_what_stands_in_for_a_file_is_minded_where_that_file_lies(family: KernelFamily, tmp_path: Path) -> None:
+def test_a_stand_in_is_watched_where_the_file_itself_is(family: KernelFamily, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.txt"
     wrong.write_text(OTHER)
     header, source = family.folder / "other.hpp", family.folder / "one.hip.cpp"

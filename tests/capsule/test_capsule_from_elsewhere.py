@@ -1,4 +1,4 @@
-"""A capsule of somebody else: it deletes and writes nothing outside its folder, and calls nothing but kernels."""
+"""A capsule from elsewhere: it deletes and writes nothing outside its folder, and calls nothing but kernels."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_a_wrong_output_is_named_and_the_other_is_not(capsys, capsule, edit, pla
     assert found[name] != wanted[name]
 
 
-def test_of_two_wrong_outputs_the_first_is_looked_at_and_the_other_is_named(capsys, capsule, edit):
+def test_of_two_wrong_outputs_one_is_diagnosed_and_both_named(capsys, capsule, edit):
     def change(data):
         data[0] += 1
 

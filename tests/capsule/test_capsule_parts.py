@@ -88,7 +88,7 @@ def test_a_library_tells_hidden_functions_by_their_addresses():
         ("bitgate_run", "bitgate_run"),
     ],
 )
-def test_a_kernel_that_nvcc_made_static_has_the_code_objects_name(static, name):
+def test_a_kernel_made_static_by_nvcc_has_the_code_objects_name(static, name):
     assert external(static) == name
 
 

@@ -64,7 +64,7 @@ def test_kernels_are_the_code_objects_own(written):
         assert np.prod(step["block"]) == step["resources"]["max_workgroup"]
 
 
-def test_pointers_are_relocations_and_hidden_arguments_are_filled_in(written):
+def test_pointers_are_relocated_and_hidden_arguments_filled_in(written):
     manifest = manifest_of(written)
     fill, grouped = (step for step in manifest["steps"] if step["kind"] == "kernel")
     to = [[pointer["target"] for pointer in step["kernarg"]["pointers"]] for step in (fill, grouped)]
@@ -244,7 +244,7 @@ NIGHTLY = pytest.mark.nightly
     "dtype",
     ["bf8ocp", "bf16", *(pytest.param(name, marks=NIGHTLY) for name in ("f8ocp", "bf8fnuz", "f8fnuz"))],
 )
-def test_types_that_numpy_does_not_know_are_saved_as_bits_and_read_again(capsys, tmp_path, dtype):
+def test_types_unknown_to_numpy_are_saved_and_read_as_bits(capsys, tmp_path, dtype):
     case = f"fwd_{dtype}_nhwgc_n1k4c4_y1_h4"
     assert write(capsys, case, tmp_path, "--target", "gfx942", "--kernel", "naive*")[0] == 0
     manifest = manifest_of(tmp_path)

@@ -1,4 +1,4 @@
-"""Capsules of an owner's operation with two outputs, and of its kernel that can be told to do harm."""
+"""Capsules of an owner's operation with two outputs, and of its kernel that does harm on request."""
 
 from __future__ import annotations
 

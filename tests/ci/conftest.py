@@ -132,9 +132,9 @@ class Lab:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Lab]]:
-    """Makes one with so many cases, k counting from 1, and edits in the kernel's source. Only the kernel lies where
+    """Makes one with ``cases`` cases, k counting from 1, and edits in the kernel's source. Only the kernel lies where
     others lay before it: what a lab's nights leave running writes into its own folder."""
-    monkeypatch.setenv("BITGATE_OUT", "")  # a plan that is made in this process leaves its own behind
+    monkeypatch.setenv("BITGATE_OUT", "")  # a plan that is made in this process leaves its own there
     places = ExitStack()
 
     def make(cases: int = 3, *edits: tuple[str, str]) -> Lab:

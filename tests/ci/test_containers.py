@@ -1,4 +1,4 @@
-"""Images are pinned and run without rights, and the flags that give them GPUs are those that documents tell."""
+"""Images are pinned and run without rights, and the flags that give them GPUs are the documented ones."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_image_is_pinned_and_ends_without_rights(path: Path) -> None:
 
 
 @each
-def test_every_shell_line_can_be_read_and_leaves_no_package_lists(path: Path) -> None:
+def test_every_shell_line_parses_and_leaves_no_package_lists(path: Path) -> None:
     for name, arguments in _instructions(path.read_text()):
         if name == "RUN":
             assert shlex.split(arguments)

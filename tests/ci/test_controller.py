@@ -1,4 +1,4 @@
-"""What a controller asks of an engine, and what it makes of the engine's words: with an engine that says as it is told.
+"""A controller's requests to an engine, and its reading of the answers: with an engine that answers as scripted.
 
 The cases' records are written as a run would; the rest is the controller's own."""
 
@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,12 @@ class AsTold:
             "night", task.attempt, f"2026-11-22T0{task.attempt}:00:00.000001+00:00", task.name, str(task.shard)
         )
         folder = task.folder / task.target / task.shard.folder
-        stated = {"suite": item.suite, "test": item.test, "tier": item.tier, "fingerprint": {"build": "b"}}
+        stated: dict[str, Any] = {
+            "suite": item.suite,
+            "test": item.test,
+            "tier": item.tier,
+            "fingerprint": {"build": "b"},
+        }
         append(folder / "results.jsonl", Verdict(item.key, Outcome.PASS, plan=self.plan.id, run=stamp, **stated))
 
 
@@ -147,12 +153,12 @@ def test_a_task_asks_for_what_its_target_needs(night: Callable[..., Finished]) -
         (TaskState.OUT_OF_MEMORY, {"avoid": ("n1",), "exclusive": True}),
     ],
 )
-def test_a_second_attempt_is_what_the_end_of_the_first_calls_for(
-    night: Callable[..., Finished], state: TaskState, changes: dict[str, object]
+def test_the_end_of_the_first_attempt_decides_on_a_second(
+    night: Callable[..., Finished], state: TaskState, changes: dict[str, Any]
 ) -> None:
     done = night(first(TaskStatus(state, None, "n1", "so it was")))
     one, two = done.tasks()
-    kept = {"attempt": 2, "folder": two.folder, "command": two.command, "environment": two.environment}
+    kept: dict[str, Any] = {"attempt": 2, "folder": two.folder, "command": two.command, "environment": two.environment}
     assert two == replace(one, **kept, **changes)
     assert len((two.folder / "select.txt").read_text().split()) == 3
     assert (two.environment["BITGATE_RUN_ATTEMPT"], done.summary.exit_code) == ("2", 0)
@@ -181,14 +187,14 @@ def test_a_night_without_any_machine_compared_nothing(night: Callable[..., Finis
     assert done.summary.exit_code == 3
 
 
-def test_one_shard_without_a_machine_is_lost_where_others_of_its_target_ran(night: Callable[..., Finished]) -> None:
+def test_a_shard_without_a_machine_is_lost_where_others_ran(night: Callable[..., Finished]) -> None:
     none = TaskStatus(TaskState.NO_CAPACITY, reason="down")
     done = night(lambda task: (none, ()) if task.shard.index == 2 else well(), shards=2)
     assert done.summary.exit_code == 1
     assert done.summary.outcomes["LOST"] == len(done.engine.plan.shards[1].cases)
 
 
-def test_a_machine_that_loses_shard_after_shard_stops_the_night_from_trying(night: Callable[..., Finished]) -> None:
+def test_a_machine_that_loses_every_shard_ends_the_attempts(night: Callable[..., Finished]) -> None:
     done = night(lambda task: (TaskStatus(TaskState.LOST, None, "n1", "gone"), ()), shards=4)
     assert len(done.tasks()) == 4, "no second attempt where there is no other machine"
     assert "n1 keeps failing, and no machine is healthy" in done.said

@@ -1,4 +1,4 @@
-"""A Dask of several processes as an engine: workers of a target take its shards, and one that dies is told."""
+"""A Dask of several processes as an engine: workers of a target take its shards, and one that dies is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import distributed
 import pytest
 from junitparser import JUnitXml
-from tests.ci.dask_bed import DaskBed, dask_bed
+from tests.ci.dask_fixture import DaskFixture, dask_fixture
 from tests.ci.tasks import task_of, until, wait
 
 from bitgate.core.errors import UsageError
@@ -28,13 +28,13 @@ from bitgate.results.shard import Shard
 
 
 @pytest.fixture(scope="module")
-def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskBed]:
-    with dask_bed(tmp_path_factory.mktemp("dask"), {"a": "gfx942", "b": "gfx90a"}) as bed:
-        yield bed
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskFixture]:
+    with dask_fixture(tmp_path_factory.mktemp("dask"), {"a": "gfx942", "b": "gfx90a"}) as cluster:
+        yield cluster
 
 
-def engine(bed: DaskBed, night: Path, **options: str) -> Executor:
-    return executors.executor("dask", night, 0, {"scheduler": bed.address, **options})
+def engine(cluster: DaskFixture, night: Path, **options: str) -> Executor:
+    return executors.executor("dask", night, 0, {"scheduler": cluster.address, **options})
 
 
 def on(target: str, task: Task) -> Task:
@@ -42,10 +42,10 @@ def on(target: str, task: Task) -> Task:
 
 
 @contextmanager
-def busy(bed: DaskBed, folder: Path) -> Iterator[None]:
+def busy(cluster: DaskFixture, folder: Path) -> Iterator[None]:
     """The worker of gfx942 has something to do meanwhile."""
     task = on("gfx942", task_of(folder / "busy", "while [ ! -e go ]; do sleep 0.1; done"))
-    dask = engine(bed, folder)
+    dask = engine(cluster, folder)
     handles = list(dask.submit([task]))
     until(lambda: dask_worker.begun(task.folder))
     yield
@@ -53,26 +53,26 @@ def busy(bed: DaskBed, folder: Path) -> Iterator[None]:
     wait(dask, handles)
 
 
-def test_a_shard_runs_on_a_worker_of_its_target(bed: DaskBed, tmp_path: Path) -> None:
+def test_a_shard_runs_on_a_worker_of_its_target(cluster: DaskFixture, tmp_path: Path) -> None:
     lines = {"gfx942": "echo $WORD; exit 1", "gfx90a": "echo $WORD"}
     new = [on(target, task_of(tmp_path / target, line)) for target, line in lines.items()]
-    dask = engine(bed, tmp_path)
+    dask = engine(cluster, tmp_path)
     first, second = wait(dask, list(dask.submit(new))).values()
     assert (first.state, first.exit_code, first.node) == (TaskState.ENDED, 1, "a")
     assert (second.state, second.exit_code, second.node) == (TaskState.ENDED, 0, "b")
     assert (tmp_path / "gfx90a" / tasks.LOG).read_text() == "from the task\n"
 
 
-def test_no_worker_of_a_target_is_no_capacity_after_a_while(bed: DaskBed, tmp_path: Path) -> None:
-    dask = engine(bed, tmp_path, absence="1")
+def test_no_worker_of_a_target_is_no_capacity_after_a_while(cluster: DaskFixture, tmp_path: Path) -> None:
+    dask = engine(cluster, tmp_path, absence="1")
     (status,) = wait(dask, list(dask.submit([on("gfx1201", task_of(tmp_path / "t", "true"))]))).values()
     assert status.state is TaskState.NO_CAPACITY
     assert status.reason == "no worker with --resources gfx1201=1 (workers have gfx90a, gfx942)"
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_greeting_that_dask_does_not_expect_is_asked_for_once_more(
-    bed: DaskBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+def test_an_unexpected_greeting_from_dask_is_asked_for_again(
+    cluster: DaskFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     """The client asserts that a scheduler's first message comes alone; beside a busy one it need not."""
     connect, asked = distributed.Client, []
@@ -84,25 +84,25 @@ def test_a_greeting_that_dask_does_not_expect_is_asked_for_once_more(
 
     monkeypatch.setattr(distributed, "Client", client)
     if times == 1:
-        dask = engine(bed, tmp_path)
+        dask = engine(cluster, tmp_path)
         (status,) = wait(dask, list(dask.submit([on("gfx942", task_of(tmp_path / "t", "true"))]))).values()
         assert (status.state, status.exit_code) == (TaskState.ENDED, 0)
     else:
         with pytest.raises(UsageError, match="no Dask scheduler answers"):
-            engine(bed, tmp_path)
+            engine(cluster, tmp_path)
     assert len(asked) == 2
 
 
-def test_what_runs_and_what_waits_is_cancelled(bed: DaskBed, tmp_path: Path) -> None:
+def test_what_runs_and_what_waits_is_cancelled(cluster: DaskFixture, tmp_path: Path) -> None:
     new = [on("gfx942", task_of(tmp_path / f"t{number}", "sleep 600")) for number in range(2)]
-    dask = engine(bed, tmp_path)
+    dask = engine(cluster, tmp_path)
     handles = list(dask.submit(new))
     until(lambda: any(tasks.process_of(task.folder) for task in new))
     dask.cancel(handles)
     assert {status.state for status in dask.poll(handles).values()} == {TaskState.CANCELLED}
 
 
-def test_another_controller_goes_on_with_what_runs(bed: DaskBed, tmp_path: Path) -> None:
+def test_another_controller_goes_on_with_what_runs(cluster: DaskFixture, tmp_path: Path) -> None:
     """The first is killed, with its client, while one task runs and one waits."""
     first = (
         "import sys; from dataclasses import replace; from pathlib import Path; from tests.ci.tasks import task_of;"
@@ -113,7 +113,7 @@ def test_another_controller_goes_on_with_what_runs(bed: DaskBed, tmp_path: Path)
         "print('submitted', flush=True); sys.stdin.read()"
     )
     controller = subprocess.Popen(
-        [sys.executable, "-c", first, str(tmp_path), bed.address],
+        [sys.executable, "-c", first, str(tmp_path), cluster.address],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -124,23 +124,23 @@ def test_another_controller_goes_on_with_what_runs(bed: DaskBed, tmp_path: Path)
         until(lambda: dask_worker.begun(tmp_path / "t0"))
         controller.kill()
     handles = [str(tmp_path / "t0"), str(tmp_path / "t1")]
-    second = engine(bed, tmp_path)
+    second = engine(cluster, tmp_path)
     assert [status.state for status in second.poll(handles).values()] == [TaskState.RUNNING, TaskState.WAITING]
     (tmp_path / "go").touch()
     assert {status.exit_code for status in wait(second, handles).values()} == {0}
     assert (tmp_path / "ran").read_text().split() == ["one", "two"]
 
 
-def test_a_task_that_nobody_submitted_is_lost(bed: DaskBed, tmp_path: Path) -> None:
+def test_a_task_that_nobody_submitted_is_lost(cluster: DaskFixture, tmp_path: Path) -> None:
     tasks.store(on("gfx942", task_of(tmp_path / "t", "true")))
-    (status,) = wait(engine(bed, tmp_path), [str(tmp_path / "t")]).values()
+    (status,) = wait(engine(cluster, tmp_path), [str(tmp_path / "t")]).values()
     assert (status.state, status.reason) == (TaskState.LOST, "the scheduler forgot it")
 
 
-def test_a_folder_that_workers_do_not_see_is_said_in_a_line(bed: DaskBed, tmp_path: Path) -> None:
+def test_a_folder_that_workers_do_not_see_is_said_in_a_line(cluster: DaskFixture, tmp_path: Path) -> None:
     task = on("gfx942", task_of(tmp_path / "t", "true"))
-    with busy(bed, tmp_path):
-        dask = engine(bed, tmp_path)
+    with busy(cluster, tmp_path):
+        dask = engine(cluster, tmp_path)
         handles = list(dask.submit([task]))
         (task.folder / tasks.TASK).rename(tmp_path / "elsewhere")
     (status,) = wait(dask, handles).values()
@@ -148,14 +148,14 @@ def test_a_folder_that_workers_do_not_see_is_said_in_a_line(bed: DaskBed, tmp_pa
     assert status.reason == f"a does not see {task.folder}: a night's folder must be one that all workers share"
 
 
-def test_a_worker_that_dies_fails_its_node_and_the_next_attempt_goes_elsewhere(bed: DaskBed, tmp_path: Path) -> None:
+def test_a_dead_worker_fails_its_node_and_retries_go_elsewhere(cluster: DaskFixture, tmp_path: Path) -> None:
     """The last test of this Dask. Dask would start the task again by itself; here only the night decides that."""
     task = on("gfx90a", task_of(tmp_path / "t1", "echo ran >> ran; sleep 600"))
-    dask = engine(bed, tmp_path)
+    dask = engine(cluster, tmp_path)
     handles = list(dask.submit([task]))
     until((tmp_path / "ran").exists)
-    bed.add("c", "gfx90a")
-    bed.kill("b")
+    cluster.add("c", "gfx90a")
+    cluster.kill("b")
     (status,) = wait(dask, handles).values()
     assert (status.state, status.node) == (TaskState.NODE_FAILED, "b")
     again = replace(task_of(tmp_path / "t2", "true"), constraint="gfx90a", avoid=("b",), attempt=2)
@@ -167,24 +167,24 @@ def test_a_worker_that_dies_fails_its_node_and_the_next_attempt_goes_elsewhere(b
     dask.submit([long])
     until((tmp_path / "began").exists)
     (late,) = dask.submit([replace(again, folder=tmp_path / "t4", attempt=3)])
-    bed.kill("c")
+    cluster.kill("c")
     until(lambda: dask.poll([late])[late].reason.startswith("no worker with --resources gfx90a=1"))
-    bed.add("d", "gfx90a")
+    cluster.add("d", "gfx90a")
     assert wait(dask, [late])[late].node == "d", "all that it was meant for have gone"
-    assert bed.workers["a"].poll() is None, "a worker that lacks what a task needs would die of it"
+    assert cluster.workers["a"].poll() is None, "a worker that lacks what a task needs would die of it"
 
 
-def test_a_night_loses_a_worker_and_each_case_has_its_one_verdict(lab: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_night_that_loses_a_worker_has_a_verdict_a_case(lab: Callable[..., Any], tmp_path: Path) -> None:
     """The worker dies with a case that waits; another worker of the target answers what it did not."""
     mine, place = lab(4), ("host_for_gfx942", "s1of1")
     (mine.folder / "hold").touch()
-    with dask_bed(tmp_path / "dask", {"a": "gfx942", "b": "gfx942", "c": "gfx90a"}) as bed:
-        night = ["--executor=dask", f"--option=scheduler={bed.address}"]
+    with dask_fixture(tmp_path / "dask", {"a": "gfx942", "b": "gfx942", "c": "gfx90a"}) as cluster:
+        night = ["--executor=dask", f"--option=scheduler={cluster.address}"]
         controller = mine.start("submit", "-n0", *night, "--target=host_for_gfx942", "--target=host_for_gfx90a")
         until(lambda: mine.results(*place) or controller.poll() is not None)
         lost = dask_worker.begun(mine.attempt(*place))
         assert lost, controller.communicate()
-        bed.kill(lost.name)
+        cluster.kill(lost.name)
         until(lambda: any(isinstance(event, AttemptEnded) and event.target == place[0] for event in mine.events))
         mine.release()
         said = controller.communicate(timeout=300)

@@ -50,7 +50,7 @@ def test_each_form_has_every_job_once_with_its_labels(jobs: list[Job]) -> None:
 
 
 @given(some_jobs())
-def test_a_pool_with_an_image_gives_its_devices_to_the_container(jobs: list[Job]) -> None:
+def test_a_pool_with_an_image_gives_devices_to_the_container(jobs: list[Job]) -> None:
     child = yaml.safe_load(gitlab(jobs))
     for job, of_github, of_jenkins in zip(
         jobs, json.loads(github(jobs))["include"], json.loads(jenkins(jobs)), strict=True

@@ -87,15 +87,13 @@ def test_a_journal_told_twice_says_nothing_new(events: list[Event]) -> None:
 
 
 @given(_nights(), st.data())
-def test_any_beginning_is_a_night_from_which_the_rest_leads_to_the_same(
-    events: list[Event], data: st.DataObject
-) -> None:
+def test_any_prefix_of_a_journal_resumes_to_the_same_night(events: list[Event], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(events)))
     assert replay(events[cut:], replay(events[:cut])) == replay(events)
 
 
 @given(_nights())
-def test_at_most_one_attempt_of_a_shard_is_open_and_attempts_count_upwards(events: list[Event]) -> None:
+def test_one_attempt_of_a_shard_is_open_and_attempts_count_up(events: list[Event]) -> None:
     for progress in replay(events).shards.values():
         numbers = [attempt.number for attempt in progress.attempts]
         assert numbers == sorted(set(numbers))

@@ -1,4 +1,4 @@
-"""Local processes as an engine: so many at a time, and known to every controller."""
+"""Local processes as an engine: a limited number at a time, known to every controller."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_those_that_wait_begin_in_their_order(tmp_path: Path) -> None:
     assert (tmp_path / "order").read_text().split() == ["0", "1", "2", "3"]
 
 
-def test_another_controller_goes_on_with_what_runs_and_what_waits(tmp_path: Path) -> None:
+def test_another_controller_takes_over_running_and_waiting_jobs(tmp_path: Path) -> None:
     """The first one is killed after it has begun one of two."""
     first = (
         "import sys; from pathlib import Path; from tests.ci.tasks import task_of;"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +20,8 @@ NAMES = {
 
 
 @pytest.fixture(autouse=True)
-def _importable() -> Iterator[None]:
-    sys.path.insert(0, str(LOCAL))
-    yield
-    sys.path.remove(str(LOCAL))
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(LOCAL))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +61,7 @@ def test_jobs_come_behind_what_they_need() -> None:
         in_order({"a": ["b"], "b": ["a"]})
 
 
-def test_a_checkout_has_what_was_changed_and_added_and_not_what_is_ignored(tmp_path: Path) -> None:
+def test_a_checkout_has_changed_and_added_files_but_no_ignored(tmp_path: Path) -> None:
     from machine import Machine
 
     repository = tmp_path / "repository"

@@ -145,9 +145,7 @@ def _break(owners: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("flavour", [GITHUB, GITLAB, JENKINS])
-def test_a_wrong_kernel_is_red_and_the_merge_tells_of_it_all_the_same(
-    owners: Path, tmp_path: Path, flavour: str
-) -> None:
+def test_a_wrong_kernel_is_red_and_the_merge_reports_it(owners: Path, tmp_path: Path, flavour: str) -> None:
     _break(owners)
     work = tmp_path / "work"
     done = _run(owners, work, flavour, FILE[flavour])
@@ -254,9 +252,7 @@ def bitgate(tmp_path: Path) -> Path:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("flavour", [GITHUB, GITLAB, JENKINS])
-def test_bitgates_own_workflow_is_green_on_a_machine_with_nothing_installed(
-    bitgate: Path, tmp_path: Path, flavour: str
-) -> None:
+def test_bitgates_own_workflow_is_green_on_a_bare_machine(bitgate: Path, tmp_path: Path, flavour: str) -> None:
     work = tmp_path / "work"
     only = ["--only", "tier"] if flavour == "github" else []
     done = _run(bitgate, work, flavour, *only, "--bare")

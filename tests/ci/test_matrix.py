@@ -73,7 +73,7 @@ def test_a_drained_pool_is_skipped_with_its_reason(tmp_path: Path) -> None:
     assert "new cooling until Friday" in gfx942.reason
 
 
-def test_features_of_a_target_are_read_and_no_file_is_named_with_a_colon(tmp_path: Path) -> None:
+def test_a_targets_features_are_read_and_no_file_has_a_colon(tmp_path: Path) -> None:
     text = (
         (GOOD + SECOND_POOL)
         .replace("target.gfx942", 'target."gfx942:xnack-"')
@@ -114,7 +114,7 @@ minutes = { smoke = 15, regression = 60 }
         ("gfx942", "gfx942:sramecc+:xnack-", True),
     ],
 )
-def test_a_pool_serves_every_target_whose_code_runs_on_its_devices(
+def test_a_pool_serves_every_target_that_its_devices_run(
     tmp_path: Path, target: str, device: str, serves: bool
 ) -> None:
     text = (GOOD + SECOND_POOL).replace("[target.gfx942]", f'[target."{target}"]')
@@ -289,6 +289,6 @@ def test_a_wrong_number_of_shards_is_named(text: str, capsys: pytest.CaptureFixt
         ("[[pool]]", "[pool]"),
     ],
 )
-def test_values_that_a_shell_or_a_path_would_misread_are_refused(tmp_path: Path, old: str, new: str) -> None:
+def test_values_that_a_shell_would_misread_are_refused(tmp_path: Path, old: str, new: str) -> None:
     with pytest.raises(UsageError, match=r"targets\.toml"):
         read_targets(_file(tmp_path, GOOD.replace(old, new)))

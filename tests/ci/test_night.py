@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from junitparser import JUnitXml
@@ -67,18 +68,18 @@ def _run(plan: Plan, attempt: int = 1, outcome: Outcome = Outcome.PASS) -> Job:
     for second, item in enumerate(plan.cases):
         time = f"2026-11-21T0{attempt}:00:{second:02}.000001+00:00"
         fingerprint = {"build": f"b-{plan.target}", "commit": COMMIT}
-        stated = {"suite": item.suite, "test": item.test, "tier": item.tier, "seconds": {"total": 0.1}}
+        stated: dict[str, Any] = {"suite": item.suite, "test": item.test, "tier": item.tier, "seconds": {"total": 0.1}}
         lines.append(
             Verdict(item.key, outcome, fingerprint=fingerprint, plan=plan.id, run=replace(stamp, time=time), **stated)
         )
     return Job(plan, lines)
 
 
-def _change(job: Job, **fields: object) -> None:
+def _change(job: Job, **fields: Any) -> None:
     job.lines[0] = replace(job.lines[0], **fields)
 
 
-# What befalls a night, and whether it is green then. Each gets the jobs and one of them, and changes them in place.
+# What happens to a night, and whether it is green then. Each gets the jobs and one of them, and changes them in place.
 
 
 def whole(jobs: list[Job], one: Job) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,13 +19,13 @@ CASES = tuple(f"case{number}" for number in range(100))
 def tried(
     state: TaskState = TaskState.ENDED, node: str = "n1", cases: int = 100, reason: str = "", **told: Outcome
 ) -> AttemptHistory:
-    """An attempt that answered the first so many cases, with PASS but for those told of."""
+    """An attempt that answered that number of cases, with PASS but for the named ones."""
     outcomes = dict.fromkeys(CASES[:cases], Outcome.PASS) | told
     red = frozenset(i for i, outcome in outcomes.items() if outcome.facts.green != "always")
     return AttemptHistory(TaskStatus(state, 0 if state is TaskState.ENDED else None, node, reason), outcomes, red)
 
 
-def many(outcome: Outcome, count: int) -> dict[str, Outcome]:
+def many(outcome: Outcome, count: int) -> dict[str, Any]:
     return dict.fromkeys(CASES[:count], outcome)
 
 
@@ -34,7 +35,7 @@ def test_a_shard_with_all_its_answers_is_settled() -> None:
 
 
 @pytest.mark.parametrize("state", [TaskState.NODE_FAILED, TaskState.PREEMPTED, TaskState.LOST, TaskState.ENDED])
-def test_what_lacks_answers_runs_once_more_elsewhere_and_only_that(state: TaskState) -> None:
+def test_only_cases_without_answers_run_once_more_elsewhere(state: TaskState) -> None:
     decision = decide(CASES, [tried(state, cases=60)])
     assert decision.again
     assert decision.only == frozenset(CASES[60:])
@@ -60,7 +61,7 @@ def test_a_verdict_about_nobody_is_no_answer(outcome: Outcome) -> None:
     assert (decision.again, decision.only, decision.avoid) == (True, frozenset(["case7"]), ("n1",))
 
 
-def test_out_of_time_means_more_time_and_out_of_memory_a_machine_alone() -> None:
+def test_timeouts_get_more_time_out_of_memory_a_whole_machine() -> None:
     late = decide(CASES, [tried(TaskState.TIMED_OUT, cases=50)])
     assert (late.again, late.longer, late.alone) == (True, TIMES_LONGER, False)
     full = decide(CASES, [tried(TaskState.OUT_OF_MEMORY, cases=50)])
@@ -98,7 +99,7 @@ def test_no_capacity_and_cancelled_are_final() -> None:
     assert not decide(CASES, [tried(TaskState.CANCELLED, cases=3)]).again
 
 
-def test_a_machine_where_shards_fail_again_and_again_is_avoided_and_if_none_is_well_nothing_runs_again() -> None:
+def test_a_failing_machine_is_avoided_and_if_all_fail_none_run() -> None:
     lost = tried(TaskState.LOST, "n1", cases=0)
     two = Health.of([(CASES, [lost])] * 2)
     assert two.unhealthy == ()

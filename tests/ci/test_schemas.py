@@ -12,7 +12,8 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from groovy_parser.parser import GroovyRestrictedTokenizer, create_groovy_parser
+from groovy_parser.parser import create_groovy_parser
+from groovy_parser.tokenizer import GroovyRestrictedTokenizer
 from lark.exceptions import UnexpectedInput
 
 from bitgate.core import paths
@@ -88,7 +89,7 @@ def test_jenkins_files_are_groovy_and_what_is_none_is_told() -> None:
     grammar = create_groovy_parser()  # takes seconds: one test for all
 
     def parse(text: str) -> object:
-        return grammar.parse(list(GroovyRestrictedTokenizer().get_tokens(text)))  # type: ignore[arg-type]
+        return grammar.parse(list(GroovyRestrictedTokenizer().get_tokens(text)))
 
     assert len(GROOVY) == 3
     for path in GROOVY:

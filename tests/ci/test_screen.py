@@ -57,14 +57,14 @@ def night(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_targets_against_what_their_shards_do_and_how_their_cases_ended(night: Path) -> None:
+def test_targets_by_what_shards_do_and_how_cases_ended(night: Path) -> None:
     host, gfx942 = seen(night).rows
     assert host.shards == {"done": 1, "running": 1, "waiting": 1}
     assert (host.cases, host.answered, host.outcomes) == (6, 3, {Outcome.PASS: 3})
     assert gfx942 == TargetProgress("gfx942", {"given up": 1}, 4, 0, 0, {})
 
 
-def test_what_was_red_once_stays_red_and_a_lost_device_is_forgotten_with_the_answer(night: Path) -> None:
+def test_red_stays_red_and_a_lost_device_ends_with_an_answer(night: Path) -> None:
     """Case a differs between its attempts; case b had none in the first."""
     host, _ = seen(night).rows
     assert host.red == 1
@@ -86,7 +86,7 @@ def test_of_a_night_that_has_just_begun_no_end_is_foretold(tmp_path: Path) -> No
     assert view.line == "shards: 1 done, 1 running, 1 waiting, 1 given up; cases: 0 of 10, 0 red"
 
 
-def test_a_record_is_read_as_it_grows_and_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
+def test_a_growing_record_is_read_and_half_a_line_waits(tmp_path: Path) -> None:
     write(tmp_path, RUNS, 1, ("a", Outcome.PASS))
     path = record_of(tmp_path, RUNS, 1)
     tally = OutcomeTally(path).update()

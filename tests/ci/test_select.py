@@ -25,7 +25,7 @@ WITNESSES = ("suites/large/test_large.py", "suites/metamorphic/test_laws.py")
 
 
 def planned(folder: Path, target: str) -> Plan:
-    """As a process of its own plans it: pytest collects."""
+    """Plan it in a separate process: pytest collects."""
     out = folder / f"{target}.json"
     command = [sys.executable, "-m", "bitgate", "ci", "plan", "--tier=smoke", f"--target={target}", f"--out={out}"]
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
@@ -109,7 +109,7 @@ def test_a_changed_file_selects_what_it_can_change(plan: Plan, facts: ProjectFac
 
 
 def test_an_instance_group_is_its_units_alone(plan: Plan, facts: ProjectFacts) -> None:
-    """The probes of fragments are in a translation unit of their own."""
+    """The probes of fragments are in a separate translation unit."""
     selected = select(plan, facts, [FileChange(ROOT / "kernels/platform_probe/fragments.hip.cpp")]).items
     probes = {item.key.instance for item in selected if item.key.kernel == "platform_probe"}
     assert probes == {"lanes", "accumulators", "subnormals"}
@@ -138,7 +138,7 @@ def test_a_header_that_is_gone_counts_where_it_would_be_found(plan: Plan) -> Non
     assert {item.id for item in selected} == {item.id for item in plan.cases if family("grouped_fwd")(item)}
 
 
-def test_a_header_that_nobody_would_include_selects_nothing_once_it_is_gone(plan: Plan) -> None:
+def test_an_unused_header_selects_nothing_once_it_is_gone(plan: Plan) -> None:
     gone = ROOT / "kernels" / "include" / "bitgate" / "retired.hpp"
     facts = facts_of(ours(), plan, [gone])
     assert not select(plan, facts, [FileChange(gone, b"#pragma once")]).items

@@ -1,4 +1,4 @@
-"""What changed, as git tells it, in real repositories."""
+"""Changes as git reports them, in real repositories."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_the_base_did_meanwhile_is_not_the_changes_doing(repository: Reposi
     assert told(since("main", repository.folder)) == {"edited": (b"old", b"mine")}
 
 
-def test_where_nothing_is_shared_the_base_itself_is_compared_with(repository: Repository) -> None:
+def test_without_a_shared_ancestor_the_base_is_compared_with(repository: Repository) -> None:
     repository.git("checkout", "-q", "--orphan", "elsewhere")
     repository.commit(edited="other")
     assert told(since("main", repository.folder)) == {"edited": (b"old", b"other")}
@@ -85,7 +85,7 @@ def test_what_is_not_committed_counts_if_asked(repository: Repository) -> None:
     }
 
 
-def test_a_project_in_a_folder_of_a_repository_hears_of_all_of_it(repository: Repository) -> None:
+def test_a_project_in_a_subfolder_sees_all_changes_of_the_repo(repository: Repository) -> None:
     (repository.folder / "inner").mkdir()
     repository.git("tag", "base")
     repository.commit(edited="new", **{"inner/mine": "1"})
@@ -112,7 +112,7 @@ def test_outside_of_a_repository_git_is_quoted(tmp_path: Path, monkeypatch: pyte
         since("HEAD", tmp_path)
 
 
-def test_of_files_that_are_only_named_nothing_is_known_of_before(tmp_path: Path) -> None:
+def test_files_that_are_only_named_have_no_former_content(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "a").write_text("1")
     (one,) = named([tmp_path / "a", tmp_path / "link" / "a"])

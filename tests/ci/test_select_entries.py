@@ -53,7 +53,7 @@ def change(folder: Path, before: str | None, now: str | None) -> FileChange:
     ids=["a row", "an including row", "defaults", "why", "name", "deleted", "new", "nothing"],
 )
 def test_a_table_is_compared_row_by_row(tmp_path: Path, edit: tuple[str, str], rows: set[tuple[str, int]]) -> None:
-    assert entries.rows(change(tmp_path, TABLE, TABLE.replace(*edit))) == rows
+    assert entries.rows(change(tmp_path, TABLE, TABLE.replace(*edit))) == frozenset(rows)
 
 
 def test_rows_that_moved_are_what_they_were(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_rows_that_moved_are_what_they_were(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "before", [None, "not TOML [", "case = 1\ndefaults = 3", 'load = ["mine.py"]\n' + TABLE], ids=repr
 )
-def test_a_table_of_which_the_rows_cannot_be_compared_changed_in_all(tmp_path: Path, before: str | None) -> None:
+def test_a_table_without_comparable_rows_changed_in_all(tmp_path: Path, before: str | None) -> None:
     assert entries.rows(change(tmp_path, before, TABLE)) is entries.ALL
 
 
@@ -80,10 +80,10 @@ def digests(generator: int = 1, **stored: str) -> str:
     return json.dumps({"generator": generator, "digests": kept})
 
 
-def test_a_stored_digest_that_is_new_another_or_gone_names_its_problem(tmp_path: Path) -> None:
+def test_a_new_changed_or_removed_digest_names_its_problem(tmp_path: Path) -> None:
     then, now = digests(a="1", b="2", c="3"), digests(a="1", b="9", d="4")
-    assert entries.digests(change(tmp_path, then, now)) == {"b", "c", "d"}
-    assert entries.digests(change(tmp_path, then, None)) == {"a", "b", "c"}
+    assert entries.digests(change(tmp_path, then, now)) == frozenset({"b", "c", "d"})
+    assert entries.digests(change(tmp_path, then, None)) == frozenset({"a", "b", "c"})
     assert entries.digests(change(tmp_path, then, digests(2, a="1"))) is entries.ALL
     assert entries.digests(change(tmp_path, "[]", "{")) is entries.ALL
 
@@ -92,9 +92,9 @@ def ledger(*kernels: str) -> str:
     return "".join(f'[[known_bug]]\nkernel = "{kernel}"\nexpires = 2100-01-01\n' for kernel in kernels)
 
 
-def test_entries_of_a_ledger_that_come_and_go_name_their_kernels(tmp_path: Path) -> None:
-    assert entries.known_bugs(change(tmp_path, ledger("a*", "b"), ledger("b", "c.f16"))) == {"a*", "c.f16"}
-    assert entries.known_bugs(change(tmp_path, None, ledger("a*"))) == {"a*"}
+def test_added_and_removed_ledger_entries_name_their_kernels(tmp_path: Path) -> None:
+    assert entries.known_bugs(change(tmp_path, ledger("a*", "b"), ledger("b", "c.f16"))) == frozenset({"a*", "c.f16"})
+    assert entries.known_bugs(change(tmp_path, None, ledger("a*"))) == frozenset({"a*"})
     assert entries.known_bugs(change(tmp_path, ledger("a"), "[[known_bug]]\ncase = 1\n")) is entries.ALL
     assert entries.known_bugs(change(tmp_path, "no ledger", ledger("a"))) is entries.ALL
 
@@ -105,6 +105,9 @@ def timed(seconds: float, base: float) -> str:
 
 
 def test_seconds_that_are_others_name_their_cases_and_families(tmp_path: Path) -> None:
-    assert entries.durations(change(tmp_path, timed(1, 2), timed(3, 2))) == ({"case__f_i__exact"}, set())
-    assert entries.durations(change(tmp_path, timed(1, 2), timed(1, 3))) == (set(), {"f"})
+    assert entries.durations(change(tmp_path, timed(1, 2), timed(3, 2))) == (
+        frozenset({"case__f_i__exact"}),
+        frozenset(),
+    )
+    assert entries.durations(change(tmp_path, timed(1, 2), timed(1, 3))) == (frozenset(), frozenset({"f"}))
     assert entries.durations(change(tmp_path, timed(1, 2), '{"machines": [1]}')) is entries.ALL

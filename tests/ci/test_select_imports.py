@@ -72,14 +72,14 @@ def test_a_test_that_names_another_judge_is_found(tmp_path: Path) -> None:
         assert states(path, "by", "reference") == is_named, text
 
 
-def test_what_only_reports_is_no_part_of_the_process_that_judges() -> None:
+def test_reporting_is_no_part_of_the_judging_process() -> None:
     """Of the graph, and of a process that really judges nothing but has imported all that it could."""
     graph = ImportGraph(Path(bitgate.__file__).parent)
     roots = [name for judge in JUDGES for name in graph.below(judge)]
     judging = graph.closure(roots, without=AFTERWARDS)
     apart = ("bitgate.results.report.", "bitgate.cli.", "bitgate.tools.", "bitgate.lab.")
     assert not [name for name in judging if f"{name}.".startswith(apart)]
-    for needed in ("verify.pipeline", "verify.compare", "numerics.digest", "kernel.abi", "kernel.build.unit"):
+    for needed in ("verify.pipeline", "verify.compare_outputs", "numerics.digest", "kernel.abi", "kernel.build.unit"):
         assert f"bitgate.{needed}" in judging
     assert "bitgate.suite.planning" in judging
 

@@ -45,7 +45,7 @@ def test_what_no_kernel_includes_reaches_none() -> None:
 
 @pytest.mark.parametrize("family", families())
 def test_whatever_the_compiler_reads_is_followed(family: str) -> None:
-    """The library's own unit, and one of its instances'. What only other compilers see, behind an #if, comes on top."""
+    """The library's own unit, and one of its instances'. Code for other compilers, in an #if, comes on top."""
     declaration = families()[family]
     compiler = Builder("host").compiler
     command = [*compiler.command, *flags.host_kernel(compiler.kind), "-MM", "-MT", "unit", "-x", "c++"]
@@ -83,7 +83,7 @@ def test_a_unit_is_made_of_what_it_includes_and_no_other(tmp_path: Path) -> None
     }
 
 
-def test_an_include_of_a_file_that_is_gone_is_passed_over_unless_it_was_there_before(tmp_path: Path) -> None:
+def test_a_missing_include_is_ignored_unless_it_existed_before(tmp_path: Path) -> None:
     (tmp_path / "a.hip.cpp").write_text('#include "shadow.hpp"\n')
     library = Mine(tmp_path, ("a.hip.cpp",))
     gone = tmp_path / "shadow.hpp"

@@ -1,4 +1,4 @@
-"""Slurm as an engine, on a real Slurm of this machine: who runs where, and how ends are told apart."""
+"""Slurm as an engine, on a real Slurm of this machine: which task runs where, and how ends are distinguished."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.ci.slurm_bed import SlurmBed, slurm_bed
+from tests.ci.slurm_fixture import SlurmFixture, slurm_fixture
 from tests.ci.tasks import task_of, until, wait
 
 from bitgate.core.errors import UsageError
@@ -29,13 +29,13 @@ FOREVER = "touch began; exec sleep 600"
 
 
 @pytest.fixture(scope="module")
-def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmBed]:
-    with slurm_bed(tmp_path_factory.mktemp("slurm"), NODES) as bed:
-        yield bed
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmFixture]:
+    with slurm_fixture(tmp_path_factory.mktemp("slurm"), NODES) as cluster:
+        yield cluster
 
 
 @pytest.fixture
-def slurm(bed: SlurmBed, tmp_path: Path) -> Slurm:
+def slurm(cluster: SlurmFixture, tmp_path: Path) -> Slurm:
     return Slurm(tmp_path / "slurm")
 
 
@@ -79,7 +79,7 @@ def test_a_target_without_a_machine_is_no_capacity(slurm: Slurm, tmp_path: Path)
     assert (second.state, second.reason) == (TaskState.NO_CAPACITY, "Requested node configuration is not available")
 
 
-def test_what_failed_on_a_machine_runs_on_another_if_there_is_one(slurm: Slurm, tmp_path: Path) -> None:
+def test_a_shard_that_failed_runs_on_another_machine_if_any(slurm: Slurm, tmp_path: Path) -> None:
     elsewhere = at("gfx942", tmp_path / "t1", WHERE, avoid=("n1",))
     only_there = at("gfx1201", tmp_path / "t2", WHERE, avoid=("n3",))
     wait(slurm, list(slurm.submit([elsewhere, only_there])))
@@ -118,7 +118,7 @@ def test_cancelled_here_or_by_somebody_else(slurm: Slurm, tmp_path: Path) -> Non
     slurm.cancel(handles)  # what is over is left alone
 
 
-def test_a_run_that_died_of_a_signal_before_its_wrapper_had_it_is_what_slurm_says(slurm: Slurm, tmp_path: Path) -> None:
+def test_slurms_word_counts_if_a_run_died_before_its_wrapper(slurm: Slurm, tmp_path: Path) -> None:
     task = at("gfx942", tmp_path / "t", FOREVER)
     handles = begun(slurm, task)
     tasks.leave(task.folder, TaskStatus(TaskState.ENDED, 143, "n1", "its process died of SIGTERM"))
@@ -135,43 +135,43 @@ def test_preempted_by_work_that_goes_first(slurm: Slurm, tmp_path: Path) -> None
     assert (status.state, status.node, status.reason) == (TaskState.PREEMPTED, "n3", "Slurm says PREEMPTED")
 
 
-def test_a_machine_that_dies_takes_its_jobs_with_it(bed: SlurmBed, slurm: Slurm, tmp_path: Path) -> None:
-    """Here somebody says that it is down, so that the test need not wait for slurmctld to miss it."""
+def test_a_machine_that_dies_takes_its_jobs_with_it(cluster: SlurmFixture, slurm: Slurm, tmp_path: Path) -> None:
+    """Here it is declared down, so that the test need not wait for slurmctld to miss it."""
     task = at("gfx1201", tmp_path / "t", FOREVER)
     handles = begun(slurm, task)
-    bed.kill_node("n3")
+    cluster.kill_node("n3")
     process = tasks.process_of(task.folder)
     assert process
     assert not process.is_alive
-    bed.control("update", "NodeName=n3", "State=DOWN", "Reason=power")
+    cluster.control("update", "NodeName=n3", "State=DOWN", "Reason=power")
     (status,) = wait(slurm, handles).values()
     assert (status.state, status.node, status.exit_code) == (TaskState.NODE_FAILED, "n3", None)
-    bed.start_node("n3")
-    until(lambda: bed.states()["n3"] == "idle")
+    cluster.start_node("n3")
+    until(lambda: cluster.states()["n3"] == "idle")
 
 
 @pytest.mark.nightly
-def test_slurm_misses_a_machine_by_itself(bed: SlurmBed, slurm: Slurm, tmp_path: Path) -> None:
+def test_slurm_misses_a_machine_by_itself(cluster: SlurmFixture, slurm: Slurm, tmp_path: Path) -> None:
     handles = begun(slurm, at("gfx1201", tmp_path / "t", FOREVER))
-    bed.kill_node("n3")
+    cluster.kill_node("n3")
     (status,) = wait(slurm, handles).values()
     assert (status.state, status.node) == (TaskState.NODE_FAILED, "n3")
-    bed.start_node("n3")
-    until(lambda: bed.states()["n3"] == "idle")
+    cluster.start_node("n3")
+    until(lambda: cluster.states()["n3"] == "idle")
 
 
 @pytest.mark.nightly
-def test_a_limit_of_slurm_that_comes_first_is_a_time_out(bed: SlurmBed, slurm: Slurm, tmp_path: Path) -> None:
+def test_a_limit_of_slurm_that_comes_first_is_a_time_out(cluster: SlurmFixture, slurm: Slurm, tmp_path: Path) -> None:
     handles = begun(slurm, at("gfx942", tmp_path / "t", FOREVER, minutes=30))
-    bed.control("update", f"JobId={handles[0].split(':')[0]}", "TimeLimit=1")
+    cluster.control("update", f"JobId={handles[0].split(':')[0]}", "TimeLimit=1")
     (status,) = wait(slurm, handles).values()
     assert status.state is TaskState.TIMED_OUT
 
 
-def test_a_drained_machine_is_waited_for_and_then_no_capacity(bed: SlurmBed, tmp_path: Path) -> None:
+def test_a_drained_machine_is_waited_for_and_then_no_capacity(cluster: SlurmFixture, tmp_path: Path) -> None:
     task = at("gfx1201", tmp_path / "t", "touch ran")
     patient, hasty = Slurm(tmp_path / "slurm"), Slurm(tmp_path / "slurm", absence_minutes=0)
-    bed.control("update", "NodeName=n3", "State=DRAIN", "Reason=fan")
+    cluster.control("update", "NodeName=n3", "State=DRAIN", "Reason=fan")
     try:
         handles = list(patient.submit([task]))
         until(lambda: "ReqNodeNotAvail" in patient.poll(handles)[handles[0]].reason)
@@ -180,21 +180,21 @@ def test_a_drained_machine_is_waited_for_and_then_no_capacity(bed: SlurmBed, tmp
         assert status.state is TaskState.NO_CAPACITY
         assert status.reason.startswith("ReqNodeNotAvail")
     finally:
-        bed.control("update", "NodeName=n3", "State=RESUME")
+        cluster.control("update", "NodeName=n3", "State=RESUME")
     wait(hasty, list(hasty.submit([at("gfx1201", tmp_path / "next", "true")])))
     assert not (tmp_path / "ran").exists(), "it started when nobody waited for it any more"
 
 
 @pytest.mark.nightly
 def test_slurmctld_is_restarted_in_mid_night(
-    bed: SlurmBed, slurm: Slurm, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    cluster: SlurmFixture, slurm: Slurm, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     task = at("gfx942", tmp_path / "t", "touch began; while [ ! -e go ]; do sleep 0.1; done; exit 7")
     waiting = at("gfx942", tmp_path / "w", "true", exclusive=True, avoid=("n1", "n2"))
     handles = begun(slurm, task)
     running = time.time()
-    until(lambda: bed.saved > running)
-    bed.kill_controller()
+    until(lambda: cluster.saved > running)
+    cluster.kill_controller()
     status = slurm.poll(handles)[handles[0]]
     assert status.state is TaskState.RUNNING
     assert status.reason.startswith("Slurm has not answered for ")
@@ -203,7 +203,7 @@ def test_slurmctld_is_restarted_in_mid_night(
     (tmp_path / "go").touch()
     until(lambda: tasks.ended(task.folder))
     assert slurm.poll(handles)[handles[0]].exit_code == 7, "its end stands in its folder"
-    bed.start_controller()
+    cluster.start_controller()
     assert wait(slurm, [*slurm.submit([waiting])]).popitem()[1].exit_code == 0
     lines = capfd.readouterr().err.splitlines()
     assert [line.split(" (")[0] for line in lines if line.startswith("bitgate: ")][:1] == [
@@ -223,7 +223,7 @@ def test_another_controller_goes_on_and_nothing_is_queued_twice(slurm: Slurm, tm
 
 
 def test_of_many_arrays_all_are_submitted_or_none(slurm: Slurm, tmp_path: Path) -> None:
-    """The second task cannot be written down: nobody would wait for the first."""
+    """The second task cannot be written down, so that the first would never be waited for."""
     blockers = [at("gfx942", tmp_path / f"b{number}", FOREVER, exclusive=True) for number in range(2)]
     blocking = [handle for task in blockers for handle in begun(slurm, task)]
     first = replace(at("gfx942", tmp_path / "t1", "touch ran"), target="gfx90a")
@@ -264,7 +264,7 @@ def test_a_task_that_cannot_begin_says_where_to_look(
     assert "/no/such/python" in log.read_text()
 
 
-def test_options_are_passed_on_and_a_bad_one_is_told(slurm: Slurm, bed: SlurmBed, tmp_path: Path) -> None:
+def test_options_are_passed_on_and_a_bad_one_is_told(slurm: Slurm, cluster: SlurmFixture, tmp_path: Path) -> None:
     task = at("gfx942", tmp_path / "t", 'echo "$SLURM_JOB_PARTITION"')
     urgent = executor("slurm", tmp_path, options={"partition": "urgent"})
     wait(urgent, list(urgent.submit([task])))
@@ -273,7 +273,7 @@ def test_options_are_passed_on_and_a_bad_one_is_told(slurm: Slurm, bed: SlurmBed
         executor("slurm", tmp_path, options={"partition": "nowhere"}).submit([at("gfx942", tmp_path / "u", "true")])
 
 
-def test_at_most_so_many_run_at_once(tmp_path: Path, bed: SlurmBed) -> None:
+def test_at_most_so_many_run_at_once(tmp_path: Path, cluster: SlurmFixture) -> None:
     line = "touch {0}; ls *.now | wc -l; sleep 0.5; rm {0}"
     many = [at("gfx942", tmp_path / f"t{number}", line.format(f"{number}.now")) for number in range(3)]
     one = executor("slurm", tmp_path, jobs=1)

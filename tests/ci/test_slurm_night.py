@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ci.slurm_bed import slurm_bed
+from tests.ci.slurm_fixture import slurm_fixture
 from tests.ci.tasks import until
 
 from bitgate.core import paths
@@ -28,8 +28,8 @@ def test_a_small_night_outlives_a_job_and_its_controller(lab: Callable[..., Any]
     """Two targets with a node each; both are held at their second case."""
     mine = lab(4)
     (mine.folder / "hold").touch()
-    (tmp_path / "bed").mkdir()
-    with slurm_bed(tmp_path / "bed", {"n1": "gfx942", "n2": "gfx1201"}):
+    (tmp_path / "slurm").mkdir()
+    with slurm_fixture(tmp_path / "slurm", {"n1": "gfx942", "n2": "gfx1201"}):
         asked = [f"--target={target}" for target in TARGETS]
         controller = mine.start("submit", "--executor=slurm", "-n0", *asked)
         until(lambda: all(mine.results(target) for target in TARGETS) or controller.poll() is not None)
@@ -54,7 +54,7 @@ def test_a_small_night_outlives_a_job_and_its_controller(lab: Callable[..., Any]
 
 @pytest.mark.nightly
 def test_a_large_night_outlives_a_node_a_job_and_its_controller(tmp_path: Path) -> None:
-    """2,094 cases of the smoke tier on three targets and six nodes; the program tells what did not come true."""
+    """2,094 cases of the smoke tier on three targets and six nodes; the program reports what did not come true."""
     command = [sys.executable, "benchmarks/slurm_night.py", f"--out={tmp_path}"]
     done = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

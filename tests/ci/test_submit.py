@@ -36,7 +36,7 @@ def _live(folder: Path) -> list[psutil.Process]:
     return found
 
 
-def test_a_night_whose_controller_is_killed_goes_on_and_runs_no_shard_twice(lab: Make) -> None:
+def test_a_night_survives_its_controller_and_repeats_no_shard(lab: Make) -> None:
     mine = lab(6)
     controller = mine.start("submit", *TWO)
     until(lambda: any(isinstance(event, AttemptEnded) for event in mine.events))
@@ -64,7 +64,7 @@ def test_a_night_whose_controller_is_killed_goes_on_and_runs_no_shard_twice(lab:
     assert mine.state.shards == {place: mine.state.shards[place] for place in attempts}
 
 
-def test_a_shard_whose_task_is_killed_runs_again_for_what_it_did_not_answer(lab: Make) -> None:
+def test_a_killed_shard_runs_again_for_what_it_did_not_answer(lab: Make) -> None:
     mine = lab(4)
     controller = mine.held("--target", "host")
     process = tasks.process_of(mine.attempt())
@@ -140,7 +140,7 @@ state = "drained: fans"
 """
 
 
-def test_the_targets_file_says_what_a_night_runs_and_what_it_does_not(lab: Make) -> None:
+def test_the_targets_file_says_what_a_night_runs(lab: Make) -> None:
     mine = lab(1)
     (mine.folder / "ci").mkdir()
     (mine.folder / "ci" / "targets.toml").write_text(TARGETS)
@@ -166,7 +166,7 @@ FLAKY = (
 )
 
 
-def test_red_cases_run_again_to_be_told_apart_and_none_turns_green(lab: Make) -> None:
+def test_red_cases_run_again_for_diagnosis_and_none_turns_green(lab: Make) -> None:
     mine = lab(4, *FLAKY)
     done = mine.submit("--target", "host", "--history", "past.sqlite")
     assert done["code"] == 1, done["said"]
@@ -209,7 +209,7 @@ def test_what_is_wrong_is_one_line(
     assert said in line
 
 
-def test_a_folder_with_a_night_is_not_overwritten_and_one_without_not_resumed(
+def test_a_night_is_not_overwritten_and_no_other_folder_resumed(
     lab: Make, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     from bitgate.cli.main import run
@@ -246,7 +246,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(
 
 
 @pytest.mark.nightly
-def test_a_full_disk_ends_a_night_with_one_line_and_it_goes_on_when_there_is_space(lab: Make, tmp_path: Path) -> None:
+def test_a_full_disk_ends_a_night_that_resumes_with_space(lab: Make, tmp_path: Path) -> None:
     mine = lab(4)
     disk = tmp_path / "out"
     disk.mkdir()

@@ -1,4 +1,4 @@
-"""One task's wrapper, with real processes: what it leaves behind whatever ends the run."""
+"""One task's wrapper, with real processes: what it leaves after any end of the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _said(task: Task) -> str:
     return log.read_text() if log.exists() else ""
 
 
-def test_the_run_has_the_tasks_environment_and_root_and_its_words_are_kept(tmp_path: Path) -> None:
+def test_a_run_has_its_tasks_environment_and_its_output_is_kept(tmp_path: Path) -> None:
     task = task_of(tmp_path / "a1", "echo $WORD; pwd; echo loud >&2; exit 3")
     assert _run(task) == 3
     assert _said(task).splitlines() == ["from the task", str(tmp_path), "loud"]
@@ -122,7 +122,7 @@ def _is_there(pid: int) -> bool:
     return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
 
 
-def test_a_wrapper_that_is_killed_takes_the_run_along_and_leaves_no_word(tmp_path: Path) -> None:
+def test_a_killed_wrapper_ends_its_run_and_leaves_no_result(tmp_path: Path) -> None:
     task = task_of(tmp_path / "a1", "echo $$ > run; sleep 600")
     with _start(task) as process:
         until(lambda: (tmp_path / "run").exists() and (tmp_path / "run").read_text())

@@ -69,7 +69,7 @@ def _steps(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_actions_are_pinned_by_commit_with_their_release_beside_it(path: Path) -> None:
+def test_actions_are_pinned_by_commit_and_name_their_release(path: Path) -> None:
     for step in _steps(path):
         if "uses" in step:
             name, _, commit = step["uses"].partition("@")

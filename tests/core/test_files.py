@@ -27,7 +27,7 @@ def test_a_link_is_replaced_and_its_target_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "link").is_symlink()
 
 
-def test_a_draft_that_was_not_completed_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+def test_an_incomplete_write_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "junit.xml"
     path.write_text("old")
 

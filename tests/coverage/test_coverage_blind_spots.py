@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.model.space.table import TableRequest
-from bitgate.ops.convolution import Pass
+from bitgate.ops.convolution import ConvProblem, Pass
 from bitgate.ops.convolution.space.batch import Batch
 from bitgate.ops.convolution.space.factors import FACTORS
 from bitgate.tools.coverage.assume import Assumptions
@@ -61,7 +61,7 @@ def test_with_the_rows_of_the_fix_it_is_closed() -> None:
 
 
 @pytest.mark.parametrize("era", ["before_7732", ""])
-def test_the_two_later_bugs_of_the_same_gate_are_in_the_top_twenty(era: str) -> None:
+def test_the_two_later_bugs_of_the_gate_are_in_the_top_twenty(era: str) -> None:
     assert named(era, 20, path="flat", k_mod_vector="!=0")
     assert named(era, 20, path="flat", split_n="beyond")
 
@@ -85,7 +85,7 @@ def test_the_two_later_bugs_of_the_same_gate_are_in_the_top_twenty(era: str) -> 
 )
 def test_the_pairs_that_stay_open_after_the_fix_are_named(classes: dict[str, str]) -> None:
     wider = {"k_size": "below", "c_size": "below"}  # nothing below one vector is there, which says more
-    assert named("", 10**6, **classes) or named("", 10**6, **{k: wider.get(k, v) for k, v in classes.items()})
+    assert named("", 10**6, 2, **classes) or named("", 10**6, 2, **{k: wider.get(k, v) for k, v in classes.items()})
 
 
 def test_3d_with_one_group_and_several_sub_gemms_is_a_triple() -> None:
@@ -102,13 +102,15 @@ def test_each_hole_comes_with_a_row_that_closes_it() -> None:
     found = survey("before_7732")
     space = found.scope
     for factors, _, ranked in holes("before_7732")[:60]:
-        codes = space.classify(Batch.from_problems([ranked.problem]))[0]
+        problem = ranked.problem
+        assert isinstance(problem, ConvProblem)
+        codes = space.classify(Batch.from_problems([problem]))[0]
         for term in ranked.hole.terms:
             assert codes[term.factor] in term.members, (factors, ranked.problem)
         assert ranked.closes >= 1
 
 
-def test_counts_are_of_run_classes_and_plan_only_ones_stand_apart() -> None:
+def test_counts_are_of_run_classes_with_plan_only_ones_apart() -> None:
     before, after = survey("before_7732").levels, survey("").levels
     assert before.counts()[1] == after.counts()[1]
     assert before.counts()[0] < after.counts()[0] < after.counts()[1]

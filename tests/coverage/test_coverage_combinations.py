@@ -49,7 +49,7 @@ def test_a_full_table_has_no_hole() -> None:
     assert reported(EVERYTHING.tolist()) == set()
 
 
-def test_a_missing_pair_is_reported_once_and_no_triple_around_it() -> None:
+def test_a_missing_pair_is_reported_once_and_no_triple_with_it() -> None:
     assert reported([row for row in EVERYTHING.tolist() if row[:2] != [1, 1]]) == {("path fast", "count 2")}
 
 

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ def test_a_removed_combination_is_in_the_top_ten() -> None:
     factors = space().factors
     varied = [i for i, factor in enumerate(factors) if (~factor.plan_only).sum() > 1]
     chosen = np.random.default_rng(11).choice(30_000, 250, replace=False)
-    problems = [row.problem for row in smoke().rows] + [space().pool.problem(int(row)) for row in chosen]
+    problems: list[Any] = [row.problem for row in smoke().rows] + [space().pool.problem(int(row)) for row in chosen]
     rows = [NamedProblem(str(i), problem) for i, problem in enumerate(problems)]
     codes = space().classify(Batch.from_problems(problems))
     pairs = Combinations(tuple(len(factors[i].classes) for i in varied), 2)
@@ -79,8 +80,8 @@ def test_a_removed_combination_is_in_the_top_ten() -> None:
     assert found >= 9
 
 
-def test_closing_rows_exercise_the_strides_and_dilations_that_they_name() -> None:
-    problems = [row.problem for row in smoke().rows]
+def test_closing_rows_exercise_the_strides_and_dilations_named() -> None:
+    problems: list[Any] = [row.problem for row in smoke().rows]
     survey = Survey(space(), [], 2)
     problems += [ranked.problem for ranked in survey.ranked(exact=40)]
     assert any(p.strided for p in problems)

@@ -33,7 +33,7 @@ def counted(found: Survey) -> set[str]:
     return {factor.name for factor in found.scope.factors} & set(OPERANDS)
 
 
-def test_a_table_that_never_meets_both_operations_is_reported_so(tmp_path: Path) -> None:
+def test_a_table_that_never_meets_both_operations_is_named(tmp_path: Path) -> None:
     path = table(tmp_path, OPERANDS, ("pass", "pass"), ("relu", "pass"), ("pass", "scale"), ("scale", "pass"))
     found = survey(path)
     reported = [found.words(hole) for hole, _ in found.order]
@@ -43,13 +43,13 @@ def test_a_table_that_never_meets_both_operations_is_reported_so(tmp_path: Path)
     assert not [words for words in reported if "relu on in" in words and "path" in words]
 
 
-def test_a_table_that_does_not_speak_of_them_leaves_them_out_unless_they_are_assumed(tmp_path: Path) -> None:
+def test_operations_that_a_table_lacks_count_only_if_assumed(tmp_path: Path) -> None:
     path = table(tmp_path, (), ())
     assert counted(survey(path)) == set()
     assert counted(survey(path, "in_op=pass,relu")) == {"in_op"}  # each row runs with either
 
 
-def test_generated_forward_tables_have_every_operation_on_either_operand() -> None:
+def test_generated_forward_tables_have_operations_on_both_sides() -> None:
     assumptions = Assumptions.parse(["dtypes=f32", "layout=nhwgc"], ())
     rows = close(Survey(Scope(operation_called(Pass.FWD.value), all_columns(), assumptions), [], 2), 1.0, seed=1).rows
     for operand in OPERANDS:

@@ -33,7 +33,7 @@ def test_csv_of_ck_has_22_rows_before_the_fix_and_25_after() -> None:
     assert CASE in ids(path)
 
 
-def test_csv_takes_its_pass_from_the_file_name_or_from_the_question() -> None:
+def test_csv_takes_its_pass_from_file_name_or_option() -> None:
     assert {row.problem.direction for row in read(DATA / "ck_bwd_weight_shapes.csv", TableRequest()).rows} == {
         Pass.BWD_WEIGHT
     }

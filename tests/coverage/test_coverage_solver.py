@@ -50,7 +50,7 @@ def test_the_smallest_problem_of_its_classes(terms: list[tuple[str, str]], small
     assert smallest in human(found.problem(0))
 
 
-def test_shrinking_keeps_the_property_of_giant_problems_in_few_steps() -> None:
+def test_shrinking_giants_keeps_the_property_in_few_steps() -> None:
     wanted = has([term("path", "flat"), term("split_n", "yes")], FACTORS[Pass.BWD_DATA], Constants())
     found = shrink(pool().take(np.flatnonzero(wanted(pool()))[-1:]), wanted)
     assert 2**31 < found.largest_bytes[0] < 2**31 + 2**24

@@ -81,7 +81,7 @@ def test_what_a_path_met_is_counted_by_class():
     assert ("flat", "gemms_count", "2-8") not in unmet  # the flat path cannot
 
 
-def test_an_option_that_moves_a_threshold_makes_its_far_side_possible():
+def test_an_option_that_moves_a_threshold_reaches_its_far_side():
     split = {c.name: c.missing for c in bwd_data(ran(FLAT)).one_sided}["split_n"]
     assert split == "images in several chunks"
 

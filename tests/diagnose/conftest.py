@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.oracle import sums
+from tests.problems import convolution
 
-from bitgate.model import parse_case_id
 from bitgate.ops.convolution import ConvProblem
 from bitgate.verify.diagnose import Scene
 from bitgate.verify.poison import poison_bits
@@ -18,7 +18,7 @@ def convolve(problem: ConvProblem, inputs: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def make(case: str, seed: int = 0) -> tuple[ConvProblem, dict[str, np.ndarray], np.ndarray]:
-    problem = parse_case_id(case)
+    problem = convolution(case)
     generator = np.random.default_rng(seed)
     inputs = {
         name: generator.integers(-3, 4, problem.tensors[name].lengths).astype(problem.tensors[name].dtype.numpy)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.problems import convolution
 
-from bitgate.model import F32_ACCUMULATION, operation_called, parse_case_id
+from bitgate.model import F32_ACCUMULATION, operation_called
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.reference import exact_reference
 from bitgate.numerics.rounding import factors
@@ -28,10 +30,11 @@ def injuries(problem: ConvProblem, right: np.ndarray, rng: np.random.Generator) 
     one = np.zeros(right.shape, bool)
     one[tuple(rng.integers(length) for length in right.shape)] = True
     noise = rng.integers(1, 5, right.shape)
+    values: dict[str, Any] = {"other": right.astype(np.float64) + noise, "zero": 0, "poison": poison}
     return {
         f"{what} {where}": np.where(hit, value, right).astype(right.dtype)
         for where, hit in {"everywhere": np.ones(right.shape, bool), "some": some, "one": one}.items()
-        for what, value in {"other": right.astype(np.float64) + noise, "zero": 0, "poison": poison}.items()
+        for what, value in values.items()
     }
 
 
@@ -57,7 +60,7 @@ def copes(problem: ConvProblem, rng: np.random.Generator) -> None:
 
 def test_cells_without_a_term_lack_no_slice():
     """Stride 3 under a filter of one tap: two thirds of dx are sums of nothing."""
-    copes(parse_case_id("bwd_data_f16_nhwgc_g1n2k12c3_y1x1_h7x7_s3x3_sk3"), np.random.default_rng(2))
+    copes(convolution("bwd_data_f16_nhwgc_g1n2k12c3_y1x1_h7x7_s3x3_sk3"), np.random.default_rng(2))
 
 
 def test_a_rule_that_fails_takes_nothing_else_with_it(patient, monkeypatch):

@@ -1,4 +1,4 @@
-"""Of a value that one element alone holds it is told which, whatever the type and however large the tensor."""
+"""A value that one element alone holds is traced to it, whatever the type and however large the tensor."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from bitgate.numerics.bits import blocks
 from bitgate.verify.diagnose import receptive_field as module
 from bitgate.verify.diagnose.receptive_field import holders
 
@@ -29,12 +30,11 @@ def test_they_are_those_that_a_look_at_every_element_finds(data: st.DataObject) 
     assert holders(tensor, values) == looked_up(tensor, values)
 
 
-def test_a_pass_over_many_blocks_ends_when_every_value_was_seen_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_over_blocks_ends_once_each_value_was_seen_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor = (1 + np.arange(100_000) % 251).reshape(100, 1000).astype(np.float16)
     seen: list[int] = []
-    blocks = module.blocks
 
-    def few(shape: tuple[int, ...]):  # type: ignore[no-untyped-def]
+    def few(shape: tuple[int, ...]):
         for block in blocks(shape, 1000):
             seen.append(block[0].start)
             yield block

@@ -27,7 +27,7 @@ def catches_everything(scene: Scene[Any]) -> None:
         try:
             loops(scene)
         except BaseException:
-            if time.monotonic() - begun > 1.5:  # the third time it is told
+            if time.monotonic() - begun > 1.5:  # the third time it is asked to end
                 raise
 
 
@@ -40,7 +40,7 @@ def tells(scene: Scene[Any]) -> Finding:
 
 
 @pytest.mark.parametrize("rule", [loops, catches_everything])
-def test_a_rule_that_does_not_end_is_named_beside_what_others_found(patient, monkeypatch, rule) -> None:
+def test_a_rule_that_does_not_end_is_named_with_other_findings(patient, monkeypatch, rule) -> None:
     monkeypatch.setenv(DIAGNOSIS_SECONDS, "2.5")
     p = patient(CASE)
     p.result[...] = 0
@@ -65,7 +65,7 @@ def test_what_ends_in_time_leaves_no_alarm_behind() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before
     with pytest.raises(DiagnosisTimeout, match=r"did not end within 0\.1 s"):
-        within(0.1, lambda: loops(None))  # type: ignore[arg-type]
+        within(0.1, lambda: loops(None))
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before
 
@@ -78,7 +78,7 @@ def test_an_alarm_of_somebody_else_is_not_touched() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def test_in_a_thread_there_is_no_alarm_and_an_answer_all_the_same() -> None:
+def test_a_thread_has_no_alarm_but_an_answer() -> None:
     found: list[int] = []
     thread = threading.Thread(target=lambda: found.append(within(1.0, lambda: 7)))
     thread.start()

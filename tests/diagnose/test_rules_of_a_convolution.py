@@ -18,7 +18,7 @@ NINE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1"
 
 
 def keep_only(patient, kept, value=0):
-    """What a launch of only some sub-GEMMs leaves behind."""
+    """Return the result of a launch of only some sub-GEMMs."""
     owner = owners(patient.problem).owner
     lost = ~np.isin(owner, [*kept, -1])
     patient.result[..., lost] = value

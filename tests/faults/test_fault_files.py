@@ -84,7 +84,7 @@ def test_an_unknown_name_gets_the_nearest() -> None:
         choose(faults, "drop_barrier")
 
 
-def test_a_fault_that_does_not_apply_ends_the_command_before_anything_is_built(
+def test_a_fault_that_does_not_apply_ends_the_command_unbuilt(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = GOOD.replace("kernels/k.hip.cpp", "kernels/include/bitgate/abi.h")

@@ -84,7 +84,7 @@ def test_what_is_left_alone_is_counted() -> None:
     assert mutants_of("constexpr int n = 4 + 1;", "k.hpp").left_out == {operators.CONSTANT: 3}
 
 
-def test_the_value_of_a_case_is_left_alone_and_its_statements_are_not() -> None:
+def test_a_case_labels_value_is_kept_and_its_statements_mutate() -> None:
     found = mutants_of("int f(int a) { switch (a) { case 3: return a + a; } return a; }", "k.hpp").mutants
     assert [mutant.original for mutant in found] == ["a + a"]
 
@@ -110,7 +110,7 @@ def test_lines_that_are_not_compiled_hold_no_mutants() -> None:
     assert [mutant.original for mutant in mutants_of(text, "k", {2}).mutants] == ["4"]
 
 
-def test_a_mutant_of_several_lines_is_told_in_one_and_without_comments() -> None:
+def test_a_mutant_of_several_lines_is_shown_in_one() -> None:
     [mutant] = mutants_of("int f(int a) {\n  return a + // ä\n      g(a);\n}", "k.hpp").mutants
     assert (mutant.mutated, mutant.line, mutant.last_line) == ("a - g(a)", 2, 3)
     assert mutant.name == "k.hpp:2:10 arithmetic: a + // ä g(a) -> a - g(a)"

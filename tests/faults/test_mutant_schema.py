@@ -61,7 +61,7 @@ def test_a_kernel_with_all_its_mutants_off_is_the_kernel(name: str) -> None:
     assert schema.count("\n") == text.count("\n"), "what a compiler says of a line is said of the source's"
 
 
-def test_a_barrier_is_left_out_where_it_stands_alone_and_as_an_arm() -> None:
+def test_a_barrier_is_removed_as_a_statement_and_as_a_branch() -> None:
     text = "void f(int a) { if (a) __syncthreads(); else g(); }"
     [barrier] = [mutant for mutant in mutants_of(text, "k").mutants if mutant.operator == "barrier"]
     schema = behind_switch(text, {5: barrier})
@@ -77,7 +77,7 @@ def test_mutants_of_one_place_stand_behind_each_other() -> None:
     )
 
 
-def test_the_switch_is_declared_once_and_lines_count_from_the_source(tmp_path: Path) -> None:
+def test_the_switch_is_declared_once_and_lines_are_the_sources(tmp_path: Path) -> None:
     schema = schema_of("int a;\n", "/k/k.hpp", {})
     assert schema.endswith('#line 1 "/k/k.hpp"\nint a;\n')
     assert schema.startswith("#ifndef BITGATE_MUTANT\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ctypes import CDLL
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -43,7 +44,7 @@ def test_of_several_families_one_kill_is_enough(fates: list[Fate]) -> None:
     assert fate.counts == any(one.counts for one in fates)
 
 
-def test_a_draw_is_the_same_for_a_seed_and_never_more_than_there_are() -> None:
+def test_a_draw_is_fixed_by_its_seed_and_bounded_by_the_supply() -> None:
     pool = Population({mutant: ["k"] for mutant in MUTANTS})
     assert pool.drawn(2, 1) == pool.drawn(2, 1)
     assert len(pool.drawn(2, 1)) == 2
@@ -75,7 +76,7 @@ def test_a_record_of_another_tier_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [{"digest": "e" * 64}, {"outcome": Outcome.MISMATCH}])
-def test_a_library_of_mutants_that_is_not_the_plain_one_with_none_on_is_told(change: dict[str, object]) -> None:
+def test_a_mutant_library_that_differs_with_none_on_is_reported(change: dict[str, Any]) -> None:
     check_same(VERDICT, replace(VERDICT), "k")
     with pytest.raises(UsageError, match="k: t::c: PASS dddddddddddd by the plain library"):
         check_same(VERDICT, replace(VERDICT, **change), "k")

@@ -24,7 +24,7 @@ EDITS = {
     "const int64_t blocks = (shape.rows + block_size - 1) / block_size;": """int64_t blocks = 0;
   while (blocks * block_size < shape.rows)
     ++blocks;""",
-    # What one call leaves behind, all later ones in its process have.
+    # What one call leaves, all later ones in its process have.
     "  const Shape shape{x.lengths[0], x.lengths[1], x.strides[0]};": """  static int64_t lost = 0;
   if (x.lengths[0] < 0)
     lost = 1;

@@ -39,13 +39,13 @@ def test_a_killer_that_names_another_kind_does_not_diagnose() -> None:
     assert trial.as_json()["diagnosis"] == "border"
 
 
-def test_the_killer_that_names_the_expected_kind_is_shown_before_an_earlier_one() -> None:
+def test_the_killer_of_the_expected_kind_is_shown_first() -> None:
     earlier = _verdict(Outcome.MISMATCH, ("border",), test="t::early")
     telling = _verdict(Outcome.MISMATCH, ("zero", "missing_sub_gemm"), test="t::late")
     assert judge(FAULT, _run(earlier, telling)).by == "t::late"
 
 
-def test_a_fault_that_asks_for_no_kind_is_neither_diagnosed_nor_not() -> None:
+def test_a_fault_without_an_expected_kind_has_no_diagnosis() -> None:
     assert judge(replace(FAULT, diagnosis=""), _run(_verdict(Outcome.MISMATCH, ("border",)))).diagnosed is None
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from bitgate.suite.table import load_set
 
-MOODY = str(Path(__file__).parent / "moody" / "declaration.py")
+FLAKY = str(Path(__file__).parent / "flaky" / "declaration.py")
 COMMAND = [sys.executable, "-c", "from bitgate.cli.main import main; main()"]
 
 
@@ -25,7 +25,7 @@ def bitgate(*arguments: str, out: Path) -> tuple[int, str, str]:
 
 
 def fuzz(out: Path, instance: str, *more: str) -> tuple[int, str, str]:
-    question = ("--load", MOODY, "--kernel", f"moody.{instance}", "--target", "host", "-n", "1")
+    question = ("--load", FLAKY, "--kernel", f"flaky.{instance}", "--target", "host", "-n", "1")
     return bitgate("fuzz", *question, *more, out=out)
 
 
@@ -42,15 +42,15 @@ def test_a_wrong_kernel_is_found_shrunk_and_written_as_a_row(tmp_path):
     (row,) = load_set(tmp_path / "host" / "fuzz" / "failures.toml")
     assert row.axes["case"] == (failure["case"],)
 
-    code, out, _ = bitgate("verify", failure["case"], "--load", MOODY, "--kernel", failure["kernel"], out=tmp_path)
+    code, out, _ = bitgate("verify", failure["case"], "--load", FLAKY, "--kernel", failure["kernel"], out=tmp_path)
     assert code == 1
     passing = next(n for n in failure["neighbours"] if n["quantity"] == "left_pad[0]")
-    code, out, _ = bitgate("verify", passing["case"], "--load", MOODY, "--kernel", failure["kernel"], out=tmp_path)
+    code, out, _ = bitgate("verify", passing["case"], "--load", FLAKY, "--kernel", failure["kernel"], out=tmp_path)
     assert code == 0
 
 
 @pytest.mark.nightly
-def test_a_kernel_that_ends_its_process_is_a_failure_and_not_the_end(tmp_path):
+def test_a_kernel_that_ends_its_process_does_not_end_fuzzing(tmp_path):
     code, out, _ = fuzz(tmp_path, "dies", "--json", "--seconds", "4", "--shrink-seconds", "3")
     document = json.loads(out)
     (failure,) = document["failures"]
@@ -58,10 +58,10 @@ def test_a_kernel_that_ends_its_process_is_a_failure_and_not_the_end(tmp_path):
     assert failure["verdict"]["verdict"] == "CRASHED"
     assert "SIGABRT" in failure["verdict"]["reason"]
     state = json.loads((tmp_path / "host" / "fuzz" / "state.json").read_text())
-    assert state["next_round"] > 1 or state["unfinished"][0][1] > 1  # behind the case that died
+    assert state["next_round"] > 1 or state["unfinished"][0][1] > 1  # after the case that died
 
 
-def test_a_library_that_refuses_what_its_declaration_takes_is_a_failure(tmp_path):
+def test_a_library_stricter_than_its_declaration_is_a_failure(tmp_path):
     code, out, _ = fuzz(tmp_path, "denies", "--first", "--json", "--seconds", "60")
     (failure,) = json.loads(out)["failures"]
     assert code == 1
@@ -96,7 +96,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_loses_nothing(tmp_path, number):
     environment = {**os.environ, "BITGATE_OUT": str(tmp_path)}
-    question = ["fuzz", "--load", MOODY, "--kernel", "moody.wrong", "--target", "host", "-n", "1", "--seconds", "300"]
+    question = ["fuzz", "--load", FLAKY, "--kernel", "flaky.wrong", "--target", "host", "-n", "1", "--seconds", "300"]
     process = subprocess.Popen(
         [*COMMAND, *question], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -120,7 +120,7 @@ def test_an_interrupt_loses_nothing(tmp_path, number):
     ("arguments", "message"),
     [
         (("fuzz", "--kernel", "grouped_bwd_dat"), "did you mean"),
-        (("fuzz", "--kernel", "moody.well", "--load", MOODY, "--resume", "--target", "host"), "nothing to resume"),
+        (("fuzz", "--kernel", "flaky.well", "--load", FLAKY, "--resume", "--target", "host"), "nothing to resume"),
         (("shrink", "bwd_data_f33_g1"), "known: f64, f32"),
     ],
 )
@@ -133,10 +133,10 @@ def test_what_cannot_be_done_is_reported_in_one_line(tmp_path, arguments, messag
 
 def test_shrink_takes_a_case_and_passing_ones_are_none(tmp_path):
     big = "fwd_f32_nhwgc_g1n3k12c8_y3x3_h9x9_s2x2_d1x1_p1x1_q1x1_relu_gap"
-    code, out, _ = bitgate("shrink", big, "--load", MOODY, "--kernel", "moody.wrong", "--json", out=tmp_path)
+    code, out, _ = bitgate("shrink", big, "--load", FLAKY, "--kernel", "flaky.wrong", "--json", out=tmp_path)
     (failure,) = json.loads(out)["failures"]
     assert code == 1
     assert failure["multiply_adds"] <= 2 < failure["found_multiply_adds"]
-    code, out, _ = bitgate("shrink", big, "--load", MOODY, "--kernel", "moody.well", out=tmp_path)
+    code, out, _ = bitgate("shrink", big, "--load", FLAKY, "--kernel", "flaky.well", out=tmp_path)
     assert code == 0
     assert "nothing to shrink" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +25,8 @@ LAYOUTS = ("nhwgc", "gnhwc")
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space.operation.name)
 def test_a_round_is_a_function_of_its_seed_and_within_its_size(space):
     for size in SIZES:
-        batch = draw_round(space, (7, 1), size, LAYOUTS)
-        again = draw_round(space, (7, 1), size, LAYOUTS)
+        batch: Any = draw_round(space, (7, 1), size, LAYOUTS)
+        again: Any = draw_round(space, (7, 1), size, LAYOUTS)
         assert all((batch.columns()[name] == again.columns()[name]).all() for name in batch.columns())
         assert len(batch) == size.problems
         assert batch.possible.all()
@@ -33,6 +34,8 @@ def test_a_round_is_a_function_of_its_seed_and_within_its_size(space):
 
 
 def test_another_round_has_other_problems():
+    first: Any
+    second: Any
     first, second = (draw_round(FWD, (7, visit), SIZES[0], LAYOUTS) for visit in (0, 1))
     assert (first.input != second.input).any()
 
@@ -71,7 +74,7 @@ def test_raking_makes_independent_columns_even():
         assert shares.min() > 0.8 / len(shares)
 
 
-def test_cases_of_a_lane_are_the_same_ones_again_and_meet_every_instance():
+def test_draws_of_a_worker_repeat_and_meet_every_instance():
     (lane,) = dict.fromkeys(subjects(select("grouped_fwd", target="host")))
     first, again = (list(lane.cases(3, 0, "host")) for _ in range(2))
     assert first == again

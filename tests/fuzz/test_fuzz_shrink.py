@@ -48,7 +48,7 @@ def shrink(bug, case: str):
 
 
 @pytest.mark.parametrize("name", BUGS)
-def test_what_is_left_fails_is_minimal_and_has_passing_neighbours(name):
+def test_the_rest_fails_is_minimal_and_has_passing_neighbours(name):
     shrunk, judge = shrink(BUGS[name], STARTS[name])
     assert shrunk.minimal
     assert shrunk.multiply_adds <= 1000
@@ -73,7 +73,7 @@ def test_neighbours_name_the_conditions():
     assert not {"n", "c", "gap", "operation"} & set(named)
 
 
-def test_of_the_founding_bug_one_multiply_add_a_sub_gemm_is_left():
+def test_the_founding_bug_shrinks_to_one_product_a_sub_gemm():
     shrunk, _ = shrink(BUGS["the founding one"], STARTS["the founding one"])
     assert shrunk.multiply_adds == 2
     assert {"g", "ndim", "operation"} <= {neighbour.quantity for neighbour in shrunk.neighbours}

@@ -1,4 +1,4 @@
-"""Nights of a lab that never was: what happens in them is planted, so that it is known what must be told."""
+"""Nights of a lab that never was: what happens in them is planted, so that it is known what must be reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ START = datetime(2026, 9, 1, 22, tzinfo=timezone.utc)
 class Planted:
     """``flakes``: rate by (case number, target). ``bad_machine``: a node and the share of answers that it spoils.
     ``broken``: the cases that are wrong from a night on, on every target. ``one_night``: a family that is wrong in one
-    night. ``losing``: a node on which so many cases end in INFRA."""
+    night. ``losing``: a node on which that number of cases ends in INFRA."""
 
     flakes: dict[tuple[int, str], float] = field(default_factory=dict)
     bad_machine: tuple[str, float] = ("", 0.0)
@@ -32,7 +32,7 @@ class Planted:
 @dataclass(frozen=True)
 class Lab:
     """``builds_change``: a library is built anew every night, and never the same; else only where its sources changed,
-    every tenth night and where they were broken or mended."""
+    every tenth night and where they were broken or fixed."""
 
     cases: int = 40
     nights: int = 60

@@ -24,7 +24,7 @@ def programs() -> Path | None:
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """The URL of its first database. It listens on a socket in a folder of its own, and on no port."""
+    """The URL of its first database. It listens on a socket in a separate folder, and on no port."""
     where = programs()
     assert where is not None, "PostgreSQL's server is not installed"
     # It does not run as root.
@@ -32,12 +32,17 @@ def postgres_server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="bitgate-pg-"))
     if user:
         shutil.chown(folder, "postgres")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "cwd": folder, "timeout": PATIENCE_SECONDS}
+    quiet: dict[str, Any] = {
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.STDOUT,
+        "cwd": folder,
+        "timeout": PATIENCE_SECONDS,
+    }
     data, log = folder / "data", folder / "log"
-    control = [where / "pg_ctl", "-D", data, "-w", "-t", str(PATIENCE_SECONDS)]
+    control: list[Any] = [where / "pg_ctl", "-D", data, "-w", "-t", str(PATIENCE_SECONDS)]
     options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
     try:
-        made = [where / "initdb", "-D", data, "-A", "trust", "-U", "nights", "--no-sync", "-E", "UTF8"]
+        made: list[Any] = [where / "initdb", "-D", data, "-A", "trust", "-U", "nights", "--no-sync", "-E", "UTF8"]
         subprocess.run(made, check=True, **quiet, **user)
         subprocess.run([*control, "-l", log, "-o", options, "start"], check=True, **quiet, **user)
         try:

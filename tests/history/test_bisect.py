@@ -19,7 +19,7 @@ from bitgate.lab.history.step import ABORT, BAD, GOOD, SKIP, judged
 
 CASE = "bwd_data_f32_nhwgc_g2n2k5c3_y1x1_h5x7"
 KERNEL = "kernels/mine/pointwise.hip.cpp"
-DROPS_ONE = ("at_y.column < shape.k", "at_y.column < shape.k - 1")
+DROPS_ONE: tuple[str, str] = ("at_y.column < shape.k", "at_y.column < shape.k - 1")
 DOES_NOT_BUILD = ("at_y.column < shape.k", "at_y.column <<< shape.k")
 SUBJECTS = {
     2: "Words",
@@ -56,7 +56,7 @@ class Repository:
 
     @property
     def state(self) -> tuple[str, ...]:
-        """All that a bisection could leave behind."""
+        """All that a bisection could leave."""
         asked = (["worktree", "list"], ["for-each-ref"], ["status", "--porcelain"], ["branch", "-a"])
         return (*(self.git(*one) for one in asked), (self.folder / KERNEL).read_text())
 
@@ -82,11 +82,11 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     return Repository(tmp_path_factory.mktemp("owners"))
 
 
-def test_the_commit_that_broke_a_case_is_found_and_nothing_is_left_behind(tmp_path: Path) -> None:
-    """On its way lies a commit that does not build; and the user works on a mending of their own."""
+def test_the_breaking_commit_is_found_and_no_worktree_left(tmp_path: Path) -> None:
+    """On its way lies a commit that does not build; and the user works on another fix."""
     repository = Repository(tmp_path)
     kernel = repository.folder / KERNEL
-    kernel.write_text(kernel.read_text().replace(*reversed(DROPS_ONE)))
+    kernel.write_text(kernel.read_text().replace(DROPS_ONE[1], DROPS_ONE[0]))
     before = repository.state
     ends = (f"--good={repository.commits[1]}", f"--bad={repository.commits[5]}")
     code, out, err = repository.bisect(*ends, "--json", below="kernels")

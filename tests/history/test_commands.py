@@ -103,7 +103,7 @@ def test_what_is_wrong_is_told_in_one_line(
     assert err.count("\n") == 1
 
 
-def test_durations_are_medians_of_runs_and_a_file_that_plans_read(url: str, tmp_path: Path, said: Any) -> None:
+def test_durations_are_medians_in_a_file_that_plans_read(url: str, tmp_path: Path, said: Any) -> None:
     def night(number: int, seconds: float) -> list[Verdict]:
         return [replace(one, seconds={"total": seconds}) for one in Lab(cases=1).night(number)]
 
@@ -125,7 +125,7 @@ def test_what_was_not_compared_took_no_time_worth_knowing(tmp_path: Path, said: 
     assert said("history", "durations", "--history", url, "--json")["durations"] == []
 
 
-def test_first_bad_names_the_commits_between_if_the_repository_is_here(
+def test_first_bad_names_the_commits_between_in_a_repository(
     tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def git(*arguments: str) -> str:

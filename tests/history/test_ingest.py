@@ -35,7 +35,7 @@ def stored(url: str) -> int:
         return connection.scalar(select(func.count()).select_from(verdicts)) or 0
 
 
-def test_a_line_is_stored_once_however_often_and_wherever_it_is_read(url: str, tmp_path: Path) -> None:
+def test_a_line_is_stored_once_wherever_it_is_read(url: str, tmp_path: Path) -> None:
     night = Lab(cases=4).night(0)
     file = write(tmp_path / "a" / "results.jsonl", night)
     assert read_in(url, file) == [(12, 12)]
@@ -50,7 +50,7 @@ NIGHT = Lab(cases=4).night(0)
 
 @settings(max_examples=25)
 @given(st.lists(st.lists(st.sampled_from(range(len(NIGHT))), max_size=20), max_size=4))
-def test_in_whatever_files_and_order_lines_lie_each_is_there_once(files: list[list[int]]) -> None:
+def test_lines_in_any_files_and_order_are_each_stored_once(files: list[list[int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         url = f"{folder}/history.sqlite"
         for number, lines in enumerate(files):
@@ -91,7 +91,7 @@ def test_a_file_is_read_whole_or_not_at_all(url: str, tmp_path: Path, monkeypatc
 def test_processes_that_ingest_at_once_lose_and_double_nothing(url: str, tmp_path: Path) -> None:
     folders = []
     for number in range(4):
-        # Every one has the first night, and one of its own.
+        # Every one has the first night, and a separate one.
         nights = [*Lab(cases=60).night(0), *Lab(cases=60).night(1 + number)]
         folders.append(write(tmp_path / str(number) / "results.jsonl", nights).parent)
     command = [sys.executable, "-m", "bitgate", "history", "ingest", "--history", url]
@@ -100,7 +100,7 @@ def test_processes_that_ingest_at_once_lose_and_double_nothing(url: str, tmp_pat
     assert stored(url) == 5 * 180
 
 
-def test_a_process_that_is_killed_leaves_all_of_a_file_or_nothing(url: str, tmp_path: Path) -> None:
+def test_a_killed_process_leaves_all_of_a_file_or_nothing(url: str, tmp_path: Path) -> None:
     file = write(tmp_path / "results.jsonl", Lab(cases=700).night(0))
     command = [sys.executable, "-m", "bitgate", "history", "ingest", "--history", url, str(file)]
     seen = set()
@@ -150,7 +150,7 @@ def test_runs_are_told_in_the_order_in_which_they_began(
 SCHEMA_1 = Path(__file__).with_name("schema_1")
 
 
-def test_a_history_of_the_first_schema_opens_and_keeps_what_it_holds(url: str, tmp_path: Path) -> None:
+def test_a_history_of_the_first_schema_opens_and_keeps_its_rows(url: str, tmp_path: Path) -> None:
     _make_schema_1(url)
     read_in(url, write(tmp_path / "results.jsonl", Lab(cases=2).night(0)))
     with opened(url) as store, store.reading() as connection:

@@ -69,7 +69,7 @@ def test_of_a_few_nights_nothing_is_said() -> None:
 
 @pytest.mark.parametrize("nights", range(1, 8))
 @pytest.mark.parametrize("comes", ["first", "last"])
-def test_a_step_is_told_from_its_fourth_night_on_and_never_of_another(nights: int, comes: str) -> None:
+def test_a_step_is_reported_from_its_fourth_night_on(nights: int, comes: str) -> None:
     draw = np.random.default_rng(nights)
     before, after = draw.lognormal(0, 0.01, 30), 2 * draw.lognormal(0, 0.01, nights)
     found = levels([*before, *after] if comes == "last" else [*after, *before])
@@ -105,7 +105,7 @@ def test_the_unit_of_time_does_not_matter(seed: int, factor: float) -> None:
     assert [(one.first, one.last) for one in levels([factor * one for one in seconds])] == places
 
 
-def test_a_step_of_five_percent_is_found_and_none_is_told_where_there_is_none() -> None:
+def test_a_step_of_five_percent_is_found_and_none_invented() -> None:
     """2 % of noise, one night in twenty takes 1.5 times as long. `python benchmarks/steps.py` has more."""
     draw = np.random.default_rng(0)
     false = sum(bool(History().timed(draw).steps) for _ in range(100))

@@ -1,4 +1,4 @@
-"""The steady state behind the answers of a case, and what falls out of line."""
+"""The steady state of the answers of a case, and what falls out of line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EACH_ITS_OWN = [f"b{number}" for number in range(100)]
 
 
 def states(reds: str, builds: str = "") -> str:
-    """``x`` is red, ``.`` is green; each night has a build of its own unless ``builds`` names them by letters."""
+    """``x`` is red, ``.`` is green; each night has a separate build unless ``builds`` names them by letters."""
     names = list(builds) if builds else EACH_ITS_OWN[: len(reds)]
     return "".join("x" if ill else "." for ill in steady([one == "x" for one in reds], names))
 
@@ -92,7 +92,7 @@ def test_a_known_bug_is_red_as_before() -> None:
     assert (series.deviations, series.is_red) == ([], True)
 
 
-def test_a_deviation_is_certain_where_the_same_build_answered_otherwise() -> None:
+def test_a_deviation_is_certain_if_one_build_answered_both_ways() -> None:
     good, bad = Outcome.PASS, Outcome.MISMATCH
     (place,) = Series.of(told := answers(good, good, bad, good)).deviations
     assert not Series.of(told).is_certain(place)

@@ -1,4 +1,4 @@
-"""Timings into a history and what it tells of them, in each kind of database."""
+"""Timings into a history and what it reports of them, in each kind of database."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import func, select
-from tests.bench.timings import row
+from tests.bench.timings import CASE, row
 from tests.history.nights import Lab
 from tests.history.nights import write as write_verdicts
-from tests.history.timed_nights import CASE, History, nights
+from tests.history.timed_nights import History, nights
 
 from bitgate.cli.main import run
 from bitgate.lab.history.bench_page import round_numbers
@@ -81,7 +81,7 @@ def test_only_what_was_timed_of_the_tree_itself_is_kept(url: str, tmp_path: Path
         *nights([1e-3], build="0123abc", side="A"),
         *nights([1e-3], status=TimingStatus.OVER_BUDGET),
         row("", [], status=TimingStatus.NOT_VERIFIED),
-        row("", [1e-3]),  # of a run that nobody knows
+        row("", [1e-3]),  # of an unknown run
         *nights([1e-3], run={"id": "x", "time": "yesterday"}),
     ]
     assert read_in(url, file_of(tmp_path, *rows)) == [("timings", 6, 1)]

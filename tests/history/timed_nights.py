@@ -1,4 +1,4 @@
-"""Nights of timings that never were: noise, outliers and a step are planted, so that it is known what must be told."""
+"""Nights of timings that never were: noise, outliers and a step are planted, so that the expected report is known."""
 
 from __future__ import annotations
 

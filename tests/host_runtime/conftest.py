@@ -140,7 +140,7 @@ def load(host: Host, build_kernels: Callable[..., Path]) -> Callable[..., ctypes
 
 @pytest.fixture(scope="session")
 def in_new_process(runtime_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs Python code in a process of its own, with `runtime` and `libraries` (paths) defined."""
+    """Runs Python code in a separate process, with `runtime` and `libraries` (paths) defined."""
 
     def run(code: str, *libraries: Path, **environment: str) -> subprocess.CompletedProcess[str]:
         import os

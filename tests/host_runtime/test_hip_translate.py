@@ -57,7 +57,7 @@ def test_what_is_none_is_left_alone(source: str) -> None:
     assert translated(source) == source
 
 
-def test_a_template_named_without_its_arguments_is_launched_by_a_call() -> None:
+def test_a_template_without_arguments_is_launched_by_a_call() -> None:
     found = translated(
         "template <class T, int N = 4> void k(T* x, int n) {}\nvoid f() { k<<<1, 2>>>(x, n); k<int><<<1, 2>>>(x, n); }"
     )

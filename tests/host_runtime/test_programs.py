@@ -79,7 +79,7 @@ def write(folder: Path, barrier: str = "__syncthreads();") -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def ready() -> None:
-    """Build what the two commands link and load, once: where the cache is empty, they would tell of it on stderr."""
+    """Build what the two commands link and load, once: where the cache is empty, they would report it on stderr."""
     builder = Builder("host")
     builder.runtime()
     builder.program_watch()
@@ -106,7 +106,7 @@ def test_a_program_runs_by_itself_and_under_exec(built: Path) -> None:
     assert (alone.stdout, under.stdout, under.returncode, under.stderr) == (RIGHT, RIGHT, 0, "")
 
 
-def test_what_no_gpu_would_tell_is_red_though_the_program_ends_with_0(built: Path) -> None:
+def test_what_no_gpu_reports_is_red_though_the_exit_code_is_0(built: Path) -> None:
     done = tool(built, "bitgate", "exec", "--json", "./program", "one")
     document = json.loads(done.stdout)
     (run,) = document["runs"]
@@ -193,7 +193,7 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
     assert not Path(f"/proc/{program}").exists()
 
 
-def test_a_build_that_exports_it_as_its_compiler_does_not_go_round_in_circles(tmp_path: Path) -> None:
+def test_a_build_that_exports_it_as_compiler_does_not_recurse(tmp_path: Path) -> None:
     wrapper = tmp_path / "bitgate-hipcc"
     wrapper.write_text(f'#!/bin/sh\nexec {sys.executable} -m bitgate.cli.hipcc "$@"\n')
     wrapper.chmod(0o755)

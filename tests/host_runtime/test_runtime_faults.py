@@ -68,8 +68,8 @@ def test_dynamic_lds_ends_where_the_launch_said(host: Host, load: Load) -> None:
     assert host.fault().offset == 64
 
 
-def test_a_write_in_the_slack_of_lds_is_found_when_the_block_ends(host: Host, load: Load) -> None:
-    """Right-aligned, one element before the struct is no guard page; its canary tells."""
+def test_a_write_into_lds_slack_is_found_when_the_block_ends(host: Host, load: Load) -> None:
+    """Right-aligned, one element before the struct is no guard page; its canary shows it."""
     out = host.malloc(4)
     load("faults").launch_touch_lds(out.pointer, -1, True)
     assert host.synchronize() == ILLEGAL_ADDRESS
@@ -78,7 +78,7 @@ def test_a_write_in_the_slack_of_lds_is_found_when_the_block_ends(host: Host, lo
     assert host.synchronize() == SUCCESS
 
 
-def test_a_write_in_the_slack_of_a_buffer_is_found_by_its_canary(host: Host, load: Load) -> None:
+def test_a_write_into_buffer_slack_is_found_by_its_canary(host: Host, load: Load) -> None:
     x = host.malloc(80, "gradient", "left")
     assert host.hip.bitgateHostCheckCanary(x.pointer, None) == SUCCESS
     load("faults").launch_touch(x.pointer, ctypes.c_long(20), True)
@@ -143,7 +143,7 @@ def test_a_barrier_that_not_all_threads_reach(host: Host, load: Load, schedule: 
     host.settings.set_schedule(schedule)
     load("faults").launch_miss_barrier(there)
     if there == 0:
-        assert host.synchronize() == SUCCESS  # nobody waits
+        assert host.synchronize() == SUCCESS  # no work waits
         return
     assert host.synchronize() == LAUNCH_FAILURE
     assert host.fault().kind == "missed_barrier"
@@ -168,9 +168,7 @@ def test_lanes_of_one_wave_must_agree_on_their_wave_operations(
 
 
 @pytest.mark.parametrize("schedule", ["forward", "reverse"])
-def test_work_that_lanes_do_for_their_waves_between_barriers_is_their_own(
-    host: Host, load: Load, schedule: str
-) -> None:
+def test_work_of_a_lane_for_its_wave_between_barriers_is_right(host: Host, load: Load, schedule: str) -> None:
     host.settings.set_schedule(schedule)
     out = host.array(np.zeros(192, np.int32))
     load("faults").launch_fault_in_work(out.pointer, 4, 0)
@@ -195,15 +193,13 @@ BLOCKS = 2_000_000
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_a_fault_stops_the_launch_is_reported_once_and_leaves_the_runtime_usable(
-    host: Host, load: Load, threads: int
-) -> None:
+def test_a_fault_stops_the_launch_and_leaves_the_runtime_usable(host: Host, load: Load, threads: int) -> None:
     host.settings.set_threads(threads)
     counter = host.array(np.zeros(1, np.int32))
     faults = load("faults")
     for _ in range(3):
         faults.launch_fault_then_count(counter.pointer, BLOCKS)
-        faults.launch_add_one(counter.pointer, 1, 1, None)  # behind the fault: dropped
+        faults.launch_add_one(counter.pointer, 1, 1, None)  # after the fault: dropped
         assert host.synchronize() == ILLEGAL_ADDRESS
         assert host.synchronize() == SUCCESS
         assert host.hip.hipGetLastError() == ILLEGAL_ADDRESS
@@ -253,7 +249,7 @@ def test_faulthandler_stays_quiet_for_a_kernels_fault(
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["700", "0"], "")
 
 
-def test_a_fault_of_the_process_itself_still_goes_to_faulthandler(
+def test_a_fault_of_the_process_itself_goes_to_faulthandler(
     in_new_process: NewProcess, build_kernels: Callable[..., Path]
 ) -> None:
     done = in_new_process(FAULT_AND_GO_ON.format(late=False, die=True), build_kernels("faults"))

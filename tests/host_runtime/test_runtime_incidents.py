@@ -33,7 +33,7 @@ def since(host: Host) -> Callable[[], list[str]]:
 def test_a_fault_that_the_library_read_and_cleared(host: Host, load: Load, since) -> None:
     x = host.malloc(4)
     assert load("incidents").swallow_fault(x.pointer) == SUCCESS
-    assert host.synchronize() == SUCCESS  # nothing is left of it for HIP to tell
+    assert host.synchronize() == SUCCESS  # nothing is left of it for HIP to report
     host.settings.clear_fault()
     (text,) = since()
     assert "kernel copy_cell, block (0,0,0), thread (0,0,0): read through a null pointer" in text
@@ -75,7 +75,7 @@ def test_a_lent_buffer_cannot_be_freed(host: Host, since) -> None:
     assert host.hip.hipFree(x.pointer) == SUCCESS
 
 
-def test_copies_waits_and_a_reset_are_incidents_failed_questions_and_allocations_are_not(host: Host, since) -> None:
+def test_copies_waits_and_resets_are_incidents_but_not_queries(host: Host, since) -> None:
     x, data = host.malloc(16, "weights"), np.zeros(8, np.int32)
     assert host.hip.hipMemcpy(x.pointer, data.ctypes, 32, HOST_TO_DEVICE) == INVALID_VALUE
     assert host.hip.hipStreamSynchronize(ctypes.c_void_p(0x12345)) == INVALID_HANDLE
@@ -114,7 +114,7 @@ def test_a_pointer_into_the_hosts_memory_faults_as_on_a_gpu(host: Host, load: Lo
     assert len(since()) == 2
 
 
-def test_pinned_managed_and_registered_memory_is_the_devices_too(host: Host, load: Load, since) -> None:
+def test_pinned_managed_and_registered_memory_is_the_devices(host: Host, load: Load, since) -> None:
     x = host.malloc(4)
     copy = load("incidents").launch_copy
     for allocate in (host.hip.hipHostMalloc, host.hip.hipMallocManaged):
@@ -131,9 +131,7 @@ def test_pinned_managed_and_registered_memory_is_the_devices_too(host: Host, loa
     assert since() == []
 
 
-def test_device_variables_functions_and_members_of_structs_are_not_taken_for_host_pointers(
-    host: Host, load: Load, since
-) -> None:
+def test_device_variables_and_members_are_no_host_pointers(host: Host, load: Load, since) -> None:
     x, data = host.malloc(4), np.array([5], np.int32)
     library = load("incidents")
     library.launch_copy_padded(x.pointer, data.ctypes)  # only arguments are looked at
@@ -145,7 +143,7 @@ def test_device_variables_functions_and_members_of_structs_are_not_taken_for_hos
     assert since() == []
 
 
-def test_work_on_another_stream_is_in_flight_until_somebody_waits(host: Host, load: Load) -> None:
+def test_work_on_another_stream_is_in_flight_until_a_wait(host: Host, load: Load) -> None:
     a, b = (host.array(np.array([i], np.int32)) for i in (1, 2))
     mine, other = host.stream(NON_BLOCKING), host.stream(NON_BLOCKING)
     copy = load("incidents").launch_copy
@@ -164,7 +162,7 @@ def test_work_on_another_stream_is_in_flight_until_somebody_waits(host: Host, lo
     assert host.settings.work_in_flight(mine.value) == (1, "a copy, a fill or a host function on the null stream")
 
 
-def test_an_event_that_the_callers_stream_waits_for_ends_the_other_streams_work(host: Host, load: Load) -> None:
+def test_an_awaited_event_ends_the_other_streams_work(host: Host, load: Load) -> None:
     a, b = (host.array(np.array([i], np.int32)) for i in (1, 2))
     mine, other, event = host.stream(NON_BLOCKING), host.stream(NON_BLOCKING), host.event()
     load("incidents").launch_copy(a.pointer, b.pointer, other)
@@ -189,7 +187,7 @@ FTZ, DAZ, ROUND_DOWN, DIVISION = 0x8000, 0x0040, 0x2000, 0x0200
         (DIVISION, 0, "masked exceptions"),
     ],
 )
-def test_a_changed_floating_point_environment_is_a_fault_of_its_block(
+def test_a_changed_fp_environment_is_a_fault_of_its_block(
     host: Host, load: Load, mask: int, bits: int, words: str
 ) -> None:
     library = load("incidents")
@@ -204,7 +202,7 @@ def test_a_changed_floating_point_environment_is_a_fault_of_its_block(
     assert set(seen.download(np.uint32).tolist()) == {0x1F80}
 
 
-def test_the_x87_control_word_counts_too_and_a_kernel_that_restores_it_is_healthy(host: Host, load: Load) -> None:
+def test_the_x87_control_word_counts_and_may_be_restored(host: Host, load: Load) -> None:
     library = load("incidents")
     library.launch_set_x87()
     assert host.synchronize() == LAUNCH_FAILURE

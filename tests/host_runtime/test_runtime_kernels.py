@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -114,7 +115,7 @@ def test_atomics_add_up_across_os_threads(host: Host, load: Load) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_16_bit_types_round_as_the_reference_does(host: Host, load: Load, dtype: type) -> None:
+def test_16_bit_types_round_as_the_reference_does(host: Host, load: Load, dtype: Any) -> None:
     patterns = np.arange(65536, dtype=np.uint16)
     values = patterns.view(dtype)
     rng = np.random.default_rng(7)
@@ -202,7 +203,7 @@ def test_the_last_launch_is_on_record(host: Host, load: Load) -> None:
     assert launch.kernel == b"fill_with<float, 5>"
 
 
-def test_many_os_threads_share_the_mappings_that_a_process_may_have(host: Host, load: Load) -> None:
+def test_many_os_threads_share_the_mappings_of_a_process(host: Host, load: Load) -> None:
     """200 OS threads with 1024 fibers each would need 400,000 mappings; 65,530 is the usual bound."""
     host.settings.set_threads(200)
     x = np.arange(220 * 1024, dtype=np.float32) % 1024

@@ -199,7 +199,7 @@ def test_threads_come_from_the_environment(in_new_process: NewProcess) -> None:
 @pytest.mark.parametrize(
     "value", ["many", "-1", "nan", "inf", "0", "1025", "9" * 400, "3 ", " 3", "+3", "0x3", "1e1", "1_0"]
 )
-def test_threads_that_make_no_sense_end_a_program_with_2_and_one_line(in_new_process: NewProcess, value: str) -> None:
+def test_an_invalid_thread_count_ends_with_2_and_one_line(in_new_process: NewProcess, value: str) -> None:
     done = in_new_process("ctypes.CDLL(runtime).bitgateHostGetThreads()", BITGATE_THREADS=value)
     assert done.returncode == 2
     assert done.stderr == f"bitgate: BITGATE_THREADS={value:.40}: give a number from 1 to 1024\n"
@@ -208,7 +208,7 @@ def test_threads_that_make_no_sense_end_a_program_with_2_and_one_line(in_new_pro
 @pytest.mark.parametrize(
     "value", ["long", "-1", "nan", "inf", "0", "0.0", "1000001", "1e999", "9" * 400, "1s", ".5", "1_0"]
 )
-def test_a_spin_limit_that_makes_no_sense_ends_a_program_with_2_and_one_line(
+def test_an_invalid_spin_limit_ends_with_2_and_one_line(
     in_new_process: NewProcess, build_kernels: Callable[..., Path], value: str
 ) -> None:
     done = in_new_process(HIP_PYTHON, build_kernels("basics"), BITGATE_SPIN_SECONDS=value)

@@ -63,7 +63,7 @@ def test_several_threads_poison_a_large_buffer_to_its_last_byte(host: Host, thre
     assert host.hip.bitgateHostCheckCanary(buffer.pointer, ctypes.byref(ctypes.c_int64())) == SUCCESS
 
 
-def test_callers_that_allocate_at_once_have_their_buffers_poisoned_each(host: Host) -> None:
+def test_concurrent_allocations_are_each_poisoned(host: Host) -> None:
     host.settings.set_threads(3)
     with ThreadPoolExecutor(4) as callers:
         buffers = list(callers.map(host.malloc, [9 << 20] * 8))

@@ -111,7 +111,7 @@ def test_what_one_launch_wrote_the_next_may_read(host: Host, build_kernels) -> N
 
 
 def test_both_flavours_live_side_by_side(host: Host, launch, build_kernels) -> None:
-    """The plain library of the same source tells of nothing, and is another file."""
+    """The plain library of the same source reports nothing, and is another file."""
     assert build_kernels("races") != build_kernels("races", race=True)
     plain = ctypes.CDLL(str(build_kernels("races")))
     assert launch("blocks_write_one_cell") == LAUNCH_FAILURE

@@ -59,7 +59,7 @@ def wave_turns(host: Host, load: Load, schedule: str, threads: int, wave: int, l
 
 @pytest.mark.parametrize(("threads", "wave"), [(64, 32), (64, 64), (96, 64), (1000, 32), (1024, 64)])
 @pytest.mark.parametrize("lanes", [0, 3])
-def test_a_wave_goes_through_its_wave_operations_before_another_starts(
+def test_a_wave_ends_its_wave_operations_before_another_starts(
     host: Host, load: Load, threads: int, wave: int, lanes: int
 ) -> None:
     waves = [range(first, min(first + wave, threads)) for first in range(0, threads, wave)]
@@ -69,14 +69,14 @@ def test_a_wave_goes_through_its_wave_operations_before_another_starts(
     assert wave_turns(host, load, "reverse", threads, wave, lanes) == backward
 
 
-def test_in_lockstep_all_waves_come_to_an_operation_before_any_goes_on(host: Host, load: Load) -> None:
+def test_in_lockstep_waves_wait_for_each_other_at_operations(host: Host, load: Load) -> None:
     turns = wave_turns(host, load, "lockstep", 128, 32, 0)
     last_lanes = {31, 63, 95, 127}  # the last to come goes on at once
     assert set(turns[:132]) == set(range(128))
     assert set(turns[132:]) == set(range(128)) - last_lanes
 
 
-def test_random_depends_on_seed_block_and_stretch_but_not_on_os_threads(host: Host, load: Load) -> None:
+def test_random_depends_on_seed_block_and_stretch_not_threads(host: Host, load: Load) -> None:
     seen = orders(host, load, "random:7", 1)
     assert (np.sort(seen, axis=-1) == np.arange(96)).all()
     assert len({tuple(stretch) for block in seen for stretch in block}) == 16

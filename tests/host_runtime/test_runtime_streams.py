@@ -64,7 +64,7 @@ def test_streams_wait_only_for_themselves(host: Host, counter: Callable[[], Coun
     assert a.value == 1
 
 
-def test_the_null_stream_waits_for_blocking_streams_and_they_for_it(host: Host, counter: Callable[[], Counter]) -> None:
+def test_the_null_and_blocking_streams_wait_for_each_other(host: Host, counter: Callable[[], Counter]) -> None:
     blocking, free = host.stream(), host.stream(NON_BLOCKING)
     a, b, c, d = counter(), counter(), counter(), counter()
     a.add_on(blocking)
@@ -135,7 +135,7 @@ def test_elapsed_time(host: Host, counter: Callable[[], Counter]) -> None:
     assert milliseconds.value > 0
 
 
-def test_copies_are_late_from_pinned_memory_and_at_once_from_pageable(host: Host) -> None:
+def test_copies_are_late_from_pinned_and_at_once_from_pageable(host: Host) -> None:
     source, device = np.zeros(4, np.int32), host.malloc(16)
     pinned = ctypes.c_void_p()
     host.hip.hipHostMalloc(ctypes.byref(pinned), ctypes.c_size_t(16), 0)

@@ -73,7 +73,7 @@ def test_whoever_leaves_whenever_is_named(host: Host, load: Load, leaver: int, b
     assert f"barrier not reached by 1 of 70 threads, first missing thread ({leaver},0,0)" in host.text()
 
 
-def test_the_kernel_is_the_one_that_a_variable_named_at_the_launch(host: Host, load: Load) -> None:
+def test_the_kernel_is_the_one_a_variable_names_at_the_launch(host: Host, load: Load) -> None:
     out = host.malloc(4)
     load("stretches").launch_chosen(out.pointer)
     assert out.download(np.int32).tolist() == [1]

@@ -58,5 +58,5 @@ def test_every_field_lies_where_the_compiler_puts_it(tmp_path: Path) -> None:
     assert {name: int(value) for name, value in map(str.split, printed.splitlines())} == expected
 
 
-def test_the_info_of_a_library_keeps_its_size_so_that_any_version_can_be_asked() -> None:
+def test_a_librarys_info_keeps_its_size_across_versions() -> None:
     assert (sizeof(abi.CAbiInfo), abi.CAbiInfo.version.offset) == (144, 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.problems import convolution
 
 from bitgate.kernel.abi import Value, values_of
 from bitgate.kernel.arguments import c_options
@@ -31,7 +32,7 @@ def problems(draw: st.DrawFn) -> ConvProblem:
     spatial = "_".join(key + "x".join(map(str, values)) for key, values in parts.items())
     operation = draw(st.sampled_from(["", "_bias", "_bilinear", "_scale"]))
     gap = draw(st.sampled_from(["", "_gap"]))
-    return parse_case_id(
+    return convolution(
         f"{direction}_f16_g{draw(sizes)}n{draw(sizes)}k{draw(sizes)}c{draw(sizes)}_{spatial}{operation}{gap}"
     )
 

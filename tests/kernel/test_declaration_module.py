@@ -34,7 +34,7 @@ def test_two_owners_with_the_same_names_do_not_meet(tmp_path: Path) -> None:
     assert (one.UNIT, other.UNIT) == ("cells", "rows")
 
 
-def test_no_public_name_is_taken_and_no_package_of_the_owner_is_run(tmp_path: Path) -> None:
+def test_no_public_name_is_taken_and_no_user_package_is_run(tmp_path: Path) -> None:
     before = list(sys.path)
     load_module(owner(tmp_path, "cells", init="raise SystemExit('imported for another reason')"))
     registry.families()
@@ -42,7 +42,7 @@ def test_no_public_name_is_taken_and_no_package_of_the_owner_is_run(tmp_path: Pa
     assert sys.path == before
 
 
-def test_what_is_wrong_in_a_neighbour_is_reported_with_the_line_that_asks_for_it(tmp_path: Path) -> None:
+def test_an_error_in_a_neighbour_names_the_line_that_imports_it(tmp_path: Path) -> None:
     path = owner(tmp_path, "cells")
     (path.parent / "tables.py").write_text("ROWS = 1 / 0\n")
     with pytest.raises(UsageError, match=r"rows/declaration\.py:2: ZeroDivisionError"):

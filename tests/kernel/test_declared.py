@@ -85,7 +85,7 @@ def test_a_loaded_family_is_nobodys_reference() -> None:
     assert session.reference_kernel(problem) is None
 
 
-def test_fuzzing_keeps_to_the_layout_that_each_instance_declares() -> None:
+def test_fuzzing_keeps_to_the_layout_of_each_instance() -> None:
     """Two instances make a lane of two layouts; a predicate that does not look at them was given both."""
     instances = tuple(
         replace(INSTANCE, name=layout, layouts=(layout,), ndims=(0,), dtypes=("f16",)) for layout in ("rrr", "rcr")
@@ -98,7 +98,7 @@ def test_fuzzing_keeps_to_the_layout_that_each_instance_declares() -> None:
     assert {case.problem.layout for case in planned if case.key.instance == "rcr"} == {"rcr"}
 
 
-def test_declarations_come_from_the_command_line_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_declarations_come_from_command_line_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITGATE_LOAD", f"{EXAMPLE}:more.py:")
     assert to_load([Path("mine.py")]) == (Path("mine.py").absolute(), EXAMPLE, Path("more.py").absolute())
     assert to_load([EXAMPLE]) == (EXAMPLE, Path("more.py").absolute())

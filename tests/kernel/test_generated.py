@@ -45,7 +45,7 @@ FAMILY = KernelFamily(
 
 
 def test_an_owner_states_units_and_traits_too(tmp_path: Path) -> None:
-    """Their declaration runs in a process of its own; both come back whole."""
+    """Their declaration runs in a separate process; both come back whole."""
     path = tmp_path / "declaration.py"
     path.write_text(DECLARATION)
     theirs = families(ours().loading([path]))["theirs"]

@@ -1,4 +1,4 @@
-"""Loading a kernel library: a sound one runs, a broken one is named for what it is and harms nobody."""
+"""Loading a kernel library: a sound one runs, a broken one is named for what it is and does no harm."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ FAMILY = KernelFamily(
 """
 
 
-def test_a_users_prebuilt_library_is_found_through_its_declaration(
+def test_a_users_prebuilt_library_is_found_by_its_declaration(
     tmp_path: Path, tiny_library: Callable[..., Path], private_cache: Cache
 ) -> None:
     built = tiny_library()

@@ -55,7 +55,7 @@ def test_a_glob_selects_families_and_instances(tmp_path: Path, glob: str, chosen
     assert [instance.name for _, instance in registry.select(glob, ours().loading([declare(tmp_path, GOOD)]))] == chosen
 
 
-def test_a_glob_that_selects_nothing_is_answered_with_the_nearest(tmp_path: Path) -> None:
+def test_a_glob_that_selects_nothing_suggests_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no kernel matches 'theirs\.smal'; did you mean 'theirs\.small'\?"):
         registry.select("theirs.smal", ours().loading([declare(tmp_path, GOOD)]))
 
@@ -100,7 +100,7 @@ def test_a_bad_declaration_is_named_with_its_fault(tmp_path: Path, old: str, new
         registry.families(ours().loading([declare(tmp_path, GOOD.replace(old, new))]))
 
 
-def test_what_the_abi_has_room_for_is_taken_and_kernels_without_a_library_have_no_such_limit(tmp_path: Path) -> None:
+def test_the_abis_capacity_limits_kernels_with_a_library_only(tmp_path: Path) -> None:
     fits = GOOD.replace('"off"), "on", ""', '"o" * 123), "on", "h" * 254')
     assert registry.families(ours().loading([declare(tmp_path, fits)]))["theirs"].option("gate") is not None
     callable_ = GOOD.replace('sources=("theirs.hip.cpp",)', "opens=lambda *_: None").replace(

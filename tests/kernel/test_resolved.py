@@ -61,7 +61,7 @@ def test_a_case_is_the_same_in_the_process_that_runs_it() -> None:
     assert there.kernel.family is FAMILIES["grouped_bwd_data"]
 
 
-def test_a_finding_crosses_to_another_process_without_its_declaration() -> None:
+def test_a_finding_reaches_a_process_without_a_declaration() -> None:
     found = FuzzFailure(planned(), Verdict(planned().key, Outcome.MISMATCH), 1.5, "grouped_bwd_data:bwd_data", 3)
     data = msgspec.json.encode(RedVerdict.of(found))
     assert b"grouped_bwd_data" in data

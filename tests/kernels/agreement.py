@@ -1,4 +1,4 @@
-"""What declaration and library say of instances, side by side; and each case on each instance as a test of its own."""
+"""What declaration and library say of instances, side by side; and each case on each instance as a separate test."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def clauses(
     asked = dict(options or {})
     declared = library.family.supports(problem, library.family.instance(instance), asked)
     answered = library.is_supported(problem, instance, asked)
-    return declared and declared.clause, answered and answered.clause
+    return (declared.clause if declared else None), (answered.clause if answered else None)
 
 
 def possible(text: str) -> Problem:

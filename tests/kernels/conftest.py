@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.oracle import expected, gaps
+from tests.problems import convolution
 
 from bitgate.kernel.build import Builder
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.ops.convolution import ConvProblem
 from bitgate.ops.convolution.launches import SubGemmRecord, sub_gemm_records
@@ -152,7 +152,7 @@ def oracle() -> Any:
 
 @lru_cache(maxsize=256)
 def _solved(case: str, reach: int) -> tuple[ConvProblem, dict[str, HostTensor], np.ndarray[Any, Any]]:
-    problem = parse_case_id(case)
+    problem = convolution(case)
     inputs = small_integers(problem, reach=reach)
     return problem, inputs, brute_force(problem, inputs)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.agreement import disagreements, possible, said
 from tests.kernels.shared import shared
+from tests.problems import convolution
 
 from bitgate.kernel.abi import AbiStatus
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.registry import families
-from bitgate.model import parse_case_id
 from bitgate.ops.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 channels_last = shared("channels_last").channels_last
@@ -48,7 +49,7 @@ def test_every_layout(right, direction, layout, weights, ndim, gap):
 @pytest.mark.parametrize("schedule", ["reverse", "random:7"])
 def test_vectors_on_packed_copies(bench, integers, oracle, direction, schedule):
     """Rows of 9 cells are no multiple of any vector; those of the copies are."""
-    problem = parse_case_id(f"{direction}_f16_ngchw_gkcyx_g2n2k40c40_y3x3_h9x9_s2_p1_gap")
+    problem = convolution(f"{direction}_f16_ngchw_gkcyx_g2n2k40c40_y3x3_h9x9_s2_p1_gap")
     inputs = integers(problem)
     family = FAMILIES[direction]
     wide = [i for i in family.instances if family.supports(problem, i, {}) is None and max(i.vector) == 8]
@@ -61,7 +62,7 @@ def test_vectors_on_packed_copies(bench, integers, oracle, direction, schedule):
 @pytest.mark.parametrize("direction", PASSES)
 @pytest.mark.parametrize(("layout", "weights"), [("ngchw", "gkyxc"), ("ngchw", "gkcyx"), ("nhwgc", "gkcyx")])
 def test_the_workspace_is_the_sum_of_the_copies(bench, integers, direction, layout, weights):
-    problem = parse_case_id(f"{direction}_f16_{layout}_{weights}_{SHAPES[2]}")
+    problem = convolution(f"{direction}_f16_{layout}_{weights}_{SHAPES[2]}")
     family, instance = FAMILIES[direction], instance_of(direction, "f16")
     copied = ["in", "out"] * (layout == "ngchw") + ["wei"] * (weights == "gkcyx")
     size = sum(-(-problem.tensors[name].elements * 2 // 256) * 256 for name in copied)
@@ -101,7 +102,7 @@ def test_split_k_adds_to_the_copy(right):
 @pytest.mark.parametrize("direction", PASSES)
 def test_chunks_of_images_are_those_of_the_copies(bench, integers, oracle, direction):
     """A gap widens the tensors, not their copies: one chunk more would be predicted from the tensors."""
-    problem = parse_case_id(f"{direction}_f16_ngchw_gkcyx_g1n4k16c16_y3x3_h8x8_p1x1_gap")
+    problem = convolution(f"{direction}_f16_ngchw_gkcyx_g1n4k16c16_y3x3_h8x8_p1x1_gap")
     inputs = integers(problem)
     family, instance, options = FAMILIES[direction], instance_of(direction, "f16"), {"split_n_bytes": "4096"}
     outcome = bench.run(problem, inputs, family, instance, options)
@@ -112,7 +113,7 @@ def test_chunks_of_images_are_those_of_the_copies(bench, integers, oracle, direc
 
 @pytest.mark.parametrize("direction", PASSES)
 def test_copies_beyond_64_bits_are_refused(bench, direction):
-    problem = parse_case_id(f"{direction}_f32_ngchw_g2147483647n2147483647k1c2_y1x1_h2x2")
+    problem = convolution(f"{direction}_f32_ngchw_g2147483647n2147483647k1c2_y1x1_h2x2")
     family, instance = FAMILIES[direction], instance_of(direction, "f32")
     declared = family.supports(problem, family.instance(instance), {})
     answered = bench.library(family).is_supported(problem, instance)
@@ -139,7 +140,7 @@ def problem_texts(draw):
 @settings(max_examples=150, deadline=None)
 @given(text=problem_texts())
 def test_both_sides_agree_on_support_and_workspace(bench, text):
-    problem = possible(text)
+    problem: Any = possible(text)
     family = FAMILIES[problem.direction.value]
     library = bench.library(family)
     answers = said(library, problem)

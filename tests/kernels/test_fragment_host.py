@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from ctypes import CDLL, c_void_p
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def host(tmp_path_factory):
     return CDLL(str(output))
 
 
-def multiply(host, name: str, a: np.ndarray, b: np.ndarray, sums: type) -> np.ndarray:
+def multiply(host, name: str, a: np.ndarray, b: np.ndarray, sums: Any) -> np.ndarray:
     """16x16 sums of a (16 x K) and b (K x 16), which lie in longer rows of other numbers."""
     k = a.shape[1]
     wide_a, wide_b = np.full((16, PITCH_A), 0x3C, np.uint8), np.full((k, PITCH_B), 0x3C, np.uint8)

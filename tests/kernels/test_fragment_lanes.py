@@ -12,6 +12,7 @@ from ctypes import CDLL, c_bool, c_int64, c_void_p, create_string_buffer
 from dataclasses import dataclass
 from itertools import product as pairs
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,7 +183,8 @@ def pointer(array: np.ndarray) -> c_void_p:
 def test_operands_that_lie_turned_are_loaded_alike(lanes, case):
     alike, m = getattr(lanes(case.target), f"loads_alike_{case.fragment}"), case.instruction.m
     alike.restype = c_bool
-    a, b = operands(*case.fragment.split("_")[:2], m, case.k)
+    one, other = case.fragment.split("_")[:2]
+    a, b = operands(one, other, m, case.k)
     turned = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
     for lane in range(case.instruction.wave):
         assert alike(lane, *map(pointer, (a, b, *turned)))
@@ -241,7 +243,7 @@ def test_every_code_goes_through_bf16_exactly(lanes, fragment):
     """All 256 codes, NaN and infinities among them, as the operands of gfx90a's instruction."""
     types = fragment.split("_")
     codes = np.arange(256, dtype=np.uint8)
-    seen = [set(), set()]
+    seen: list[set[Any]] = [set(), set()]
     for half in (codes[:128], codes[128:]):
         tiles = [np.tile(half, 4).reshape(shape) for shape in ((16, 32), (32, 16))]
         for lane in range(64):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.kernels.agreement import instances_in, runs
 from tests.oracle import gaps
+from tests.problems import convolution
 
 from bitgate.kernel.registry import families
-from bitgate.model import parse_case_id
 from bitgate.ops.convolution import gemms_count, sub_gemms
 
 FAMILY = families()["grouped_bwd_data"]
@@ -50,7 +50,7 @@ LINES = {"stride": "g2n2k16c8_y3_h17_s2_p1", "dilation": "g1n2k8c16_y4_h19_s6_d4
 
 
 def problems(dtype, shapes, layout):
-    return {name: parse_case_id(f"bwd_data_{dtype}_{layout}_{shape}") for name, shape in shapes.items()}
+    return {name: convolution(f"bwd_data_{dtype}_{layout}_{shape}") for name, shape in shapes.items()}
 
 
 def instances(dtype):
@@ -149,7 +149,7 @@ def test_record_agrees_with_the_decomposition(bench, integers, gate):
 @pytest.mark.parametrize("instance", ["f16_32x32x32_a1b1c1", "f16_64x64x64_a8b8c8", "f16_128x64x64_a8b8c8"])
 def test_gate_off_drops_exactly_the_other_sub_gemms(bench, integers, oracle, case, count, launched, instance):
     """The cells of the sub-GEMMs that were launched are right, all others are zero: the symptom of #7732."""
-    problem = parse_case_id(f"bwd_data_f16_nhwgc_{case}")
+    problem = convolution(f"bwd_data_f16_nhwgc_{case}")
     assert gemms_count(problem) == count
     inputs = integers(problem)
     outcome = bench.run(problem, inputs, FAMILY, instance, {"flat_path_gate": "off"})
@@ -178,7 +178,7 @@ EACH = {"flat_path_gate": "launch_each"}
 def test_a_launch_for_each_gives_the_same_bits(right, case, instance):
     """Variant A of the measurement in ROCm/rocm-libraries#7732: the flat path keeps strided problems, and is right."""
     outcome = right(FAMILY, instance, case, EACH)
-    count = gemms_count(parse_case_id(case))
+    count = gemms_count(convolution(case))
     assert (outcome.record.path, outcome.record.launches) == ("flat", count)
     assert [gemm.bucket for gemm in outcome.gemms] == list(range(count))
     assert {gemm.first_block for gemm in outcome.gemms} == {0}
@@ -214,7 +214,7 @@ def test_bucket_size(right, size):
 
 def test_mixed_main_loop(bench, integers):
     """F % T != 0: with K in one block, some sub-GEMMs of a launch loop and some do not."""
-    problem = parse_case_id("bwd_data_f16_nhwgc_n1k16c16_y3_h10x10_s2_p1")
+    problem = convolution("bwd_data_f16_nhwgc_n1k16c16_y3_h10x10_s2_p1")
     outcome = bench.run(problem, integers(problem), FAMILY, "f16_64x32x32_a4b4c4")
     assert [(gemm.taps, gemm.main_loop) for gemm in outcome.gemms] == [
         ((2, 2), True),

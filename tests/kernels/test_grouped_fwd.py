@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.agreement import LAYOUTS, clauses, disagreements, instances_in, possible, runs, said
 from tests.oracle import gaps
+from tests.problems import convolution
 
 from bitgate.kernel.registry import families
-from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
 
 FAMILY = families()["grouped_fwd"]
@@ -68,7 +68,7 @@ def test_eight_bits_equal_brute_force(right, case, instance):
 @pytest.mark.parametrize(("case", "instance"), runs(FAMILY, ["fwd_i8_nhwgc_n1k16c2320_y1x1_h1x2"]))
 def test_i8_sums_do_not_pass_through_floats(bench, case, instance):
     """1152 products of 127 * 127, then one of 1, then the first ones again, negative: f32 would lose the 1."""
-    problem = parse_case_id(case)
+    problem = convolution(case)
     x, w = (HostTensor.empty(problem.tensors[name]) for name in ("in", "wei"))
     x.logical[...] = 127
     w.logical[...] = 0
@@ -138,7 +138,7 @@ def test_split_n(right, g, layout, n, threshold, chunks, instance):
 
 @pytest.mark.parametrize("instance", [ANY, WIDE, POINTWISE, DENSE])
 def test_record_agrees_with_the_declaration(bench, integers, instance):
-    problem = parse_case_id("fwd_f16_nhwgc_g2n2k72c72_y1x1_h5x7")
+    problem = convolution("fwd_f16_nhwgc_g2n2k72c72_y1x1_h5x7")
     outcome = bench.run(problem, integers(problem), FAMILY, instance)
     predicted = FAMILY.dispatch(problem, FAMILY.instance(instance), {})
     assert predicted.stated.items() <= outcome.record.summary().items()
@@ -150,7 +150,7 @@ def test_record_agrees_with_the_declaration(bench, integers, instance):
 @pytest.mark.parametrize(("instance", "blocked"), [(ANY, False), (WIDE, True)])
 def test_odd_c_sums_taps_and_channels_together(bench, integers, instance, blocked):
     """Two taps of 16 channels fill one step of 32 where they merge, and take two steps where they do not."""
-    problem = parse_case_id("fwd_f16_nhwgc_n1k8c16_y1x2_h4x4")
+    problem = convolution("fwd_f16_nhwgc_n1k8c16_y1x2_h4x4")
     outcome = bench.run(problem, integers(problem), FAMILY, instance)
     assert outcome.gemms[0].main_loop is blocked
 
@@ -162,7 +162,7 @@ def test_chunks_are_limited_by_the_grid(bench):
     """65535 layers of a grid, as it stands in HIP and CUDA."""
     options = {"split_n_bytes": "1"}
     for n, refused in ((65535, None), (65536, "index_range")):
-        problem = parse_case_id(f"fwd_f16_nhwgc_n{n}k8c8_y1_h1")
+        problem = convolution(f"fwd_f16_nhwgc_n{n}k8c8_y1_h1")
         assert clauses(bench.library(FAMILY), problem, ANY, options) == (refused, refused)
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.kernels.agreement import LAYOUTS, disagreements, possible, said
+from tests.problems import convolution
 
 from bitgate.kernel.registry import families
-from bitgate.model import parse_case_id
 
 FAMILY = families()["grouped_bwd_data"]
 WIDE = "f16_128x64x64_a8b8c8"
 
 
 def test_refusal_names_the_values(bench):
-    refusal = bench.library(FAMILY).is_supported(parse_case_id("bwd_data_f16_nhwgc_n1k12c8_y1_h2"), WIDE)
+    refusal = bench.library(FAMILY).is_supported(convolution("bwd_data_f16_nhwgc_n1k12c8_y1_h2"), WIDE)
     assert refusal.text == "K = 12 is not a multiple of the vector of 8"
 
 
@@ -54,7 +56,7 @@ OPTIONS = st.fixed_dictionaries(
 @settings(max_examples=150, deadline=None)
 @given(text=problem_texts(), options=OPTIONS)
 def test_both_predicates_agree(bench, text, options):
-    problem = possible(text)
+    problem: Any = possible(text)
     assert not disagreements(said(bench.library(FAMILY), problem, options)), text
 
 
@@ -62,7 +64,7 @@ def test_both_predicates_agree(bench, text, options):
 @given(text=problem_texts(), options=OPTIONS, choice=st.integers(0, 10**6))
 def test_both_say_the_same_way(bench, integers, oracle, text, options, choice):
     """Path, launches, splits and main loop as predicted from the problem alone, and the right bits by any of them."""
-    problem = possible(text)
+    problem: Any = possible(text)
     takers = [i for i in FAMILY.instances if FAMILY.supports(problem, i, options) is None]
     assume(takers and problem.flops <= 4 * 10**6)
     instance = takers[choice % len(takers)]

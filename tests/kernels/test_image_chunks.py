@@ -20,7 +20,7 @@ def test_it_is_the_first_divisor_that_fits(n, stride, k, threshold):
     assert image_chunks(problem, threshold) == min(fitting, default=n)
 
 
-def test_an_image_larger_than_the_threshold_is_a_chunk_of_its_own():
+def test_an_image_above_the_threshold_is_a_separate_chunk():
     assert image_chunks(parse_case_id("fwd_f16_nhwgc_g1n6k1c8_y1x1_h3x3"), 1) == 6
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.oracle import gaps
+from tests.problems import convolution
 
-from bitgate.model import F32_ACCUMULATION, parse_case_id
+from bitgate.model import F32_ACCUMULATION
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.ordered import ordered_reference
@@ -38,7 +39,7 @@ def test_equals_brute_force_on_integers(right, direction, dtype):
 @pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
 def test_sums_in_the_stated_order(bench, direction, dtype):
     """On data whose sums round differently in any other order, the bits are those of the ordered reference."""
-    problem = parse_case_id(f"{direction}_{dtype}_nhwgc_g2n2k17c13_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2_bilinear")
+    problem = convolution(f"{direction}_{dtype}_nhwgc_g2n2k17c13_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2_bilinear")
     generator = np.random.default_rng(1)
     inputs = {}
     for name, tensor in problem.tensors.items():
@@ -71,9 +72,7 @@ def test_8_bit_types_equal_the_ordered_reference(bench, types, fill):
     for direction, op in zip(
         PASSES * 2, ("bilinear_weiscale", "scale_weirelu", "nd1_inscale", "", "", "inrelu"), strict=True
     ):
-        problem = parse_case_id(
-            f"{direction}_{types}_nhwgc_g2n2k7c5_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2" + f"_{op}" * bool(op)
-        )
+        problem = convolution(f"{direction}_{types}_nhwgc_g2n2k7c5_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2" + f"_{op}" * bool(op))
         inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill))
         result = bench.run(problem, inputs, "naive_conv", f"{direction}_{types}").result
         expected = ordered_reference(problem, inputs)
@@ -82,7 +81,7 @@ def test_8_bit_types_equal_the_ordered_reference(bench, types, fill):
 
 
 def test_weights_in_f32(bench):
-    problem = parse_case_id("bwd_weight_bf16_f32_bf16_nhwgc_g2n2k7c5_y3_h9_p1_bilinear_inscale")
+    problem = convolution("bwd_weight_bf16_f32_bf16_nhwgc_g2n2k7c5_y3_h9_p1_bilinear_inscale")
     inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "decimal"))
     result = bench.run(problem, inputs, "naive_conv", "bwd_weight_bf16_f32_bf16").result
     np.testing.assert_array_equal(result.bits, ordered_reference(problem, inputs).bits)
@@ -97,17 +96,17 @@ def test_operands_go_through_their_operations(bench, integers, oracle, dtype):
     ):
         operand = "in" if case.startswith("bwd_weight") else "wei"
         for op, by_hand in (("scale", lambda v: 2 * v), ("relu", lambda v: np.maximum(v, 0))):
-            problem = parse_case_id(case.format(dtype, operand + op))
+            problem = convolution(case.format(dtype, operand + op))
             inputs = integers(problem)
             values = bench.run(problem, inputs, "naive_conv", f"{problem.direction}_{dtype}").values
             inputs[operand].logical[...] = by_hand(inputs[operand].logical.astype(np.float64)).astype(
                 inputs[operand].storage.dtype
             )
-            np.testing.assert_array_equal(values, oracle(parse_case_id(case.format(dtype, "pass")), inputs))
+            np.testing.assert_array_equal(values, oracle(convolution(case.format(dtype, "pass")), inputs))
 
 
 def test_i8_saturates(bench, integers, oracle):
-    problem = parse_case_id("fwd_i8_nhwgc_n1k4c32_y3_h5x5_p1")
+    problem = convolution("fwd_i8_nhwgc_n1k4c32_y3_h5x5_p1")
     inputs = integers(problem, reach=60)
     values = bench.run(problem, inputs, "naive_conv", "fwd_i8").values
     np.testing.assert_array_equal(values, oracle(problem, inputs))
@@ -116,7 +115,7 @@ def test_i8_saturates(bench, integers, oracle):
 
 def test_more_cells_than_threads(bench, integers, oracle):
     """The grid strides over cells past its 1024 blocks of 256 threads."""
-    problem = parse_case_id("bwd_data_f32_nhwgc_n2k1c8_y1_h130x131")
+    problem = convolution("bwd_data_f32_nhwgc_n2k1c8_y1_h130x131")
     assert problem.tensors["in"].elements > 1024 * 256
     inputs = integers(problem)
     np.testing.assert_array_equal(
@@ -125,13 +124,13 @@ def test_more_cells_than_threads(bench, integers, oracle):
 
 
 def test_gaps_stay_untouched(bench, integers):
-    problem = parse_case_id("bwd_data_f16_nhwgc_g2n2k4c3_y3_h6x6_p1_gap")
+    problem = convolution("bwd_data_f16_nhwgc_g2n2k4c3_y3_h6x6_p1_gap")
     outcome = bench.run(problem, integers(problem), "naive_conv", "bwd_data_f16")
     assert gaps(outcome.result).size
 
 
 def test_record_says_what_ran(bench, integers):
-    problem = parse_case_id("bwd_weight_f32_nhwgc_g2n2k4c3_y3_h6x6_p1")
+    problem = convolution("bwd_weight_f32_nhwgc_g2n2k4c3_y3_h6x6_p1")
     outcome = bench.run(problem, integers(problem), "naive_conv", "bwd_weight_f32")
     record = outcome.record
     assert (record.path, record.launches, record.facts["split_k"], record.zero_fill) == ("naive", 1, 1, False)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from tests.problems import convolution
 
-from bitgate.model import F32_ACCUMULATION, ProblemError, parse_case_id
+from bitgate.model import F32_ACCUMULATION, ProblemError
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.ops.convolution import ConvProblem
 
@@ -44,7 +45,7 @@ def test_any_problem(bench, direction, dtype, layout, groups, channels, small, r
     (g, n), (k, c) = groups, channels
     shape = f"g{g}n{n}k{k}c{c}_y{f0}x{f1}_h{heights[0]}x{heights[1]}_s{s0}x{s1}_d{d0}x{d1}_p{p0 - 1}x{p1 - 1}"
     try:
-        problem = parse_case_id(f"{direction}_{dtype}_{layout}_{shape}_q{q0 - 1}x{q1 - 1}{more}")
+        problem = convolution(f"{direction}_{dtype}_{layout}_{shape}_q{q0 - 1}x{q1 - 1}{more}")
     except ProblemError:
         reject()
     alike(bench, problem, "decimal")
@@ -54,26 +55,26 @@ def test_any_problem(bench, direction, dtype, layout, groups, channels, small, r
 @pytest.mark.parametrize("fill", ["special", "codes"])
 def test_special_values(bench, direction, fill):
     """No term is replaced by one with a zero: beside an infinity or a negative zero that would show."""
-    alike(bench, parse_case_id(f"{direction}_f16_nhwgc_g1n2k40c24_y3x3_h8x9_s2x1_p1x1"), fill)
+    alike(bench, convolution(f"{direction}_f16_nhwgc_g1n2k40c24_y3x3_h8x9_s2x1_p1x1"), fill)
 
 
 @pytest.mark.parametrize("direction", PASSES)
 def test_one_dimension_and_three(bench, direction):
-    alike(bench, parse_case_id(f"{direction}_f32_nwgc_g2n3k20c18_y3_h19_s2_p1"), "decimal")
-    alike(bench, parse_case_id(f"{direction}_bf16_ndhwgc_g1n2k18c20_y2x3x2_h4x5x6_s1x2x3_p1x1x0"), "decimal")
+    alike(bench, convolution(f"{direction}_f32_nwgc_g2n3k20c18_y3_h19_s2_p1"), "decimal")
+    alike(bench, convolution(f"{direction}_bf16_ndhwgc_g1n2k18c20_y2x3x2_h4x5x6_s1x2x3_p1x1x0"), "decimal")
 
 
 def test_steps_beyond_a_stride_as_long_as_the_image(bench):
     """Residues of one position each: every tile but those of four taps has no term."""
-    alike(bench, parse_case_id("bwd_data_f16_nhwgc_g1n3k20c24_y2x2_h9x9_s9x9"), "decimal")
+    alike(bench, convolution("bwd_data_f16_nhwgc_g1n3k20c24_y2x2_h9x9_s9x9"), "decimal")
 
 
 def test_places_of_a_reduction_are_worked_out_in_pieces(bench):
     """256 at a time: 255, 256, 257 and 513 positions."""
     for length in (255, 256, 257, 513):
-        alike(bench, parse_case_id(f"bwd_weight_f32_nwgc_g1n1k18c20_y1_h{length}"), "decimal")
+        alike(bench, convolution(f"bwd_weight_f32_nwgc_g1n1k18c20_y1_h{length}"), "decimal")
 
 
 def test_a_reduction_of_many_steps_ends_where_it_should(bench):
     for c in (15, 16, 17, 31, 32, 33):
-        alike(bench, parse_case_id(f"fwd_f32_nhwgc_g1n1k66c{c}_y1x2_h3x25_p0x1"), "decimal")
+        alike(bench, convolution(f"fwd_f32_nhwgc_g1n1k66c{c}_y1x2_h3x25_p0x1"), "decimal")

@@ -57,7 +57,7 @@ def same(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 def test_every_code_widens_exactly_and_comes_back(conversions, name):
     dtype = DTYPES[name]
     codes = np.arange(2 ** (8 * dtype.bytes)).astype(dtype.bits).view(dtype.numpy)
-    wide = convert(conversions, "widen", DTYPES[name], codes, np.float32)
+    wide = convert(conversions, "widen", DTYPES[name], codes, np.dtype(np.float32))
     assert same(wide, codes.astype(np.float32)).all()
     assert same(convert(conversions, "narrow", DTYPES[name], wide, dtype.numpy), codes).all()
 

@@ -1,10 +1,11 @@
-"""An operation that is neither convolution nor GEMM crosses the same C ABI: roles, attributes and facts of its own."""
+"""An operation that is neither convolution nor GEMM crosses the same C ABI with other roles, attributes and facts."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,8 @@ class RowSums:
 
     @property
     def tensors(self):
-        f32, masked = DTYPES["f32"], {"mask": None}
+        f32 = DTYPES["f32"]
+        masked: dict[str, Any] = {"mask": None}
         if self.has_mask:
             masked = {"mask": Tensor("mask", f32, "c", (self.columns,), (1,))}
         x = Tensor("x", f32, "rc", (self.rows, self.columns), (self.columns, 1))
@@ -74,7 +76,7 @@ def test_an_optional_tensor_is_null_where_it_is_absent(bench):
         run(bench, RowSums(3, 4, has_mask=True), x=X)
 
 
-def test_it_refuses_by_clauses_of_its_own_and_what_it_does_not_know(bench):
+def test_it_refuses_by_its_clauses_and_what_it_does_not_know(bench):
     library = bench.library(FAMILY)
     assert library.is_supported(RowSums(65, 4), "f32") == Refusal("rows", "65 rows: at most 64")
     unknown = library.is_supported(RowSums(3, 4, extra=(("order", "ascending"),)), "f32")

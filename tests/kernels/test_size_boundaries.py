@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from bitgate.kernel.registry import families
-from bitgate.model import Tensor, parse_case_id
-from bitgate.ops.convolution import ConvProblem, Pass
+from bitgate.model import Problem, Tensor, parse_case_id
+from bitgate.ops.convolution import Pass
 
 TWO_31 = 2**31
 
@@ -106,7 +106,7 @@ REDUCTIONS = tuple(
 )
 
 
-def problems(operation: Pass, dtypes: str) -> list[ConvProblem]:
+def problems(operation: str, dtypes: str) -> list[Problem]:
     if operation == "reduction":
         return [parse_case_id(f"reduction_{dtypes.partition('_')[0]}_{case}") for case in REDUCTIONS]
     if operation == "gemm":

@@ -30,7 +30,7 @@ def run(session: Session, kernel: tuple[str, str], split: str, fill: str = "exac
 
 
 @pytest.mark.parametrize("split", ["", "sk2", "sk3", "sk7", "sk128", "skauto"])
-def test_slices_that_meet_in_a_workspace_or_in_the_result_have_the_same_digest(session: Session, split: str) -> None:
+def test_slices_added_in_workspace_or_result_have_one_digest(session: Session, split: str) -> None:
     unsplit = run(session, F32[0], "")
     verdicts = {kernel: run(session, kernel, split) for kernel in F32}
     found = {kernel: (verdict.outcome, verdict.digest) for kernel, verdict in verdicts.items()}
@@ -38,7 +38,7 @@ def test_slices_that_meet_in_a_workspace_or_in_the_result_have_the_same_digest(s
     assert [kernel for kernel, v in verdicts.items() if not (v.certificate and v.certificate.holds)] == []
 
 
-def test_slices_added_in_bf16_are_exact_up_to_256_and_the_certificate_says_so(session: Session) -> None:
+def test_slices_added_in_bf16_are_certified_exact_up_to_256(session: Session) -> None:
     ranges = {split: run(session, BF16, split).certificate for split in ("", "sk2", "sk64")}
     assert {split: found and found.exact_range for split, found in ranges.items()} == {
         "": 2**24,
@@ -48,7 +48,7 @@ def test_slices_added_in_bf16_are_exact_up_to_256_and_the_certificate_says_so(se
     assert all(found and found.holds and found.bound <= found.exact_range for found in ranges.values())
 
 
-def test_the_error_of_decimals_grows_with_the_slices_that_are_added_in_bf16(session: Session) -> None:
+def test_the_error_of_decimals_grows_with_slices_added_in_bf16(session: Session) -> None:
     verdicts = [run(session, BF16, split, "decimal") for split in ("", "sk4", "sk16")]
     assert all(verdict.outcome is Outcome.PASS for verdict in verdicts)
     one, four, sixteen = (verdict.error["rms"] for verdict in verdicts)

@@ -1,7 +1,7 @@
 """benchdnn's rules of a convolution's descriptor, stated a second time and in another way than the reader's.
 
 A descriptor is a table of three axes and six letters. What is read off it here is one dictionary an axis, the rules are
-applied to these dictionaries one after the other, in the order in which they are told.
+applied to these dictionaries one after the other, in the documented order.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class OnTheDiagonal(Form):
 
 
 class Diagonal(Sized):
-    """y[n] = x[n,n]: linear, and no product over axes of its own."""
+    """y[n] = x[n,n]: linear, and no product over separate axes."""
 
     name = "toy_diagonal"
     sizes = DiagonalSizes

@@ -15,8 +15,8 @@ _DTYPES = st.sampled_from([dtype for dtype in DTYPES.values() if dtype.name != "
 @st.composite
 def dtype_sets(draw) -> DtypeSet:
     one: Dtype = draw(_DTYPES)
-    types = draw(st.sampled_from([(one, one, one), (one, draw(_DTYPES), draw(_DTYPES))]))
-    return DtypeSet(*types, draw(st.sampled_from([None, draw(_DTYPES)])))
+    inp, wei, out = draw(st.sampled_from([(one, one, one), (one, draw(_DTYPES), draw(_DTYPES))]))
+    return DtypeSet(inp, wei, out, draw(st.sampled_from([None, draw(_DTYPES)])))
 
 
 def problems(passes: tuple[Pass, ...] = CONVOLUTIONS, most: Most = COUNTED) -> st.SearchStrategy[ConvProblem]:

@@ -25,7 +25,7 @@ def _told(problem: ConvProblem) -> tuple[object, ...]:
     return (problem.g, problem.n, problem.c, problem.k, tuple((*axis[:5], *axis[5]) for axis in spatial))
 
 
-def test_10000_descriptors_are_read_as_a_second_statement_of_the_rules_reads_them() -> None:
+def test_10000_descriptors_read_as_by_a_second_implementation() -> None:
     different = []
     understood = 0
     for seed in range(DRAWN):
@@ -33,6 +33,7 @@ def test_10000_descriptors_are_read_as_a_second_statement_of_the_rules_reads_the
         expected = stated(numbers)
         try:
             (problem,) = problems_of(f"benchdnn --conv --dir=FWD_D '{text}'")
+            assert isinstance(problem, ConvProblem)
             found = _told(problem)
         except ProblemError:
             found = None

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from tests.model.strategies import problems
+from tests.problems import convolution
 
 from bitgate.model import ProblemError, case_id, human, parse_case_id
 
@@ -32,10 +33,10 @@ def test_defaults_may_be_left_out_and_scalars_spread():
 
 
 def test_operands_have_operations_of_their_own():
-    problem = parse_case_id("fwd_f16_nhwgc_n1k8c8_y1_h4_bias_inscale_weirelu_gap")
+    problem = convolution("fwd_f16_nhwgc_n1k8c8_y1_h4_bias_inscale_weirelu_gap")
     assert (problem.op.name, problem.in_op.name, problem.wei_op.name) == ("bias", "scale", "relu")
     assert "bias inscale weirelu strided" in human(problem)
-    assert parse_case_id("bwd_weight_f16_nhwgc_n1k8c8_y1_h4_inrelu").operation_of("out").name == "pass"
+    assert convolution("bwd_weight_f16_nhwgc_n1k8c8_y1_h4_inrelu").operation_of("out").name == "pass"
 
 
 def test_the_layout_may_be_left_out():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.problems import foreign_convolutions
 
 from bitgate.interop import parse_foreign, perf_of, problems_of
 from bitgate.interop.found import Understood
@@ -27,9 +28,9 @@ def same(*cases: str) -> list[str]:
     [("1", [1]), ("4", [4]), ("0", [1, 2, 4, 8, 16, 32, 64, 128]), ("-1", [1, 2, 4, 8, 16, 32, 64, 128])],
 )
 def test_the_split_k_of_backward_data(word, meant):
-    """Its profiler tries all of a list where it is not told a positive one."""
+    """Its profiler tries all of a list unless given a positive one."""
     line = f"ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 {SIZES} {word}"
-    assert [problem.split_k for problem in parse_foreign(line)] == meant
+    assert [problem.split_k for problem in foreign_convolutions(line)] == meant
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_the_split_k_of_backward_data(word, meant):
 def test_the_split_k_of_backward_weight(word, meant):
     """Below zero the kernel chooses one by itself."""
     line = f"ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 2 {SIZES} {word}"
-    assert [problem.split_k for problem in parse_foreign(line)] == meant
+    assert [problem.split_k for problem in foreign_convolutions(line)] == meant
 
 
 @pytest.mark.parametrize(

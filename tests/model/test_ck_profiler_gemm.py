@@ -23,7 +23,7 @@ README = "ckProfiler gemm 1 1 1 1 0 5 3840 4096 4096 4096 4096 4096"
         ("gemm 1 1 1 1 0 5 3840 4096 4096 4096 4096 4096", "gemm_f16_rcr_b1m3840n4096k4096"),
         ("gemm 0 0 1 1 0 1 4 5 6 -1 -1 -1", "gemm_f32_rrr_b1m4n5k6"),
         ("gemm 3 2 1 1 0 1 4 5 6 4 5 5 1 10", "gemm_i8_crr_b1m4n5k6"),
-        # a stride beyond a row leaves elements behind it that are nobody's
+        # a stride beyond a row leaves unused elements after it
         ("gemm 2 3 1 1 0 1 4 5 6 8 -1 7", "gemm_bf16_ccr_b1m4n5k6_gapam4_gapcn2"),
         ("gemm_splitk 1 1 1 1 0 1 4 5 6 -1 -1 -1 4", "gemm_f16_rcr_b1m4n5k6_sk4"),
         ("gemm_splitk 4 1 1 1 0 1 4 5 6 -1 -1 -1 1 5 20", "gemm_f8fnuz_f16_f16_ctf16_rcr_b1m4n5k6"),

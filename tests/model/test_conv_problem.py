@@ -28,7 +28,7 @@ def test_strides_address_distinct_cells_inside_the_space(problem):
         if tensor.elements > 20_000:
             continue
         axes = [np.arange(length) * stride for length, stride in zip(tensor.lengths, tensor.strides, strict=True)]
-        offsets = sum(np.ix_(*axes)).reshape(-1)
+        offsets = np.asarray(sum(np.ix_(*axes))).reshape(-1)
         assert len(np.unique(offsets)) == tensor.elements
         assert offsets.max() == tensor.space - 1
         assert tensor.space == tensor.elements or problem.gap or problem.gaps

@@ -9,8 +9,8 @@ from math import prod
 import pytest
 from hypothesis import given
 from tests.model.strategies import problems
+from tests.problems import convolution
 
-from bitgate.model import parse_case_id
 from bitgate.ops.convolution import (
     BUCKET,
     Pass,
@@ -30,7 +30,7 @@ BWD_DATA = (Pass.BWD_DATA,)
 
 def contributions(problem, axis):
     """{dx coordinate: [(output, tap)]} of one axis, straight from the index relation."""
-    pairs = {x: [] for x in range(problem.input[axis])}
+    pairs: dict[int, list[tuple[int, int]]] = {x: [] for x in range(problem.input[axis])}
     for o, f in product(range(problem.output[axis]), range(problem.filter[axis])):
         x = o * problem.stride[axis] + f * problem.dilation[axis] - problem.left_pad[axis]
         if x in pairs:
@@ -45,9 +45,9 @@ def test_count_identity(problem):
 
 
 @given(problems(BWD_DATA))
-def test_every_cell_has_one_owner_and_it_computes_all_contributions(problem):
+def test_every_cell_has_one_owner_with_all_contributions(problem):
     for axis in range(problem.ndim):
-        writers = Counter()
+        writers: Counter[int] = Counter()
         s, d, p = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
         for cls in axis_classes(problem, axis):
             assert cls.taps > 0
@@ -67,7 +67,7 @@ def test_every_cell_has_one_owner_and_it_computes_all_contributions(problem):
                 assert owner_of(problem, axis, x) == cls.tilde
         assert all(count == 1 for count in writers.values())
         for x, pairs in contributions(problem, axis).items():
-            assert (x in writers) or not pairs  # what nobody writes gets no contribution and must be zero
+            assert (x in writers) or not pairs  # an unwritten cell gets no contribution and must be zero
             assert written_cells(problem, axis)[x] == (x in writers)
             assert reached_cells(problem, axis)[x] == bool(pairs)
 
@@ -133,7 +133,7 @@ KNOWN = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_shapes(name):
     spatial, output, tilde_count, gemms, buckets, never_hit = KNOWN[name]
-    problem = parse_case_id(f"bwd_data_f16_n1k8c8_{spatial}")
+    problem = convolution(f"bwd_data_f16_n1k8c8_{spatial}")
     assert problem.output == output
     assert tildes(problem) == tilde_count
     assert gemms_count(problem) == gemms

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from tests.model.strategies import problems
+from tests.problems import foreign_convolutions
 
 from bitgate.interop import Controls, Variant, controls_of, parse_foreign, problems_of, variant_of
 from bitgate.model import ProblemError, case_id, foreign_line, parse_case_id
@@ -74,9 +75,9 @@ def test_understood(line):
 
 def test_several_passes_are_several_problems():
     line = "MIOpenDriver conv -n 1 -c 8 -k 8 -H 8 -W 8 -y 3 -x 3 -p 1 -q 1"
-    assert [str(problem.direction) for problem in parse_foreign(line)] == ["fwd", "bwd_data", "bwd_weight"]
+    assert [str(problem.direction) for problem in foreign_convolutions(line)] == ["fwd", "bwd_data", "bwd_weight"]
     split = "ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 0 1 1 2 8 8 1 7 1 1 0 0 all"
-    assert [problem.split_k for problem in parse_foreign(split)] == [-1, 1, 2, 4, 8, 16, 32, 64, 128]
+    assert [problem.split_k for problem in foreign_convolutions(split)] == [-1, 1, 2, 4, 8, 16, 32, 64, 128]
 
 
 @given(problems())
@@ -98,7 +99,7 @@ def test_an_example_has_the_sizes_that_its_line_gives(problem):
     example = f"example_{EXAMPLES[problem.direction.value]}_xdl_fp16 1 1 0 {problem.ndim}"
     forms = [sizes] + [sizes[1:]] * (problem.g == 1 and problem.direction.value != "bwd_weight")
     for form in forms:
-        (read,) = parse_foreign(" ".join([example, *map(str, form), *map(str, spatial)]))
+        (read,) = foreign_convolutions(" ".join([example, *map(str, form), *map(str, spatial)]))
         assert (read.g, read.n, read.k, read.c) == sizes
         assert all(getattr(read, field) == getattr(problem, field) for field in (*fields, "direction"))
 

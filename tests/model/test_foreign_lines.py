@@ -58,7 +58,7 @@ def test_what_stands_around_a_line(text):
 
 
 @pytest.mark.parametrize("between", ["&&", ";", "||", "&", "\n", "# a comment ends with its line\n"])
-def test_two_commands_in_a_line_are_refused_and_none_is_left_out(between):
+def test_two_commands_in_a_line_are_refused(between):
     with pytest.raises(ProblemError, match=r"several commands: give each a separate line|words left over: \./MIOpen"):
         parse_foreign(f"{LINE} {between} ./{DRIVEN}")
 
@@ -98,7 +98,7 @@ WHOLE = [
 
 
 @given(st.sampled_from(WHOLE), st.integers(0, 99), st.integers(0, 3), st.text(max_size=3))
-def test_whatever_a_line_becomes_it_is_problems_or_one_line_that_says_why_not(line, at, left_out, put_in):
+def test_any_line_gives_problems_or_one_line_that_says_why_not(line, at, left_out, put_in):
     text, told = line[:at] + put_in + line[at + left_out :], ""
     try:
         for entry in found_in_case(text):
@@ -153,7 +153,7 @@ def test_a_log_with_lines_of_all_programs(tmp_path, data):
     [(b"", 0), (b"\n\n#\n", 0), (bytes(range(256)) * 3, None), (b"\x1b[31mred\x1b[0m\n" * 5, 5), (b"\\\n\\", 0)],
     ids=["empty", "comments", "binary", "colours", "backslashes"],
 )
-def test_what_is_no_list_is_refused_without_its_control_characters(tmp_path, data, count):
+def test_a_malformed_list_is_refused_without_control_characters(tmp_path, data, count):
     path = tmp_path / "list"
     path.write_bytes(data)
     found = list(found_in_list(path))

@@ -1,4 +1,4 @@
-"""Gaps of one tensor behind one axis: what the words of a case id mean in memory, and what is refused."""
+"""Padding of one tensor after one axis: what the words of a case id mean in memory, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.strategies import problems
+from tests.problems import convolution
 
 from bitgate.model import ProblemError, case_id, foreign_line, human, parse_case_id
 from bitgate.model.gap import Gap, settled, strides_of
@@ -34,7 +35,7 @@ def laid_down(order: str, lengths: Mapping[str, int], behind: Mapping[str, int])
 
 
 @given(st.data(), st.permutations("nhwc").map("".join))
-def test_strides_are_those_of_memory_that_is_laid_down_row_by_row(data: st.DataObject, order: str) -> None:
+def test_strides_are_those_of_row_by_row_memory(data: st.DataObject, order: str) -> None:
     lengths = {axis: data.draw(st.integers(1, 4)) for axis in order}
     behind = {axis: data.draw(st.integers(0, 3)) for axis in order[1:]}
     strides = strides_of(order, lengths, behind)
@@ -117,7 +118,7 @@ def test_what_no_tensor_can_have_is_refused_with_the_reason(case: str, said: str
 
 
 def test_a_gap_is_one_of_the_things_that_shrinking_takes_away() -> None:
-    every = {case_id(problem) for problem in smaller_convolutions(parse_case_id(f"{CONV}_gapinw8_gapouth8"))}
+    every = {case_id(problem) for problem in smaller_convolutions(convolution(f"{CONV}_gapinw8_gapouth8"))}
     assert {f"{CONV}_gapinw8", f"{CONV}_gapouth8", CONV} <= every
     assert f"{CONV.replace('g2', 'g1')}_gapinw8_gapouth8" in every
     gemm = parse_case_id(f"{GEMM}_gapbk8")
@@ -128,8 +129,8 @@ def test_a_gap_is_one_of_the_things_that_shrinking_takes_away() -> None:
 
 
 @given(problems())
-def test_whatever_changes_a_gap_stays_where_it_still_has_a_place(problem) -> None:
-    """Without an axis the one that takes its name takes its gap; without a D tensor there is none behind its rows."""
+def test_padding_is_kept_by_any_change_that_leaves_it_a_place(problem) -> None:
+    """Without an axis the one that takes its name takes its gap; without a D tensor there is none after its rows."""
     changed = [*smaller_convolutions(problem), *(one.problem for one in nearby_convolutions(problem))]
     for other in changed:
         assert settled(other.gaps, other.gap_orders) == other.gaps
@@ -147,5 +148,5 @@ def test_for_coverage_and_ledgers_it_is_a_gap_like_any(case: str, gap: str) -> N
 
 
 def test_without_an_axis_its_neighbour_takes_its_name() -> None:
-    found = [p.gaps for p in smaller_convolutions(parse_case_id(f"{CONV}_gapinh8_gapweix4")) if p.ndim == 1]
+    found = [p.gaps for p in smaller_convolutions(convolution(f"{CONV}_gapinh8_gapweix4")) if p.ndim == 1]
     assert found == [(Gap("wei", "x", 4),), (Gap("in", "w", 8),)]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.gapped import gapped
+from tests.problems import gemm
 
 from bitgate.model import ELEMENTWISE, DtypeSet, ProblemError, case_id, human, parse_case_id
 from bitgate.ops.gemm import GEMM_LAYOUTS, GemmProblem, gemm_problem
@@ -32,7 +33,7 @@ def test_an_id_comes_back_as_the_same_problem(problem: GemmProblem) -> None:
 
 
 def test_ids_read_as_in_the_contract() -> None:
-    problem = parse_case_id("gemm_f16_rcr_b2m64n48k32_bilinear")
+    problem = gemm("gemm_f16_rcr_b2m64n48k32_bilinear")
     assert case_id(problem) == "gemm_f16_rcr_b2m64n48k32_bilinear"
     assert human(problem) == "gemm f16 RCR batch=2 64x48x32 bilinear"
     assert problem.operation.name == "gemm"

@@ -44,7 +44,7 @@ def test_understood(words, case):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        # its parser looks at the one letter behind the dash: this would be a bias
+        # its parser looks at the one letter after the dash: this would be a bias
         (
             f"conv {SIZES} -batchsize 4",
             "'-batchsize': one dash takes one letter, -b (--bias) is what MIOpenDriver reads",

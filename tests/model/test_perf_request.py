@@ -102,7 +102,7 @@ def test_numbers_are_checked():
 
 
 def test_benchdnns_modes_outlast_the_reset_and_the_driver():
-    """They are said of benchdnn, not of the problems behind them."""
+    """They describe benchdnn's run, not its problems."""
     entries = found_in_case(f"benchdnn --mode=P --fix-times-per-prb=5 --conv {DESCRIPTOR} --reset --matmul 3x4:4x5")
     assert [perf_of(entry).launches for entry in entries] == [5, 5]
     assert [entry.line for entry in entries] == [f"--conv {DESCRIPTOR}", "--matmul 3x4:4x5"]

@@ -35,7 +35,7 @@ def known(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("known")
 def test_a_problem_that_no_memory_holds_can_be_spoken_of() -> None:
-    """Its sums have one term; what it needs is told before anything is made of it."""
+    """Its sums have one term; what it needs is reported before anything is made of it."""
     problem = parse_case_id("toy_outer_i8_n2147483647")
     assert problem.operation.numerics.terms(problem) == 1
 
@@ -157,7 +157,7 @@ class TestSpace:
         assert all(problem.sizes.h % problem.sizes.kv == 0 for problem in drawn)
         assert not batch.possible.all()
 
-    def test_shrinking_keeps_an_optional_tensor_that_has_a_type_of_its_own(self) -> None:
+    def test_shrinking_keeps_an_optional_tensor_of_another_type(self) -> None:
         mixed, plain = (parse_case_id(f"toy_biased_{types}_r2c3_biased") for types in ("f16_bf16_f32", "f16"))
         assert "toy_biased_f16_r2c3" in {case_id(one) for one in plain.operation.space.smaller(plain)}
         assert all(one.sizes.biased for one in mixed.operation.space.smaller(mixed))

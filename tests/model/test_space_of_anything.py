@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import make_dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,9 +48,9 @@ def test_classes_of_a_length(columns: int, name: str):
     assert found["columns"] == name
 
 
-def test_problems_come_back_from_their_columns_and_what_cannot_be_is_known():
-    problems = [toy(1, 4, 9), toy(2, 8, 128, causal=True)]
-    batch = SPACE.batch(problems)
+def test_problems_round_trip_through_their_columns():
+    problems: list[Any] = [toy(1, 4, 9), toy(2, 8, 128, causal=True)]
+    batch: Any = SPACE.batch(problems)
     assert list(problems_of(batch)) == problems
     assert batch.possible.all()
     batch.columns["groups"][0] = 3
@@ -64,7 +65,7 @@ def test_a_table_is_surveyed_and_its_holes_are_closed():
     reported = [survey.words(hole) for hole, _ in survey.order]
     assert "causal" in reported
     assert "columns around the tile" in reported
-    closing = close(survey, 1.0, seed=1)
+    closing: Any = close(survey, 1.0, seed=1)
     assert closing.covered == closing.total
     assert all(row.problem.heads % row.problem.groups == 0 for row in closing.rows)
 
@@ -75,10 +76,11 @@ def test_rounds_are_drawn_again_by_their_seed(size):
     assert list(problems_of(first)) == list(problems_of(again))
     assert 0 < len(first) <= size.problems
     assert first.work.max() <= size.work
-    assert {problem.causal for problem in list(problems_of(first))} == {False, True}
+    drawn: list[Any] = list(problems_of(first))
+    assert {problem.causal for problem in drawn} == {False, True}
 
 
-def test_steps_and_neighbours_exist_and_lead_to_the_smallest_problem():
+def test_steps_and_neighbours_lead_to_the_smallest_problem():
     def fails(problem: ToyProblem) -> bool:
         return problem.columns > 33 and problem.heads > 1
 

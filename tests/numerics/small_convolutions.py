@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tests.convolutions import SUMMED, drawn_convolutions
 from tests.gapped import gapped
 
-from bitgate.model import DTYPES, ELEMENTWISE, Accumulation, DtypeSet
+from bitgate.model import DTYPES, ELEMENTWISE, Accumulation, DtypeSet, Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.model.numerics import Values
 from bitgate.numerics.fill import make_inputs, plan_fill
@@ -27,7 +27,7 @@ def convolutions(
     return gapped(drawn_convolutions(st.sampled_from(dtypes).map(DtypeSet.parse), passes, SUMMED))
 
 
-def inputs_of(problem: ConvProblem, fill: str = "exact", seed: int = 0) -> dict[str, HostTensor]:
+def inputs_of(problem: Problem, fill: str = "exact", seed: int = 0) -> dict[str, HostTensor]:
     return make_inputs(problem, plan_fill(problem, Accumulation(accumulator_of(problem)), fill, seed))
 
 

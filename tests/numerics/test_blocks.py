@@ -27,7 +27,7 @@ def test_parts_of_arrays_belong_together_whatever_their_strides(shape, cells, ra
     one = stored.transpose(np.argsort(order))  # lies in memory in another order than its axes
     other = np.ascontiguousarray(one)
     found = list(parts(one, other, cells=cells))
-    assert all(np.array_equal(*pair) for pair in found)
+    assert all(np.array_equal(left, right) for left, right in found)
     assert np.concatenate([part.ravel() for part, _ in found]).tolist() == list(range(one.size)), "as memory has it"
 
 

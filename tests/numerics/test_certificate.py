@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.numerics.small_convolutions import EVERY, convolutions, inputs_of, passing
 from tests.oracle import at_place, exact_sums, terms
+from tests.problems import convolution
 
-from bitgate.model import DTYPES, ELEMENTWISE, F32_ACCUMULATION, Accumulation, parse_case_id
+from bitgate.model import DTYPES, ELEMENTWISE, F32_ACCUMULATION, Accumulation
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.certificate import certify, measure_bound, silent_indices
 from bitgate.numerics.fill import make_inputs, plan_fill
@@ -49,11 +51,11 @@ def test_planned_data_hold(problem: ConvProblem, contract: Accumulation | None) 
     assert 0 <= certificate.sensitivity <= 1
 
 
-def test_a_narrow_partial_type_lowers_range_then_density_and_says_so() -> None:
+def test_a_narrow_partial_type_lowers_range_and_then_density() -> None:
     """bf16 partials hold integers to 256: 16 channels fit with smaller values, 256 x 9 only with zeros."""
-    small = plan_fill(parse_case_id("bwd_data_bf16_nhwgc_n2k16c16_y3x3_h8x8_p1x1"), SPLIT_BF16)
+    small = plan_fill(convolution("bwd_data_bf16_nhwgc_n2k16c16_y3x3_h8x8_p1x1"), SPLIT_BF16)
     assert "range lowered to 1 x 1" in small.note
-    problem = parse_case_id("bwd_data_bf16_nhwgc_n2k256c256_y3x3_h8x8_p1x1")
+    problem = convolution("bwd_data_bf16_nhwgc_n2k256c256_y3x3_h8x8_p1x1")
     plan = plan_fill(problem, SPLIT_BF16)
     certificate = certify(problem, plan, make_inputs(problem, plan), SPLIT_BF16)
     assert certificate.holds
@@ -64,7 +66,7 @@ def test_a_narrow_partial_type_lowers_range_then_density_and_says_so() -> None:
 
 
 def test_a_range_that_nothing_fits_does_not_hold() -> None:
-    problem = parse_case_id("bwd_data_f32_nhwgc_n1k64c8_y3x3_h8x8_p1x1_bilinear")
+    problem = convolution("bwd_data_f32_nhwgc_n1k64c8_y3x3_h8x8_p1x1_bilinear")
     contract = Accumulation(DTYPES["f32"], measured_range=2)
     plan = plan_fill(problem, contract)
     certificate = certify(problem, plan, make_inputs(problem, plan), contract)
@@ -72,8 +74,8 @@ def test_a_range_that_nothing_fits_does_not_hold() -> None:
     assert "exact only to 2" in certificate.note
 
 
-def test_data_under_a_wider_contract_do_not_hold_under_a_narrower_one() -> None:
-    problem = parse_case_id("bwd_data_bf16_nhwgc_n2k256c64_y3x3_h8x8_p1x1")
+def test_data_of_a_wider_contract_do_not_hold_under_a_narrower() -> None:
+    problem = convolution("bwd_data_bf16_nhwgc_n2k256c64_y3x3_h8x8_p1x1")
     plan = plan_fill(problem, F32_ACCUMULATION)
     inputs = make_inputs(problem, plan)
     assert certify(problem, plan, inputs, F32_ACCUMULATION).holds
@@ -81,7 +83,7 @@ def test_data_under_a_wider_contract_do_not_hold_under_a_narrower_one() -> None:
 
 
 def test_decimals_claim_nothing() -> None:
-    problem = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3x3_h6x6")
+    problem = convolution("bwd_data_f32_nhwgc_n1k4c4_y3x3_h6x6")
     plan = plan_fill(problem, F32_ACCUMULATION, "decimal")
     certificate = certify(problem, plan, make_inputs(problem, plan), F32_ACCUMULATION)
     assert not certificate.holds
@@ -90,7 +92,7 @@ def test_decimals_claim_nothing() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 0.5])
 def test_a_single_odd_value_is_seen(value: float) -> None:
-    problem = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3x3_h6x6")
+    problem = convolution("bwd_data_f32_nhwgc_n1k4c4_y3x3_h6x6")
     inputs = inputs_of(problem)
     inputs["out"].logical[0, 0, 2, 3, 1] = value
     assert not measure_bound(problem, inputs).integers
@@ -105,7 +107,7 @@ def test_silent_reduction_indices_are_counted(problem: ConvProblem, seed: int) -
     for name, host in inputs.items():
         host.logical[...] *= np.random.default_rng([seed, len(name)]).integers(0, 2, host.logical.shape)
     whole = {name: host.logical != 0 for name, host in inputs.items()}
-    heard = set()
+    heard: set[Any] = set()
     if problem.direction is Pass.BWD_WEIGHT:
         for position, _, cell in terms(problem):
             x, y = whole["in"][at_place(cell)].any(axis=2), whole["out"][at_place(position)].any(axis=2)
@@ -124,7 +126,7 @@ def test_silent_reduction_indices_are_counted(problem: ConvProblem, seed: int) -
 @pytest.mark.parametrize(("dtype", "least"), [("f32", 0.99), ("f16", 0.9), ("bf16", 0.5), ("i8", 0.5)])
 def test_sensitivity_is_near_what_losing_terms_shows(dtype: str, least: float) -> None:
     """Drop single products of a forward convolution and round: the estimate is near the share that changes."""
-    problem = parse_case_id(f"fwd_{dtype}_nwgc_n1k32c400_y1_h32")
+    problem = convolution(f"fwd_{dtype}_nwgc_n1k32c400_y1_h32")
     inputs = inputs_of(problem)
     plan = plan_fill(problem, Accumulation(accumulator_of(problem)))
     estimate = certify(problem, plan, inputs, Accumulation(accumulator_of(problem))).sensitivity

@@ -24,9 +24,7 @@ PASS = ELEMENTWISE["pass"]
 @settings(max_examples=90, deadline=None)
 @given(st.one_of(convolutions(dtypes=("f64", "f32")), gemms(("f64", "f32"))), st.integers(0, 2**32))
 @example(parse_case_id("fwd_f32_nhwgc_n1k2c2_y1_h3_bilinear_gapd0k1"), 0)
-def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(
-    problem: ConvProblem | GemmProblem, seed: int
-) -> None:
+def test_both_sides_agree_on_right_results_not_on_a_wrong_cell(problem: ConvProblem | GemmProblem, seed: int) -> None:
     problem = problem.changed(op=PASS, in_op=PASS, wei_op=PASS)
     inputs = inputs_of(problem)
     assert checksum.why_not(problem, measure_bound(problem, inputs).value) == ""
@@ -42,7 +40,7 @@ def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(
 
 @settings(max_examples=30, deadline=None)
 @given(convolutions(dtypes=("f32", "bf16", "i8")))
-def test_operands_that_no_memory_holds_are_those_that_a_fill_makes(problem: ConvProblem) -> None:
+def test_operands_generated_by_blocks_are_those_of_the_fill(problem: ConvProblem) -> None:
     plan = plan_fill(problem, F32_ACCUMULATION, seed=3)
     stored, planned = stored_values(make_inputs(problem, plan)), checksum.planned_values(problem, plan)
     for name in problem.operands:
@@ -70,7 +68,7 @@ def test_where_it_does_not_hold_or_costs_too_much_it_says_so(case: str, bound: i
     assert checksum.why_not(parse_case_id(case), bound)[: len(words) or None] == words
 
 
-def test_the_cost_is_that_of_the_small_tensors_however_large_the_result() -> None:
+def test_the_cost_is_of_the_small_tensors_for_any_result() -> None:
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n256k4c192_y2x2_h224x224_s224x224")
     assert problem.tensors["in"].elements > 2**31
     assert checksum.why_not(problem, 1024) == ""

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.numerics.small_convolutions import EVERY, convolutions, inputs_of, passing
 from tests.oracle import exact_sums, gaps
+from tests.problems import convolution
 
 from bitgate.core.errors import UsageError
 from bitgate.model import DTYPES, F32_ACCUMULATION, Accumulation, parse_case_id
@@ -72,7 +73,7 @@ def test_names_and_seeds_give_different_data() -> None:
     assert len(streams) == 200
 
 
-def test_16_bit_outputs_of_large_cases_are_rounded_but_do_not_overflow() -> None:
+def test_large_16_bit_outputs_are_rounded_but_do_not_overflow() -> None:
     for dtype in ("f16", "bf16"):
         problem = parse_case_id(f"bwd_data_{dtype}_nhwgc_n1k256c8_y3x3_h6x6_p1x1")
         inputs = inputs_of(problem)
@@ -106,7 +107,7 @@ def test_no_cell_sums_more_products_than_are_planned_for(problem: ConvProblem) -
 
 def test_taps_of_other_residue_classes_do_not_count() -> None:
     for spatial, taps in (("y3x3_h28x28_s3x3_p1x1", 1), ("y5x5_h28x28_s2x2_p1x1", 9), ("y3x3_h28x28_d2x2_s2x2", 9)):
-        assert terms(parse_case_id(f"bwd_data_f32_nhwgc_n1k16c16_{spatial}")) == 16 * taps
+        assert terms(convolution(f"bwd_data_f32_nhwgc_n1k16c16_{spatial}")) == 16 * taps
 
 
 def test_an_unknown_fill_names_the_known_ones() -> None:

@@ -1,9 +1,10 @@
-"""What a GEMM has of its own, held against the definition: sums of fractions, fma by hand, every product by name."""
+"""Numerics of a GEMM alone, held against the definition: sums of fractions, fma by hand, every product by name."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def as_convolution(problem: GemmProblem) -> ConvProblem:
     """The same data as a 1x1 convolution over images of one cell: N = M, K = N, C = K."""
     one, none = (1,), (0,)
     batch, (m, n, k) = problem.batch, problem.sizes
-    ops = {"op": problem.op, "in_op": problem.in_op, "wei_op": problem.wei_op}
+    ops: dict[str, Any] = {"op": problem.op, "in_op": problem.in_op, "wei_op": problem.wei_op}
     return ConvProblem(
         Pass.FWD, "gnwc", "gkxc", batch, m, n, k, one, one, one, one, none, none, dtypes=problem.dtypes, **ops
     )
@@ -51,9 +52,7 @@ def as_convolution(problem: GemmProblem) -> ConvProblem:
 
 @given(gemms((*EVERY, *MIXED)), st.sampled_from(["exact", "decimal", "special", "probe"]), st.integers(0, 3))
 @settings(max_examples=60, deadline=None)
-def test_a_convolution_of_one_cell_gives_the_same_plan_data_certificate_and_bounds(
-    problem: GemmProblem, fill: str, seed: int
-) -> None:
+def test_a_convolution_of_one_cell_gives_the_same_numerics(problem: GemmProblem, fill: str, seed: int) -> None:
     """What a GEMM was before it was one: stored digests rest on it."""
     twin = as_convolution(problem)
     seed = 2 * seed if fill == "special" else seed  # a convolution may be padded, a GEMM is not: odd seeds differ
@@ -67,7 +66,9 @@ def test_a_convolution_of_one_cell_gives_the_same_plan_data_certificate_and_boun
         assert certify(problem, plan, mine, accumulation) == certify(twin, plan, theirs, accumulation)
         assert np.array_equal(ordered_reference(problem, mine).bits, ordered_reference(twin, theirs).bits[..., 0])
         if problem.tensors["out"].dtype.is_float:
-            bounds, others = (bounded_reference(*both, accumulation)[1] for both in ((problem, mine), (twin, theirs)))
+            bounds, others = (
+                bounded_reference(p, data, accumulation)[1] for p, data in ((problem, mine), (twin, theirs))
+            )
             for field in ("value", "slack", "exact", "open", "nan"):
                 assert np.array_equal(getattr(bounds, field), getattr(others, field)[..., 0], equal_nan=True), field
 

@@ -60,7 +60,7 @@ def test_the_changed_cells_are_the_receptive_field(problem: ConvProblem | GemmPr
 @given(convolutions())
 @settings(max_examples=40, deadline=None)
 def test_met_is_the_index_relation(problem: ConvProblem) -> None:
-    """For each product of the formula, any two of its elements tell the third."""
+    """For each product of the formula, any two of its elements determine the third."""
     for position, tap, cell in list(terms(problem))[:20]:
         places = {"in": (0, 0, 0, *cell), "wei": (0, 0, 0, *tap), "out": (0, 0, 0, *position)}
         for hot in problem.operands:

@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.numerics.small_convolutions import EVERY, MIXED, UNIFORM, convolutions, inputs_of
 from tests.oracle import after, exact_sums, expected, gaps, through_operation
+from tests.problems import convolution
 
-from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import GAP_PATTERN, HostTensor
 from bitgate.numerics import native
 from bitgate.numerics.ordered import ordered_reference
@@ -59,14 +59,14 @@ def test_chunks_and_threads_change_nothing(problem: ConvProblem, image_bytes: in
 @pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_references_agree_on_middling_problems(direction: Pass, dtype: str, shape: str) -> None:
     """Large enough for vector loops, several blocks of channels and several threads; positions that reach nothing."""
-    problem = parse_case_id(f"{direction}_{dtype}_{shape}")
+    problem = convolution(f"{direction}_{dtype}_{shape}")
     inputs = inputs_of(problem, seed=3)
     assert native.differences(exact_reference(problem, inputs), ordered_reference(problem, inputs)).first == -1
 
 
 def test_sums_beyond_f32_are_summed_in_f64() -> None:
     """f64 data are chosen so that f32 accumulation would be wrong."""
-    problem = parse_case_id("fwd_f64_nwgc_n1k4c64_y3_h8")
+    problem = convolution("fwd_f64_nwgc_n1k4c64_y3_h8")
     inputs = inputs_of(problem)
     sums = exact_sums(problem, inputs)
     assert np.any(sums != sums.astype(np.float32).astype(np.int64))
@@ -75,7 +75,7 @@ def test_sums_beyond_f32_are_summed_in_f64() -> None:
 
 def test_a_sum_beyond_the_output_type_is_rounded_once() -> None:
     """Ties, and neighbours of ties."""
-    problem = parse_case_id("fwd_f32_f32_bf16_nwgc_n1k1c3_y1_h1")
+    problem = convolution("fwd_f32_f32_bf16_nwgc_n1k1c3_y1_h1")
     inputs = inputs_of(problem)
     for values, rounded in (((257, 0, 0), 256.0), ((258, 1, 0), 260.0), ((2**20, 2**12, 1), 2**20 + 2**13)):
         inputs["in"].logical[...] = np.reshape(values, (1, 1, 3, 1))
@@ -85,7 +85,7 @@ def test_a_sum_beyond_the_output_type_is_rounded_once() -> None:
 
 
 def test_decimal_data_are_refused_by_the_exact_reference() -> None:
-    problem = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3x3_h6x6")
+    problem = convolution("bwd_data_f32_nhwgc_n1k4c4_y3x3_h6x6")
     with pytest.raises(InexactError, match="ordered"):
         exact_reference(problem, inputs_of(problem, "decimal"))
 
@@ -120,11 +120,11 @@ def test_exact_reference_equals_pytorch(problem: ConvProblem) -> None:
 @pytest.mark.needs("torch")
 @pytest.mark.parametrize("compute", ["bf16", "f8ocp", "bf8fnuz"])
 @pytest.mark.parametrize("direction", CONVOLUTIONS)
-def test_operands_of_a_compute_type_are_those_that_pytorch_rounds(direction: Pass, compute: str) -> None:
+def test_operands_of_a_compute_type_are_rounded_as_by_pytorch(direction: Pass, compute: str) -> None:
     import torch
 
     narrow = {"bf16": torch.bfloat16, "f8ocp": torch.float8_e4m3fn, "bf8fnuz": torch.float8_e5m2fnuz}[compute]
-    problem = parse_case_id(f"{direction}_f32_ct{compute}_nhwgc_g2n2k6c5_y3x2_h7x9_s2x1_p1")
+    problem = convolution(f"{direction}_f32_ct{compute}_nhwgc_g2n2k6c5_y3x2_h7x9_s2x1_p1")
     inputs = inputs_of(problem, "decimal")
     rounded_by_torch = {
         name: torch.from_numpy(np.ascontiguousarray(host.logical)).to(narrow).to(torch.float64).numpy()

@@ -58,7 +58,7 @@ def test_what_is_not_finite(name: str) -> None:
     assert result == [dtype.nan, dtype.nan, *infinity]
 
 
-def test_the_canonical_nan_of_8_bit_floats_is_that_of_their_standards() -> None:
+def test_the_canonical_nan_of_8_bit_floats_is_the_standards() -> None:
     known = {"f8ocp": 0x7F, "bf8ocp": 0x7E, "f8fnuz": 0x80, "bf8fnuz": 0x80}
     assert known.items() <= {name: DTYPES[name].nan for name in FLOAT8}.items()
     assert all(np.isnan(np.uint8(DTYPES[name].nan).view(DTYPES[name].numpy)) for name in FLOAT8)
@@ -78,7 +78,7 @@ TORCH = {"f8ocp": "float8_e4m3fn", "bf8ocp": "float8_e5m2", "f8fnuz": "float8_e4
 
 @pytest.mark.needs("torch")
 @pytest.mark.parametrize("name", FLOAT8)
-def test_pytorch_reads_every_code_and_rounds_what_is_in_range_alike(name: str) -> None:
+def test_pytorch_decodes_and_rounds_alike_in_range(name: str) -> None:
     import torch
 
     theirs, dtype = getattr(torch, TORCH[name]), DTYPES[name]

@@ -83,7 +83,7 @@ def test_density_and_sensitivity_are_measured() -> None:
     assert large.note.endswith("; sensitivity not measured")
 
 
-def test_a_claim_of_exact_bits_is_refuted_by_the_accumulators_type() -> None:
+def test_a_claim_of_exact_bits_is_refuted_by_the_accumulator() -> None:
     with pytest.raises(UsageError, match="'bold' claims exact bits, and the reference in f32 and in f64 differ in"):
         certificate(of(MeanSquare(), c=1000), "bold")
 
@@ -140,7 +140,7 @@ def test_a_bound_that_bounds_nothing_is_refused(given, said: str) -> None:
         bounded_results(problem, data(problem, "decimal"), F32_ACCUMULATION)
 
 
-def test_real_numbers_of_what_states_no_bound_have_an_error_of_their_own() -> None:
+def test_real_numbers_without_a_bound_have_a_measured_error() -> None:
     problem = of(stated(bound=Sized.bound))
     with pytest.raises(NoBoundError, match="no bound stated: toy_mean_square does not state how far"):
         bounded_results(problem, data(problem, "decimal"), F32_ACCUMULATION)
@@ -148,7 +148,7 @@ def test_real_numbers_of_what_states_no_bound_have_an_error_of_their_own() -> No
         data(of(stated(bound=Sized.bound, fills=MeanSquare.fills[:1])), "decimal")
 
 
-def test_integers_of_data_that_claim_nothing_are_held_to_nothing() -> None:
+def test_integers_of_data_without_a_claim_are_held_to_nothing() -> None:
     class Place(MeanSquare):
         def tensors(self, sizes):
             yield read("x", r=sizes.r, c=sizes.c)
@@ -167,7 +167,7 @@ def test_the_core_makes_decimals_for_what_states_a_bound() -> None:
     assert np.abs(cells).max() < 1
 
 
-def test_cells_whose_bound_is_rounded_to_one_pattern_are_compared_by_bits() -> None:
+def test_cells_with_a_bound_of_one_pattern_are_compared_by_bits() -> None:
     """In f16 nearly all are; in f32, which holds what the bound leaves open, none is."""
     wide, narrow = of(MeanSquare(), "f32", r=400), of(MeanSquare(), "f16", r=400)
     found = {}

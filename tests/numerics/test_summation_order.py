@@ -12,8 +12,9 @@ import pytest
 from hypothesis import assume, given, settings
 from tests.numerics.small_convolutions import convolutions, inputs_of
 from tests.oracle import through_operation
+from tests.problems import convolution
 
-from bitgate.model import DTYPES, parse_case_id
+from bitgate.model import DTYPES
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.ordered import accumulator_of, ordered_reference
 from bitgate.numerics.rounding import rounded
@@ -30,6 +31,10 @@ def nearest(value: Fraction, bits: int) -> Fraction:
             spacing = Fraction(2) ** (guess - bits + 1)
             return round(value / spacing) * spacing
     raise AssertionError(value)
+
+
+def place_of(*at: int) -> tuple[int, ...]:
+    return at
 
 
 def factors(
@@ -50,7 +55,7 @@ def factors(
         for n, o in product(inner(p.n), product(*map(range, p.output))):
             i = [o[a] * p.stride[a] + at[a] * p.dilation[a] - p.left_pad[a] for a in range(p.ndim)]
             if all(0 <= v < size for v, size in zip(i, p.input, strict=True)):
-                yield dy[(g, n, first, *o)], x[(g, n, second, *i)]
+                yield dy[place_of(g, n, first, *o)], x[place_of(g, n, second, *i)]
         return
     (w,) = arrays("wei")
     for tap in product(*map(range, p.filter)):
@@ -58,14 +63,14 @@ def factors(
             (x,) = arrays("in")
             i = [at[a] * p.stride[a] + tap[a] * p.dilation[a] - p.left_pad[a] for a in range(p.ndim)]
             if all(0 <= v < size for v, size in zip(i, p.input, strict=True)):
-                yield from ((x[(g, first, c, *i)], w[(g, second, c, *tap)]) for c in inner(p.c))
+                yield from ((x[place_of(g, first, c, *i)], w[place_of(g, second, c, *tap)]) for c in inner(p.c))
         else:
             (dy,) = arrays("out")
             offset = [at[a] + p.left_pad[a] - tap[a] * p.dilation[a] for a in range(p.ndim)]
-            o = [v // s for v, s in zip(offset, p.stride, strict=True)]
+            there = [v // s for v, s in zip(offset, p.stride, strict=True)]
             hit = all(v % s == 0 for v, s in zip(offset, p.stride, strict=True))
-            if hit and all(0 <= v < size for v, size in zip(o, p.output, strict=True)):
-                yield from ((dy[(g, first, k, *o)], w[(g, k, second, *tap)]) for k in inner(p.k))
+            if hit and all(0 <= v < size for v, size in zip(there, p.output, strict=True)):
+                yield from ((dy[place_of(g, first, k, *there)], w[place_of(g, k, second, *tap)]) for k in inner(p.k))
 
 
 def rational_sums(problem: ConvProblem, inputs: dict[str, HostTensor], backwards: bool = False) -> np.ndarray:
@@ -104,13 +109,13 @@ def test_decimal_sums_follow_the_stated_order(problem: ConvProblem) -> None:
 @pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_another_order_gives_other_bits(direction: Pass) -> None:
     """So the test above can fail."""
-    problem = parse_case_id(f"{direction}_f32_nwgc_n4k9c9_y2_h5")
+    problem = convolution(f"{direction}_f32_nwgc_n4k9c9_y2_h5")
     inputs = inputs_of(problem, "decimal")
     assert np.any(rational_sums(problem, inputs) != rational_sums(problem, inputs, backwards=True))
 
 
 def test_integers_wrap_and_saturate() -> None:
-    problem = parse_case_id("fwd_i8_nwgc_n1k1c4_y1_h2_scale")
+    problem = convolution("fwd_i8_nwgc_n1k1c4_y1_h2_scale")
     inputs = inputs_of(problem)
     inputs["in"].logical[...] = np.reshape([[127, 1], [127, 0], [127, 0], [127, 0]], (1, 1, 4, 2))
     inputs["wei"].logical[...] = -20
@@ -118,7 +123,7 @@ def test_integers_wrap_and_saturate() -> None:
 
 
 def test_relu_leaves_nan_and_minus_zero() -> None:
-    problem = parse_case_id("fwd_f32_nwgc_n1k1c1_y1_h3_relu")
+    problem = convolution("fwd_f32_nwgc_n1k1c1_y1_h3_relu")
     inputs = inputs_of(problem)
     inputs["in"].logical[...] = np.reshape([np.nan, -1e-30, -3.0], (1, 1, 1, 3))
     inputs["wei"].logical[...] = 1e-30

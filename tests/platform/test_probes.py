@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,8 +39,8 @@ class Hardware:
     """A device that exists on paper: ``multiply`` gives the sums of one step's tiles, ``add`` two steps' sum."""
 
     fragment: Fragment = SQUARE
-    multiply: object = np.matmul
-    add: object = np.add
+    multiply: Any = np.matmul
+    add: Any = np.add
     target: str = "gfx942"
     found: dict = field(default_factory=dict)
 
@@ -55,6 +56,11 @@ class Hardware:
             times = 1 if repeats is None else repeats[:, step, None, None]
             total = self.add(total, times * self.multiply(a[:, step], b[:, step]))
         return np.asarray(total, np.float32)
+
+
+def hardware(*stated: Any, **more: Any) -> Any:
+    """Hardware that takes a workbench's place."""
+    return Hardware(*stated, **more)
 
 
 def wide(tile):
@@ -114,7 +120,7 @@ def test_every_probe_of_the_old_plan_is_one_of_the_new_plan():
     old = "fwd_f32_nwgc_g1n1k1c1_y1_h1_s1_d1_p0_q0__platform_probe_{}__probe"
     assert list(renamed) == [old.format(probe) for probe in PROBES]
     rows = load_set(paths.data_folder("suites") / "platform" / "cases.toml")
-    planned = plan_rows(rows, Setting("host", "host", families((), "host", here=True)), suite="platform")
+    planned = plan_rows(rows, Setting("host", "host", families(None, "host", here=True)), suite="platform")
     assert list(renamed.values()) == [test.id for test in planned]
     assert all(test.fill == "probe" and test.tier == "smoke" for test in planned)
 
@@ -155,19 +161,19 @@ def a_product_lost(a, b):
     ],
 )
 def test_a_wrong_lane_map_is_named(fragment, multiply, said):
-    (finding,) = lanes(Hardware(fragment, multiply))
+    (finding,) = lanes(hardware(fragment, multiply))
     assert finding.subject == fragment.name
     assert said in finding.text
 
 
 def test_right_lanes_are_green():
-    assert not list(lanes(Hardware(SQUARE)))
-    assert not list(lanes(Hardware(WIDE)))
-    assert not list(lanes(Hardware(FLOAT8)))
+    assert not list(lanes(hardware(SQUARE)))
+    assert not list(lanes(hardware(WIDE)))
+    assert not list(lanes(hardware(FLOAT8)))
 
 
 def in_bits(bits):
-    """Sums that keep only so many significant bits."""
+    """Sums that keep only that number of significant bits."""
 
     def add(total, sums):
         mantissa, exponent = np.frexp(np.asarray(total + sums, np.float64))
@@ -177,15 +183,15 @@ def in_bits(bits):
 
 
 def test_an_accumulator_of_14_bits_is_measured():
-    (finding,) = accumulators(Hardware(FLOAT8, add=in_bits(14)))
+    (finding,) = accumulators(hardware(FLOAT8, add=in_bits(14)))
     said = "sums are exact up to 16384 only, it declares 16777216: 2^14 + 1 = 16385, in one multiplication"
     assert said in finding.text
 
 
 def test_an_accumulator_as_declared_is_green():
-    hardware = Hardware(SQUARE, add=in_bits(25))
-    assert not list(accumulators(hardware))
-    assert hardware.found["exact_range"] == {SQUARE.name: 2**24}
+    device = hardware(SQUARE, add=in_bits(25))
+    assert not list(accumulators(device))
+    assert device.found["exact_range"] == {SQUARE.name: 2**24}
 
 
 def test_operands_of_fewer_bits_are_reported():
@@ -194,7 +200,7 @@ def test_operands_of_fewer_bits_are_reported():
         return np.ldexp(np.trunc(np.ldexp(mantissa, 11)), exponent - 11) @ wide(b)
 
     single = replace(SQUARE, name="MFMA 16x16x4 f32", a=DTYPES["f32"], b=DTYPES["f32"], k=4)
-    first, *_ = accumulators(Hardware(single, xf32))
+    first, *_ = accumulators(hardware(single, xf32))
     assert first.text == "elements of A are multiplied with fewer bits than f32 has: 16777215 became 16769024"
 
 
@@ -215,7 +221,7 @@ def flushed(a, b):
     ],
 )
 def test_subnormals_are_to_be_as_the_target_is_known(target, multiply, said):
-    found = list(subnormals(Hardware(SQUARE, multiply, target=target)))
+    found = list(subnormals(hardware(SQUARE, multiply, target=target)))
     assert len(found) == len(said)
     for finding, operand, words in zip(found, "AB", said, strict=False):
         assert words.replace("A are", f"{operand} are") in finding.text
@@ -230,9 +236,9 @@ def test_what_is_true_of_several_fragments_is_reported_once():
     ("multiply", "said"),
     [(np.matmul, []), (lambda a, b: flush8(a) @ flush8(b), ["flushed to zero, on gfx90a they are to be kept"] * 2)],
 )
-def test_8_bit_floats_go_through_bf16_on_gfx90a_and_keep_their_subnormals(multiply, said):
-    """The smallest is 2^-9 (f8ocp): a subnormal of its own type, a normal number of bf16."""
-    found = list(subnormals(Hardware(FLOAT8, multiply, target="gfx90a")))
+def test_8_bit_floats_keep_subnormals_through_bf16_on_gfx90a(multiply, said):
+    """The smallest is 2^-9 (f8ocp): a subnormal of that type, a normal number of bf16."""
+    found = list(subnormals(hardware(FLOAT8, multiply, target="gfx90a")))
     assert len(found) == len(said)
     assert all(words in finding.text for finding, words in zip(found, said, strict=True))
 

@@ -48,7 +48,7 @@ def test_other_commands_serve_it_too(empty: Any) -> None:
     assert part["pass"] == NAME
 
 
-def test_every_template_goes_somewhere_and_none_keeps_a_place_for_the_name(tmp_path: Path) -> None:
+def test_every_template_is_written_and_none_keeps_a_placeholder(tmp_path: Path) -> None:
     templates = {entry.name.removesuffix(".template") for entry in (files(skeleton) / "files").iterdir()}
     assert templates == set(skeleton.FILES.values())
     for path in skeleton.make(NAME, tmp_path):
@@ -94,7 +94,7 @@ def test_what_is_there_is_left_alone(tmp_path: Path, kind: str) -> None:
     assert list(tmp_path.rglob("*")) == [place]
 
 
-def test_a_place_that_cannot_be_written_is_told_and_nothing_is_left(tmp_path: Path) -> None:
+def test_an_unwritable_place_is_reported_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be made: Not a directory: go to a folder that can be written"):
         skeleton.make(NAME, tmp_path / "file")

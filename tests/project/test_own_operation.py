@@ -103,7 +103,7 @@ def test_a_capsule(served: Any) -> None:
     assert served.bitgate("capsule", "replay", "capsule", "--target=host").code == 0
 
 
-def test_a_wrong_kernel_is_red_and_the_report_says_what_is_missing(broken: Any) -> None:
+def test_a_wrong_kernel_is_red_and_the_report_says_what_lacks(broken: Any) -> None:
     done = broken.bitgate("verify", CASE, "--target=host", "--json")
     (verdict,) = done.document["verdicts"]
     assert (done.code, verdict["verdict"], verdict["diagnosis"]["kinds"]) == (1, "MISMATCH", ["k_tail"])
@@ -126,7 +126,7 @@ def test_shrink_ends_at_the_smallest_row_that_fails(broken: Any) -> None:
     assert (done.code, failure["case"]) == (1, "weighted_sums_f32_r1c9"), done.said
 
 
-def test_declarations_bring_the_operation_that_stands_beside_them(example: Any) -> None:
+def test_declarations_bring_the_operation_next_to_them(example: Any) -> None:
     repository = example("weighted_sums")
     (repository.folder / "bitgate.toml").unlink()
     done = repository.bitgate("verify", CASE, "--load=kernels/weighted_sums", "--target=host")

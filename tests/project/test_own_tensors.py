@@ -9,7 +9,7 @@ from typing import Any
 from bitgate.results.record import Outcome, read
 
 
-def test_tensors_of_several_types_an_optional_one_and_layouts_go_through_a_run(scaled_rows: Any) -> None:
+def test_several_types_optional_tensors_and_layouts_pass_a_run(scaled_rows: Any) -> None:
     """Decimals are expected not to run: the operation states no bound."""
     done = scaled_rows.bitgate("run", "--target=host", "-n0", "--json")
     assert done.code == 0, done.said
@@ -32,7 +32,7 @@ def test_so_do_digests_fuzz_and_coverage(scaled_rows: Any) -> None:
     assert scaled_rows.bitgate("coverage", "--json").code == 0
 
 
-def test_real_numbers_without_a_bound_are_reported_from_the_command_line_too(scaled_rows: Any) -> None:
+def test_the_command_line_reports_real_numbers_without_a_bound(scaled_rows: Any) -> None:
     case = "scaled_rows_f16_f32_f16_r5c33_rows"
     done = scaled_rows.bitgate("verify", case, "--fill=decimal", "--target=host", "--json")
     (verdict,) = done.document["verdicts"]

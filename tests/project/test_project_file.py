@@ -118,9 +118,7 @@ def test_suites_of_one_name_are_refused(tmp_path: Path) -> None:
         read(file).tables()
 
 
-def test_it_is_found_from_the_suites_then_from_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_found_from_suites_then_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, theirs = write(tmp_path / "mine").parent, write(tmp_path / "theirs").parent
     monkeypatch.chdir(mine / "suites" / "a")
     assert find().root == mine

@@ -63,7 +63,7 @@ def test_tiles_that_cannot_be_are_named(example: Any, tiles: str, said: str) -> 
     assert said in done.err
 
 
-def test_dispatch_counts_each_case_by_the_tiles_of_its_own_instance() -> None:
+def test_dispatch_counts_each_case_by_its_instances_tiles() -> None:
     family = families()["batched_gemm"]
     small = min((i for i in family.instances if i.tile), key=lambda i: i.tile or ())
     assert small.tile is not None

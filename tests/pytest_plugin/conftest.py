@@ -1,4 +1,4 @@
-"""Suites of a user, in a folder of their own, run as users do: ``pytest <folder>`` in a process of its own.
+"""Suites of a user, in a separate folder, run as users do: ``pytest <folder>`` in a separate process.
 
 They use the real host runtime and the naive kernels, on problems of a few microseconds.
 """

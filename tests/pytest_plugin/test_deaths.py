@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from unittest.mock import Mock
 
 from bitgate.suite.pytest.workers import ByProblem
@@ -25,13 +25,13 @@ def test_a_killed_worker_costs_its_case_only(suites: Any) -> None:
     assert suites.junit.errors + suites.junit.failures == 2
 
 
-def test_what_a_dead_worker_leaves_goes_on_without_the_case_that_killed_it() -> None:
+def test_a_dead_workers_cases_run_without_the_one_to_blame() -> None:
     """Another worker is handed the rest at once, and must not die of the same case in the name of the next one."""
     sent: list[int] = []
     dead, idle = (Mock(shutting_down=False, send_runtest_some=sent.extend) for _ in range(2))
     scheduler = ByProblem.__new__(ByProblem)
     scheduler.log = lambda *words: None
-    scheduler.run = SimpleNamespace(tests={})
+    scheduler.run = cast(Any, SimpleNamespace(tests={}))
     scheduler.workqueue = OrderedDict()
     scheduler.registered_collections = {node: ["s::over", "t::fatal", "u::next", "v::mine"] for node in (dead, idle)}
     scheduler.assigned_work = {
@@ -43,7 +43,7 @@ def test_what_a_dead_worker_leaves_goes_on_without_the_case_that_killed_it() -> 
     assert not scheduler.workqueue
 
 
-def test_without_workers_a_resumed_run_goes_past_what_killed_it_twice(suites: Any) -> None:
+def test_without_workers_resume_skips_what_killed_it_twice(suites: Any) -> None:
     """Two of the six cases kill their process: each does so twice."""
     suites.write(module=("check):", KILL))
     assert suites.run().returncode == -9
@@ -70,7 +70,7 @@ def test_a_hung_case_ends_its_worker_and_is_on_the_record(suites: Any) -> None:
     assert any("in test_toy" in stacks.read_text() for stacks in suites.out.glob("hung-gw*.txt"))
 
 
-def test_a_hung_case_without_workers_ends_the_run_with_its_reports(suites: Any) -> None:
+def test_a_hung_case_without_workers_ends_the_run_with_reports(suites: Any) -> None:
     suites.write(module=("check):", HANG))
     finished = suites.run("--case-timeout=1", "-k", "f32")
     assert finished.returncode == 1

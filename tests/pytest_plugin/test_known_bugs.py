@@ -78,7 +78,7 @@ def test_without_the_ledger_and_without_the_bug_nothing_changes(suites: Any, run
         ("g = 1, ", "", 1, "did not fail: if it is fixed, remove the entry"),
     ],
 )
-def test_an_unexpected_pass_another_failure_and_an_expired_entry_are_red(
+def test_unexpected_passes_and_expired_entries_are_red(
     suites: Any, run_here: Any, ledger: Any, old: str, new: str, red: int, words: str
 ) -> None:
     ledger(old, new)

@@ -1,4 +1,4 @@
-"""One GPU a worker, whatever list of devices somebody has set: by the lists alone, and end to end on a pretended
+"""One GPU a worker, whatever list of devices a user has set: by the lists alone, and end to end on a pretended
 driver."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def gpu(name: str = "gfx942", platform: str = "amd") -> Target:
         ({ROCR: "3"}, ROCR, ("3",)),
         ({ROCR: "GPU-ab12, 3"}, ROCR, ("GPU-ab12", "3")),  # a UUID stands as it is
         ({ROCR: "1,1"}, ROCR, ("1",)),
-        ({HIP: "1,2,-1,3"}, HIP, ("1", "2")),  # what stands behind a negative number does not count
+        ({HIP: "1,2,-1,3"}, HIP, ("1", "2")),  # entries after a negative number do not count
         ({HIP: "0,1,9"}, HIP, ("1",)),
         # HIP counts in what ROCr has left: of devices 3 and 0 its entry 0 is the gfx942.
         ({ROCR: "3,0", HIP: "0,1"}, HIP, ("0",)),
@@ -194,7 +194,7 @@ def lines(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()]
 
 
-def test_each_worker_sees_its_own_device_and_a_new_one_takes_over_that_of_the_dead(pretended: Path) -> None:
+def test_each_worker_sees_one_device_and_a_new_one_inherits_it(pretended: Path) -> None:
     done = start(pretended, "-n", "2", CUDA_VISIBLE_DEVICES="7,4")
     assert "5 passed" in done.stdout, done.stdout + done.stderr
     assert "1 failed" in done.stdout

@@ -1,4 +1,4 @@
-"""What a test asks of the plugin it is handed without pytest's ado, and nobody can tell but by the clock."""
+"""The plugin hands a test what it asks for without pytest's machinery; only the clock shows it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_toy(planned, gate, took):
 """
 
 
-def test_former_names_of_fixtures_work_with_one_warning_a_function(suites: Any, run_here: Any) -> None:
+def test_former_fixture_names_work_with_one_warning_a_function(suites: Any, run_here: Any) -> None:
     (suites.folder / "suites" / "toy" / "test_toy.py").write_text(FORMER)
     code, output = run_here("-W", "always")
     assert code == 0, output

@@ -31,7 +31,7 @@ DEADLY = '    planned.key.instance == "lanes" and os.kill(os.getpid(), signal.SI
 
 @pytest.fixture
 def probed(suites: Any) -> Any:
-    """The toy suite, and one of probes behind it in the alphabet; ``write(more)`` adds to what its test does."""
+    """The toy suite, and one of probes after it in the alphabet; ``write(more)`` adds to what its test does."""
 
     def write(more: str = "") -> Any:
         suites.write()

@@ -1,4 +1,4 @@
-"""The plugin's parts by themselves: when it wakes, how codes are mapped, what is lent, watched and left behind."""
+"""The plugin's parts by themselves: when it wakes, how codes are mapped, what is lent, watched and left."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_standing_in_the_suites_wakes_it(suites: Any) -> None:
     assert names_a_suite([], suites.folder / "suites" / "toy")
 
 
-def test_another_project_meets_none_of_our_options_hooks_or_imports(tmp_path: Path) -> None:
+def test_another_project_sees_no_option_hook_or_import_of_ours(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "def pytest_addoption(parser):\n"
         "    for name in ('--target', '--tier', '--seed', '--option', '--load', '--select', '--kernel', '--resume'):\n"
@@ -107,7 +107,7 @@ def _gpu(platform: str = "amd") -> Target:
     return Target("gfx942", platform, "hardware", "AMD gfx942")
 
 
-def test_each_worker_gets_a_gpu_and_a_replaced_one_that_of_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_worker_gets_a_gpu_and_a_replacement_the_same_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(leases, "_names", lambda platform: ["gfx1100", "gfx942", "gfx942"])
@@ -138,7 +138,7 @@ def test_the_host_lends_nothing() -> None:
     assert Leases(Target("host", "host", "cpu", "CPU")).lend("gw0") == ("", "")
 
 
-def test_the_watchdog_barks_at_what_takes_too_long_and_at_nothing_else() -> None:
+def test_the_watchdog_reports_only_what_takes_too_long() -> None:
     heard: list[str] = []
     barked = threading.Event()
 

@@ -69,7 +69,7 @@ def test_a_verdict_that_was_asked_for_while_its_test_was_set_up(suites: Any, way
     assert suites.outcomes == ["PASS"] * 6
 
 
-def test_a_test_that_fails_as_it_is_torn_down_is_red_on_the_record(suites: Any, way: str) -> None:
+def test_a_test_that_fails_in_teardown_is_red_on_the_record(suites: Any, way: str) -> None:
     write(suites, IN_TEARDOWN)
     assert suites.run(way).returncode == 1
     last = {verdict.test: verdict for verdict in suites.verdicts}
@@ -82,7 +82,7 @@ def test_a_test_that_fails_as_it_is_torn_down_is_red_on_the_record(suites: Any, 
     assert "3 passed, 3 deselected" in done.stdout
 
 
-def test_a_test_that_another_plugin_runs_again_has_one_line_for_each_time(suites: Any, way: str) -> None:
+def test_a_test_rerun_by_another_plugin_has_a_line_for_each_run(suites: Any, way: str) -> None:
     """And a run in which one build has answered in two ways is not green."""
     suites.write(module=("    check(planned)", FAILS_ONCE))
     (suites.folder / "suites" / "conftest.py").write_text(TWICE)

@@ -195,7 +195,7 @@ def builds_broken(said: str) -> bool:
     return re.search(r"^building .*\bbroken\b", said, re.MULTILINE) is not None
 
 
-def test_a_run_that_ends_at_its_first_red_case_builds_a_family_when_its_first_case_comes(suites: Any) -> None:
+def test_a_run_ending_at_its_first_red_case_builds_lazily(suites: Any) -> None:
     suites.write(
         ('name = "second"', 'name = "second"\nkernels = "broken*"'), ("check(planned)", "check(planned), 1 / 0")
     )

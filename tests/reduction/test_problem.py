@@ -11,7 +11,9 @@ from bitgate.ops.reduction import Kind, ReductionProblem, types_of
 
 SPACE = operation_called("reduction").space
 PROBLEMS = st.builds(
-    lambda element, kind, *rest: ReductionProblem(types_of(DTYPES[element], kind), *rest[:3], kind, *rest[3:]),
+    lambda element, kind, outer, length, inner, *rest: ReductionProblem(
+        types_of(DTYPES[element], kind), outer, length, inner, kind, *rest
+    ),
     st.sampled_from(["f32", "f16", "bf16", "i8", "i32"]),
     st.sampled_from(Kind),
     *(st.integers(1, 2**31 - 1) for _ in range(3)),

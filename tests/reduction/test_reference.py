@@ -48,7 +48,7 @@ def test_by_comparisons_maxima_are_the_same_at_the_edges(case):
     assert np.array_equal(exact.bits, ordered.bits)
 
 
-def test_ties_are_many_and_maxima_below_zero_stand_alone_at_all_ends():
+def test_ties_are_many_and_negative_maxima_stand_at_all_ends():
     _, inputs, _ = made("reduction_f32_o30l600i1_max")
     x = inputs["x"].logical
     assert ((x == x.max(axis=1, keepdims=True)).sum(axis=1) > 30).all()
@@ -66,7 +66,7 @@ def reduced(kind: str, *rows: list[float]):
     return {role: cells[:, 0].tolist() for role, cells in found.items()}
 
 
-def test_minus_zero_is_below_zero_nan_above_all_and_of_equals_the_first_counts():
+def test_minus_zero_is_below_zero_nan_on_top_and_the_first_wins():
     nan, inf = float("nan"), float("inf")
     found = reduced(
         "argmax", [-0.0, 0.0, 0.0], [-0.0, -0.0, -1.0], [3.0, inf, inf], [inf, nan, nan], [-inf, -inf, -inf]

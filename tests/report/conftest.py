@@ -48,7 +48,7 @@ def _verdict(outcome: Outcome = Outcome.PASS, **changes: Any) -> Verdict:
 
 
 def _item(one: Verdict) -> PlannedItem:
-    test = {"tier": one.tier, "suite": one.suite, "test": one.test, "human": one.human, "row": one.row}
+    test: dict[str, Any] = {"tier": one.tier, "suite": one.suite, "test": one.test, "human": one.human, "row": one.row}
     return PlannedItem(f"{one.key.case}__{one.key.seed}", one.key, **test)
 
 
@@ -73,7 +73,7 @@ def dropped(verdict: Callable[..., Verdict]) -> Verdict:
 def run_folder(tmp_path: Path) -> Callable[..., Path]:
     """Writes results.jsonl and, where ``planned`` is given, plan.json as a run does; returns the folder."""
 
-    def write(name: str, *verdicts: Verdict, planned: list[Verdict] | None = None, **plan: str) -> Path:
+    def write(name: str, *verdicts: Verdict, planned: list[Verdict] | None = None, **plan: Any) -> Path:
         folder = tmp_path / name
         folder.mkdir(parents=True, exist_ok=True)
         for one in verdicts:

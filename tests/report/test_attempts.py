@@ -114,7 +114,7 @@ def test_one_case_from_two_jobs_is_red(
     assert "s2of2" in finding.sentence
 
 
-def test_a_record_that_went_on_in_a_copy_of_itself_is_of_one_job(verdict: Make, run_folder: Folder) -> None:
+def test_a_record_continued_in_a_copy_is_of_one_job(verdict: Make, run_folder: Folder) -> None:
     lines = [verdict(case=name, run=_stamp(1, job="x")) for name in ("a", "b")]
     run_folder("uploaded", lines[0])
     ledger = _read(run_folder("later", *lines).parent)

@@ -95,7 +95,7 @@ def test_suite_class_and_test_are_named_for_dashboards(verdict: Make) -> None:
     assert case.name == one.test.partition("::")[2]
 
 
-def test_a_verdict_from_the_command_line_gets_the_id_that_pytest_would_show(verdict: Make) -> None:
+def test_a_verdict_from_the_command_line_gets_its_pytest_id(verdict: Make) -> None:
     by_pytest, by_hand = verdict(), verdict(test="", suite="")
     (_, suite) = document(_ledger(by_pytest, by_hand))
     assert next(iter(suite)).name == by_pytest.test.partition("::")[2].replace("test_correctness", "verify")
@@ -152,7 +152,7 @@ def test_times_are_fixed_point_and_the_totals_are_their_sums(verdict: Make, tmp_
     outcomes=st.lists(st.sampled_from(list(Outcome)), min_size=1, max_size=6),
     seeds=st.lists(st.integers(0, 3), min_size=6, max_size=6, unique=False),
 )
-def test_any_text_and_any_outcomes_give_a_document_that_meets_the_schema(
+def test_any_text_and_outcomes_give_a_document_of_the_schema(
     verdict: Make,
     schema: Schemas,
     tmp_path_factory: pytest.TempPathFactory,
@@ -222,7 +222,7 @@ def test_nothing_is_printed_for_what_passed(verdict: Make, tmp_path: Path) -> No
     assert all(line.endswith("/>") and len(line) < 350 for line in lines)
 
 
-def test_a_failure_is_placed_by_file_and_line_and_shows_its_first_cells(dropped: Verdict) -> None:
+def test_a_failure_has_file_and_line_and_shows_its_first_cells(dropped: Verdict) -> None:
     (suite,) = document(_ledger(dropped))
     (failure,) = next(iter(suite)).result
     assert suite._elem.get("file") == "suites/conv_bwd_data/cases.toml"

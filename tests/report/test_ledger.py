@@ -29,7 +29,7 @@ def test_what_was_planned_and_not_recorded_is_lost(verdict: Make, run_folder: Fo
     lost = ledger.entries[0].verdict
     assert lost.device_kind == "cpu"
     assert lost.row == "suites/conv_bwd_data/cases.toml:17"
-    assert lost.fingerprint == dict.fromkeys(FINGERPRINT, UNKNOWN)  # nobody knows where it would have run
+    assert lost.fingerprint == dict.fromkeys(FINGERPRINT, UNKNOWN)  # it is unknown where it would have run
 
 
 def test_a_run_that_died_before_its_first_verdict_lost_all(verdict: Make, run_folder: Folder) -> None:

@@ -88,9 +88,7 @@ def test_the_summary_shows_reds_with_sentence_and_repro(verdict: Make, dropped: 
     assert "| host | os | its os |" in text
 
 
-def test_an_interrupted_run_tells_what_it_found_and_not_what_it_never_came_to(
-    verdict: Make, dropped: Verdict, run_folder: Folder
-) -> None:
+def test_an_interrupted_run_reports_only_what_it_found(verdict: Make, dropped: Verdict, run_folder: Folder) -> None:
     unreached = [verdict(case=f"c{n}") for n in range(3)]
     folder = run_folder("host", verdict(), dropped, planned=[verdict(), dropped, *unreached])
     render(folder, tier="smoke", target="host", interrupted=True)
@@ -116,7 +114,7 @@ def test_an_answer_that_changed_is_pointed_out(verdict: Make, run_folder: Folder
 @pytest.mark.parametrize(
     ("outcome", "code"), [(Outcome.PASS, 0), (Outcome.MISMATCH, 1), (Outcome.NOT_RUN, 3), (Outcome.LOST, 3)]
 )
-def test_the_command_prints_one_json_document_and_ends_with_its_code(
+def test_the_command_prints_one_json_document_and_exits_with_it(
     verdict: Make, run_folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str], outcome: Outcome, code: int
 ) -> None:
     folder = run_folder("host", verdict(outcome, expected=True))
@@ -200,7 +198,7 @@ def test_a_record_cannot_write_markup_into_the_summary(verdict: Make) -> None:
         )
 
 
-def test_a_record_of_the_night_is_not_called_smoke_for_its_first_case(verdict: Make, tmp_path: Path) -> None:
+def test_a_nights_record_is_not_called_smoke_for_its_first_case(verdict: Make, tmp_path: Path) -> None:
     for tier in ("smoke", "regression"):
         append(tmp_path / "results.jsonl", verdict(case=f"fwd_f32_nwgc_g1n1k1c1_y1_h{len(tier)}", tier=tier))
     assert merge([tmp_path], tmp_path / "merged").tier == "regression"

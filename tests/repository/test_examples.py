@@ -37,7 +37,7 @@ def test_every_example_is_loaded_by_a_test(declaration: Path) -> None:
     assert declaration.parent.name in Path(__file__).read_text()
 
 
-def test_an_example_and_its_library_refuse_operations_on_the_operands_alike(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_example_and_its_library_refuse_operations_alike(capsys: pytest.CaptureFixture[str]) -> None:
     load = str(EXAMPLES / "pointwise" / "declaration.py")
     case = "bwd_data_f32_nhwgc_g1n1k8c8_y1x1_h5x7_weirelu"
     assert run(["verify", case, "--load", load, "--target", "host", "--json"]) == 3

@@ -6,9 +6,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-import typer
 
 from bitgate.cli import main
 from bitgate.suite.pytest import options
@@ -26,9 +26,7 @@ def test_a_defect_of_bitgate_is_not_reported_as_one_of_a_kernel(monkeypatch, cap
 LONGEST = 60
 
 
-def commands(
-    command: typer.core.TyperCommand, words: tuple[str, ...] = ()
-) -> dict[tuple[str, ...], typer.core.TyperCommand]:
+def commands(command: Any, words: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
     """Find a command and those below it, by the words that name them."""
     found = {words: command}
     for name in getattr(command, "list_commands", lambda _: ())(None):

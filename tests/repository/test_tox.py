@@ -35,7 +35,7 @@ def test_smoke_regression_and_our_own_checks_are_there() -> None:
     assert {"smoke", "regression", "py", "lint", "type"} <= ENVIRONMENTS
 
 
-def test_every_cell_of_the_matrix_is_an_environment_that_names_its_target(tmp_path: Path) -> None:
+def test_every_matrix_cell_is_an_environment_with_its_target(tmp_path: Path) -> None:
     asked = [sys.executable, "-m", "tox", "config", "--workdir", str(tmp_path), "-k", "commands"]
     asked += ["-e", ",".join(sorted(OF_TARGETS))]
     done = subprocess.run(asked, cwd=CHECKOUT, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The host device, opened once for this process, and a kernel that writes where it is told to."""
+"""The host device, opened once for this process, and a kernel that writes where it is asked to."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ SIZES = {"a": 20, "b": 0, "c": 4100, "d": 256}
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_small_buffers_share_a_block_and_each_has_its_own_guards(
+def test_small_buffers_share_a_block_and_have_separate_guards(
     device: Device, poke: Callable[[int, int], int], placement: str
 ) -> None:
     gpu = Device(device.target, device.hip, None)
@@ -108,7 +108,7 @@ def test_a_block_is_for_several_small_buffers() -> None:
 def test_a_write_beside_a_buffer_is_found(
     guarded: Device, poke: Callable[[int, int], int], placement: str, cell: int
 ) -> None:
-    """Five ints: the cell before them and the one behind. The host's guard page ends the kernel that meets it."""
+    """Five ints: the cell before them and the one after. The host's guard page ends the kernel that meets it."""
     with guarded.alloc(20, name="dx", alignment=4, placement=placement) as buffer:
         poke(buffer.pointer, cell)
         met_the_page = guarded.host is not None and (placement == "left") == (cell < 0)
@@ -125,9 +125,7 @@ def test_a_write_beside_a_buffer_is_found(
             assert 4 * cell <= damage.offset < 4 * cell + 4, "an int was written there"
 
 
-def test_damage_that_nobody_asked_for_shows_when_the_buffer_is_freed(
-    device: Device, poke: Callable[[int, int], int]
-) -> None:
+def test_damage_shows_at_the_latest_when_the_buffer_is_freed(device: Device, poke: Callable[[int, int], int]) -> None:
     buffer = device.alloc(20, name="dx", placement="left")
     poke(buffer.pointer, 5)
     device.synchronize()

@@ -107,7 +107,7 @@ def test_the_digest_is_that_of_the_host(opened, tools, tensor, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["i8", "f64"])
-def test_a_block_that_crosses_a_page_of_positions_is_digested_as_on_the_host(opened, tools, dtype):
+def test_a_block_across_pages_is_digested_as_on_the_host(opened, tools, dtype):
     tensor = replace(parse_case_id("fwd_f32_nhwgc_n1k2c3_y2_h5").tensors["in"], dtype=DTYPES[dtype])
     host = make_tensor(tensor, TensorFill("integer", 3), 2)
     first = 2**32 // max(1, tensor.dtype.bytes // 4) - 20
@@ -217,7 +217,7 @@ def test_cells_on_each_other_are_refused() -> None:
         cells_of(tensor)
 
 
-def test_sums_of_an_operand_that_is_filled_alike_are_known_and_those_of_other_data_are_not(opened, tools):
+def test_only_sums_of_an_operand_filled_alike_are_known(opened, tools):
     tensor = parse_case_id("fwd_f16_nhwgc_n1k2c3_y2_h4_gap").tensors["in"]
     fill, other = TensorFill("integer", 3), make_tensor(tensor, TensorFill("integer", 2), 0)
 
@@ -273,7 +273,7 @@ SMALL_CASE, LARGE_CASE = "fwd_f16_nhwgc_n2k3c5_y2_h5_bias_gap", "fwd_f32_nhwgc_n
 @pytest.mark.parametrize("case", [SMALL_CASE, LARGE_CASE])
 @pytest.mark.parametrize("copies", [1, 5])
 def test_what_is_asked_together_is_what_is_asked_one_by_one(device, builder, case, copies):
-    """With more fills and digests than one launch takes, and with tensors that have a launch of their own."""
+    """With more fills and digests than one launch takes, and with tensors that have a separate launch."""
     gpu, tools = as_a_gpu(device, builder)
     tensors = [one for one in parse_case_id(case).tensors.values() if 0 not in one.strides] * copies
     assert any(one.space > SMALL_TENSOR for one in tensors) == (case == LARGE_CASE)

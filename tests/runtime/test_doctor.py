@@ -1,4 +1,4 @@
-"""``bitgate doctor``: what is here, and what would mend what is not."""
+"""``bitgate doctor``: what is here, and what would fix what is not."""
 
 from __future__ import annotations
 

@@ -68,9 +68,7 @@ def test_a_gpu_has_no_schedule(device: Device) -> None:
     assert gpu.fault() is None
 
 
-def test_a_fault_in_a_kernel_names_its_place_and_the_device_lives(
-    device: Device, poke: Callable[[int, int], int]
-) -> None:
+def test_a_kernels_fault_names_its_place_and_the_device_lives(device: Device, poke: Callable[[int, int], int]) -> None:
     poke(0, 2)
     with pytest.raises(HipError, match=r"hipDeviceSynchronize: hipError\w+: "):
         device.synchronize()

@@ -30,7 +30,7 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize("text", SPELLINGS)
-def test_a_target_has_a_name_for_files_and_a_spelling_for_compilers(text: str) -> None:
+def test_a_target_has_names_for_files_and_for_compilers(text: str) -> None:
     target, (name, spelled) = target_id(text), SPELLINGS[text]
     assert (target.name, target.spelled) == (name, spelled)
     assert target_id(target.name) == target_id(target.spelled) == target
@@ -38,7 +38,7 @@ def test_a_target_has_a_name_for_files_and_a_spelling_for_compilers(text: str) -
 
 
 @pytest.mark.parametrize("other", ["gfx942", "gfx942:sramecc+:xnack-", "gfx12-generic", "sm_90"])
-def test_the_host_may_take_a_targets_place_and_keeps_its_own_nature(other: str) -> None:
+def test_the_host_may_replace_a_target_and_keeps_its_nature(other: str) -> None:
     target = target_id(f"host_for_{other}")
     assert target.name == f"host_for_{canonical(other)}"
     assert (target.platform, target.spelled, target.architecture) == ("host", "host", ARCHITECTURES["host"])
@@ -63,7 +63,7 @@ def test_the_host_may_take_a_targets_place_and_keeps_its_own_nature(other: str) 
         ("host_for_host_for_gfx942", "the host takes the place of a GPU's target"),
     ],
 )
-def test_a_name_that_is_none_is_refused_with_what_would_be_right(text: str, said: str) -> None:
+def test_an_invalid_name_is_refused_with_a_right_one(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         target_id(text)
     assert canonical(text) == text
@@ -76,7 +76,7 @@ def test_a_name_that_is_none_is_refused_with_what_would_be_right(text: str, said
         ("gfx942:xnack-", "gfx942:sramecc+:xnack-", True),
         ("gfx942:xnack+", "gfx942:sramecc+:xnack-", False),
         ("gfx942:sramecc-:xnack-", "gfx942:sramecc+:xnack-", False),
-        ("gfx942:xnack+", "gfx942", True),  # of a device whose features nobody has asked for
+        ("gfx942:xnack+", "gfx942", True),  # of a device with unqueried features
         ("gfx942", "gfx950", False),
         ("gfx9-4-generic", "gfx950:sramecc+:xnack-", True),
         ("gfx9-4-generic:xnack+", "gfx950:sramecc+:xnack-", False),
@@ -96,7 +96,7 @@ def test_which_code_runs_where(built: str, device: str, runs: bool) -> None:
     assert runs_on(built, device) is runs
 
 
-def test_rocms_own_table_agrees_with_ours_where_both_know_a_target() -> None:
+def test_rocms_table_agrees_with_ours_on_shared_targets() -> None:
     theirs = {target.name: target for target in rocm_bootstrap.ALL_TARGETS if target.name in ARCHITECTURES}
     assert len(theirs) > 30
     for name, target in theirs.items():

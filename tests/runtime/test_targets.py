@@ -115,9 +115,7 @@ def test_nvidia_gpus_come_first_where_nvcc_can_build_for_them(monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("two_nvidia_gpus")
-def test_nvidia_gpus_without_nvcc_are_named_with_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nvidia_gpus_without_nvcc_are_named_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert targets.best().name == "host"

@@ -1,9 +1,9 @@
-"""What libraries launch for cases, as JSON: run as a process of its own, since a process has one platform.
+"""What libraries launch for cases, as JSON: run in a separate process, since a process has one platform.
 
     record_launches.py PLATFORM TARGET < plan.json
 
 The plan has ``cases``, a list of {case, kernel, instance, options}, and ``libraries``, family to path. On ``amd`` the
-runtime is the stand-in, whose own record of each launch (what reached hipLaunchKernel) is told beside the library's.
+runtime is the stand-in, whose record of each launch (what reached hipLaunchKernel) is printed next to the library's.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main() -> None:
     device = open_device(Target(name if platform == "amd" else "host", platform, "hardware", "stand-in"))
     recorder = Recorder(mapped_runtimes()[0]) if platform == "amd" else None
     libraries: dict[str, KernelLibrary] = {}
-    told = {"compute_units": device.attributes.compute_units, "launches": []}
+    told: dict[str, Any] = {"compute_units": device.attributes.compute_units, "launches": []}
     for wanted in plan["cases"]:
         family = families()[wanted["kernel"]].on(name if recorder else "host")
         if family.name not in libraries:

@@ -51,7 +51,7 @@ class Node:
 
 
 def lists(machine: Path, *nodes: Node, kfd: bool = True, partition: tuple[str, str] | None = None) -> None:
-    """Write the files in which amdgpu tells of GPUs: one CPU, and these."""
+    """Write the files in which amdgpu reports GPUs: one CPU, and these."""
     topology = machine / "sys/class/kfd/kfd/topology/nodes"
     (machine / "sys/module/amdgpu").mkdir(parents=True)
     (machine / "dev/dri").mkdir(parents=True)

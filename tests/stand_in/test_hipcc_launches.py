@@ -26,7 +26,7 @@ TARGET = "gfx90a"
 FAMILIES = sorted(
     name
     for name, family in families().items()
-    if {"host", "amd"} <= set(family.platforms) and "probe" not in family.operations  # those have a test of their own
+    if {"host", "amd"} <= set(family.platforms) and "probe" not in family.operations  # those have a separate test
 )
 STATED = {"cu_count": "8", "occupancy": "2", "sums": "tile"}
 """Options by which nothing depends on what a device answers, or is; of a family that has them."""
@@ -130,7 +130,7 @@ def test_a_launch_in_angle_brackets_is_configured_and_looked_up(tmp_path: Path, 
 
 
 def launch_in_brackets(library: str) -> None:
-    """In a process of its own: the launch as the stand-in has it."""
+    """Return the launch as the stand-in has it, from a separate process."""
     api = CDLL("libamdhip64.so.5", mode=RTLD_GLOBAL)
     api.standInLaunch.restype = c_char_p
     api.standInKernel(b"_Z3addPiid", (c_uint32 * 6)(0, 8, 8, 4, 16, 8), 3)

@@ -55,7 +55,7 @@ def test_a_kernel_library_of_another_rocm_is_to_be_built_again(
     assert refused(library, here, tmp_path / "cache") == expected
 
 
-def test_a_kernel_library_that_brings_its_own_runtime_is_to_be_built_again(tmp_path: Path) -> None:
+def test_a_library_that_brings_its_own_runtime_must_be_rebuilt(tmp_path: Path) -> None:
     theirs = build(tmp_path / "older", soname="libamdhip64.so.4")
     ours = build(tmp_path / "newer", version="hip_6.0", soname="libamdhip64.so.6")
     library = needy(tmp_path, theirs, "libamdhip64.so.4", f"-Wl,-rpath,{theirs.root}/lib")

@@ -110,7 +110,7 @@ def verified_by_nobody(rocm: StandIn) -> str:
 
 
 def nobody_verifies(environment: dict[str, str], folder: str, tell: int) -> NoReturn:
-    """In a process of its own, which is root's no more once all modules are there: nobody may not read them."""
+    """In a separate process, which drops root once all modules are there: its user may not read them."""
     try:
         os.environ.clear()
         os.environ.update(environment | {"BITGATE_SYSTEM_ROOT": folder})
@@ -212,9 +212,7 @@ def test_properties_of_another_layout_are_no_architecture(rocm: StandIn) -> None
         (["fail hipMemGetInfo 214"], "hipMemGetInfo: hipErrorECCNotCorrectable"),
     ],
 )
-def test_an_error_has_the_name_that_the_runtime_has_for_its_number(
-    rocm: StandIn, lines: list[str], expected: str
-) -> None:
+def test_an_error_has_the_runtimes_name_for_its_number(rocm: StandIn, lines: list[str], expected: str) -> None:
     rocm.says(MI300X, *lines)
     assert verified(rocm).startswith(f"gfx942 cannot be opened: {expected}")
 
@@ -257,14 +255,14 @@ def test_a_runtime_that_ends_the_process_is_told_as_that(rocm: StandIn) -> None:
         ("total=0", "0 bytes of memory"),
     ],
 )
-def test_what_no_device_can_be_is_a_hip_python_of_another_release(rocm: StandIn, device: str, odd: str) -> None:
+def test_impossible_devices_mean_hip_python_of_another_release(rocm: StandIn, device: str, odd: str) -> None:
     rocm.says(f"{MI300X} {device}")
     line = verified(rocm)
     assert line.startswith(f"HIP says of device 0 (gfx942) {odd}: HIP 6.4 and hip-python ")
     assert line.endswith("do not fit; pip install 'hip-python==6.4.*'")
 
 
-def test_features_that_the_device_has_otherwise_are_said_with_how_to_set_them(rocm: StandIn) -> None:
+def test_features_that_differ_are_reported_with_how_to_set_them(rocm: StandIn) -> None:
     assert verified(rocm, "gfx942:xnack+") == (
         "HIP lists gfx942:sramecc+:xnack-, which does not run code for gfx942:xnack+: take the target without features,"
         " or set the device so (xnack+: HSA_XNACK=1, and amdgpu.noretry=0)"
@@ -290,7 +288,7 @@ def test_of_two_kinds_the_right_one_is_opened(rocm: StandIn) -> None:
     ]
 
 
-def test_a_device_that_is_hidden_from_hip_is_told_with_what_hides_it(rocm: StandIn) -> None:
+def test_a_device_hidden_from_hip_is_reported_with_the_cause(rocm: StandIn) -> None:
     rocm.says("device gfx90a:sramecc+:xnack-")
     assert verified(rocm, HIP_VISIBLE_DEVICES="1") == (
         "HIP lists no gfx942 device (it lists gfx90a:sramecc+:xnack-): see HIP_VISIBLE_DEVICES and"
@@ -384,7 +382,7 @@ def test_a_hip_python_of_another_major_release_is_a_warning(rocm: StandIn) -> No
         assert f"hip-python {installed} is not of HIP 6.4's release: pip install 'hip-python==6.4.*'" in said
 
 
-def test_every_line_that_the_document_explains_is_one_that_a_test_meets() -> None:
+def test_every_line_that_the_document_explains_has_a_test() -> None:
     text = (OURS.parent / "docs" / "rocm.md").read_text()
     cells = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
     shown = [line for cell in cells for line in re.findall(r"`([^`]+)`", cell)]
@@ -394,7 +392,7 @@ def test_every_line_that_the_document_explains_is_one_that_a_test_meets() -> Non
     assert [line for line in shown if line not in met] == []
 
 
-def test_a_run_is_over_before_its_first_test_where_no_device_opens(rocm: StandIn, tmp_path: Path) -> None:
+def test_a_run_without_a_device_ends_before_its_first_test(rocm: StandIn, tmp_path: Path) -> None:
     rocm.says(MI300X, "fail hipStreamCreate 4242")
     said = bitgate(rocm, "run", "--tier", "smoke", "--target", "gfx942", BITGATE_OUT=str(tmp_path / "results"))
     assert said.code == 2, said.out + said.err

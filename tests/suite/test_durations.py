@@ -61,13 +61,13 @@ def test_the_last_runs_count_and_older_ones_are_forgotten(cache: Path) -> None:
     assert cache.read_text().count("9.0") == 0
 
 
-def test_machines_of_another_class_are_heard_only_where_this_one_says_nothing(cache: Path) -> None:
+def test_other_classes_of_machine_only_fill_holes(cache: Path) -> None:
     remember(HERE, 2.0)
     remember(THERE, 50.0)
     durations.remember("toytarget", THERE, [verdict("b", 7.0)], {"b": 1})
     assert durations.load("toytarget", HERE).seconds == {"a__toy_v8__exact": 2.0, "b__toy_v8__exact": 7.0}
     assert durations.load("toytarget", THERE).seconds["a__toy_v8__exact"] == 50.0
-    assert durations.load("toytarget").seconds["a__toy_v8__exact"] == 26.0  # nobody's: the middle of both
+    assert durations.load("toytarget").seconds["a__toy_v8__exact"] == 26.0  # of no known machine: the middle of both
     assert durations.carried("toytarget", ours().shelves) == Durations()  # what is learned here is not carried
 
 
@@ -77,7 +77,7 @@ def test_classes_are_told_by_cpu_and_cores_or_by_gpu(monkeypatch: pytest.MonkeyP
     assert durations.machine_of(Target("sm_90", "nvidia", "hardware", "NVIDIA H200")) == "NVIDIA H200"
 
 
-def test_only_what_was_compared_teaches_and_each_fill_for_itself() -> None:
+def test_only_compared_cases_count_and_each_fill_separately() -> None:
     verdicts = [verdict("a", 2.0), verdict("b", 9.0, Outcome.CRASHED), verdict("a", 5.0, fill="probe")]
     learned = durations.learn(History({"c__toy_v8__exact": (5.0,)}), verdicts, {"a": 1000, "b": 1})
     assert learned.seconds == {"a__toy_v8__exact": (2.0,), "a__toy_v8__probe": (5.0,), "c__toy_v8__exact": (5.0,)}
@@ -136,7 +136,7 @@ def test_the_file_of_an_earlier_version_is_begun_anew(cache: Path) -> None:
         '{"schema": 2, "machines": {"x": {"seconds": {}, "paces": {"toy": [[1]]}}}}',
     ],
 )
-def test_a_damaged_file_is_said_to_be_one_and_mended_by_the_next_run(cache: Path, text: str, capsys) -> None:
+def test_a_damaged_file_is_reported_and_fixed_by_the_next_run(cache: Path, text: str, capsys) -> None:
     cache.write_text(text)
     assert durations.load("toytarget", HERE) == Durations()
     assert f"{cache}: ignored, no table of durations" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -64,7 +65,7 @@ def judged(tmp_path: Path, tests: list[PlannedCase], family: KernelFamily) -> Ju
         day: date = LAST_DAY,
         text: str = ENTRY,
         test: PlannedCase | None = None,
-        **more: object,
+        **more: Any,
     ) -> Verdict:
         (tmp_path / FILE).write_text(text)
         bugs = KnownBugs()
@@ -76,7 +77,7 @@ def judged(tmp_path: Path, tests: list[PlannedCase], family: KernelFamily) -> Ju
     return judge
 
 
-def test_it_fails_as_recorded_and_is_green_with_all_that_it_said(judged: Judge) -> None:
+def test_a_recorded_failure_is_green_with_all_its_output(judged: Judge) -> None:
     verdict = judged(Outcome.MISMATCH, DROPPED)
     assert (verdict.outcome, verdict.green, verdict.compared) == (Outcome.KNOWN_BUG, True, True)
     assert verdict.known_bug["outcome"] == "MISMATCH"
@@ -143,7 +144,7 @@ def test_options_decide_whether_an_entry_is_about_a_case(judged: Judge, tests: l
     ("stated", "covered"),
     [("gfx942", True), ("gfx942:xnack-", True), ("gfx9*", True), ("gfx942:xnack+", False), ("gfx950", False)],
 )
-def test_what_is_known_of_a_gpu_is_known_of_it_with_any_features(
+def test_a_bug_of_a_gpu_is_known_with_any_of_its_features(
     tmp_path: Path, tests: list[PlannedCase], stated: str, covered: bool
 ) -> None:
     path = tmp_path / FILE
@@ -153,14 +154,14 @@ def test_what_is_known_of_a_gpu_is_known_of_it_with_any_features(
     assert entry.covers(on_gpu) is covered
 
 
-def test_of_several_entries_the_one_that_records_the_failure_counts(judged: Judge) -> None:
+def test_of_several_entries_the_one_of_the_failure_counts(judged: Judge) -> None:
     crash = ENTRY.replace('"MISMATCH"\nkind = "missing_sub_gemm"', '"CRASHED"').replace("7732", "1")
     assert judged(Outcome.CRASHED, text=ENTRY + crash).known_bug["ticket"] == "RL#1"
     assert judged(Outcome.MISMATCH, DROPPED, text=crash + ENTRY).known_bug["ticket"] == "RL#7732"
     assert not judged(Outcome.PASS, text=ENTRY + crash).green
 
 
-def test_an_exact_case_may_stand_for_the_predicate_in_any_spelling(judged: Judge) -> None:
+def test_an_exact_case_may_replace_a_predicate_in_any_spelling(judged: Judge) -> None:
     short = ENTRY.replace(ENTRY.splitlines()[1], 'case = "bwd_data_f16_nhwgc_n1k8c8_y3_h9_s2"')
     assert judged(Outcome.MISMATCH, DROPPED, text=short).outcome is Outcome.KNOWN_BUG
     assert judged(Outcome.MISMATCH, DROPPED, case=2, text=short).outcome is Outcome.MISMATCH
@@ -170,7 +171,7 @@ FLAKY = 'flaky = "7 of 60 nights, all on node4"\nsince = 2030-01-10\nmachine = "
 NODE4, NODE5 = {"host": "node4.lab"}, {"host": "node5.lab"}
 
 
-def test_a_flaky_case_is_quarantined_on_the_machines_that_the_evidence_names(judged: Judge) -> None:
+def test_a_flaky_case_is_quarantined_on_machines_with_evidence(judged: Judge) -> None:
     quarantined = ENTRY + FLAKY
     there = judged(Outcome.MISMATCH, DROPPED, text=quarantined, fingerprint=NODE4)
     assert (there.outcome, there.green) == (Outcome.KNOWN_BUG, True)
@@ -182,7 +183,7 @@ def test_a_flaky_case_is_quarantined_on_the_machines_that_the_evidence_names(jud
 
 
 @pytest.mark.parametrize("outcome", [Outcome.MISMATCH, Outcome.PASS])
-def test_a_quarantine_that_is_over_is_red_whatever_the_case_does(judged: Judge, outcome: Outcome) -> None:
+def test_an_expired_quarantine_is_red_whatever_the_case_does(judged: Judge, outcome: Outcome) -> None:
     text = ENTRY + FLAKY
     verdict = judged(outcome, None if outcome is Outcome.PASS else DROPPED, text=text, day=DAY_AFTER, fingerprint=NODE4)
     assert not verdict.green

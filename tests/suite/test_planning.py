@@ -51,7 +51,7 @@ def test_every_instance_that_supports_a_case_runs_it(plan: Planner) -> None:
     assert instances(plan(ROW)) == {"v8": 2, "v4": 4, "v1": 2}
 
 
-def test_one_draws_an_instance_for_each_case_and_all_get_their_turn(plan: Planner) -> None:
+def test_one_draws_an_instance_a_case_and_all_get_their_turn(plan: Planner) -> None:
     row = ROW.replace('["n1k8c8_y3x3_h8x8", "n1k12c8_y3x3_h9x9_s2x2"]', '"n1k8c8_y3x3_h8x8"') + 'instances = "one"\n'
     tests = plan(row + f"seeds = {list(range(2))}\n")
     assert len(tests) == 4
@@ -70,7 +70,7 @@ def test_ids_are_safe_and_unique(plan: Planner) -> None:
     assert "bwd_data_f16_nhwgc_g1n1k8c8_y3x3_h8x8_s1x1_d1x1_p0x0_q0x0__toy_v8_gate_off__exact_random_3_seed5" in ids
 
 
-def test_settings_of_the_whole_run_change_the_case_but_not_its_id(plan: Planner) -> None:
+def test_settings_of_the_run_change_the_case_but_not_its_id(plan: Planner) -> None:
     plain, gated = plan(ROW), plan(ROW, options=(("gate", "off"),), seed=9, schedule="reverse")
     assert [test.id for test in plain] == [test.id for test in gated]
     assert {test.key.options for test in gated} == {(("gate", "off"),)}
@@ -104,7 +104,7 @@ def test_a_tier_can_depend_on_the_kind_of_target(plan: Planner) -> None:
     assert len(plan(row, tier="smoke", platform="amd", target="gfx942")) == 8
 
 
-def test_a_refusal_is_expected_of_those_who_predict_it_by_its_clause(plan: Planner) -> None:
+def test_a_refusal_is_expected_of_kernels_that_predict_it(plan: Planner) -> None:
     tests = plan(ROW.replace('"n1k8c8_y3x3_h8x8", ', "") + "expect = { refused = 'vector' }\n")
     assert instances(tests) == {"v8": 2}
     assert {test.refused for test in tests} == {"vector"}
@@ -188,7 +188,7 @@ def test_of_a_selection_its_cases_alone_are_planned(plan: Planner) -> None:
     assert plan(ROW, selected=frozenset(["another__v1__exact"]), only_selected=True) == []
 
 
-def test_what_stands_beside_a_selection_is_still_held_to_what_tables_may_say(plan: Planner) -> None:
+def test_columns_next_to_a_selection_are_still_checked(plan: Planner) -> None:
     impossible = ROW.replace("n1k12c8_y3x3_h9x9_s2x2", "n1k12c8_y9x9_h3x3")
     with pytest.raises(UsageError, match="no output cell"):
         plan(impossible, selected=frozenset(), only_selected=True)

@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_each_night_is_a_sample_and_an_attempt_is_none_of_its_own(tmp_path: Path) -> None:
+def test_each_night_is_one_sample_whatever_its_attempts(tmp_path: Path) -> None:
     nights = [verdict(n, 8, seconds) for n, seconds in ((3, 4.0), (1, 1.0), (2, 2.0))]
     again = verdict(3, 8, 6.0, attempt=2)
     noted = note_runs([*nights, again, verdict(2, 16, 9.0, Outcome.CRASHED)], tmp_path)
@@ -43,7 +43,7 @@ def test_each_night_is_a_sample_and_an_attempt_is_none_of_its_own(tmp_path: Path
     assert list(table["paces"]) == ["naive_gemm"]
 
 
-def test_the_stated_table_goes_before_what_suites_carry_and_what_it_lacks_is_theirs(tmp_path: Path) -> None:
+def test_the_stated_table_overrides_the_suites_where_it_speaks(tmp_path: Path) -> None:
     shelf, folder = tmp_path / "suites", tmp_path / "stated"
     note_runs([verdict(1, 8, 1.0), verdict(1, 16, 3.0)], shelf / "durations")
     note_runs([verdict(2, 8, 2.0)], folder)
@@ -60,7 +60,7 @@ def test_who_names_a_folder_of_durations_means_it(tmp_path: Path) -> None:
         durations.stated("gfx942", tmp_path, [])
 
 
-def test_the_95th_percentile_of_seven_runs_is_the_slowest_and_of_forty_not() -> None:
+def test_the_95th_percentile_is_the_slowest_of_7_not_of_40() -> None:
     assert durations.percentile([1, 1, 1, 1, 1, 1, 9], 0.95) == 9
     assert durations.percentile([1.0] * 38 + [8.0, 9.0], 0.95) == 1.0
 
@@ -71,7 +71,7 @@ def test_a_run_that_compared_nothing_tells_no_seconds(tmp_path: Path, capsys: py
     assert "no case was compared, so nothing is known of its seconds" in capsys.readouterr().err
 
 
-def test_a_night_of_another_machines_is_planned_by_what_it_took_there(tmp_path: Path) -> None:
+def test_a_night_elsewhere_is_planned_by_the_times_from_there(tmp_path: Path) -> None:
     """No gfx942 here: the plan of its smoke is cut into shards by records, and says how long each takes."""
     first = _plan(tmp_path, "--json")
     slow, *_ = keys = sorted((item.key for part in first.shards for item in part.cases if not item.refused), key=str)

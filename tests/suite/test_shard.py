@@ -67,14 +67,14 @@ def id_of(item: PlannedItem) -> str:
 
 
 @given(plans, st.integers(1, 8))
-def test_no_shard_is_longer_than_the_mean_and_the_longest_that_cannot_be_cut(plan: list[PlannedItem], wanted: int):
+def test_no_shard_exceeds_the_mean_plus_the_longest_atom(plan: list[PlannedItem], wanted: int):
     count = shards_of(plan, wanted)
     mean = sum(map(weight, plan)) / count
     assert longest(split(plan, count)) <= mean + max(*map(weight, plan), mean / GRAIN) + 1e-4
 
 
 @given(st.lists(seconds, min_size=4, max_size=7), st.integers(2, 4))
-def test_the_longest_shard_is_at_most_4_thirds_of_the_best_there_is(several: list[float], count: int) -> None:
+def test_the_longest_shard_is_at_most_4_thirds_of_the_best(several: list[float], count: int) -> None:
     plan = problems(*several)
     best = min(
         longest(tuple(tuple(i for i, at in zip(plan, places, strict=True) if at == one) for one in range(count)))
@@ -90,7 +90,7 @@ def test_tests_of_one_problem_go_together() -> None:
         assert len({item.key.case for item in part}) == 10
 
 
-def test_a_problem_longer_than_a_shard_is_cut_and_the_fills_of_it_stay_together() -> None:
+def test_a_problem_longer_than_a_shard_is_cut_between_fills() -> None:
     """Of 4 s on 36 instances no shard of 1 s can have all: the night would take four times as long as it must."""
     huge = [case("huge", instance, 0.1, fill) for instance in range(18) for fill in ("exact", "decimal")]
     parts = split([*huge, *problems(*[0.01] * 40)], 4)
@@ -98,7 +98,7 @@ def test_a_problem_longer_than_a_shard_is_cut_and_the_fills_of_it_stay_together(
     assert sum(any(i.key.fill == "decimal" and i.key.case == "huge" for i in part) for part in parts) <= 3
 
 
-def test_probes_of_the_platform_stay_together_however_long_they_take() -> None:
+def test_probes_stay_together_however_long_they_take() -> None:
     probes = [case("probe_platform", instance, 9.0, "probe") for instance in range(6)]
     parts = split([*probes, *problems(*[0.1] * 40)], 4)
     assert any(set(probes) <= set(part) for part in parts)
@@ -137,7 +137,7 @@ def test_a_length_that_cannot_be_is_refused(wanted: float, setup: float, error: 
         count_for(problems(*[0.01] * 1000), wanted, setup)
 
 
-def test_a_shards_limit_follows_the_95th_percentile_with_time_for_one_case_that_hangs() -> None:
+def test_a_shards_limit_is_the_95th_percentile_and_one_hang() -> None:
     """Seven nights, one of them busy: the median decides who runs what, the busy night when a shard is ended."""
     runs = History({"p0__toy_v0__exact": (60.0, 61, 62, 59, 60, 240, 60)})
     known = runs.durations
@@ -147,6 +147,6 @@ def test_a_shards_limit_follows_the_95th_percentile_with_time_for_one_case_that_
     assert limit_minutes(length, setup_seconds=20) == 29  # 20 s, twice 240 s, and 20 times 60 s of a hung case
 
 
-def test_what_no_run_recorded_may_take_three_times_as_long_as_was_thought() -> None:
+def test_unrecorded_cases_may_take_three_times_their_estimate() -> None:
     assert Durations().length(problems(1.0, 2.0)) == ShardTime(3.0, 9.0, 2.0)
-    assert limit_minutes(ShardTime(0, 0)) == 6  # a hung case is told after five minutes
+    assert limit_minutes(ShardTime(0, 0)) == 6  # a hung case is reported after five minutes

@@ -83,8 +83,8 @@ def test_a_stored_digest_is_what_the_cpu_computes_today(key: str) -> None:
         assert measure_bound(problem, factors(problem, inputs)).value == STORED[key].bound
 
 
-def test_all_fills_that_claim_bits_have_digests_and_of_several_outputs_one_line_has_them_all() -> None:
-    """Maxima have fills of their own; where NaN takes part there is no digest."""
+def test_fills_that_claim_bits_have_one_digest_for_all_outputs() -> None:
+    """Maxima have separate fills; where NaN takes part there is no digest."""
     fills = {match[1] for key in STORED if (match := re.search(r" fill=(\w+) ", key))}
     assert fills == {"negative"}
     both = [entry.digest for key, entry in STORED.items() if "_argmax" in key]
@@ -92,7 +92,7 @@ def test_all_fills_that_claim_bits_have_digests_and_of_several_outputs_one_line_
     assert all(re.fullmatch(r"y=bg1:\w{32},index=bg1:\w{32}", digest) for digest in both)
 
 
-def test_every_digest_that_a_plan_asks_for_is_stored_or_there_can_be_none() -> None:
+def test_every_planned_digest_is_stored_or_impossible() -> None:
     """Computes only what is not stored, so a row that was added without its digests is noticed before the night."""
     setting = Setting("host", "host", registry.families())
     missing = (wish for wish in digesting.wishes([setting], ours().tables()) if wish.key not in STORED)
@@ -199,7 +199,7 @@ def test_a_damaged_file_is_not_written_over(toy: Any, tmp_path: Path, capsys: An
     assert path.read_text() == text
 
 
-def test_a_tier_is_updated_alone_and_what_nobody_plans_is_dropped(toy: Any, tmp_path: Path) -> None:
+def test_a_tier_is_updated_alone_and_unplanned_digests_dropped(toy: Any, tmp_path: Path) -> None:
     path = tmp_path / "toy" / FILE
     assert toy("--update-digests", "--tier", "smoke")[1]["stored"] == 4
     (added,) = toy("--update-digests", "--kernel", "naive_conv.fwd*")[1]["added"]

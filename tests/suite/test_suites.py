@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -14,7 +15,7 @@ from bitgate.core import paths
 from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.ops.convolution import gemms_count, never_written_fraction
+from bitgate.ops.convolution import ConvProblem, gemms_count, never_written_fraction
 from bitgate.results.plan import Plan
 from bitgate.runtime.targets import platform_of
 from bitgate.suite.expand import ExpandedCase, expand
@@ -87,7 +88,7 @@ def test_cks_shapes_are_all_here_in_all_types_and_layouts(
     candidates: dict[str, list[ExpandedCase]], row: dict[str, str]
 ) -> None:
     layouts = {2: {"nhwgc", "gnhwc"}, 3: {"ndhwgc", "gndhwc"}}
-    problems = [candidate.problem for candidate in candidates[row["id"]]]
+    problems: list[Any] = [candidate.problem for candidate in candidates[row["id"]]]
     lengths = tuple(int(row[key]) for key in ("G", "N", "K", "C"))
     fields = ("filter", "input", "stride", "dilation", "left_pad", "right_pad", "output")
     stated = tuple(tuple(map(int, row[key].split("x"))) for key in fields)
@@ -103,9 +104,9 @@ def test_the_holes_that_cks_shapes_leave_are_closed(candidates: dict[str, list[E
     gemms, never_written = HOLES[name]
     found = candidates[name]
     assert {gemms_count(candidate.problem) for candidate in found} == {gemms}
-    assert [never_written_fraction(one.problem) for one in found] == [pytest.approx(never_written, abs=6e-4)] * len(
-        found
-    )
+    assert [never_written_fraction(cast(ConvProblem, one.problem)) for one in found] == [
+        pytest.approx(never_written, abs=6e-4)
+    ] * len(found)
     assert {candidate.row.tier["host"] for candidate in found} == {"smoke"}
 
 
@@ -131,7 +132,7 @@ def test_the_founding_bug_is_in_smoke_for_every_type(smoke: Plan, dtype: str, co
     assert any(shapes[count] in name for name in ids)
 
 
-def test_the_reported_shape_runs_in_smoke_on_a_gpu_and_in_regression_on_the_host(smoke: Plan, regression: Plan) -> None:
+def test_the_reported_shape_is_in_gpu_smoke_and_host_regression(smoke: Plan, regression: Plan) -> None:
     shape = "_g1n16k256c128_y5x5_h40x175_s2x2_"
     assert not any(shape in item.key.case for item in smoke.cases)
     on_a_gpu = plan("smoke", "gfx942", "amd").cases
@@ -173,7 +174,7 @@ def test_what_is_predicted_is_what_the_table_says(row: CaseRow) -> None:
             if is_meant(row, family, instance) and family.supports(candidate.problem, instance, options) is None:
                 predictions.append(family.dispatch(candidate.problem, instance, options).stated)
     assert predictions
-    known = row.dispatch.keys() & predictions[0].keys()  # a run also asserts what nobody predicts
+    known = row.dispatch.keys() & predictions[0].keys()  # a run also asserts what is not predicted
     stated = {name: row.dispatch[name] for name in known}
     assert stated
     assert [prediction for prediction in predictions if {name: prediction[name] for name in known} != stated] == []

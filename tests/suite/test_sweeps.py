@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -12,6 +13,7 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.model import Problem, case_id, parse_case_id
+from bitgate.ops.convolution import ConvProblem
 from bitgate.suite.sweep import Sweep, read_sweep, sweeps
 
 FAMILIES = families()
@@ -42,7 +44,7 @@ def test_the_gate_decides_for_25_of_41_strided_problems():
     decided = [one for one in shapes if path_of(one.problem, "off") != path_of(one.problem, "gemms_count")]
     assert len(decided) == 25
     assert all(path_of(one.problem, "gemms_count") == "grouped" for one in decided)
-    assert all(one.problem.parts > 1 and one.problem.strided for one in decided)
+    assert all(one.problem.parts > 1 and cast(ConvProblem, one.problem).strided for one in decided)
     named = {one.name: one.problem for one in decided}
     assert named["ALMIOPEN-1959"] == parse_case_id("bwd_data_f16_nhwgc_n16k256c128_y5_h40x175_s2_p1")
     assert named["Retinanet-L61"] == parse_case_id("bwd_data_f16_nhwgc_n32k256c256_y3_h25x25_s2_p1")

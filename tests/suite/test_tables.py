@@ -79,7 +79,7 @@ def test_a_whole_case_id_is_a_row_too(write: Write) -> None:
     assert ids(write(f'[[case]]\nwhy = "w"\ncase = "{case}"\n')) == [case]
 
 
-def test_an_include_brings_rows_of_another_table_and_has_the_last_word(write: Write) -> None:
+def test_an_include_brings_rows_and_overrides_their_settings(write: Write) -> None:
     write('[defaults]\npass = "fwd"\n[[shared]]\nname = "s"\nwhy = "w"\nshape = "n1k8c8_y3x3_h8x8"\n', "other.toml")
     path = write('[[case]]\ninclude = "other.toml#shared"\ndtypes = ["f32", "f16"]\n')
     assert [case[:7] for case in ids(path)] == ["fwd_f32", "fwd_f16"]

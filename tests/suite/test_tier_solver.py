@@ -57,7 +57,7 @@ def test_a_defect_outweighs_pairs():
     st.lists(st.tuples(st.frozensets(st.integers(0, 11), max_size=6), st.floats(0.01, 3)), max_size=14),
     st.floats(0.1, 10),
 )
-def test_within_the_budget_and_nothing_worth_having_is_left_that_fits(cases, budget):
+def test_the_budget_holds_and_no_useful_case_that_fits_is_left(cases, budget):
     candidates = [candidate(f"{n}", *sorted(has), seconds=cost) for n, (has, cost) in enumerate(cases)]
     solution = solve(candidates, np.ones(12), budget)
     assert solution.seconds <= budget + 1e-9
@@ -83,7 +83,7 @@ def test_features_are_pairs_instances_and_defects(tmp_path):
         read_killers([report])
 
 
-def test_the_command_solves_smoke_and_writes_ids_that_are_planned(tmp_path, capsys):
+def test_the_command_solves_smoke_and_writes_planned_ids(tmp_path, capsys):
     out = tmp_path / "smoke.txt"
     question = ["--solve-tier", "smoke", "--seconds", "3", "--kernel", "grouped_fwd", "--target", "host"]
     assert run(["cases", *question, "--out", str(out), "--json"]) == 0

@@ -72,7 +72,7 @@ def test_a_missing_synchronisation_is_red_every_time(open_with, fault: Fault, in
 
 @pytest.mark.parametrize("instance", ["w32_b256", "w64_b1024"])
 @pytest.mark.parametrize("name", ["barrier_between_waves_is_a_waves_own", "barrier_before_reuse_removed"])
-def test_lockstep_alone_is_blind_to_a_missing_barrier_between_waves(open_with, name: str, instance: str) -> None:
+def test_lockstep_misses_a_missing_barrier_between_waves(open_with, name: str, instance: str) -> None:
     """Why waves go first: side by side, every wave has written before any reads."""
     fault = next(fault for fault in DEFECTS if fault.name == name)
     assert verify(planned(instance, "lockstep"), open_with(fault)).outcome is Outcome.PASS

@@ -46,7 +46,7 @@ def test_a_lost_channel_falls_outside():
     assert bounds.outside(ordered_reference(problem, inputs).logical).mean() > 0.5
 
 
-def test_nan_is_always_outside_and_infinity_only_where_the_type_ends():
+def test_nan_is_always_outside_and_infinity_below_the_types_end():
     _, _, reference, bounds = prepared("f16")
     for strange in (np.nan, np.inf, -np.inf):
         assert bounds.outside(np.full_like(reference.logical, strange)).all()
@@ -121,7 +121,7 @@ def test_subnormal_slices_may_be_lost_where_they_meet_in_memory():
         assert bounds.outside(np.zeros_like(reference.logical)).all() == lost
 
 
-def test_where_slices_are_added_in_f16_their_order_decides_whether_they_overflow():
+def test_the_order_of_slices_in_f16_decides_on_overflow():
     """65504 + 65504 - 65504 - 65504 is zero, infinite or NaN, as slices may fall; one of them alone is what it is."""
     problem = parse_case_id("bwd_weight_f16_nwgc_g1n1k2c1_y1_h4_sk2")
     inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "special"))
@@ -201,7 +201,7 @@ def test_an_8_bit_float_that_does_not_saturate_falls_outside():
     assert bounds.outside(np.where(full, result.dtype.type(np.nan), result))[full].all()
 
 
-def test_flushed_subnormals_are_inside_only_where_the_contract_says_so():
+def test_flushed_subnormals_are_inside_only_by_contract():
     problem = parse_case_id("fwd_f16_nhwgc_g1n1k4c1_y1_h8")
     inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "special"))
     tiny = inputs["in"].logical
@@ -214,7 +214,7 @@ def test_flushed_subnormals_are_inside_only_where_the_contract_says_so():
 
 
 @pytest.mark.parametrize(("tiny", "infinite"), [("in", "wei"), ("wei", "in")])
-def test_a_flushed_subnormal_times_infinity_may_be_nan_where_subnormals_are_flushed_and_nowhere_else(tiny, infinite):
+def test_subnormal_times_infinity_may_be_nan_only_where_flushed(tiny, infinite):
     problem = parse_case_id("fwd_f16_nhwgc_g1n1k2c4_y1_h8")
     inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "exact"))
     inputs["in"].logical[...] = inputs["wei"].logical[...] = np.float16(1)

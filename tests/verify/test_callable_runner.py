@@ -118,7 +118,7 @@ def verdict_on(session: Session, function: Callable[..., None], fill: str = "pea
     )
 
 
-def test_a_right_function_passes_on_exact_bits_and_within_the_stated_bound(session) -> None:
+def test_a_right_function_passes_by_exact_bits_and_stated_bound(session) -> None:
     verdict = verdict_on(session, right)
     assert (verdict.outcome, verdict.reference, verdict.compared) == (Outcome.PASS, "exact", True), verdict.reason
     assert verdict.digest.startswith("bg1:")

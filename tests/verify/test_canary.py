@@ -1,4 +1,4 @@
-"""Behind a case that broke a GPU, a small case of ours goes first; until it passes, nobody else's fault is measured."""
+"""After a case that broke a GPU, a small case of ours goes first; until it passes, no other kernel is judged."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.server import RunCanary
 from bitgate.verify.session import Session
+from bitgate.worker.worker import Worker
 
-SICK = Path(__file__).parent / "sick" / "declaration.py"
-FAMILIES = families(ours().loading([SICK]), "host", here=True)
+UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
+FAMILIES = families(ours().loading([UNHEALTHY]), "host", here=True)
 
 
 def planned(illness: str) -> PlannedCase:
     problem = parse_case_id("fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1")
-    return PlannedCase(problem, kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]))
+    return PlannedCase(problem, kernel_called(FAMILIES, "unhealthy", "fwd_f32", [("illness", illness)]))
 
 
 def test_a_sound_device_has_nothing_to_say() -> None:
@@ -33,8 +34,8 @@ def test_a_sound_device_has_nothing_to_say() -> None:
 
 
 def test_a_device_that_computes_wrongly_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session("host", project=ours().loading([SICK]))
-    kernel = kernel_called(session.families, "sick", "fwd_f32")
+    session = Session("host", project=ours().loading([UNHEALTHY]))
+    kernel = kernel_called(session.families, "unhealthy", "fwd_f32")
     monkeypatch.setattr(session, "reference_kernel", lambda problem: kernel)
     monkeypatch.setattr(pipeline, "CANARY_CASE", "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3_s1")
     monkeypatch.setattr(pipeline, "verify", lambda case, session: _wrong(case))
@@ -53,15 +54,15 @@ def test_it_goes_first_behind_a_case_that_took_its_process(
 ) -> None:
     """As on a GPU: the host's device is part of the process and needs no canary."""
     asked: list[type] = []
-    with CaseProcess(Opening("host", ours().loading([SICK]))) as kernels:
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as kernels:
         monkeypatch.setattr(process, "platform_of", lambda target: "nvidia")
-        ask = process.Worker.ask
+        ask = Worker.ask
 
         def listen(worker: Any, question: Any, *more: Any) -> Any:
             asked.append(type(question))
             return said if isinstance(question, RunCanary) else ask(worker, question, *more)
 
-        monkeypatch.setattr(process.Worker, "ask", listen)
+        monkeypatch.setattr(Worker, "ask", listen)
         assert kernels.verify(planned("none")).outcome is Outcome.PASS
         assert RunCanary not in asked
         assert kernels.verify(planned("abort")).outcome is Outcome.CRASHED

@@ -17,7 +17,7 @@ THIRTY_SIX = "bwd_data_f16_nhwgc_g1n2k64c64_y6x6_h28x28_s6x6_p1x1"
 FLAT = "bwd_data_f16_nhwgc_g1n2k64c64_y3x3_h14x14_p1x1"
 F16 = [i for i in families()["grouped_bwd_data"].instances if i.dtypes == ("f16",) and i.vector == (8, 8, 8)]
 ONE = f"grouped_bwd_data.{F16[0].name}"
-SICK = str(Path(__file__).parent / "sick" / "declaration.py")
+UNHEALTHY = str(Path(__file__).parent / "unhealthy" / "declaration.py")
 
 
 @pytest.fixture
@@ -162,10 +162,10 @@ def test_a_mistake_is_exit_code_2_and_says_what_to_do(bitgate, arguments, messag
 
 def test_a_users_kernel_runs_in_a_process_of_its_own(bitgate):
     case = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
-    code, out, _ = bitgate("verify", case, "--kernel", "sick", "--load", SICK, "--option", "illness=abort")
+    code, out, _ = bitgate("verify", case, "--kernel", "unhealthy", "--load", UNHEALTHY, "--option", "illness=abort")
     assert code == 1
     assert "died of SIGABRT" in out
-    code, out, _ = bitgate("verify", case, "--kernel", "sick", "--load", SICK, "--option", "illness=more")
+    code, out, _ = bitgate("verify", case, "--kernel", "unhealthy", "--load", UNHEALTHY, "--option", "illness=more")
     assert code == 1
     assert "the library refuses (mood) what its declaration supports" in out
 
@@ -215,7 +215,7 @@ def test_the_verification_mode_of_a_profiler_line(bitgate, mode, reference, code
     ("line", "more", "fill", "reference"),
     [
         ("ckProfiler grouped_conv_bwd_data 1 1 1 2 0 0 1 1 2 16 16 3 9 2 1 1 1 1", (), "decimal", "bounds"),
-        # decimals of the naive kernel are those of its own order of summation
+        # decimals of the naive kernel are those of its order of summation
         ("ckProfiler grouped_conv_bwd_data 1 1 2 2 0 0 1 1 2 16 16 3 9 2 1 1 1 1", (), "decimal", "bounds"),
         (
             "ckProfiler grouped_conv_bwd_data 1 1 1 2 0 0 1 1 2 16 16 3 9 2 1 1 1 1",
@@ -258,7 +258,7 @@ ckProfiler grouped_conv_bwd_data 1 1 7 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1
 """
 
 
-def test_a_list_is_verified_and_what_was_refused_is_reported_after_the_result(tmp_path, capsys):
+def test_a_list_is_verified_and_refusals_follow_the_result(tmp_path, capsys):
     path = tmp_path / "list"
     path.write_text(LIST)
     command = ["verify", "--cases", str(path), "--kernel", "naive_conv*", "--target", "host"]
@@ -317,7 +317,7 @@ def test_every_case_that_is_named_has_a_verdict(bitgate):
     assert counts == {"asked": 2, "compared": 1, "refused": 0, "not_run": 1}
 
 
-def test_a_case_that_every_kernel_refuses_is_not_green_beside_one_that_passes(bitgate):
+def test_a_case_refused_by_all_is_not_green_next_to_a_pass(bitgate):
     refused = "bwd_weight_f32_nhwgc_g1n1k8c8_y3x3_h6x6"
     code, out, _ = bitgate("verify", refused, BACKWARD, *WAVELET)
     assert code == 1
@@ -334,18 +334,18 @@ def test_one_line_says_what_became_of_what_was_asked(bitgate):
 
 def test_what_is_loaded_is_verified_alone(bitgate):
     case = "fwd_f32_nhwgc_g1n1k1c4_y3_h6_p1"
-    code, out, _ = bitgate("verify", case, "--load", SICK, "--json")
+    code, out, _ = bitgate("verify", case, "--load", UNHEALTHY, "--json")
     assert code == 0
-    assert {verdict["kernel"] for verdict in json.loads(out)["verdicts"]} == {"sick"}
+    assert {verdict["kernel"] for verdict in json.loads(out)["verdicts"]} == {"unhealthy"}
 
 
 def test_a_loaded_kernel_never_sees_what_it_does_not_declare(bitgate):
     """Its predicate looks at C alone; its library would be asked about f16."""
-    code, out, _ = bitgate("verify", FORWARD, "--load", SICK, "--json")
+    code, out, _ = bitgate("verify", FORWARD, "--load", UNHEALTHY, "--json")
     (verdict,) = json.loads(out)["verdicts"]
     assert code == 3
     assert (verdict["verdict"], verdict["green"]) == ("REFUSED", True)
-    assert verdict["reason"].startswith("dtypes: f16 is not among what sick.fwd_f32 declares (f32)")
+    assert verdict["reason"].startswith("dtypes: f16 is not among what unhealthy.fwd_f32 declares (f32)")
 
 
 def test_a_forgotten_load_is_hinted_at(bitgate):

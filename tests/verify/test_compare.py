@@ -67,7 +67,11 @@ def test_the_cache_forgets_the_oldest():
     made = []
 
     def value(key, size):
-        return cache.get(key, lambda: (made.append(key) or key, size))
+        def make():
+            made.append(key)
+            return key, size
+
+        return cache.get(key, make)
 
     value("a", 6)
     value("b", 4)

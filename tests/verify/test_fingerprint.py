@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,20 +16,21 @@ from bitgate.core import git as repository
 from bitgate.core import paths
 from bitgate.core.project import ours
 from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.cache.content import content_of
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
 from bitgate.runtime.targets import Target
 from bitgate.verify import fingerprint as fingerprints
 from bitgate.verify import session as sessions
-from bitgate.verify.fingerprint import nvidia_driver
+from bitgate.verify.fingerprint import fingerprint, nvidia_driver
 from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 
-SICK = Path(__file__).parent / "sick"
+UNHEALTHY = Path(__file__).parent / "unhealthy"
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 
 
@@ -39,17 +41,17 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def planned(session: Session, illness: str = "none", **more) -> PlannedCase:
-    kernel = kernel_called(session.families, "sick", "fwd_f32", [("illness", illness)])
+    kernel = kernel_called(session.families, "unhealthy", "fwd_f32", [("illness", illness)])
     return PlannedCase(parse_case_id(CASE), kernel, **more)
 
 
-def sick(session: Session, illness: str = "none", **more) -> Verdict:
+def unhealthy(session: Session, illness: str = "none", **more) -> Verdict:
     return verify(planned(session, illness, **more), session)
 
 
 @pytest.fixture(scope="module")
 def session() -> Session:
-    return Session("host", project=ours().loading([SICK / "declaration.py"]))
+    return Session("host", project=ours().loading([UNHEALTHY / "declaration.py"]))
 
 
 @pytest.fixture(autouse=True)
@@ -60,8 +62,8 @@ def forgetful() -> None:
 
 
 def test_every_verdict_tells_all_of_it(session: Session) -> None:
-    passed, crashed = sick(session), sick(session, "fail")
-    refused = sick(session, refused="mood")
+    passed, crashed = unhealthy(session), unhealthy(session, "fail")
+    refused = unhealthy(session, refused="mood")
     law = judge_by_laws(planned(session), session)
     for verdict in (passed, crashed, refused, law):
         assert tuple(verdict.fingerprint) == FINGERPRINT
@@ -78,8 +80,10 @@ def test_every_verdict_tells_all_of_it(session: Session) -> None:
 def test_a_kernel_that_does_not_build_has_no_build(session: Session, tmp_path: Path) -> None:
     broken = tmp_path / "kernel.cpp"
     broken.write_text("#error no\n")
-    source = next(path for path in SICK.iterdir() if path.suffix == ".cpp")
-    verdict = sick(Session("host", project=ours().loading([SICK / "declaration.py"]), overlay={str(source): broken}))
+    source = next(path for path in UNHEALTHY.iterdir() if path.suffix == ".cpp")
+    verdict = unhealthy(
+        Session("host", project=ours().loading([UNHEALTHY / "declaration.py"]), overlay={str(source): broken})
+    )
     assert verdict.outcome is Outcome.BUILD_FAILED
     assert tuple(verdict.fingerprint) == FINGERPRINT
     assert verdict.fingerprint["build"] == UNKNOWN
@@ -89,7 +93,7 @@ def test_a_kernel_that_does_not_build_has_no_build(session: Session, tmp_path: P
 def theirs(tmp_path: Path) -> Path:
     """A user's repository with a kernel, everything committed."""
     folder = tmp_path / "theirs" / "kernel"
-    shutil.copytree(SICK, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(UNHEALTHY, folder, ignore=shutil.ignore_patterns("__pycache__"))
     git(folder.parent, "init", "-q")
     git(folder.parent, "add", "-A")
     git(folder.parent, "commit", "-qm", "one")
@@ -133,19 +137,19 @@ def test_outside_of_a_repository_the_suites_speak_else_nobody(tmp_path: Path, th
 def test_runtimes_of_gpus_are_named_as_their_users_know_them() -> None:
     def runtime(platform_name: str, version: int) -> str:
         hip = SimpleNamespace(hipRuntimeGetVersion=lambda: (0, version))
-        device = SimpleNamespace(hip=hip, target=Target("t", platform_name, "hardware", "GPU"))
+        device: Any = SimpleNamespace(hip=hip, target=Target("t", platform_name, "hardware", "GPU"))
         return fingerprints._runtime(device)
 
     assert runtime("nvidia", 12040).startswith("CUDA 12.4,")
     assert runtime("amd", 70125424).endswith("HIP 7.1.25424")
-    failing = SimpleNamespace(hip=SimpleNamespace(hipRuntimeGetVersion=lambda: (1, 0)))
+    failing: Any = SimpleNamespace(hip=SimpleNamespace(hipRuntimeGetVersion=lambda: (1, 0)))
     assert fingerprints._runtime(failing) == UNKNOWN
 
 
 def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first case of a family carried the hash of its library, and whatever was built on its way."""
     late = 0.0
-    family, content_of = Builder.family, sessions.content_of
+    family = Builder.family
 
     def slowly(what):
         def call(*arguments, **named):
@@ -158,17 +162,17 @@ def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sessions, "perf_counter", lambda: time.perf_counter() + late)
     monkeypatch.setattr(Builder, "family", slowly(family))
     monkeypatch.setattr(sessions, "content_of", slowly(content_of))
-    monkeypatch.setattr(sessions, "fingerprint", slowly(sessions.fingerprint))
-    session = Session("host", project=ours().loading([SICK / "declaration.py"]))
+    monkeypatch.setattr(sessions, "fingerprint", slowly(fingerprint))
+    session = Session("host", project=ours().loading([UNHEALTHY / "declaration.py"]))
     case = planned(session)
-    for verdict in (judge_by_laws(case, session), verify(case, session), sick(session, "wrong")):
+    for verdict in (judge_by_laws(case, session), verify(case, session), unhealthy(session, "wrong")):
         assert verdict.seconds["total"] < 1000
     assert late >= 3000
 
 
 def test_a_process_that_died_leaves_a_fingerprint_all_the_same(session: Session) -> None:
     aborting = planned(session, "abort")
-    with CaseProcess(Opening("host", ours().loading([SICK / "declaration.py"]))) as process:
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY / "declaration.py"]))) as process:
         verdict = process.verify(aborting)
     assert verdict.outcome is Outcome.CRASHED
     assert tuple(verdict.fingerprint) == FINGERPRINT
@@ -176,11 +180,11 @@ def test_a_process_that_died_leaves_a_fingerprint_all_the_same(session: Session)
 
 
 def test_a_red_line_has_a_view_and_a_green_one_has_none(session: Session) -> None:
-    wrong, right = sick(session, "wrong"), sick(session)
+    wrong, right = unhealthy(session, "wrong"), unhealthy(session)
     assert wrong.view["parts"] == {"other": 1}
     assert wrong.view["lengths"] == [1, 1, 8, 6, 6]
     assert right.view == {}
-    assert sick(session, "idle").view["parts"] == {"poison": 288}
+    assert unhealthy(session, "idle").view["parts"] == {"poison": 288}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tests.oracle import sums
+from tests.problems import convolution
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.resolved import kernel_called
@@ -25,11 +26,11 @@ REDUCTION_LAWS = [law for law in ALL_OF_REDUCTIONS if law.name != "linear"]
 CASES = [f"{direction}_{SHAPE}" for direction in ("fwd", "bwd_data", "bwd_weight")]
 
 
-Wrong = Callable[[ConvProblem, Data], Cells]
+Wrong = Callable[..., Cells]
 
 
 class NumpyKernel:
-    """A kernel that takes everything and computes what it is told to."""
+    """A kernel that takes everything and computes what it is given."""
 
     name = "numpy.einsum"
 
@@ -94,7 +95,7 @@ def data_of(problem: ConvProblem, seed: int = 0) -> Data:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_a_convolution_keeps_the_law_and_a_wrong_one_breaks_it(case, law):
-    problem = parse_case_id(case)
+    problem = convolution(case)
     right, wrong = NumpyKernel(sums), NumpyKernel(WRONG[law.name])
     assert law.applies(problem, right)
     assert break_of(law, problem, right, data_of(problem)) is None
@@ -106,7 +107,7 @@ def test_a_convolution_keeps_the_law_and_a_wrong_one_breaks_it(case, law):
 
 @pytest.mark.parametrize("name", ["cut_g", "cut_n", "cut_k", "cut_c", "adjoint", "subsampled"])
 def test_some_bugs_show_in_one_law_only(name):
-    problem = parse_case_id(CASES[1])
+    problem = convolution(CASES[1])
     wrong = NumpyKernel(WRONG[name])
     broken = {law.name for law in LAWS if break_of(law, problem, wrong, data_of(problem))}
     assert broken - {"adjoint"} == {name} - {"adjoint"}
@@ -114,7 +115,7 @@ def test_some_bugs_show_in_one_law_only(name):
 
 
 def test_data_are_small_enough_for_every_pass():
-    problem = parse_case_id("bwd_data_bf16_nhwgc_g1n2k64c8_y3x3_h9x9_s1x1_p1x1")
+    problem = convolution("bwd_data_bf16_nhwgc_g1n2k64c8_y3x3_h9x9_s1x1_p1x1")
     data = small_data(problem, 3, 128, passes(problem))
     for one in passes(problem):
         result = sums(one, data)
@@ -207,7 +208,7 @@ def test_what_the_kernel_refuses_goes_the_usual_way(session):
     assert judge_by_laws(planned, session).green
 
 
-def test_the_flat_path_without_its_gate_breaks_the_law_of_the_stride(session):
+def test_the_flat_path_without_its_gate_breaks_the_stride_law(session):
     problem = parse_case_id("bwd_data_f32_nhwgc_g1n1k4c4_y3x3_h7x7_s2x2_d1x1_p1x1_q1x1")
     gate = [("flat_path_gate", "off")]
     planned = PlannedCase(problem, kernel_called(session.families, "grouped_bwd_data", "f32_32x32x16_a1b1c1", gate))

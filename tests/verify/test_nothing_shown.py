@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.bounded import bounded_reference
+from tests.problems import convolution
 
 from bitgate.cli.main import run
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.model import DTYPES, F32_ACCUMULATION, parse_case_id
+from bitgate.model import DTYPES, F32_ACCUMULATION
 from bitgate.numerics.certificate import NO_PRODUCT, ZERO_RESULT, has_products
 from bitgate.numerics.digest import digest_of_zeros
 from bitgate.numerics.fill import make_inputs, plan_fill
@@ -44,7 +45,7 @@ def session() -> Session:
 
 
 def plan(case: str, kernel: tuple[str, str] = BWD_DATA, **more: object) -> PlannedCase:
-    return PlannedCase(parse_case_id(case), kernel_called(FAMILIES, *kernel), **more)  # type: ignore[arg-type]
+    return PlannedCase(convolution(case), kernel_called(FAMILIES, *kernel), **more)  # type: ignore[arg-type]
 
 
 def relu(seed: int) -> PlannedCase:
@@ -65,7 +66,7 @@ def test_products_exist_where_a_tap_meets_the_image() -> None:
     for length, taps, stride, dilation, pad in product((1, 2, 5), (1, 2, 3), (1, 2, 4), (1, 3), (0, 1, 2, 3)):
         if length + 2 * pad < dilation * (taps - 1) + 1:
             continue
-        problem = parse_case_id(f"fwd_f32_nwgc_n1k1c1_y{taps}_h{length}_s{stride}_d{dilation}_p{pad}")
+        problem = convolution(f"fwd_f32_nwgc_n1k1c1_y{taps}_h{length}_s{stride}_d{dilation}_p{pad}")
         assert has_products(problem) == brute_force(problem), problem
         found.add(has_products(problem))
     assert found == {True, False}
@@ -101,7 +102,7 @@ def test_a_zero_digest_that_is_stored_is_known(tmp_path: Path) -> None:
     """Whatever sensitivity an older file claims, and though products exist: relu clips the only cell."""
     case = "fwd_f32_nwgc_n1k1c1_y1_h1_relu"
     seed = next(s for s in range(8) if verify(relu(s), Session("host", suites=())).reason == ZERO_RESULT)
-    problem = parse_case_id(case)
+    problem = convolution(case)
     zeros = StoredDigest(digest_of_zeros(problem), 100, 1.0, 1.0, "")
     (tmp_path / "toy").mkdir()
     write(tmp_path / "toy" / FILE, {key_of(relu(seed).case, plan_fill(problem, F32_ACCUMULATION, seed=seed)): zeros})
@@ -118,7 +119,7 @@ def test_a_bound_that_admits_zero_everywhere_compares_nothing(session: Session) 
     assert (tight.outcome, tight.compared) == (Outcome.PASS, True)
 
 
-def test_in_a_suite_such_a_bound_is_red_unless_the_row_states_it(session: Session) -> None:
+def test_in_a_suite_such_a_bound_is_red_unless_the_row_has_it(session: Session) -> None:
     verdict = verify(plan(LOOSE, BWD_WEIGHT, fill="decimal", suite="toy"), session)
     assert (verdict.outcome, verdict.green) == (Outcome.NOT_RUN, False)
     assert verdict.reason.startswith("nothing was compared: the bound of every cell admits zero")
@@ -147,7 +148,7 @@ def test_a_saturated_8_bit_float_is_within_its_bound() -> None:
 @pytest.mark.parametrize("dtypes", ["f64", "f32", "f16", "bf16", "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz"])
 @pytest.mark.parametrize("fill", ["decimal", "special", "codes"])
 def test_what_lies_inside_takes_no_more_than_its_bound(dtypes: str, fill: str) -> None:
-    problem = parse_case_id(f"fwd_{dtypes}_nhwgc_n1k8c64_y3x3_h6x6_p1")
+    problem = convolution(f"fwd_{dtypes}_nhwgc_n1k8c64_y3x3_h6x6_p1")
     accumulation = replace(F32_ACCUMULATION, accumulator=DTYPES["f64" if dtypes == "f64" else "f32"])
     inputs = make_inputs(problem, plan_fill(problem, accumulation, fill))
     reference, bounds = bounded_reference(problem, inputs, accumulation)
@@ -163,7 +164,7 @@ def test_laws_of_zeros_compare_nothing(session: Session) -> None:
     assert judge_by_laws(plan(SOMETHING), session).compared
 
 
-def test_the_command_ends_with_3_or_says_which_case_was_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_ends_with_3_or_names_the_case_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
     kernel = ["--kernel", ".".join(BWD_DATA), "--target", "host"]
     assert run(["verify", NOTHING, *kernel]) == 3
     assert f"not compared: {NO_PRODUCT}" in capsys.readouterr().out

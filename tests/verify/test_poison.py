@@ -22,7 +22,7 @@ def test_the_first_poison_of_floats_is_a_signalling_nan(name):
 
 
 @pytest.mark.parametrize("name", ["f64", "f32", "f16", "bf16", "f8ocp"])
-def test_the_second_is_a_number_which_a_kernel_that_mends_nan_leaves_alone(name):
+def test_the_second_poison_is_a_number_that_nan_filters_keep(name):
     dtype = DTYPES[name]
     value = np.array(poison_bits(dtype, 1), dtype.bits).view(dtype.numpy).astype(np.float64)
     assert -np.inf < value < -300  # far from what small integers sum to
@@ -38,7 +38,7 @@ def test_the_two_of_a_type_differ():
 
 
 @pytest.mark.parametrize(("name", "known"), [("f32", [True, False]), ("f16", [True, False]), ("bf8ocp", [True, True])])
-def test_cells_that_nobody_wrote_are_known_where_no_kernel_computes_the_poison(name, known):
+def test_unwritten_cells_are_known_if_no_kernel_computes_poison(name, known):
     dtype = DTYPES[name]
     bits = np.array([poison_bits(dtype, 0), poison_bits(dtype, 1), 0], dtype.bits)
     assert unwritten(bits, dtype).tolist() == [*known, False]

@@ -82,7 +82,7 @@ def test_a_missing_synchronisation_is_named(open_with, fault: Fault, instance: s
 
 @pytest.mark.parametrize("fault", OURS, ids=lambda fault: fault.name)
 def test_slices_that_meet_without_atomics_are_named(open_with, fault: Fault) -> None:
-    """On one CPU thread blocks run one after the other, and the bits are right: only the watch tells."""
+    """On one CPU thread blocks run one after the other, and the bits are right: only the watch shows it."""
     case, instance = CASES[fault.name]
     family = FAMILIES[fault.name.partition("_")[0]]
     session = open_with(fault)

@@ -4,7 +4,7 @@ from bitgate.model import parse_case_id
 from bitgate.verify.repeat import is_affordable
 
 
-def test_a_case_of_few_flops_and_gigabytes_is_not_made_once_more_in_host_memory() -> None:
+def test_a_case_of_few_flops_and_gigabytes_is_not_repeated() -> None:
     # A stride as long as an image: 10 million FLOPs, 2.3 GiB of x, which a GPU's case never brings to the host.
     large = parse_case_id("fwd_f16_nhwgc_g1n128k4c192_y2x2_h224x224_s224x224")
     assert large.flops < 100_000_000

@@ -1,4 +1,4 @@
-"""``bitgate run-example``: CK's arguments, CK's lines, and exit codes that tell what was compared."""
+"""``bitgate run-example``: CK's arguments, CK's lines, and exit codes that show what was compared."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_number_of_runs_is_honoured_and_its_mean_printed(example):
     assert lines[at + 1] == "in this time, besides the kernels that compute: zero_fill"
 
 
-def test_what_is_timed_is_verified_even_if_the_line_asks_for_nothing(example):
+def test_timed_kernels_are_verified_even_if_not_asked_for(example):
     code, out, _ = example("convnd_bwd_data", "0", "1", "2", *SMALL)
     assert code == 0
     assert "verification 0: verified all the same, since only what is verified is timed" in out
@@ -152,14 +152,14 @@ def test_a_grouped_backward_data(example):
     assert "grouped_bwd_data.bf16_128x128x32_a8b8c8_d3_w32" in out  # waves of 32 lanes, as wmma has
 
 
-def test_a_forward_convolution_is_timed_and_compared_with_the_naive_kernel(example):
+def test_a_forward_convolution_is_timed_and_compared_with_naive(example):
     code, out, _ = example("convnd_fwd_xdl_fp16", "2", "1", "2", *SMALL)
     assert code == 0
     assert len([line for line in out.splitlines() if line.startswith("Perf: ")]) == 1
     assert "compared with the reference 'gpu'" in out
 
 
-def test_a_backward_weight_with_split_k_is_compared_with_the_cpu(example):
+def test_backward_weight_with_split_k_is_compared_with_the_cpu(example):
     arguments = ["2", "1", "0", "2", "1", "2", "16", "16", "3", "3", "9", "10", "1", "1", "1", "1", "1", "1", "1", "1"]
     code, out, _ = example("grouped_conv_bwd_weight_xdl_fp16", *arguments)
     assert code == 0

@@ -59,7 +59,7 @@ def red(session: Session, illness: str, outcome: Outcome, problem: RowMaximumPro
     return verdict
 
 
-def test_a_right_kernel_passes_with_a_digest_of_each_output_in_their_order(session) -> None:
+def test_a_right_kernel_passes_with_a_digest_of_each_output(session) -> None:
     verdict = verify(plan(), session)
     assert (verdict.outcome, verdict.green, verdict.reference) == (Outcome.PASS, True, "exact"), verdict.reason
     instance = FAMILY.instances[0]
@@ -78,7 +78,7 @@ def test_the_second_output_alone_may_be_wrong(session) -> None:
     assert (verdict.view["output"], verdict.view["axes"], verdict.view["lengths"]) == ("index", ["r"], [5])
 
 
-def test_of_two_wrong_outputs_the_first_is_looked_at_and_the_other_is_named(session) -> None:
+def test_of_two_wrong_outputs_one_is_diagnosed_and_both_named(session) -> None:
     verdict = red(session, "both", Outcome.MISMATCH)
     assert "1 of 5 cells of value are wrong, within r 1" in verdict.reason
     assert (verdict.diagnosis.evidence["output"], verdict.diagnosis.evidence["wrong_too"]) == ("value", ["index"])
@@ -98,7 +98,7 @@ def test_what_is_wrong_is_said_of_the_output_that_it_befell(session, illness, ou
     assert words in red(session, illness, outcome).reason
 
 
-def test_a_cause_that_speaks_of_cells_alone_is_reported_with_the_outputs_name() -> None:
+def test_a_cause_about_cells_is_reported_with_its_outputs_name() -> None:
     def lazy(scene: Scene[RowMaximumProblem]) -> Finding:
         return Finding("other", Role.CAUSE, 1.0, f"axis {scene.letters} is not walked", names_cells=True)
 
@@ -114,7 +114,7 @@ def test_a_gap_of_the_second_output_is_guarded(session, stored) -> None:
         assert "the padding between the rows of index was written (index 1 of its memory)" in verdict.reason
 
 
-def test_real_numbers_are_held_to_the_stated_bound_and_the_index_to_its_bits(session) -> None:
+def test_real_numbers_are_held_to_a_bound_and_the_index_to_bits(session) -> None:
     verdict = verify(plan(fill="decimal"), session)
     assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "bounds"), verdict.reason
     assert verdict.digest.startswith("index=bg1:")
@@ -124,12 +124,12 @@ def test_real_numbers_are_held_to_the_stated_bound_and_the_index_to_its_bits(ses
     assert verify(plan("value", fill="decimal"), session).outcome is Outcome.MISMATCH
 
 
-def test_an_index_that_is_zero_throughout_is_not_the_cases_fault(session) -> None:
+def test_an_index_of_only_zeros_is_not_the_cases_fault(session) -> None:
     verdict = verify(plan(problem=RowMaximumProblem(5, 1)), session)
     assert (verdict.outcome, verdict.shows) == (Outcome.PASS, True)
 
 
-def test_one_stored_digest_holds_all_outputs_of_data_that_the_operation_makes(stored) -> None:
+def test_one_stored_digest_covers_all_outputs_of_the_operation(stored) -> None:
     verdict = verify(plan(), stored)
     assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "stored"), verdict.reason
     assert verdict.digest == verify(plan(reference="exact"), stored).digest

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.problems import convolution, foreign_convolutions
 from tests.verify.launched_parts import parts_of
 
 from bitgate.cli.main import run
-from bitgate.interop import parse_foreign
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
@@ -18,7 +18,7 @@ from bitgate.ops.convolution import ConvProblem, sub_gemms
 from bitgate.ops.convolution.launches import SubGemmRecord
 from bitgate.verify.trace import format_launches, format_perf
 
-(EXAMPLE,) = parse_foreign("example_convnd_bwd_data_xdl 0 1 5")
+(EXAMPLE,) = foreign_convolutions("example_convnd_bwd_data_xdl 0 1 5")
 CK = Instance(
     name="like_ck",
     group="",
@@ -102,7 +102,7 @@ def test_the_documented_figures_of_example_17():
 
 
 def test_a_launch_of_a_bucket_shows_all_its_sub_gemms():
-    problem = parse_case_id("bwd_data_f16_nhwgc_n1k16c16_y6_h28x28_s6_p1")
+    problem = convolution("bwd_data_f16_nhwgc_n1k16c16_y6_h28x28_s6_p1")
     lines = format_launches(problem, CK, record_of(problem, [event("kernel_grouped")] * 2), 0)
     kinds = [line.partition("_")[0] for line in lines]
     assert kinds == ["arg.a", "arg.b", "arg.c"] * 32 + ["launch"] + ["arg.a", "arg.b", "arg.c"] * 4 + ["launch"]
@@ -110,7 +110,7 @@ def test_a_launch_of_a_bucket_shows_all_its_sub_gemms():
 
 def test_sub_gemms_that_were_not_launched_are_not_shown():
     """The flat path with its gate off launches one sub-GEMM of each bucket: #0 and #1 of 36."""
-    problem = parse_case_id("bwd_data_f16_nhwgc_n1k16c16_y6_h28x28_s6_p1")
+    problem = convolution("bwd_data_f16_nhwgc_n1k16c16_y6_h28x28_s6_p1")
     lines = format_launches(problem, CK, record_of(problem, [event("kernel_flat")] * 2, launched=(0, 1)), 0)
     assert [line.partition("_")[0] for line in lines] == ["arg.a", "arg.b", "arg.c", "launch"] * 2
 
@@ -143,7 +143,7 @@ def test_tensors_of_a_gemm_have_their_batch_where_there_is_one():
     ],
 )
 def test_names_of_tensors(case, names):
-    problem = parse_case_id(case)
+    problem = convolution(case)
     lines = tensor_lines(problem)
     assert [line.partition(":")[0] for line in lines] == names
     dims = 3 + problem.ndim - (problem.g == 1)

@@ -1,4 +1,4 @@
-"""A view tells which cells are wrong, whatever they look like, and gives them back."""
+"""A view shows which cells are wrong, whatever they look like, and gives them back."""
 
 from __future__ import annotations
 

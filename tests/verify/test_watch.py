@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,13 +19,13 @@ from bitgate.kernel.runner import LibraryState
 from bitgate.verify.watch import Watch, undisturbed
 from bitgate.worker import state
 
-DEVICE = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)))
+DEVICE: Any = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)))
 HANDLER = "signal handlers: SIGUSR2"
 
 
 def watched(call: Callable[[], object]) -> list[str]:
     """What a call of a library is reported to change."""
-    library = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=LibraryState(has_launched=True))
+    library: Any = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=LibraryState(has_launched=True))
     one = Watch(DEVICE, library)
     call()
     return one.changes()
@@ -68,9 +69,9 @@ print(look())
 """
 
 
-def test_undisturbed_one_snapshot_is_the_end_of_a_call_and_the_begin_of_the_next() -> None:
-    """In a process of its own: one that has children is looked at whole each time, and so is any before Linux 6.2,
-    which does not tell how many descriptors are open."""
+def test_undisturbed_a_snapshot_serves_two_calls() -> None:
+    """In a separate process: one that has children is looked at whole each time, and so is any before Linux 6.2,
+    which does not report how many descriptors are open."""
     begin = 1 if os.stat("/proc/self/fd").st_size else 2
     done = subprocess.run([sys.executable, "-c", COUNTED], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["2 2", f"2 {begin} {begin}", "2"]
@@ -83,7 +84,7 @@ def test_what_a_later_call_changes_is_its_own() -> None:
         assert watched(nothing) == []
 
 
-def test_a_call_that_changes_what_the_harness_has_changed_too_is_seen() -> None:
+def test_a_call_that_changes_what_the_harness_changed_is_seen() -> None:
     with undisturbed():
         assert watched(nothing) == []
         with descriptor():
@@ -149,7 +150,7 @@ def rounding() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("work", [descriptor, thread, variable, other_value, child, another_child, rounding])
-def test_what_the_harness_does_between_two_calls_is_not_told_of_the_second(work: Callable[[], object]) -> None:
+def test_what_the_harness_does_between_calls_blames_no_call(work: Callable[[], Any]) -> None:
     with undisturbed():
         assert watched(nothing) == []
         with work():

@@ -1,4 +1,4 @@
-"""Whatever happens in a child, its parent has an answer or knows how it ended, in time, and nothing is left behind."""
+"""Whatever happens in a child, its parent has an answer or knows how it ended, in time, and nothing is left over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from bitgate.worker.child import TOKEN
 from bitgate.worker.worker import Worker, WorkerDied
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def child() -> Iterator[Callable[[], Worker]]:
     children: list[Worker] = []
 
     def start() -> Worker:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
-        children.append(Worker("moods:serve", printed.extend, environment=environment))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        children.append(Worker("tests.worker.behaviours:serve", printed.extend, environment=environment))
         return children[-1]
 
     printed = bytearray()
@@ -37,8 +37,8 @@ def child() -> Iterator[Callable[[], Worker]]:
 def test_an_answer_with_what_comes_before_it(child: Any) -> None:
     notes: list[Any] = []
     one = child()
-    assert one.ask({"mood": "well"}, 20, notes.append) == {"well": True}
-    assert one.ask({"mood": "print"}, 20, notes.append) == {"well": True}
+    assert one.ask({"behaviour": "well"}, 20, notes.append) == {"well": True}
+    assert one.ask({"behaviour": "print"}, 20, notes.append) == {"well": True}
     assert notes == ["on its way"] * 2
     one.end()
     assert b"hello from the child" in child.printed
@@ -46,7 +46,7 @@ def test_an_answer_with_what_comes_before_it(child: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mood", "reason", "hung"),
+    ("behaviour", "reason", "hung"),
     [
         ("exit", "ended with exit code 0 and no verdict", False),
         ("_exit", "ended with exit code 0 and no verdict", False),
@@ -62,32 +62,34 @@ def test_an_answer_with_what_comes_before_it(child: Any) -> None:
         ("fork", "ended with exit code 0|closed or replaced", False),
     ],
 )
-def test_an_end_is_reported_as_what_it_is(child: Any, mood: str, reason: str, hung: bool) -> None:
+def test_an_end_is_reported_as_what_it_is(child: Any, behaviour: str, reason: str, hung: bool) -> None:
     one = child()
-    one.ask({"mood": "well"}, 20)
+    one.ask({"behaviour": "well"}, 20)
     started = time.monotonic()
     with pytest.raises(WorkerDied, match=reason) as ended:
-        one.ask({"mood": mood}, 1 if mood == "sleep" else 60)
+        one.ask({"behaviour": behaviour}, 1 if behaviour == "sleep" else 60)
     assert ended.value.hung is hung
     assert time.monotonic() - started < 50
     assert not one.is_usable
 
 
-@pytest.mark.parametrize("mood", ["_exit", "kill", "stop"])
-def test_an_end_is_seen_where_no_descriptor_tells_of_it(child: Any, monkeypatch: pytest.MonkeyPatch, mood: str) -> None:
+@pytest.mark.parametrize("behaviour", ["_exit", "kill", "stop"])
+def test_an_end_is_seen_where_no_descriptor_tells_of_it(
+    child: Any, monkeypatch: pytest.MonkeyPatch, behaviour: str
+) -> None:
     def forbidden(process: int) -> int:
         raise PermissionError("pidfd_open is not for this sandbox")
 
     monkeypatch.setattr(os, "pidfd_open", forbidden)
     with pytest.raises(WorkerDied, match=r"exit code 0|SIGKILL|SIGSTOP"):
-        child().ask({"mood": mood}, 10)
+        child().ask({"behaviour": behaviour}, 10)
 
 
 def test_a_defect_of_ours_is_no_end(child: Any) -> None:
     one = child()
     with pytest.raises(RuntimeError, match="division by zero"):
-        one.ask({"mood": "defect"}, 20)
-    assert one.ask({"mood": "well"}, 20) == {"well": True}
+        one.ask({"behaviour": "defect"}, 20)
+    assert one.ask({"behaviour": "well"}, 20) == {"well": True}
 
 
 def test_it_outlives_the_thread_that_started_it(child: Any) -> None:
@@ -95,29 +97,29 @@ def test_it_outlives_the_thread_that_started_it(child: Any) -> None:
 
     def start() -> None:
         started.append(child())
-        assert started[0].ask({"mood": "well"}, 20) == {"well": True}
+        assert started[0].ask({"behaviour": "well"}, 20) == {"well": True}
 
     thread = threading.Thread(target=start)
     thread.start()
     thread.join()
     time.sleep(0.2)
-    assert started[0].ask({"mood": "well"}, 20) == {"well": True}
+    assert started[0].ask({"behaviour": "well"}, 20) == {"well": True}
 
 
 def test_a_stuck_child_says_where_it_stands(child: Any) -> None:
     one = child()
-    one.ask({"mood": "well"}, 20)
+    one.ask({"behaviour": "well"}, 20)
     with pytest.raises(WorkerDied, match="no verdict"):
-        one.ask({"mood": "sleep"}, 1)
-    assert b"moods.py" in child.printed
+        one.ask({"behaviour": "sleep"}, 1)
+    assert b"behaviours.py" in child.printed
 
 
-@pytest.mark.parametrize("mood", ["mute", "flood", "sleep"])
-def test_one_that_is_listened_to_while_others_are_is_late_all_the_same(child: Any, mood: str) -> None:
+@pytest.mark.parametrize("behaviour", ["mute", "flood", "sleep"])
+def test_a_child_is_late_even_while_others_are_listened_to(child: Any, behaviour: str) -> None:
     """Who closed its output, or prints without end, does not keep its parent from the clock."""
     one = child()
-    one.ask({"mood": "well"}, 20)
-    asked = one.put({"mood": mood}, 1.0)
+    one.ask({"behaviour": "well"}, 20)
+    asked = one.put({"behaviour": behaviour}, 1.0)
     while not one.hears(asked):
         select.select([one.bell], [], [], 0.1)
     with pytest.raises(WorkerDied, match="no verdict within 1 s") as ended:
@@ -128,8 +130,8 @@ def test_one_that_is_listened_to_while_others_are_is_late_all_the_same(child: An
 @pytest.mark.parametrize("is_listened_to", [True, False])
 def test_a_note_may_give_the_answer_more_time(child: Any, is_listened_to: bool) -> None:
     one = child()
-    one.ask({"mood": "well"}, 20)
-    asked = one.put({"mood": "well", "more": 60, "sleeps": 2}, 1.0)
+    one.ask({"behaviour": "well"}, 20)
+    asked = one.put({"behaviour": "well", "more": 60, "sleeps": 2}, 1.0)
     while is_listened_to and not one.hears(asked):
         select.select([one.bell], [], [], 0.1)
     assert one.answer(asked) == {"well": True}
@@ -138,29 +140,29 @@ def test_a_note_may_give_the_answer_more_time(child: Any, is_listened_to: bool) 
 def test_and_less(child: Any) -> None:
     one = child()
     with pytest.raises(WorkerDied, match="no verdict within 1 s") as ended:
-        one.ask({"mood": "well", "more": 1, "sleeps": 1000}, 3600)
+        one.ask({"behaviour": "well", "more": 1, "sleeps": 1000}, 3600)
     assert (ended.value.hung, ended.value.late) == (True, True)
 
 
 def test_what_is_put_to_one_that_has_died_takes_no_answer_away(child: Any) -> None:
     one = child()
-    first, last = one.put({"mood": "well"}, 20), one.put({"mood": "kill"}, 20)
+    first, last = one.put({"behaviour": "well"}, 20), one.put({"behaviour": "kill"}, 20)
     while one.is_alive:
         time.sleep(0.01)
-    late = one.put({"mood": "well"}, 20)
+    late = one.put({"behaviour": "well"}, 20)
     assert one.answer(first) == {"well": True}
     for asked in (last, late):
         with pytest.raises(WorkerDied):
             one.answer(asked)
 
 
-@pytest.mark.parametrize("mood", ["daemon", "fork"])
-def test_nothing_that_it_started_outlives_it(child: Any, mood: str) -> None:
+@pytest.mark.parametrize("behaviour", ["daemon", "fork"])
+def test_nothing_that_it_started_outlives_it(child: Any, behaviour: str) -> None:
     one = child()
     try:
-        one.ask({"mood": mood}, 20)
+        one.ask({"behaviour": behaviour}, 20)
     except WorkerDied:
-        assert mood == "fork"
+        assert behaviour == "fork"
     one.end()
     assert [pid for pid in _processes() if one._token.encode() in _environment(pid)] == []
 

@@ -126,7 +126,7 @@ def test_nothing_changes_by_looking() -> None:
 
 
 def test_as_many_descriptors_as_before_are_not_the_same_ones() -> None:
-    """How many are open is told by the system at once; which ones, by looking at each."""
+    """The system reports at once how many are open; which ones, by looking at each."""
     closing = os.open(os.devnull, os.O_RDONLY)
     before = ProcessState.of(snapshot())
     assert ProcessState.of(snapshot()) == before

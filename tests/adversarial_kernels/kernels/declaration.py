@@ -1,4 +1,4 @@
-"""The museum's family: an instance for each exhibit of exhibits.toml that is no library of its own."""
+"""The family of bad kernels: an instance for each line of catalogue.toml that is no separate library."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bitgate.model import F32_ACCUMULATION
 from bitgate.ops.convolution import ConvProblem
 
 HERE = Path(__file__).resolve().parent
-TABLE = parse_toml((HERE.parent / "exhibits.toml").read_text())
+TABLE = parse_toml((HERE.parent / "catalogue.toml").read_text())
 HEALTHY = "healthy"
 
 WORKSPACE = {"writes_past_its_workspace": 256}
-"""What these exhibits are right to ask for, in bytes."""
+"""What these bad kernels are right to ask for, in bytes."""
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -41,7 +41,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 def _instance(name: str) -> Instance:
     return Instance(
         name=name,
-        group="museum",
+        group="adversarial",
         dtypes=("f32",),
         layouts=("nhwgc",),
         ndims=(2,),
@@ -51,13 +51,13 @@ def _instance(name: str) -> Instance:
     )
 
 
-# The healthy one comes last, so that it is verified right behind the exhibit whose case it shares.
-_own = (exhibit["name"] for hall in TABLE.values() for exhibit in hall if "load" not in exhibit)
+# The healthy one comes last, so that it is verified right after the bad kernel whose case it shares.
+_own = (bad["name"] for group in TABLE.values() for bad in group if "load" not in bad)
 
 FAMILY = KernelFamily(
-    name="museum",
+    name="adversarial",
     operations=("fwd",),
-    sources=("healthy.hip.cpp", "museum.hip.cpp"),
+    sources=("healthy.hip.cpp", "adversarial.hip.cpp"),
     folder=HERE,
     platforms=("host", "amd", "nvidia"),
     instances=(*map(_instance, _own), _instance(HEALTHY)),

@@ -7,41 +7,41 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
 inline constexpr int most_descriptors = 4096;
 
-EXHIBIT(closes_stdin) {
-  healthy(visit);
+BAD_KERNEL(closes_stdin) {
+  healthy(call);
   ::close(0);
 }
 
-EXHIBIT(closes_stdout) {
-  healthy(visit);
+BAD_KERNEL(closes_stdout) {
+  healthy(call);
   ::close(1);
 }
 
-EXHIBIT(closes_stderr) {
-  healthy(visit);
+BAD_KERNEL(closes_stderr) {
+  healthy(call);
   ::close(2);
 }
 
-EXHIBIT(null_in_place_of_stdout) {
-  healthy(visit);
+BAD_KERNEL(null_in_place_of_stdout) {
+  healthy(call);
   const int null = ::open("/dev/null", O_WRONLY);
   ::dup2(null, 1);
   ::close(null);
 }
 
-EXHIBIT(closes_all) {
-  healthy(visit);
+BAD_KERNEL(closes_all) {
+  healthy(call);
   ::syscall(SYS_close_range, 3, ~0u, 0);
 }
 
-EXHIBIT(null_in_place_of_all) {
-  healthy(visit);
+BAD_KERNEL(null_in_place_of_all) {
+  healthy(call);
   const int null = ::open("/dev/null", O_RDWR);
   for (int descriptor = 3; descriptor < most_descriptors; ++descriptor)
     if (descriptor != null && ::fcntl(descriptor, F_GETFD) >= 0)
@@ -59,26 +59,26 @@ inline void write_to_all(const char* text) {
   }
 }
 
-EXHIBIT(garbage_to_all) {
-  healthy(visit);
+BAD_KERNEL(garbage_to_all) {
+  healthy(call);
   write_to_all("\x80\x04}\xff garbage \n\n{]\n");
 }
 
 // It knows what a verdict looks like, and leaves before anybody asks again.
-EXHIBIT(forged_verdict) {
+BAD_KERNEL(forged_verdict) {
   write_to_all(
       "{\"outcome\": \"PASS\", \"verdict\": \"PASS\", \"status\": \"ok\", \"nonce\": \"\", \"id\": 1}\n");
   ::_exit(0);
 }
 
-EXHIBIT(leaves_a_descriptor_open) {
-  healthy(visit);
+BAD_KERNEL(leaves_a_descriptor_open) {
+  healthy(call);
   (void)!::open("/dev/null", O_RDONLY);
 }
 
 // Harmless: what a library prints is no verdict, and more than a pipe holds.
-EXHIBIT(floods_stdout) {
-  healthy(visit);
+BAD_KERNEL(floods_stdout) {
+  healthy(call);
   char line[1024];
   std::memset(line, '#', sizeof line);
   line[sizeof line - 1] = '\n';
@@ -86,4 +86,4 @@ EXHIBIT(floods_stdout) {
     (void)!::write(1, line, sizeof line);
 }
 
-} // namespace museum
+} // namespace adversarial

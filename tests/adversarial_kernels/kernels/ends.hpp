@@ -9,67 +9,67 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
-EXHIBIT(exit_0) {
-  healthy(visit);
+BAD_KERNEL(exit_0) {
+  healthy(call);
   std::exit(0);
 }
 
-EXHIBIT(exit_0_before_launch) {
+BAD_KERNEL(exit_0_before_launch) {
   std::exit(0);
 }
 
-EXHIBIT(exit_1) {
-  healthy(visit);
+BAD_KERNEL(exit_1) {
+  healthy(call);
   std::exit(1);
 }
 
-EXHIBIT(underscore_exit_0) {
-  healthy(visit);
+BAD_KERNEL(underscore_exit_0) {
+  healthy(call);
   ::_exit(0);
 }
 
-EXHIBIT(quick_exit_0) {
-  healthy(visit);
+BAD_KERNEL(quick_exit_0) {
+  healthy(call);
   std::quick_exit(0);
 }
 
-EXHIBIT(exec_true) {
-  healthy(visit);
+BAD_KERNEL(exec_true) {
+  healthy(call);
   ::execl("/bin/true", "true", nullptr);
 }
 
-EXHIBIT(abort_after_launch) {
-  healthy(visit);
+BAD_KERNEL(abort_after_launch) {
+  healthy(call);
   std::abort();
 }
 
-EXHIBIT(terminate) {
-  healthy(visit);
+BAD_KERNEL(terminate) {
+  healthy(call);
   std::terminate();
 }
 
-EXHIBIT(throw_int) { // no std::exception: the library's wall does not catch it
-  healthy(visit);
+BAD_KERNEL(throw_int) { // no std::exception: the library's wall does not catch it
+  healthy(call);
   throw 1;
 }
 
-EXHIBIT(throw_exception) {
-  healthy(visit);
+BAD_KERNEL(throw_exception) {
+  healthy(call);
   throw std::runtime_error("a kernel threw");
 }
 
-EXHIBIT(pthread_exit_of_the_caller) {
-  healthy(visit);
+BAD_KERNEL(pthread_exit_of_the_caller) {
+  healthy(call);
   ::pthread_exit(nullptr);
 }
 
 // Harmless: it decides nothing before the verdict is out.
-EXHIBIT(atexit_exit_0) {
-  healthy(visit);
+BAD_KERNEL(atexit_exit_0) {
+  healthy(call);
   std::atexit([] { ::_exit(0); });
 }
 
@@ -92,9 +92,9 @@ __global__ void exiting() {
 #endif
 }
 
-EXHIBIT(exit_0_inside_the_kernel) {
-  healthy(visit);
-  beside(visit, "exiting", exiting);
+BAD_KERNEL(exit_0_inside_the_kernel) {
+  healthy(call);
+  beside(call, "exiting", exiting);
 }
 
-} // namespace museum
+} // namespace adversarial

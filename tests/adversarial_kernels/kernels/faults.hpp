@@ -3,19 +3,19 @@
 
 #include <cassert>
 
+#include "call.hpp"
 #include "memory.hpp"
-#include "visit.hpp"
 
-namespace museum {
+namespace adversarial {
 
 __global__ void divide(int dividend, int divisor, float* result) {
   if (threadIdx.x == 0 && dividend / divisor == 3)
     result[0] = 1;
 }
 
-EXHIBIT(divides_by_zero) {
-  healthy(visit);
-  beside(visit, "divide", divide, 7, 0, visit.y);
+BAD_KERNEL(divides_by_zero) {
+  healthy(call);
+  beside(call, "divide", divide, 7, 0, call.y);
 }
 
 __global__ void trapping() {
@@ -27,9 +27,9 @@ __global__ void trapping() {
 #endif
 }
 
-EXHIBIT(traps) {
-  healthy(visit);
-  beside(visit, "trapping", trapping);
+BAD_KERNEL(traps) {
+  healthy(call);
+  beside(call, "trapping", trapping);
 }
 
 __device__ inline float deeper_inside(const volatile float* above, int depth) {
@@ -44,9 +44,9 @@ __global__ void too_deep(float* result, int depth) {
     result[0] = 1;
 }
 
-EXHIBIT(stack_overflow_inside_the_kernel) {
-  healthy(visit);
-  beside(visit, "too_deep", too_deep, visit.y, 1 << 20);
+BAD_KERNEL(stack_overflow_inside_the_kernel) {
+  healthy(call);
+  beside(call, "too_deep", too_deep, call.y, 1 << 20);
 }
 
 __global__ void some_wait() {
@@ -54,61 +54,61 @@ __global__ void some_wait() {
     __syncthreads();
 }
 
-EXHIBIT(barrier_not_reached_by_all) {
-  healthy(visit);
-  beside(visit, "some_wait", some_wait);
+BAD_KERNEL(barrier_not_reached_by_all) {
+  healthy(call);
+  beside(call, "some_wait", some_wait);
 }
 
 // The fault is asked for and thrown away, then the work is done well.
-EXHIBIT(swallows_a_fault) {
-  bitgate::Context other{visit.context.record, visit.context.stream, visit.context.wave_size};
+BAD_KERNEL(swallows_a_fault) {
+  bitgate::Context other{call.context.record, call.context.stream, call.context.wave_size};
   bitgate::launch(other, "write_at", write_at, dim3(1), dim3(block_size), 0, static_cast<float*>(nullptr),
                   int64_t{0});
   (void)hipDeviceSynchronize();
   (void)hipGetLastError();
-  healthy(visit);
+  healthy(call);
 }
 
-EXHIBIT(swallows_a_failed_call) {
+BAD_KERNEL(swallows_a_failed_call) {
   void* memory = nullptr;
   (void)hipMalloc(&memory, ~size_t{0} / 2);
   (void)hipGetLastError();
-  healthy(visit);
+  healthy(call);
 }
 
-EXHIBIT(leaves_an_error_pending) {
-  healthy(visit);
+BAD_KERNEL(leaves_an_error_pending) {
+  healthy(call);
   (void)hipSetDevice(4711);
 }
 
-EXHIBIT(reports_a_failure) {
-  healthy(visit);
-  visit.context.error = hipErrorUnknown;
+BAD_KERNEL(reports_a_failure) {
+  healthy(call);
+  call.context.error = hipErrorUnknown;
 }
 
-EXHIBIT(own_stream_never_waited_for) {
+BAD_KERNEL(own_stream_never_waited_for) {
   hipStream_t own = nullptr;
   (void)hipStreamCreateWithFlags(&own, hipStreamNonBlocking);
-  compute(visit, own, visit.y);
-  record(visit);
+  compute(call, own, call.y);
+  record(call);
 }
 
 // The result is right by the way it should go; beside it more is under way.
-EXHIBIT(work_left_on_its_own_stream) {
+BAD_KERNEL(work_left_on_its_own_stream) {
   static float* memory = nullptr;
   static hipStream_t own = nullptr;
   if (memory == nullptr) {
     (void)hipMalloc(reinterpret_cast<void**>(&memory), 1 << 20);
     (void)hipStreamCreateWithFlags(&own, hipStreamNonBlocking);
   }
-  healthy(visit);
-  compute(visit, own, memory);
+  healthy(call);
+  compute(call, own, memory);
 }
 
-EXHIBIT(resets_the_device) {
-  healthy(visit);
+BAD_KERNEL(resets_the_device) {
+  healthy(call);
   (void)hipDeviceSynchronize();
   (void)hipDeviceReset();
 }
 
-} // namespace museum
+} // namespace adversarial

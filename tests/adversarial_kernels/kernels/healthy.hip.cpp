@@ -1,9 +1,9 @@
-// The healthy kernel and the exported functions: shared by the museum's family and by the libraries of
+// The healthy kernel and the exported functions: shared by the adversarial's family and by the libraries of
 // ../loads.
 #include "bitgate/library.hpp"
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
 __global__ void __launch_bounds__(block_size)
     pointwise(const float* x, const float* w, float* y, ConvShape shape, int64_t cells) {
@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(block_size)
   y[place.y] = sum_of(x, w, place, shape);
 }
 
-Visit::Visit(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context)
+Call::Call(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context)
     : request(request), buffers(buffers), context(context), x(static_cast<const float*>(buffers.in)),
       w(static_cast<const float*>(buffers.wei)), y(static_cast<float*>(buffers.out)) {
   bitgate::read_conv(request.problem, shape, nullptr);
@@ -42,30 +42,30 @@ int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   return BITGATE_OK;
 }
 
-void compute(Visit& visit, hipStream_t stream, float* y) {
-  bitgate::Context on{visit.context.record, stream, visit.context.wave_size, visit.context.error};
-  bitgate::launch(on, "pointwise", pointwise, blocks_of(visit), dim3(block_size), 0, visit.x, visit.w, y,
-                  visit.shape, visit.cells);
-  visit.context.error = on.error;
+void compute(Call& call, hipStream_t stream, float* y) {
+  bitgate::Context on{call.context.record, stream, call.context.wave_size, call.context.error};
+  bitgate::launch(on, "pointwise", pointwise, blocks_of(call), dim3(block_size), 0, call.x, call.w, y,
+                  call.shape, call.cells);
+  call.context.error = on.error;
 }
 
-void record(Visit& visit) {
-  bitgate_dispatch_record& record = visit.context.record;
+void record(Call& call) {
+  bitgate_dispatch_record& record = call.context.record;
   std::snprintf(record.path, sizeof record.path, "pointwise");
   record.launches = 1;
   bitgate::note_gemms(record, 1, 1);
   bitgate::GemmPart gemm{};
-  gemm.m = visit.cells / visit.shape.groups / visit.shape.k, gemm.n = visit.shape.k, gemm.k = visit.shape.c;
-  gemm.launched = visit.context.error == hipSuccess;
-  gemm.blocks = blocks_of(visit).x;
-  for (int i = 0; i < visit.request.problem.ndim; ++i)
+  gemm.m = call.cells / call.shape.groups / call.shape.k, gemm.n = call.shape.k, gemm.k = call.shape.c;
+  gemm.launched = call.context.error == hipSuccess;
+  gemm.blocks = blocks_of(call).x;
+  for (int i = 0; i < call.request.problem.ndim; ++i)
     gemm.taps[i] = 1;
   bitgate::add_part(record, gemm);
 }
 
-void healthy(Visit& visit) {
-  compute(visit, visit.context.stream, visit.y);
-  record(visit);
+void healthy(Call& call) {
+  compute(call, call.context.stream, call.y);
+  record(call);
 }
 
 bitgate::ConvInstance described(const char* name, decltype(bitgate::ConvInstance::run) run,
@@ -79,4 +79,4 @@ bitgate::ConvInstance described(const char* name, decltype(bitgate::ConvInstance
 
 const bitgate::ConvRegistration healthy_registered{described("healthy", run<healthy>)};
 
-} // namespace museum
+} // namespace adversarial

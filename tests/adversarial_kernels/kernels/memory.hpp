@@ -2,9 +2,9 @@
 #pragma once
 
 #include "bitgate/lds.hpp"
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
 __global__ void write_at(float* cells, int64_t index) {
   if (threadIdx.x == 0)
@@ -16,78 +16,78 @@ __global__ void read_at(const float* cells, int64_t index, float* result) {
     result[0] = 1;
 }
 
-EXHIBIT(writes_past_the_end) {
-  healthy(visit);
-  beside(visit, "write_at", write_at, visit.y, visit.cells);
+BAD_KERNEL(writes_past_the_end) {
+  healthy(call);
+  beside(call, "write_at", write_at, call.y, call.cells);
 }
 
-EXHIBIT(writes_before_the_begin) {
-  healthy(visit);
-  beside(visit, "write_at", write_at, visit.y, int64_t{-1});
+BAD_KERNEL(writes_before_the_begin) {
+  healthy(call);
+  beside(call, "write_at", write_at, call.y, int64_t{-1});
 }
 
-EXHIBIT(reads_past_the_end) {
-  healthy(visit);
-  beside(visit, "read_at", read_at, visit.x, visit.cells / visit.shape.k * visit.shape.c, visit.y);
+BAD_KERNEL(reads_past_the_end) {
+  healthy(call);
+  beside(call, "read_at", read_at, call.x, call.cells / call.shape.k * call.shape.c, call.y);
 }
 
-EXHIBIT(writes_far_away) {
-  healthy(visit);
-  beside(visit, "write_at", write_at, visit.y, -(int64_t{1} << 36));
+BAD_KERNEL(writes_far_away) {
+  healthy(call);
+  beside(call, "write_at", write_at, call.y, -(int64_t{1} << 36));
 }
 
-EXHIBIT(writes_an_input) {
-  healthy(visit);
-  beside(visit, "write_at", write_at, const_cast<float*>(visit.x), int64_t{0});
+BAD_KERNEL(writes_an_input) {
+  healthy(call);
+  beside(call, "write_at", write_at, const_cast<float*>(call.x), int64_t{0});
 }
 
-EXHIBIT(writes_a_gap) { // its case has tensors with gaps: behind the channels of a position
-  healthy(visit);
-  beside(visit, "write_at", write_at, visit.y, visit.shape.k);
+BAD_KERNEL(writes_a_gap) { // its case has tensors with gaps: behind the channels of a position
+  healthy(call);
+  beside(call, "write_at", write_at, call.y, call.shape.k);
 }
 
-EXHIBIT(writes_to_null) {
-  healthy(visit);
-  beside(visit, "write_at", write_at, static_cast<float*>(nullptr), int64_t{0});
+BAD_KERNEL(writes_to_null) {
+  healthy(call);
+  beside(call, "write_at", write_at, static_cast<float*>(nullptr), int64_t{0});
 }
 
-EXHIBIT(uses_after_free) {
-  healthy(visit);
+BAD_KERNEL(uses_after_free) {
+  healthy(call);
   void* memory = nullptr;
   if (hipMalloc(&memory, 256) == hipSuccess && hipFree(memory) == hipSuccess)
-    beside(visit, "write_at", write_at, static_cast<float*>(memory), int64_t{0});
+    beside(call, "write_at", write_at, static_cast<float*>(memory), int64_t{0});
 }
 
-EXHIBIT(frees_twice) {
-  healthy(visit);
+BAD_KERNEL(frees_twice) {
+  healthy(call);
   void* memory = nullptr;
   (void)hipMalloc(&memory, 256);
   (void)hipFree(memory);
   (void)hipFree(memory);
 }
 
-EXHIBIT(frees_the_result) {
-  healthy(visit);
-  (void)hipStreamSynchronize(visit.context.stream);
-  (void)hipFree(visit.y);
+BAD_KERNEL(frees_the_result) {
+  healthy(call);
+  (void)hipStreamSynchronize(call.context.stream);
+  (void)hipFree(call.y);
 }
 
-EXHIBIT(reads_a_host_pointer) {
-  healthy(visit);
+BAD_KERNEL(reads_a_host_pointer) {
+  healthy(call);
   static float host[16] = {};
-  beside(visit, "read_at", read_at, static_cast<const float*>(host), int64_t{0}, visit.y);
+  beside(call, "read_at", read_at, static_cast<const float*>(host), int64_t{0}, call.y);
 }
 
-EXHIBIT(writes_a_host_pointer) {
-  healthy(visit);
+BAD_KERNEL(writes_a_host_pointer) {
+  healthy(call);
   static float host[16] = {};
-  beside(visit, "write_at", write_at, static_cast<float*>(host), int64_t{0});
+  beside(call, "write_at", write_at, static_cast<float*>(host), int64_t{0});
 }
 
 // Arguments are lent as const, and shared with the cases that follow.
-EXHIBIT(writes_its_problem) {
-  healthy(visit);
-  const_cast<char*>(visit.request.problem.in.layout)[0] = 'x';
+BAD_KERNEL(writes_its_problem) {
+  healthy(call);
+  const_cast<char*>(call.request.problem.in.layout)[0] = 'x';
 }
 
 // ---- workspace
@@ -96,9 +96,9 @@ static int64_t some_workspace(const bitgate::ConvRequest&) {
   return 256;
 }
 
-static void past_the_workspace(Visit& visit) {
-  healthy(visit);
-  beside(visit, "write_at", write_at, static_cast<float*>(visit.buffers.workspace), int64_t{64});
+static void past_the_workspace(Call& call) {
+  healthy(call);
+  beside(call, "write_at", write_at, static_cast<float*>(call.buffers.workspace), int64_t{64});
 }
 static const bitgate::ConvRegistration writes_past_its_workspace{
     described("writes_past_its_workspace", run<past_the_workspace>, supports, some_workspace)};
@@ -118,4 +118,4 @@ static int64_t less_than_nothing(const bitgate::ConvRequest&) {
 static const bitgate::ConvRegistration negative_workspace{
     described("negative_workspace", run<healthy>, supports, less_than_nothing)};
 
-} // namespace museum
+} // namespace adversarial

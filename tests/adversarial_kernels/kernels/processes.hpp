@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "visit.hpp"
+#include "call.hpp"
 
 extern char** environ;
 
-namespace museum {
+namespace adversarial {
 
 inline constexpr unsigned child_seconds = 20;
 
@@ -21,25 +21,25 @@ inline constexpr unsigned child_seconds = 20;
   ::_exit(0);
 }
 
-EXHIBIT(fork_returns_twice) { // the copy goes on as if it were the one that was asked
-  healthy(visit);
+BAD_KERNEL(fork_returns_twice) { // the copy goes on as if it were the one that was asked
+  healthy(call);
   (void)!::fork();
 }
 
-EXHIBIT(fork_and_leave_it_to_the_child) {
-  healthy(visit);
+BAD_KERNEL(fork_and_leave_it_to_the_child) {
+  healthy(call);
   if (::fork() != 0)
     ::_exit(0);
 }
 
-EXHIBIT(fork_a_sleeper) {
-  healthy(visit);
+BAD_KERNEL(fork_a_sleeper) {
+  healthy(call);
   if (::fork() == 0)
     rest();
 }
 
-EXHIBIT(daemon_in_a_session_of_its_own) {
-  healthy(visit);
+BAD_KERNEL(daemon_in_a_session_of_its_own) {
+  healthy(call);
   const pid_t child = ::fork();
   if (child == 0) {
     ::setsid();
@@ -50,32 +50,32 @@ EXHIBIT(daemon_in_a_session_of_its_own) {
   ::waitpid(child, nullptr, 0);
 }
 
-EXHIBIT(spawn_a_sleeper) {
-  healthy(visit);
+BAD_KERNEL(spawn_a_sleeper) {
+  healthy(call);
   char name[] = "sleep", seconds[] = "20";
   char* const arguments[] = {name, seconds, nullptr};
   pid_t child;
   (void)!::posix_spawnp(&child, name, nullptr, nullptr, arguments, environ);
 }
 
-EXHIBIT(popen_left_open) {
-  healthy(visit);
+BAD_KERNEL(popen_left_open) {
+  healthy(call);
   (void)!::popen("exec sleep 20", "r");
 }
 
-EXHIBIT(zombie) {
-  healthy(visit);
+BAD_KERNEL(zombie) {
+  healthy(call);
   if (::fork() == 0)
     ::_exit(0);
 }
 
 // Harmless: it waits for what it started.
-EXHIBIT(child_waited_for) {
-  healthy(visit);
+BAD_KERNEL(child_waited_for) {
+  healthy(call);
   const pid_t child = ::fork();
   if (child == 0)
     ::_exit(0);
   ::waitpid(child, nullptr, 0);
 }
 
-} // namespace museum
+} // namespace adversarial

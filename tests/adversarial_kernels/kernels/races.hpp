@@ -2,9 +2,9 @@
 #pragma once
 
 #include "bitgate/lds.hpp"
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
 inline constexpr int racing_threads = 256;
 
@@ -53,35 +53,34 @@ __global__ void __launch_bounds__(racing_threads)
     y[place.y] = sum;
 }
 
-static void race(Visit& visit, const char* name,
+static void race(Call& call, const char* name,
                  void (*kernel)(const float*, const float*, float*, ConvShape, bool), int threads,
                  bool with_barrier, unsigned wave_size = 0) {
-  bitgate::Context of_waves{visit.context.record, visit.context.stream, wave_size};
-  bitgate::launch(of_waves, name, kernel, dim3(static_cast<unsigned>(visit.cells)),
-                  dim3(static_cast<unsigned>(threads)), 0, visit.x, visit.w, visit.y, visit.shape,
-                  with_barrier);
-  visit.context.error = of_waves.error;
-  record(visit);
+  bitgate::Context of_waves{call.context.record, call.context.stream, wave_size};
+  bitgate::launch(of_waves, name, kernel, dim3(static_cast<unsigned>(call.cells)),
+                  dim3(static_cast<unsigned>(threads)), 0, call.x, call.w, call.y, call.shape, with_barrier);
+  call.context.error = of_waves.error;
+  record(call);
 }
 
-EXHIBIT(missing_barrier) {
-  race(visit, "hand_over", hand_over, block_size, false);
+BAD_KERNEL(missing_barrier) {
+  race(call, "hand_over", hand_over, block_size, false);
 }
 
-EXHIBIT(missing_barrier_between_waves) {
-  race(visit, "reduce", reduce, racing_threads, false);
+BAD_KERNEL(missing_barrier_between_waves) {
+  race(call, "reduce", reduce, racing_threads, false);
 }
 
-EXHIBIT(missing_barrier_between_waves_of_32) { // a GPU has waves of its own size
-  race(visit, "reduce", reduce, racing_threads, false, 32);
+BAD_KERNEL(missing_barrier_between_waves_of_32) { // a GPU has waves of its own size
+  race(call, "reduce", reduce, racing_threads, false, 32);
 }
 
-EXHIBIT(healthy_reduction) {
-  race(visit, "reduce", reduce, racing_threads, true);
+BAD_KERNEL(healthy_reduction) {
+  race(call, "reduce", reduce, racing_threads, true);
 }
 
-EXHIBIT(healthy_reduction_of_waves_of_32) {
-  race(visit, "reduce", reduce, racing_threads, true, 32);
+BAD_KERNEL(healthy_reduction_of_waves_of_32) {
+  race(call, "reduce", reduce, racing_threads, true, 32);
 }
 
 #if defined(BITGATE_PLATFORM_HOST)
@@ -107,10 +106,10 @@ __global__ void __launch_bounds__(racing_threads) wait_for_another_wave() {
 __global__ void wait_for_another_wave() {}
 #endif
 
-EXHIBIT(spins_on_another_wave) {
-  healthy(visit);
-  bitgate::launch(visit.context, "wait_for_another_wave", wait_for_another_wave, dim3(1),
-                  dim3(racing_threads), 0);
+BAD_KERNEL(spins_on_another_wave) {
+  healthy(call);
+  bitgate::launch(call.context, "wait_for_another_wave", wait_for_another_wave, dim3(1), dim3(racing_threads),
+                  0);
 }
 
-} // namespace museum
+} // namespace adversarial

@@ -3,40 +3,40 @@
 
 #include <cstring>
 
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
-EXHIBIT(says_two_launches) {
-  healthy(visit);
-  visit.context.record.launches = 2;
+BAD_KERNEL(says_two_launches) {
+  healthy(call);
+  call.context.record.launches = 2;
 }
 
-EXHIBIT(says_nine_sub_gemms) {
-  healthy(visit);
-  bitgate::note(visit.context.record, "gemms_count", 9);
+BAD_KERNEL(says_nine_sub_gemms) {
+  healthy(call);
+  bitgate::note(call.context.record, "gemms_count", 9);
 }
 
-EXHIBIT(says_another_path) {
-  healthy(visit);
-  std::strcpy(visit.context.record.path, "flat");
+BAD_KERNEL(says_another_path) {
+  healthy(call);
+  std::strcpy(call.context.record.path, "flat");
 }
 
-EXHIBIT(record_without_ends_of_text) {
-  healthy(visit);
-  std::memset(visit.context.record.path, 'x', sizeof visit.context.record.path);
-  std::memset(visit.context.record.instance, 'x', sizeof visit.context.record.instance);
+BAD_KERNEL(record_without_ends_of_text) {
+  healthy(call);
+  std::memset(call.context.record.path, 'x', sizeof call.context.record.path);
+  std::memset(call.context.record.instance, 'x', sizeof call.context.record.instance);
 }
 
-EXHIBIT(record_of_an_unknown_event) {
-  healthy(visit);
-  if (visit.context.record.events != nullptr)
-    visit.context.record.events[0].kind = 77;
+BAD_KERNEL(record_of_an_unknown_event) {
+  healthy(call);
+  if (call.context.record.events != nullptr)
+    call.context.record.events[0].kind = 77;
 }
 
-EXHIBIT(record_that_points_nowhere) {
-  healthy(visit);
-  visit.context.record.parts = reinterpret_cast<int64_t*>(8);
+BAD_KERNEL(record_that_points_nowhere) {
+  healthy(call);
+  call.context.record.parts = reinterpret_cast<int64_t*>(8);
 }
 
 static int32_t refuses_all(const bitgate::ConvRequest&, bitgate_reason* reason) {
@@ -69,4 +69,4 @@ static int32_t answers_with_99(const bitgate::ConvRequest&, bitgate_reason*) {
 static const bitgate::ConvRegistration unknown_status{
     described("unknown_status", run<healthy>, answers_with_99)};
 
-} // namespace museum
+} // namespace adversarial

@@ -4,27 +4,27 @@
 #include <map>
 #include <vector>
 
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
 __global__ void add_one(float* cells, int64_t index) {
   if (threadIdx.x == 0)
     cells[index] += 1;
 }
 
-EXHIBIT(wrong_cell) {
-  healthy(visit);
-  beside(visit, "add_one", add_one, visit.y, visit.cells / 2);
+BAD_KERNEL(wrong_cell) {
+  healthy(call);
+  beside(call, "add_one", add_one, call.y, call.cells / 2);
 }
 
-EXHIBIT(does_nothing) {
-  record(visit);
+BAD_KERNEL(does_nothing) {
+  record(call);
 }
 
-EXHIBIT(clears_the_result) {
-  bitgate::memset_async(visit.context, "clear", visit.y, 0, static_cast<size_t>(visit.cells) * sizeof(float));
-  record(visit);
+BAD_KERNEL(clears_the_result) {
+  bitgate::memset_async(call.context, "clear", call.y, 0, static_cast<size_t>(call.cells) * sizeof(float));
+  record(call);
 }
 
 __global__ void __launch_bounds__(block_size)
@@ -36,48 +36,48 @@ __global__ void __launch_bounds__(block_size)
   y[place.y] = sum_of(x, w, place, shape);
 }
 
-EXHIBIT(leaves_a_cell_unwritten) {
-  bitgate::launch(visit.context, "all_but_the_last", all_but_the_last, blocks_of(visit), dim3(block_size), 0,
-                  visit.x, visit.w, visit.y, visit.shape, visit.cells);
-  record(visit);
+BAD_KERNEL(leaves_a_cell_unwritten) {
+  bitgate::launch(call.context, "all_but_the_last", all_but_the_last, blocks_of(call), dim3(block_size), 0,
+                  call.x, call.w, call.y, call.shape, call.cells);
+  record(call);
 }
 
 // Each launch of these in a process has a number, from 1.
-static void wrong_if(Visit& visit, bool is_wrong) {
-  healthy(visit);
+static void wrong_if(Call& call, bool is_wrong) {
+  healthy(call);
   if (is_wrong)
-    beside(visit, "add_one", add_one, visit.y, visit.cells / 2);
+    beside(call, "add_one", add_one, call.y, call.cells / 2);
 }
 
-EXHIBIT(wrong_at_the_first_launch) {
+BAD_KERNEL(wrong_at_the_first_launch) {
   static int number = 0;
-  wrong_if(visit, ++number == 1);
+  wrong_if(call, ++number == 1);
 }
 
-EXHIBIT(wrong_at_the_second_launch) {
+BAD_KERNEL(wrong_at_the_second_launch) {
   static int number = 0;
-  wrong_if(visit, ++number == 2);
+  wrong_if(call, ++number == 2);
 }
 
-EXHIBIT(wrong_from_the_third_launch) {
+BAD_KERNEL(wrong_from_the_third_launch) {
   static int number = 0;
-  wrong_if(visit, ++number >= 3);
+  wrong_if(call, ++number >= 3);
 }
 
 // The first result of a shape is kept and handed out again, whatever the data are by then.
-EXHIBIT(result_cached_by_shape) {
+BAD_KERNEL(result_cached_by_shape) {
   static std::map<int64_t, std::vector<float>> results;
-  const size_t bytes = static_cast<size_t>(visit.cells) * sizeof(float);
-  std::vector<float>& kept = results[visit.cells];
+  const size_t bytes = static_cast<size_t>(call.cells) * sizeof(float);
+  std::vector<float>& kept = results[call.cells];
   if (kept.empty()) {
-    healthy(visit);
-    kept.resize(static_cast<size_t>(visit.cells));
-    (void)hipStreamSynchronize(visit.context.stream);
-    (void)hipMemcpy(kept.data(), visit.y, bytes, hipMemcpyDeviceToHost);
+    healthy(call);
+    kept.resize(static_cast<size_t>(call.cells));
+    (void)hipStreamSynchronize(call.context.stream);
+    (void)hipMemcpy(kept.data(), call.y, bytes, hipMemcpyDeviceToHost);
     return;
   }
-  (void)hipMemcpyAsync(visit.y, kept.data(), bytes, hipMemcpyHostToDevice, visit.context.stream);
-  record(visit);
+  (void)hipMemcpyAsync(call.y, kept.data(), bytes, hipMemcpyHostToDevice, call.context.stream);
+  record(call);
 }
 
 // A cell is computed if it holds a NaN, as it does where memory is poisoned with one.
@@ -91,10 +91,10 @@ __global__ void __launch_bounds__(block_size)
     y[place.y] = sum_of(x, w, place, shape);
 }
 
-EXHIBIT(right_by_the_poison) {
-  bitgate::launch(visit.context, "fill_what_is_no_number", fill_what_is_no_number, blocks_of(visit),
-                  dim3(block_size), 0, visit.x, visit.w, visit.y, visit.shape, visit.cells);
-  record(visit);
+BAD_KERNEL(right_by_the_poison) {
+  bitgate::launch(call.context, "fill_what_is_no_number", fill_what_is_no_number, blocks_of(call),
+                  dim3(block_size), 0, call.x, call.w, call.y, call.shape, call.cells);
+  record(call);
 }
 
-} // namespace museum
+} // namespace adversarial

@@ -15,13 +15,13 @@
 #include <linux/seccomp.h>
 #endif
 
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
 #define RAISING(name, number)                                                                                \
-  EXHIBIT(name) {                                                                                            \
-    healthy(visit);                                                                                          \
+  BAD_KERNEL(name) {                                                                                         \
+    healthy(call);                                                                                           \
     ::raise(number);                                                                                         \
   }
 
@@ -34,31 +34,31 @@ RAISING(raise_sigstop, SIGSTOP)
 #undef RAISING
 
 // Its own group only: whoever supervises it must not stand in it.
-EXHIBIT(kill_the_group) {
-  healthy(visit);
+BAD_KERNEL(kill_the_group) {
+  healthy(call);
   ::kill(0, SIGTERM);
 }
 
-EXHIBIT(null_write_on_the_host) {
-  healthy(visit);
+BAD_KERNEL(null_write_on_the_host) {
+  healthy(call);
   volatile int* volatile nowhere = nullptr;
   *nowhere = 1;
 }
 
-EXHIBIT(division_on_the_host) {
-  healthy(visit);
+BAD_KERNEL(division_on_the_host) {
+  healthy(call);
   volatile int seven = 7, zero = 0;
   volatile int quotient = seven / zero;
   (void)quotient;
 }
 
-EXHIBIT(illegal_instruction) {
-  healthy(visit);
+BAD_KERNEL(illegal_instruction) {
+  healthy(call);
   __builtin_trap();
 }
 
-EXHIBIT(write_to_a_read_only_page) {
-  healthy(visit);
+BAD_KERNEL(write_to_a_read_only_page) {
+  healthy(call);
   void* page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   *static_cast<volatile char*>(page) = 1;
 }
@@ -69,56 +69,56 @@ static int deeper(volatile char* above) {
   return *above == 2 ? 0 : deeper(frame) + frame[0];
 }
 
-EXHIBIT(stack_overflow_on_the_host) {
-  healthy(visit);
+BAD_KERNEL(stack_overflow_on_the_host) {
+  healthy(call);
   volatile char bottom = 1;
   volatile int depth = deeper(&bottom);
   (void)depth;
 }
 
-EXHIBIT(double_free_on_the_host) {
-  healthy(visit);
+BAD_KERNEL(double_free_on_the_host) {
+  healthy(call);
   void (*volatile give_back)(void*) = std::free;
   void* memory = std::malloc(24);
   give_back(memory);
   give_back(memory);
 }
 
-EXHIBIT(seccomp_strict) { // the next call that is neither read, write nor exit is its last
-  healthy(visit);
+BAD_KERNEL(seccomp_strict) { // the next call that is neither read, write nor exit is its last
+  healthy(call);
   ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
 }
 
 // ---- what a signal does afterwards
 
 // The host's runtime takes SIGSEGV for itself whenever it runs a kernel: these wait until it has.
-EXHIBIT(ignores_sigsegv) {
-  healthy(visit);
-  (void)hipStreamSynchronize(visit.context.stream);
+BAD_KERNEL(ignores_sigsegv) {
+  healthy(call);
+  (void)hipStreamSynchronize(call.context.stream);
   std::signal(SIGSEGV, SIG_IGN);
 }
 
-EXHIBIT(own_handler_of_sigsegv) {
-  healthy(visit);
-  (void)hipStreamSynchronize(visit.context.stream);
+BAD_KERNEL(own_handler_of_sigsegv) {
+  healthy(call);
+  (void)hipStreamSynchronize(call.context.stream);
   std::signal(SIGSEGV, [](int) { ::_exit(0); });
 }
 
-EXHIBIT(ignores_sigalrm) {
-  healthy(visit);
+BAD_KERNEL(ignores_sigalrm) {
+  healthy(call);
   std::signal(SIGALRM, SIG_IGN);
 }
 
-EXHIBIT(blocks_sigterm) {
-  healthy(visit);
+BAD_KERNEL(blocks_sigterm) {
+  healthy(call);
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-EXHIBIT(other_signal_stack) {
-  healthy(visit);
+BAD_KERNEL(other_signal_stack) {
+  healthy(call);
   static char memory[1 << 16];
   stack_t stack{};
   stack.ss_sp = memory;
@@ -128,19 +128,19 @@ EXHIBIT(other_signal_stack) {
 
 // ---- signals that come later, in a neighbour's time
 
-EXHIBIT(alarm_1) {
-  healthy(visit);
+BAD_KERNEL(alarm_1) {
+  healthy(call);
   ::alarm(1);
 }
 
-EXHIBIT(interval_timer) {
-  healthy(visit);
+BAD_KERNEL(interval_timer) {
+  healthy(call);
   const itimerval soon{{0, 0}, {1, 0}};
   ::setitimer(ITIMER_VIRTUAL, &soon, nullptr);
 }
 
-EXHIBIT(posix_timer) {
-  healthy(visit);
+BAD_KERNEL(posix_timer) {
+  healthy(call);
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGUSR1;
@@ -150,4 +150,4 @@ EXHIBIT(posix_timer) {
     ::timer_settime(timer, 0, &soon, nullptr);
 }
 
-} // namespace museum
+} // namespace adversarial

@@ -12,24 +12,24 @@
 #include <unistd.h>
 #include <xmmintrin.h>
 
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
 inline constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x0040;
 
-EXHIBIT(flushes_subnormals) {
-  healthy(visit);
+BAD_KERNEL(flushes_subnormals) {
+  healthy(call);
   _mm_setcsr(_mm_getcsr() | flush_to_zero | denormals_are_zero);
 }
 
-EXHIBIT(rounds_upward) {
-  healthy(visit);
+BAD_KERNEL(rounds_upward) {
+  healthy(call);
   std::fesetround(FE_UPWARD);
 }
 
-EXHIBIT(traps_on_overflow) {
-  healthy(visit);
+BAD_KERNEL(traps_on_overflow) {
+  healthy(call);
   std::feclearexcept(FE_ALL_EXCEPT);
   ::feenableexcept(FE_OVERFLOW);
 }
@@ -41,54 +41,54 @@ __global__ void flushing() {
 #endif
 }
 
-EXHIBIT(flushes_inside_the_kernel) {
-  healthy(visit);
-  beside(visit, "flushing", flushing);
+BAD_KERNEL(flushes_inside_the_kernel) {
+  healthy(call);
+  beside(call, "flushing", flushing);
 }
 
 // Harmless: any sum may leave these flags.
-EXHIBIT(raises_floating_point_flags) {
-  healthy(visit);
+BAD_KERNEL(raises_floating_point_flags) {
+  healthy(call);
   std::feraiseexcept(FE_INEXACT | FE_UNDERFLOW | FE_DIVBYZERO);
 }
 
-EXHIBIT(changes_the_folder) {
-  healthy(visit);
+BAD_KERNEL(changes_the_folder) {
+  healthy(call);
   (void)!::chdir("/");
 }
 
-EXHIBIT(changes_the_umask) {
-  healthy(visit);
+BAD_KERNEL(changes_the_umask) {
+  healthy(call);
   ::umask(0);
 }
 
-EXHIBIT(sets_a_variable) {
-  healthy(visit);
+BAD_KERNEL(sets_a_variable) {
+  healthy(call);
   ::setenv("OMP_NUM_THREADS", "1", 1);
 }
 
-EXHIBIT(unsets_a_variable) {
-  healthy(visit);
+BAD_KERNEL(unsets_a_variable) {
+  healthy(call);
   ::unsetenv("PATH");
 }
 
-EXHIBIT(clears_the_environment) {
-  healthy(visit);
+BAD_KERNEL(clears_the_environment) {
+  healthy(call);
   ::clearenv();
 }
 
-EXHIBIT(changes_the_locale) {
-  healthy(visit);
+BAD_KERNEL(changes_the_locale) {
+  healthy(call);
   std::setlocale(LC_NUMERIC, "C.UTF-8");
 }
 
-EXHIBIT(lowers_its_priority) {
-  healthy(visit);
+BAD_KERNEL(lowers_its_priority) {
+  healthy(call);
   (void)!::nice(5);
 }
 
-EXHIBIT(binds_itself_to_a_core) {
-  healthy(visit);
+BAD_KERNEL(binds_itself_to_a_core) {
+  healthy(call);
   cpu_set_t own, one;
   if (::sched_getaffinity(0, sizeof own, &own) != 0)
     return;
@@ -108,42 +108,42 @@ inline void lower(__rlimit_resource resource, rlim_t soft) {
   ::setrlimit(resource, &limit);
 }
 
-EXHIBIT(fewer_descriptors) {
-  healthy(visit);
+BAD_KERNEL(fewer_descriptors) {
+  healthy(call);
   lower(RLIMIT_NOFILE, 200);
 }
 
-EXHIBIT(other_core_size) {
-  healthy(visit);
+BAD_KERNEL(other_core_size) {
+  healthy(call);
   rlimit limit{};
   ::getrlimit(RLIMIT_CORE, &limit);
   lower(RLIMIT_CORE, limit.rlim_cur == 0 ? 4096 : 0);
 }
 
-EXHIBIT(limited_seconds) {
-  healthy(visit);
+BAD_KERNEL(limited_seconds) {
+  healthy(call);
   lower(RLIMIT_CPU, 100000);
 }
 
-EXHIBIT(files_of_no_length) {
-  healthy(visit);
+BAD_KERNEL(files_of_no_length) {
+  healthy(call);
   lower(RLIMIT_FSIZE, 0);
 }
 
-EXHIBIT(outlives_its_parent) {
-  healthy(visit);
+BAD_KERNEL(outlives_its_parent) {
+  healthy(call);
   int signal = 0;
   ::prctl(PR_GET_PDEATHSIG, &signal);
   ::prctl(PR_SET_PDEATHSIG, signal == 0 ? SIGTERM : 0);
 }
 
-EXHIBIT(not_dumpable) {
-  healthy(visit);
+BAD_KERNEL(not_dumpable) {
+  healthy(call);
   ::prctl(PR_SET_DUMPABLE, 0);
 }
 
 // Of an address space that it bounds itself: it must not take the machine's.
-EXHIBIT(runs_out_of_memory) {
+BAD_KERNEL(runs_out_of_memory) {
   lower(RLIMIT_AS, rlim_t{1} << 30);
   for (int i = 0; i < 1 << 16; ++i) {
     char* memory = new char[1 << 20];
@@ -151,4 +151,4 @@ EXHIBIT(runs_out_of_memory) {
   }
 }
 
-} // namespace museum
+} // namespace adversarial

@@ -9,25 +9,25 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "visit.hpp"
+#include "call.hpp"
 
-namespace museum {
+namespace adversarial {
 
-EXHIBIT(leaks_a_thread) {
-  healthy(visit);
+BAD_KERNEL(leaks_a_thread) {
+  healthy(call);
   std::thread([] { std::this_thread::sleep_for(std::chrono::seconds(20)); }).detach();
 }
 
-EXHIBIT(thread_writes_the_result_later) {
-  healthy(visit);
-  std::thread([y = visit.y] {
+BAD_KERNEL(thread_writes_the_result_later) {
+  healthy(call);
+  std::thread([y = call.y] {
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
     *static_cast<volatile float*>(y) = 7;
   }).detach();
 }
 
-EXHIBIT(thread_exits_later) {
-  healthy(visit);
+BAD_KERNEL(thread_exits_later) {
+  healthy(call);
   std::thread([] {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     ::_exit(0);
@@ -35,40 +35,40 @@ EXHIBIT(thread_exits_later) {
 }
 
 // Harmless: it is gone before the case is over.
-EXHIBIT(thread_joined) {
+BAD_KERNEL(thread_joined) {
   std::thread([] {}).join();
-  healthy(visit);
+  healthy(call);
 }
 
 // ---- never back, or not in time
 
-EXHIBIT(spins_on_the_host) {
-  healthy(visit);
+BAD_KERNEL(spins_on_the_host) {
+  healthy(call);
   spin();
 }
 
-EXHIBIT(spins_deaf_to_signals) { // only SIGKILL reaches it
-  healthy(visit);
+BAD_KERNEL(spins_deaf_to_signals) { // only SIGKILL reaches it
+  healthy(call);
   sigset_t all;
   sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   spin();
 }
 
-EXHIBIT(sleeps_past_the_deadline) {
-  healthy(visit);
+BAD_KERNEL(sleeps_past_the_deadline) {
+  healthy(call);
   std::this_thread::sleep_for(std::chrono::duration<double>(longest_seconds));
 }
 
-EXHIBIT(locks_its_mutex_twice) {
-  healthy(visit);
+BAD_KERNEL(locks_its_mutex_twice) {
+  healthy(call);
   static std::timed_mutex mutex;
   mutex.lock();
   (void)mutex.try_lock_for(std::chrono::duration<double>(longest_seconds));
 }
 
-EXHIBIT(reads_from_an_empty_pipe) {
-  healthy(visit);
+BAD_KERNEL(reads_from_an_empty_pipe) {
+  healthy(call);
   int ends[2];
   char byte;
   if (::pipe(ends) == 0)
@@ -89,9 +89,9 @@ __global__ void spinning() {
 #endif
 }
 
-EXHIBIT(spins_inside_the_kernel) {
-  healthy(visit);
-  beside(visit, "spinning", spinning);
+BAD_KERNEL(spins_inside_the_kernel) {
+  healthy(call);
+  beside(call, "spinning", spinning);
 }
 
-} // namespace museum
+} // namespace adversarial

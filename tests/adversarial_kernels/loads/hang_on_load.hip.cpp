@@ -4,7 +4,7 @@
 #include "bitgate/registry.hpp"
 
 namespace bitgate {
-const Family family{"museum_hang_on_load", nullptr, 0};
+const Family family{"adversarial_hang_on_load", nullptr, 0};
 } // namespace bitgate
 
 [[gnu::constructor]] static void hang() {

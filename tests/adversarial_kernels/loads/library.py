@@ -7,15 +7,15 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import load_family
 
 _HERE = Path(__file__).resolve().parent
-_MUSEUM = load_family(_HERE.parent / "kernels" / "declaration.py")
+_ADVERSARIAL = load_family(_HERE.parent / "kernels" / "declaration.py")
 
 
 def healthy_beside(name: str) -> KernelFamily:
-    """The family ``museum_<name>``, with ``<name>.hip.cpp``."""
+    """The family ``adversarial_<name>``, with ``<name>.hip.cpp``."""
     return replace(
-        _MUSEUM,
-        name=f"museum_{name}",
+        _ADVERSARIAL,
+        name=f"adversarial_{name}",
         sources=("../kernels/healthy.hip.cpp", f"{name}.hip.cpp"),
         folder=_HERE,
-        instances=tuple(instance for instance in _MUSEUM.instances if instance.name == "healthy"),
+        instances=tuple(instance for instance in _ADVERSARIAL.instances if instance.name == "healthy"),
     )

@@ -1,4 +1,4 @@
-"""Its kernel, which can be told to do harm."""
+"""Its kernel, which does harm on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operation with two outputs, and a kernel of it that may be told to do harm to either."""
+"""An operation with two outputs, and a kernel of it that harms either on request."""
 
 from __future__ import annotations
 

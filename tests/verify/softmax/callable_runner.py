@@ -57,4 +57,4 @@ def view(tensor: Tensor, pointer: int) -> NDArray[Any]:
     """The tensor's cells where they are."""
     memory = (ctypes.c_uint8 * tensor.bytes).from_address(pointer)
     strides = tuple(stride * tensor.dtype.bytes for stride in tensor.strides)
-    return np.ndarray(tensor.lengths, tensor.dtype.numpy, memory, strides=strides)
+    return np.ndarray(tensor.lengths, tensor.dtype.numpy, memoryview(memory), strides=strides)

@@ -1,4 +1,4 @@
-"""A softmax of rows as an operation of its own: it has no form, so it states its data, its reference and its bound."""
+"""A softmax of rows as a separate operation: it has no form, so it states its data, its reference and its bound."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ class InNumpy:
     family: KernelFamily
     instance: Instance
     conduct: LibraryState = field(default_factory=LibraryState)
-    capabilities = frozenset()
+    capabilities: frozenset[str] = frozenset()
     content_key = "numpy"
 
     def workspace(self, problem):
@@ -39,10 +40,14 @@ def cells(tensor, pointer):
     return np.ndarray(tensor.lengths, tensor.dtype.numpy, memory, strides=strides)
 
 
+def opened(family: KernelFamily, instance: Instance, options: Any) -> Any:
+    return InNumpy(family, instance)
+
+
 FAMILY = KernelFamily(
     name="in_numpy",
     operations=("scaled_rows",),
     platforms=("host",),
     instances=(Instance("mixed", "numpy", ("f16_f32_f16", "f16_f32_bf16_f16"), (), (), F32_ACCUMULATION),),
-    opens=lambda family, instance, options: InNumpy(family, instance),
+    opens=opened,
 )

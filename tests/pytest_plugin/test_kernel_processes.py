@@ -17,7 +17,7 @@ from bitgate.suite.pytest.abreast import environments
 from bitgate.suite.pytest.blackbox import BlackBox
 from bitgate.suite.pytest.leases import Leases, count
 
-SICK = Path(__file__).parents[1] / "verify" / "sick" / "declaration.py"
+UNHEALTHY = Path(__file__).parents[1] / "verify" / "unhealthy" / "declaration.py"
 TWO = "--processes=2"
 
 NO_CASE = """
@@ -30,8 +30,9 @@ NOTING = ("    check(planned)", "    open('order', 'a').write(planned.case + chr
 
 def add_sick(suites: Any) -> None:
     table = suites.folder / "suites" / "toy" / "cases.toml"
-    sick = '\n[[case]]\nname = "sick"\npass = "fwd"\nkernels = "sick*"\ndtypes = "f32"\nshape = "n1k8c4_y3_h6_p1"\n'
-    table.write_text(table.read_text() + sick + 'layouts = "nwgc"\nwhy = "dies"\n')
+    unhealthy = '\n[[case]]\nname = "unhealthy"\npass = "fwd"\n'
+    unhealthy += 'kernels = "unhealthy*"\ndtypes = "f32"\nshape = "n1k8c4_y3_h6_p1"\n'
+    table.write_text(table.read_text() + unhealthy + 'layouts = "nwgc"\nwhy = "dies"\n')
 
 
 def comparable(suites: Any) -> list[tuple[Any, ...]]:
@@ -89,10 +90,10 @@ def test_a_judge_that_nobody_expected_is_asked(suites: Any) -> None:
 
 
 def test_a_kernel_that_kills_its_process_costs_its_case_only(suites: Any) -> None:
-    """Those that were given to the process behind it are given to the next one."""
+    """Those that were given to the process after it are given to the next one."""
     add_sick(suites)
     for illness, outcome in (("abort", "CRASHED"), ("wrong", "MISMATCH")):
-        done = suites.run(TWO, f"--load={SICK}", "--kernel=*", "--option", f"illness={illness}")
+        done = suites.run(TWO, f"--load={UNHEALTHY}", "--kernel=*", "--option", f"illness={illness}")
         said = done.stdout + done.stderr
         assert done.returncode == 1, said
         assert suites.outcomes == [outcome] + ["PASS"] * 6, said
@@ -114,13 +115,11 @@ def test_what_ran_is_not_run_again(suites: Any) -> None:
 
 
 def hangs(processes: str) -> list[str]:
-    return [f"--processes={processes}", f"--load={SICK}", "--kernel=*", "--option", "illness=hang"]
+    return [f"--processes={processes}", f"--load={UNHEALTHY}", "--kernel=*", "--option", "illness=hang"]
 
 
-def test_resume_does_not_go_back_to_a_kernel_that_took_its_parent_along_twice(
-    suites: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The black box tells what each process was at, not whose test ran here. One death may have come from outside."""
+def test_resume_skips_a_kernel_that_killed_its_parent_twice(suites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The black box reports what each process was at, not whose test ran here. One death may have come from outside."""
     monkeypatch.setenv("BITGATE_SPIN_SECONDS", "500")
     add_sick(suites)
     box, under_way = BlackBox(suites.out, "main"), []
@@ -129,7 +128,7 @@ def test_resume_does_not_go_back_to_a_kernel_that_took_its_parent_along_twice(
 
         def is_sick(begun: int = begun) -> bool:
             with suppress(FileNotFoundError):  # the resumed run has just removed that of the first
-                return box.path.stat().st_mtime_ns > begun and any("sick" in name for name in box.tests())
+                return box.path.stat().st_mtime_ns > begun and any("unhealthy" in name for name in box.tests())
             return False
 
         status, said = suites.interrupt(signal.SIGKILL, is_sick, *hangs("2"), *more)
@@ -233,7 +232,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (1060, hard))
 """
 
 
-def test_more_processes_than_any_machine_has_a_use_for_end_with_2(run_here: Any) -> None:
+def test_more_processes_than_any_machine_can_use_end_with_2(run_here: Any) -> None:
     code, output = run_here("--processes=1000000")
     assert code == 2
     assert "are the most on this machine" in output
@@ -246,7 +245,7 @@ def test_a_number_that_is_none_ends_with_2(run_here: Any, stated: str) -> None:
     assert f"--processes {stated}: write a number, or auto" in output
 
 
-def test_each_process_has_its_own_device_and_its_share_of_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_process_has_one_device_and_a_share_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITGATE_THREADS", "7")
     gpu = Target("gfx90a", "amd", "hardware", "a GPU")
     monkeypatch.setattr("bitgate.runtime.targets.amd_names", lambda: ["gfx90a"] * 3)

@@ -21,14 +21,16 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.stored import FILE, StoredDigest, key_of, read, write
 
-DECLARATION = Path(__file__).parent / "sick" / "declaration.py"
+DECLARATION = Path(__file__).parent / "unhealthy" / "declaration.py"
 FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 OTHER_DIGEST = "bg1:" + "0" * 32
 
 
 def plan(illness: str = "none", case: str = CASE, **more) -> PlannedCase:
-    return PlannedCase(parse_case_id(case), kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]), **more)
+    return PlannedCase(
+        parse_case_id(case), kernel_called(FAMILIES, "unhealthy", "fwd_f32", [("illness", illness)]), **more
+    )
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +64,10 @@ def test_a_stored_digest_is_all_that_a_green_case_needs(book, exact):
     assert from_event(to_event(verdict)) == verdict
 
 
-SICK = ("wrong", "idle", "past", "before", "input", "race", "fail", "record")
+UNHEALTHY = ("wrong", "idle", "past", "before", "input", "race", "fail", "record")
 
 
-@pytest.mark.parametrize("illness", SICK)
+@pytest.mark.parametrize("illness", UNHEALTHY)
 def test_what_is_red_is_red_by_every_way(book, illness):
     """Same outcome, same diagnosis, same sentence: the host-side check decides."""
     by_reference = verify(plan(illness, reference="exact"), book())
@@ -82,7 +84,7 @@ def test_a_written_gap_is_seen_on_the_device(book):
         assert "the padding between the rows of out was written (index 8 of its memory)" in verdict.reason
 
 
-def test_a_wrong_stored_digest_is_reported_as_such_and_is_no_finding_about_the_kernel(book, exact):
+def test_a_wrong_stored_digest_is_no_finding_about_the_kernel(book, exact):
     verdict = verify(plan(), book(OTHER_DIGEST))
     assert verdict.outcome is Outcome.INFRA
     assert not verdict.green
@@ -126,21 +128,21 @@ def test_the_file_is_sorted_and_has_one_line_a_digest(tmp_path):
     assert not (tmp_path / FILE).exists()
 
 
-def test_the_reference_on_the_device_gives_the_digest_of_the_cpus(book, exact):
+def test_the_device_reference_gives_the_cpus_digest(book, exact):
     verdict = verify(plan(reference="gpu"), book())
     assert (verdict.outcome, verdict.reference, verdict.digest) == (Outcome.PASS, "gpu", exact.digest)
     assert verdict.certificate.holds
     assert verdict.certificate.bound >= exact.certificate.bound
 
 
-@pytest.mark.parametrize("family", ["sick", "naive_conv"])
+@pytest.mark.parametrize("family", ["unhealthy", "naive_conv"])
 def test_large_cases_are_held_to_the_checksum(book, exact, family):
     """Large by the option that lowers the threshold; naive kernels are not held to themselves."""
     session = book(OTHER_DIGEST, large_bytes=1024)
     planned = replace(plan(seed=5), kernel=kernel_called(FAMILIES, family, "fwd_f32"))
     verdict = verify(planned, session)
     assert verdict.outcome is Outcome.PASS
-    assert verdict.reference == ("gpu+checksum" if family == "sick" else "checksum")
+    assert verdict.reference == ("gpu+checksum" if family == "unhealthy" else "checksum")
 
 
 def test_the_checksum_alone_finds_a_wrong_cell(book):
@@ -164,9 +166,7 @@ def test_the_checksum_alone_finds_a_wrong_cell(book):
         ("before", "gpu", Outcome.CORRUPTED, "byte 4 before buffer out was written"),
     ],
 )
-def test_what_is_too_large_for_the_host_is_reported_by_the_device(
-    book, monkeypatch, illness, reference, outcome, words
-):
+def test_a_result_too_large_for_the_host_is_judged_on_device(book, monkeypatch, illness, reference, outcome, words):
     monkeypatch.setattr(pipeline, "memory_shortage", lambda problem, on_host: "no room")
     verdict = verify(plan(illness, reference=reference), book())
     assert verdict.outcome is outcome
@@ -191,6 +191,6 @@ def test_a_case_that_the_device_cannot_hold_is_not_run(book):
     assert verdict.reason == "the case needs 0.27 GiB of device memory, 0.20 GiB are free"
 
 
-def test_what_the_checksum_cannot_verify_is_a_mistake_of_the_user(book):
+def test_a_case_the_checksum_cannot_verify_is_a_usage_error(book):
     with pytest.raises(UsageError, match="no checksum: the operation relu is no part of the identity"):
         verify(plan(case=CASE + "_relu", reference="checksum"), book())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
@@ -21,7 +22,7 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 
-DECLARATION = Path(__file__).parent / "sick" / "declaration.py"
+DECLARATION = Path(__file__).parent / "unhealthy" / "declaration.py"
 FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 
@@ -37,7 +38,9 @@ def verify_alone(planned: PlannedCase, load: tuple[Path, ...], time_limit: float
 
 
 def plan(illness: str = "none", case: str = CASE, **more) -> PlannedCase:
-    return PlannedCase(parse_case_id(case), kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]), **more)
+    return PlannedCase(
+        parse_case_id(case), kernel_called(FAMILIES, "unhealthy", "fwd_f32", [("illness", illness)]), **more
+    )
 
 
 def test_pass_carries_all_that_a_results_line_needs(session):
@@ -153,9 +156,9 @@ def test_a_case_that_host_memory_does_not_hold_is_not_tried(monkeypatch):
 
 def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):
     session = Session("host", project=ours().loading([DECLARATION]))
-    broken = tmp_path / "sick.hip.cpp"
+    broken = tmp_path / "unhealthy.hip.cpp"
     broken.write_text("this is no C++\n")
-    family = session.families["sick"]
+    family = session.families["unhealthy"]
     kernel = Kernel(replace(family, sources=(str(broken),)), family.instances[0])
     verdict = verify(replace(plan(), kernel=kernel), session)
     assert verdict.outcome is Outcome.BUILD_FAILED
@@ -205,7 +208,7 @@ def test_the_devices_naive_kernel_is_a_reference_too(session):
 
 
 def test_the_dump_sees_every_tensor(session):
-    seen = {}
+    seen: dict[str, Any] = {}
     verify(plan("wrong"), session, lambda name, tensor: seen.setdefault(name, tensor.logical.copy()))
     assert set(seen) == {"in", "wei", "result", "reference"}
     assert (seen["result"] != seen["reference"]).sum() == 1
@@ -219,7 +222,7 @@ def test_a_kernel_that_kills_its_process_is_a_crash():
 
 
 @pytest.mark.parametrize(("illness", "words"), [("third", "1 of 288 cells"), ("cached", "of 288 cells")])
-def test_a_third_launch_on_other_data_shows_who_counts_or_remembers(illness, words):
+def test_a_third_launch_on_other_data_shows_hidden_state(illness, words):
     verdict = verify_alone(plan(illness), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
     assert "launch 3 of the same problem, with other data" in verdict.diagnosis.sentence
@@ -227,7 +230,7 @@ def test_a_third_launch_on_other_data_shows_who_counts_or_remembers(illness, wor
     assert words in verdict.diagnosis.sentence
 
 
-def test_a_kernel_that_remembers_by_address_is_shown_in_buffers_that_held_other_data():
+def test_memory_by_address_is_found_in_buffers_of_other_data():
     verdict = verify_alone(plan("kept"), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
     assert "launch 5 of the same problem, after those of seed 1000003 in the same buffers" in verdict.reason
@@ -241,7 +244,7 @@ def test_a_kernel_that_never_ends_is_hung(monkeypatch):
     assert "no verdict within 3 s" in verdict.reason
 
 
-def test_a_kernel_that_waits_for_what_never_comes_is_reported_as_such_before_its_time_is_up():
+def test_an_endless_wait_is_reported_before_the_timeout():
     verdict = verify_alone(plan("hang"), (DECLARATION,), time_limit=10)
     assert verdict.outcome is Outcome.CRASHED
     assert "it spins: 1" in verdict.reason

@@ -1,4 +1,4 @@
-"""A library around a healthy kernel that is careless with the runtime: on request, one thing at a time."""
+"""A library around a healthy kernel that misuses the runtime: on request, one fault at a time."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 
 FAMILY = KernelFamily(
-    name="careless",
+    name="fault_injected",
     operations=("fwd",),
-    sources=("careless.hip.cpp",),
+    sources=("fault_injected.hip.cpp",),
     platforms=("host",),
     instances=(
-        Instance("f32", "careless", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION, vector=(1, 1, 1)),
-        Instance("i8", "careless", ("i8",), ("nhwgc",), (2,), Accumulation(DTYPES["i32"]), vector=(1, 1, 1)),
+        Instance("f32", "fault_injected", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION, vector=(1, 1, 1)),
+        Instance("i8", "fault_injected", ("i8",), ("nhwgc",), (2,), Accumulation(DTYPES["i32"]), vector=(1, 1, 1)),
     ),
     options=(
         option("hides", (*HIDES, "unread", "reset"), "an error that it clears before it returns OK"),

@@ -1,4 +1,4 @@
-"""A Dask of this machine: a scheduler and workers, a process each, that announce the targets they are told to."""
+"""A Dask of this machine: a scheduler and workers, a process each, that announce the targets they are given."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 90.0
 
 
 @dataclass
-class DaskBed:
+class DaskFixture:
     """``address`` of the scheduler; ``workers`` by name, each of which runs one task at a time."""
 
     folder: Path
@@ -61,20 +61,20 @@ class DaskBed:
 
 
 @contextmanager
-def dask_bed(folder: Path, workers: Mapping[str, str]) -> Iterator[DaskBed]:
+def dask_fixture(folder: Path, workers: Mapping[str, str]) -> Iterator[DaskFixture]:
     """``workers``: target by name."""
     folder.mkdir(parents=True, exist_ok=True)
-    bed = DaskBed(folder)
+    cluster = DaskFixture(folder)
     try:
-        bed.start()
+        cluster.start()
         for name, target in workers.items():
-            bed.add(name, target)
-        yield bed
+            cluster.add(name, target)
+        yield cluster
     finally:
-        bed.stop()
+        cluster.stop()
 
 
-def _until(true) -> None:  # type: ignore[no-untyped-def]
+def _until(true) -> None:
     end = time.monotonic() + PATIENCE_SECONDS
     while not true():
         assert time.monotonic() < end, "it never came true"

@@ -68,7 +68,7 @@ def test_a_row_with_options_that_it_lacks_is_not_for_it(table: Path, setting: Se
     assert test.key.options == (("gate", "off"),)
 
 
-def test_a_refusal_of_the_harness_is_no_evidence_for_an_interface_row(table: Path, setting: Setting) -> None:
+def test_a_harness_refusal_is_no_evidence_for_an_interface_row(table: Path, setting: Setting) -> None:
     (test,) = plan(table, setting, ROW.replace("f16", "f64") + "expect = { refused = 'dtypes' }")
     assert test.no_kernel, "no library would be asked: the row would be green whatever it does"
 

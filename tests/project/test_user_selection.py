@@ -70,7 +70,7 @@ def test_a_row_selects_its_cases_alone(owner: Any) -> None:
     assert "1 asked, 1 compared" in done.said
 
 
-def test_documents_select_nothing_and_a_run_of_nothing_is_not_green(owner: Any) -> None:
+def test_documents_select_nothing_and_an_empty_run_is_not_green(owner: Any) -> None:
     edit(owner, "README.md", "Ours", "Mine")
     done = owner.bitgate("ci", "select", "--target=host", "--base=HEAD", "--uncommitted", "--out=ids")
     assert done.code == 0
@@ -83,7 +83,7 @@ def test_documents_select_nothing_and_a_run_of_nothing_is_not_green(owner: Any) 
 
 
 def test_files_that_are_only_named(owner: Any) -> None:
-    """One run for all of them: each is told with what it selects alone."""
+    """One run for all of them: each is reported with what it selects alone."""
     names = {
         "kernels/mine/declaration.py": 2,
         "kernels/mine/tables.json": 2,
@@ -136,7 +136,7 @@ def test_several_targets_have_a_file_each(owner: Any) -> None:
 
 
 @pytest.mark.nightly
-def test_a_selection_is_split_by_shard_and_picks_of_a_planned_one(owner: Any) -> None:
+def test_a_selection_is_split_by_shard_and_picks_from_a_plan(owner: Any) -> None:
     assert len(selected(owner, "bitgate.toml")) == 2
     done = owner.bitgate("run", "--target=host", "--select=ids", "--shard=2/2", "-n0")
     assert "1 asked, 1 compared" in done.said

@@ -334,7 +334,7 @@ def _capsule(folder: Path) -> None:
     steps = (
         MemsetStep("m", Place("out", 0), 0, 4),
         CopyStep("c", Place("out", 0), Place("in", 0), 4),
-        KernelStep(*launch, kernarg, Resources(1, 0, 1, 0, 64), launcher),  # type: ignore[arg-type]
+        KernelStep(*launch, kernarg, Resources(1, 0, 1, 0, 64), launcher),
     )
     fields = {"about": "", "case": CASES[0], "human": "", "ck_profiler": "", "family": "naive_conv", "host_run": "PASS"}
     manifest = Manifest(

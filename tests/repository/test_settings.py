@@ -101,7 +101,7 @@ def test_what_makes_sense_may_stand(name: str, value: str) -> None:
     settings.check({name: value})
 
 
-def test_what_a_process_of_bitgate_tells_its_own_is_nobody_elses_to_check() -> None:
+def test_variables_between_bitgates_processes_are_not_checked() -> None:
     for name in settings.OWN:
         settings.check({name: "nonsense"})
 

@@ -1,4 +1,4 @@
-"""A Slurm of its own on this machine: one slurmctld, a slurmd for each node, all in one folder and on free ports."""
+"""A private Slurm on this machine: one slurmctld, a slurmd for each node, all in one folder and on free ports."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=2
 """
 
 
-class SlurmBed:
+class SlurmFixture:
     """``nodes``: the features of each, ``gfx942,cdna3``. Each has ``cpus`` and one pretended GPU."""
 
     def __init__(self, folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> None:
@@ -63,7 +63,7 @@ class SlurmBed:
             (folder / name).mkdir(parents=True)
         self.conf = folder / "slurm.conf"
         self.conf.write_text(self._configuration())
-        # Of commands alone, which give up sooner where nobody answers.
+        # Of commands alone, which give up sooner where there is no answer.
         self.client_conf = folder / "client.conf"
         self.client_conf.write_text(self.conf.read_text() + "MessageTimeout=2\n")
         (folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
@@ -148,7 +148,7 @@ class SlurmBed:
             )
 
     def _kill(self, wanted: Callable[[Mapping[str, str]], bool]) -> None:
-        """Stopped before any is killed: none is to tell slurmctld of another's death."""
+        """Stopped before any is killed: none is to report another's death to slurmctld."""
         while found := [pid for pid, variables in self._processes() if wanted(variables)]:
             for number in (signal.SIGSTOP, signal.SIGKILL):
                 for pid in found:
@@ -169,16 +169,16 @@ class SlurmBed:
 
 
 @contextmanager
-def slurm_bed(folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> Iterator[SlurmBed]:
-    """Started, this process' commands talk to it, and nothing of it is left behind."""
-    bed = SlurmBed(folder, nodes, cpus)
-    before = {name: os.environ.get(name) for name in bed.environment}
+def slurm_fixture(folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> Iterator[SlurmFixture]:
+    """Started, this process' commands talk to it, and nothing of it is left over."""
+    cluster = SlurmFixture(folder, nodes, cpus)
+    before = {name: os.environ.get(name) for name in cluster.environment}
     try:
-        bed.start()
-        os.environ.update(bed.environment)
-        yield bed
+        cluster.start()
+        os.environ.update(cluster.environment)
+        yield cluster
     finally:
-        bed.stop()
+        cluster.stop()
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -113,5 +113,5 @@ const bitgate::ConvRegistration fwd{described()};
 } // namespace
 
 namespace bitgate {
-const Family family{"sick", options, 1};
+const Family family{"unhealthy", options, 1};
 } // namespace bitgate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import LaunchEffects, after_launch
 from bitgate.verify.session import Session
 
-DECLARATION = Path(__file__).parent / "careless" / "declaration.py"
+DECLARATION = Path(__file__).parent / "fault_injected" / "declaration.py"
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 HID = "; the library hid it and returned OK"
 LEFT = "work was left in flight on a stream that is not the caller's: "
@@ -30,10 +31,12 @@ def session() -> Session:
 
 
 def verdict(session: Session, option: str, value: str, instance: str = "f32", case: str = CASE, **more) -> Verdict:
-    kernel = kernel_called(session.families, "careless", instance, [(option, value)])
+    kernel = kernel_called(session.families, "fault_injected", instance, [(option, value)])
     planned = PlannedCase(parse_case_id(case), kernel, **more)
     found = verify(planned, session)
-    healthy = verify(PlannedCase(parse_case_id(CASE), kernel_called(session.families, "careless", "f32")), session)
+    healthy = verify(
+        PlannedCase(parse_case_id(CASE), kernel_called(session.families, "fault_injected", "f32")), session
+    )
     assert healthy.outcome is Outcome.PASS, "what the case left behind hurt the next one"
     return found
 
@@ -66,7 +69,7 @@ def test_where_a_hidden_fault_happened_is_evidence(session):
 
 
 @pytest.mark.parametrize("value", ["own_memory", "full_memory"])
-def test_memory_of_its_own_and_an_allocation_that_failed_are_no_errors(session, value):
+def test_private_memory_and_a_failed_allocation_are_no_errors(session, value):
     assert verdict(session, "hides", value).outcome is Outcome.PASS
 
 
@@ -90,14 +93,14 @@ def test_work_that_was_left_and_faults_when_it_runs(session):
     assert found.reason.startswith(LEFT + "kernel add on the null stream; kernel add, block (0,0,0)")
 
 
-def test_a_stream_of_its_own_that_the_callers_stream_waits_for_is_fine(session):
+def test_a_private_stream_that_the_caller_awaits_is_fine(session):
     assert verdict(session, "leaves", "joined_stream").outcome is Outcome.PASS
 
 
 def test_the_callers_stream_cannot_be_destroyed(session):
     found = verdict(session, "leaves", "no_stream")
     assert found.outcome is Outcome.CRASHED
-    # This library tells of the error, and knows less about it than the runtime.
+    # This library reports the error, and knows less about it than the runtime.
     assert found.reason.endswith(
         "(invalid resource handle): hipStreamDestroy: the stream belongs to the caller, who destroys it"
     )
@@ -111,19 +114,19 @@ def test_a_kernel_that_is_given_a_host_pointer(session):
 
 
 @pytest.mark.parametrize(("value", "words"), [("flush", "flush-to-zero (MXCSR"), ("round", "rounding (MXCSR")])
-def test_a_changed_floating_point_environment_is_corruption_and_does_not_reach_the_next_case(session, value, words):
+def test_a_changed_fp_environment_corrupts_one_case_only(session, value, words):
     found = verdict(session, "changes", value)
     assert found.outcome is Outcome.CORRUPTED
     assert "kernel set_control, block (0,0,0)" in found.reason
     assert f"the floating-point environment was changed and left so: {words}" in found.reason
-    special = PlannedCase(parse_case_id(CASE), kernel_called(session.families, "careless", "f32"), fill="special")
+    special = PlannedCase(parse_case_id(CASE), kernel_called(session.families, "fault_injected", "f32"), fill="special")
     assert verify(special, session).outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize("reference", ["auto", "gpu"])
 @pytest.mark.parametrize("value", ["scratch", "lds"])
 def test_a_value_that_only_the_first_poison_hides(session, value, reference):
-    """fmax(NaN, 0) is 0: what the kernel read from memory that nobody wrote did no harm, by luck of the pattern."""
+    """fmax(NaN, 0) is 0: what the kernel read from unwritten memory did no harm, by luck of the pattern."""
     found = verdict(session, "trusts", value, reference=reference)
     assert found.outcome is Outcome.NONDETERMINISTIC
     assert "a read of memory that was never written" in found.reason
@@ -153,7 +156,7 @@ def test_cells_that_no_launch_wrote_are_no_race(session):
         ("huge_alone", Outcome.MISMATCH, "have the declaration's dispatch predict workspace_bytes"),
     ],
 )
-def test_a_workspace_that_is_not_to_be_believed_is_not_allocated(session, value, outcome, words):
+def test_an_implausible_workspace_is_not_allocated(session, value, outcome, words):
     found = verdict(session, "asks", value)
     assert (found.outcome, found.green) == (outcome, False)
     assert words in found.reason
@@ -204,7 +207,7 @@ class Failed:
     name = "hipErrorInvalidValue"
 
 
-def test_on_amd_an_error_that_was_left_behind_and_work_on_the_null_stream_are_seen():
+def test_on_amd_a_pending_error_and_null_stream_work_are_seen():
     ledger = HipLedger(Rocm())
     assert (list(ledger.since(ledger.mark())), ledger.in_flight(7)) == ([], "")
     rocm = Rocm(Failed(), 600)
@@ -216,7 +219,7 @@ def test_on_amd_an_error_that_was_left_behind_and_work_on_the_null_stream_are_se
 
 
 class Gpu:
-    """A device whose runtime tells no place, and may be dead."""
+    """A device whose runtime reports no place, and may be dead."""
 
     stream = 7
 
@@ -231,25 +234,32 @@ class Gpu:
             raise HipError("hipErrorIllegalAddress", "an illegal memory access was encountered", "hipDeviceSynchronize")
 
 
-BUFFERS = {"in": SimpleNamespace(pointer=0x1000, bytes=64), "wei": SimpleNamespace(pointer=0x2000, bytes=64)}
+BUFFERS: dict[str, Any] = {
+    "in": SimpleNamespace(pointer=0x1000, bytes=64),
+    "wei": SimpleNamespace(pointer=0x2000, bytes=64),
+}
 
 
-def test_on_a_gpu_the_buffer_is_named_whose_address_a_refused_free_had():
+def effects(device: Any) -> LaunchEffects:
+    return after_launch(device, 0, BUFFERS)
+
+
+def test_on_a_gpu_a_refused_free_names_its_buffer():
     freed = Incident("hipFree of 0x2010: invalid argument", 0x2010)
-    left = after_launch(Gpu(freed, Incident("hipMemcpy: invalid argument")), 0, BUFFERS)
+    left = effects(Gpu(freed, Incident("hipMemcpy: invalid argument")))
     words = "hipFree of 0x2010: invalid argument (buffer wei, which belongs to the caller) (and 1 more after it)"
     assert left == LaunchEffects(crash=words + HID)
-    assert "buffer" not in after_launch(Gpu(Incident("hipFree of 0x3000: x", 0x3000)), 0, BUFFERS).crash
+    assert "buffer" not in effects(Gpu(Incident("hipFree of 0x3000: x", 0x3000))).crash
 
 
-def test_on_a_gpu_work_in_flight_is_corruption_and_a_dead_device_a_crash():
-    left = after_launch(Gpu(in_flight="work on a stream of its own"), 0, BUFFERS)
+def test_on_a_gpu_work_in_flight_corrupts_a_dead_device_crashes():
+    left = effects(Gpu(in_flight="work on a stream of its own"))
     assert left == LaunchEffects(damage=LEFT + "work on a stream of its own")
-    assert "hipErrorIllegalAddress" in after_launch(Gpu(dead=True), 0, BUFFERS).crash
-    assert after_launch(Gpu(), 0, BUFFERS) == LaunchEffects()
+    assert "hipErrorIllegalAddress" in effects(Gpu(dead=True)).crash
+    assert effects(Gpu()) == LaunchEffects()
 
 
-def test_waiting_for_the_callers_stream_leaves_other_streams_alone(session):
+def test_waiting_for_the_callers_stream_spares_other_streams(session):
     device = session.device
     buffer = device.alloc(4, name="word")
     device.hip.hipMemset(buffer.pointer, 1, 4)

@@ -1,4 +1,4 @@
-"""A case that its process begins while the verdict before it is dealt with: the same verdicts, each of its own case."""
+"""A case that its process begins while the verdict before it is dealt with: the same verdicts, each of its case."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from bitgate.results.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 
-SICK = Path(__file__).parent / "sick" / "declaration.py"
-FAMILIES = families(ours().loading([SICK]), "host", here=True)
+UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
+FAMILIES = families(ours().loading([UNHEALTHY]), "host", here=True)
 SOON = 3.0
 
 
 def planned(illness: str) -> PlannedCase:
     problem = parse_case_id("fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1")
-    return PlannedCase(problem, kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]))
+    return PlannedCase(problem, kernel_called(FAMILIES, "unhealthy", "fwd_f32", [("illness", illness)]))
 
 
 @pytest.fixture
 def kernels() -> Iterator[CaseProcess]:
     """With the library loaded: nothing begins ahead before."""
-    with CaseProcess(Opening("host", ours().loading([SICK]))) as process:
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as process:
         assert process.verify(planned("none")).outcome is Outcome.PASS
         yield process
 
@@ -69,7 +69,7 @@ def test_one_whose_turn_comes_later_keeps_its_verdict(kernels: CaseProcess) -> N
     assert kernels.verify(planned("wrong")).outcome is Outcome.MISMATCH
 
 
-def test_a_process_that_has_died_is_not_replaced_before_somebody_has_heard_of_it(kernels: CaseProcess) -> None:
+def test_a_dead_process_is_not_replaced_before_it_was_reported(kernels: CaseProcess) -> None:
     kernels.ahead(planned("hang"), SOON)
     child = youngest()
     child.kill()
@@ -109,7 +109,7 @@ def test_one_that_kills_its_process_harms_no_other(kernels: CaseProcess) -> None
 
 def test_its_deadline_runs_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITGATE_SPIN_SECONDS", "100")
-    with CaseProcess(Opening("host", ours().loading([SICK]))) as kernels:
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as kernels:
         assert kernels.verify(planned("none")).outcome is Outcome.PASS
         kernels.ahead(planned("hang"), SOON)
         verdict = kernels.verify(planned("hang"), 600.0)
@@ -124,7 +124,7 @@ def test_a_verdict_that_waited_for_its_caller_is_not_late(kernels: CaseProcess) 
 
 
 def test_a_process_that_is_not_open_yet_begins_when_it_is() -> None:
-    with CaseProcess(Opening("host", ours().loading([SICK]))) as process:
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as process:
         process.ahead(planned("abort"))
         assert process.verify(planned("none")).outcome is Outcome.PASS
 
@@ -146,9 +146,9 @@ def test_who_kills_the_process_takes_nobody_in_line_along(kernels: CaseProcess) 
     assert kernels.verify(planned("wrong")).outcome is Outcome.MISMATCH
 
 
-def test_one_that_kills_a_process_before_anybody_has_heard_that_it_is_open() -> None:
+def test_a_kernel_kills_its_process_before_the_open_is_reported() -> None:
     others = set(psutil.Process().children())
-    with CaseProcess(Opening("host", ours().loading([SICK]))) as process:
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as process:
         for illness in ("abort", "none"):
             process.ahead(planned(illness))
         (child,) = set(psutil.Process().children()) - others
@@ -162,7 +162,7 @@ def test_one_that_kills_a_process_before_anybody_has_heard_that_it_is_open() -> 
 def test_one_in_line_has_its_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the one before it took."""
     monkeypatch.setenv("BITGATE_SPIN_SECONDS", "100")
-    with CaseProcess(Opening("host", ours().loading([SICK]))) as kernels:
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as kernels:
         assert kernels.ahead(planned("none"), SOON)
         assert kernels.ahead(planned("none"), SOON)
         time.sleep(1.1 * SOON)

@@ -160,7 +160,7 @@ def test_its_tiers_are_the_only_ones(owners: Any) -> None:
     owners.write("bitgate.toml", '[bitgate]\nload = ["kernels/mine"]\ntiers = ["regression"]\n')
     done = owners.bitgate("run", "--target=host", "-n0")
     assert done.code == 2
-    assert "ci/targets.toml: [target.host]: minutes needs one number each for regression" in done.said
+    assert "ci/targets.toml: [target.host]: minutes: give one number each for regression" in done.said
     targets = (owners.folder / "ci" / "targets.toml").read_text()
     owners.write("ci/targets.toml", targets.replace("smoke = 5, ", ""))
     done = owners.bitgate("run", "--target=host", "-n0", "--json")
@@ -282,7 +282,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_mistake_in_the_file_ends_each_command_with_2_and_one_line(
+def test_a_mistake_in_the_file_ends_each_command_with_2(
     empty: Any, command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     empty.write("bitgate.toml", '[bitgate]\nsuits = ["suites"]\n')

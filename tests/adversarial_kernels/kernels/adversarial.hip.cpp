@@ -1,5 +1,5 @@
-// The museum: a healthy kernel, and one instance for each way to misbehave. ../exhibits.toml says what each
-// must earn.
+// A healthy kernel, and one instance for each way to misbehave. ../catalogue.toml says what verdict each must
+// earn.
 #include "descriptors.hpp"
 #include "ends.hpp"
 #include "faults.hpp"
@@ -13,5 +13,5 @@
 #include "threads.hpp"
 
 namespace bitgate {
-const Family family{"museum", nullptr, 0};
+const Family family{"adversarial", nullptr, 0};
 } // namespace bitgate

@@ -48,7 +48,7 @@ def test_it_ends_though_a_launch_waits_for_the_device(clock: Clock, hold: QueueG
     assert clock.between_events(lambda: hold.begin(launches, seconds)) < 20 * MOST_SECONDS
 
 
-def test_a_kernel_of_many_launches_has_fewer_of_them_in_a_sample() -> None:
+def test_a_kernel_of_many_launches_has_fewer_in_a_sample() -> None:
     one = DispatchRecord("k", 1, False, 0, "x1", {}, (), (), ())
     event = LaunchEvent(EventKind.KERNEL, "k", (1, 1, 1), (1, 1, 1), 0, 32, (), b"", 0, 0, 0)
     assert most_queued(None) == most_queued(one) == MOST_QUEUED

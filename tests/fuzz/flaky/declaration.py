@@ -1,39 +1,20 @@
-"""A kernel family of a user's own, which misbehaves on request."""
+"""A kernel family of a user's own, each of whose instances goes wrong somewhere else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.model import F32_ACCUMULATION
 from bitgate.ops.convolution import ConvProblem
 from bitgate.ops.convolution.layout import INPUT_LAYOUTS
 
-ILLNESSES = (
-    "none",
-    "wrong",
-    "past",
-    "before",
-    "input",
-    "gap",
-    "race",
-    "idle",
-    "hang",
-    "abort",
-    "fail",
-    "record",
-    "third",
-    "cached",
-    "kept",
-)
-DISAGREEMENTS = ("more", "less")
-
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    if options.get("illness") == "less":
-        return Refusal("mood", "the declaration does not feel like it")
-    if problem.c % 2:
-        return Refusal("c_even", f"C = {problem.c} is odd")
+    if str(problem.dtypes) != "f32":
+        return Refusal("dtypes", f"{problem.dtypes} is not f32")
+    if problem.split_k not in (1, -1):
+        return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
     return None
 
 
@@ -42,23 +23,22 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 
 FAMILY = KernelFamily(
-    name="sick",
+    name="flaky",
     operations=("fwd",),
-    sources=("sick.hip.cpp",),
+    sources=("flaky.hip.cpp",),
     platforms=("host",),
-    instances=(
+    instances=tuple(
         Instance(
-            name="fwd_f32",
-            group="sick",
+            name=name,
+            group="flaky",
             dtypes=("f32",),
             layouts=tuple(layout for layouts in INPUT_LAYOUTS.values() for layout in layouts),
             ndims=(1, 2, 3),
             accumulation=F32_ACCUMULATION,
             vector=(1, 1, 1),
-            operations=("fwd",),
-        ),
+        )
+        for name in ("well", "wrong", "dies", "denies")
     ),
-    options=(Option("illness", (*ILLNESSES, *DISAGREEMENTS), "none", "what goes wrong"),),
     supports=supports,
     dispatch=dispatch,
 )

@@ -1,4 +1,4 @@
-"""A visit of the museum: a suite in which exhibits hang between healthy kernels, run as a user runs it."""
+"""A suite of adversarial kernels between healthy ones, run as a user runs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.adversarial_kernels.catalogue import DECLARATION, HEALTHY, Exhibit, shape
+from tests.adversarial_kernels.catalogue import DECLARATION, HEALTHY, BadKernel, shape
 
 from bitgate.core import paths
 from bitgate.results.plan import Plan
@@ -24,8 +24,8 @@ DEADLINE = 2
 SECONDS = 240
 """Seconds after which a whole run hangs."""
 
-TOKEN = "BITGATE_MUSEUM_VISIT"
-"""A variable of every process of a visit: by it they are found again, whatever group or session they went to."""
+TOKEN = "BITGATE_ADVERSARIAL_RUN"
+"""A variable of every process of a run: by it they are found again, whatever group or session they went to."""
 
 BITGATE = (sys.executable, "-c", "from bitgate.cli.main import main; main()")
 PLAIN = (sys.executable, "-m", "pytest", "-p", "bitgate.pytest_plugin", "-p", "no:cacheprovider")
@@ -39,7 +39,7 @@ COMMANDS = {
 MODULE = """
 from bitgate.testing import verified
 
-test_exhibit = verified("museum")
+test_bad_kernel = verified("adversarial")
 """
 
 ROW = """
@@ -67,34 +67,34 @@ class Ended:
 
 
 @dataclass
-class Visit:
+class SuiteRun:
     folder: Path
-    exhibits: Sequence[Exhibit] = ()
+    bad_kernels: Sequence[BadKernel] = ()
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     target: str = "host"
 
-    def write(self, exhibits: Sequence[Exhibit]) -> Visit:
-        """A suite of these: first a healthy kernel by itself, then every exhibit with a healthy one right behind it, on
+    def write(self, bad_kernels: Sequence[BadKernel]) -> SuiteRun:
+        """A suite of these: first a healthy kernel by itself, then every bad one with a healthy one right after it, on
         the same problem, so that the two meet in one worker."""
-        self.exhibits = exhibits
-        suite = self.folder / "suites" / "museum"
+        self.bad_kernels = bad_kernels
+        suite = self.folder / "suites" / "adversarial"
         suite.mkdir(parents=True, exist_ok=True)
-        rows = [ROW.format(name="entrance", shape=shape(0), kernels=[HEALTHY], why="a museum of none is healthy")]
-        for exhibit in exhibits:
-            why = exhibit.does.replace('"', "'")
-            kernels = [exhibit.kernel, HEALTHY]
-            rows.append(ROW.format(name=exhibit.name, shape=exhibit.shape, kernels=kernels, why=why))
+        rows = [ROW.format(name="entrance", shape=shape(0), kernels=[HEALTHY], why="a suite of none is healthy")]
+        for bad in bad_kernels:
+            why = bad.does.replace('"', "'")
+            kernels = [bad.kernel, HEALTHY]
+            rows.append(ROW.format(name=bad.name, shape=bad.shape, kernels=kernels, why=why))
         (suite / "cases.toml").write_text(DEFAULTS + "".join(rows))
-        (suite / "test_museum_suite.py").write_text(MODULE)
+        (suite / "test_adversarial_suite.py").write_text(MODULE)
         return self
 
     def run(self, mode: str, *more: str) -> Ended:
-        loads = [DECLARATION, *(exhibit.declaration for exhibit in self.exhibits if exhibit.load)]
+        loads = [DECLARATION, *(bad.declaration for bad in self.bad_kernels if bad.load)]
         given = [f"--load={path}" for path in loads]
         return self.call(*COMMANDS[mode], f"--target={self.target}", f"--case-timeout={DEADLINE}", *given, *more)
 
     def call(self, *command: str) -> Ended:
-        """In a session of its own, with its output in files: whoever is left behind holds neither us nor a pipe."""
+        """Run it in a separate session, with its output in files: what is left holds neither us nor a pipe."""
         files = [self.folder / "output", self.folder / "errors"]
         with files[0].open("wb") as output, files[1].open("wb") as errors:
             process = subprocess.Popen(
@@ -112,7 +112,8 @@ class Visit:
             code = -1
         left = self._end_what_is_left()
         process.wait()
-        return Ended(code, *(file.read_text(errors="replace") for file in files), left)
+        out, err = (file.read_text(errors="replace") for file in files)
+        return Ended(code, out, err, left)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -146,17 +147,17 @@ class Visit:
 
     @property
     def differences(self) -> list[str]:
-        """Every exhibit whose verdict is not that of the table, and every healthy kernel that was harmed."""
+        """Every bad kernel whose verdict is not that of the table, and every healthy kernel that was harmed."""
         found = {
             (verdict.key.case, f"{verdict.key.kernel}.{verdict.key.instance}"): verdict for verdict in self.verdicts
         }
         wrong = []
-        for exhibit in self.exhibits:
-            verdict = found.get((_id(exhibit), exhibit.kernel))
-            wrong.append(exhibit.difference(*_ending(verdict)))
-            neighbour = found.get((_id(exhibit), HEALTHY))
+        for bad in self.bad_kernels:
+            verdict = found.get((_id(bad), bad.kernel))
+            wrong.append(bad.difference(*_ending(verdict)))
+            neighbour = found.get((_id(bad), HEALTHY))
             outcome, reason = _ending(neighbour)
-            wrong.append("" if outcome == "PASS" else f"the neighbour of {exhibit.name}: {outcome}: {reason}")
+            wrong.append("" if outcome == "PASS" else f"the neighbour of {bad.name}: {outcome}: {reason}")
         return [text for text in wrong if text]
 
 
@@ -167,11 +168,11 @@ def _ending(verdict: Verdict | None) -> tuple[str, str]:
     return verdict.outcome.value, verdict.reason if sentence in verdict.reason else f"{verdict.reason}; {sentence}"
 
 
-def _id(exhibit: Exhibit) -> str:
+def _id(bad: BadKernel) -> str:
     from bitgate.interop import problems_of
     from bitgate.model import case_id
 
-    (problem,) = problems_of(exhibit.case)
+    (problem,) = problems_of(bad.case)
     return case_id(problem)
 
 

@@ -69,7 +69,7 @@ def test_two_commits_are_red_also_on_two_targets(verdict: Make, run_folder: Fold
     assert JUnitXml.fromfile(str(tmp_path / "out" / "junit.xml")).errors == 1
 
 
-def test_two_builds_of_one_library_are_red_unless_one_job_made_both(verdict: Make, run_folder: Folder) -> None:
+def test_two_builds_of_one_library_are_red_unless_of_one_job(verdict: Make, run_folder: Folder) -> None:
     run_folder("a/s1of2", verdict(case="a", fingerprint={"build": "x"}))
     folder = run_folder("a/s2of2", verdict(case="b", fingerprint={"build": "y"}))
     assert _kinds(read_night([folder.parent])) == ["OtherBuild"]

@@ -170,10 +170,10 @@ DECIMALS = "fills = 'decimal'\nkernels = 'grouped_bwd_weight.bf16_32x32x32_a1b1c
 
 
 @pytest.mark.parametrize(("stated", "code", "outcome"), [("", 1, "NOT_RUN"), ("zero_result = true\n", 0, "PASS")])
-def test_a_bound_that_admits_zero_fails_its_test_unless_the_row_states_it(
+def test_a_bound_admitting_zero_fails_unless_the_row_states_it(
     owners: Any, run_here: RunHere, stated: str, code: int, outcome: str
 ) -> None:
-    """Not a skipped test: it is nobody's plan."""
+    """Not a skipped test: no plan has it."""
     (owners.folder / "suites" / "mine" / "cases.toml").write_text(ROW.format(case=LOOSE) + DECIMALS + stated)
     module = owners.folder / "suites" / "mine" / "test_mine.py"
     module.write_text(

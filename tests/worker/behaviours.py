@@ -62,7 +62,7 @@ def _refuse() -> None:
     raise UsageError("not this one")
 
 
-MOODS: dict[str, Callable[[], object]] = {
+BEHAVIOURS: dict[str, Callable[[], object]] = {
     "well": lambda: None,
     "exit": lambda: ctypes.CDLL(None).exit(0),
     "_exit": lambda: os._exit(0),
@@ -91,7 +91,7 @@ def serve(channel: Channel) -> None:
         if "more" in question:
             channel.note("it takes longer", question["more"])
             time.sleep(question["sleeps"])
-        MOODS[question["mood"]]()
+        BEHAVIOURS[question["behaviour"]]()
         return {"well": True}
 
     channel.serve(handle)

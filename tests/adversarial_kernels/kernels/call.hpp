@@ -1,5 +1,5 @@
-// What every exhibit is made of: one healthy kernel, a visit of it by bitgate, and a macro that hangs an
-// exhibit up.
+// What every bad kernel is made of: one healthy kernel, a call of it by bitgate, and a macro that registers
+// one.
 //
 //   y[g,n,k,i] = sum_c x[g,n,c,i] * w[g,k,c]        1x1 filters, stride 1, no padding, f32
 #pragma once
@@ -9,7 +9,7 @@
 #include "bitgate/conv_shape.hpp"
 #include "bitgate/product_predicates.hpp"
 
-namespace museum {
+namespace adversarial {
 
 using bitgate::axes;
 using bitgate::Cell;
@@ -19,7 +19,7 @@ using bitgate::offset_of;
 inline constexpr int block_size = 64;
 
 // One call of bitgate_run, with the tensors by name.
-struct Visit {
+struct Call {
   const bitgate::ConvRequest& request;
   const bitgate::Buffers& buffers;
   bitgate::Context& context;
@@ -29,7 +29,7 @@ struct Visit {
   float* y;
   int64_t cells; // of y
 
-  Visit(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context);
+  Call(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context);
 };
 
 // Where the cell of that number lies in each tensor; `c` is to be added to the operands.
@@ -59,36 +59,36 @@ __device__ inline float sum_of(const float* x, const float* w, const Place& plac
 int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason);
 
 // Writes what ran into the record, as the declaration predicts it.
-void record(Visit& visit);
+void record(Call& call);
 
 // The healthy kernel on a stream, not recorded among the launches.
-void compute(Visit& visit, hipStream_t stream, float* y);
+void compute(Call& call, hipStream_t stream, float* y);
 
 // What a right kernel does: one launch, and its record.
-void healthy(Visit& visit);
+void healthy(Call& call);
 
-inline dim3 blocks_of(const Visit& visit) {
-  return dim3(static_cast<unsigned>((visit.cells + block_size - 1) / block_size));
+inline dim3 blocks_of(const Call& call) {
+  return dim3(static_cast<unsigned>((call.cells + block_size - 1) / block_size));
 }
 
-// A kernel of a few threads that goes wrong, beside the healthy one.
+// A kernel of a few threads that goes wrong, next to the healthy one.
 template <class... Params, class... Args>
-void beside(Visit& visit, const char* name, void (*kernel)(Params...), const Args&... args) {
-  bitgate::launch(visit.context, name, kernel, dim3(1), dim3(block_size), 0, args...);
+void beside(Call& call, const char* name, void (*kernel)(Params...), const Args&... args) {
+  bitgate::launch(call.context, name, kernel, dim3(1), dim3(block_size), 0, args...);
 }
 
-template <void (*act)(Visit&)>
+template <void (*act)(Call&)>
 void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
-  Visit visit(request, buffers, context);
-  act(visit);
+  Call call(request, buffers, context);
+  act(call);
 }
 
 bitgate::ConvInstance
 described(const char* name, decltype(bitgate::ConvInstance::run) run,
-          decltype(bitgate::ConvInstance::supports) supports = museum::supports,
+          decltype(bitgate::ConvInstance::supports) supports = adversarial::supports,
           decltype(bitgate::ConvInstance::workspace_bytes) workspace = bitgate::no_workspace);
 
-// Nothing here lasts for ever: if nobody ends it, a museum must not keep a machine busy.
+// Nothing here lasts for ever: a bad kernel that is not ended must not keep a machine busy.
 inline constexpr double longest_seconds = 30;
 
 inline bool is_over(std::chrono::steady_clock::time_point start) {
@@ -100,10 +100,11 @@ inline void spin() {
   }
 }
 
-} // namespace museum
+} // namespace adversarial
 
-// EXHIBIT(name) { ... } is an instance of that name; the body is its bitgate_run.
-#define EXHIBIT(name)                                                                                        \
-  static void name(museum::Visit&);                                                                          \
-  static const bitgate::ConvRegistration name##_registered{museum::described(#name, museum::run<name>)};     \
-  static void name([[maybe_unused]] museum::Visit& visit)
+// BAD_KERNEL(name) { ... } is an instance of that name; the body is its bitgate_run.
+#define BAD_KERNEL(name)                                                                                     \
+  static void name(adversarial::Call&);                                                                      \
+  static const bitgate::ConvRegistration name##_registered{                                                  \
+      adversarial::described(#name, adversarial::run<name>)};                                                \
+  static void name([[maybe_unused]] adversarial::Call& call)

@@ -21,14 +21,14 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session, prewarm
 
-SICK = Path(__file__).parent / "sick" / "declaration.py"
-PROJECT = ours().loading([SICK])
+UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
+PROJECT = ours().loading([UNHEALTHY])
 OURS = ["naive_conv"]
 
 
 def planned(illness: str) -> PlannedCase:
     problem = parse_case_id("fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1")
-    kernel = kernel_called(families(PROJECT, "host", here=True), "sick", "fwd_f32", [("illness", illness)])
+    kernel = kernel_called(families(PROJECT, "host", here=True), "unhealthy", "fwd_f32", [("illness", illness)])
     return PlannedCase(problem, kernel)
 
 

@@ -1,4 +1,4 @@
-// A library around the naive kernel that is careless with the runtime: it clears errors, frees what is not
+// A library around the naive kernel that misuses the runtime on request: it clears errors, frees what is not
 // its own, leaves work behind, passes host pointers, changes how floats are computed, trusts memory that
 // nobody wrote.
 #include "../../../kernels/naive_conv/whole.hpp"
@@ -200,5 +200,5 @@ const bitgate::ConvRegistration f32{described<float>("f32", "f32")}, i8{describe
 } // namespace
 
 namespace bitgate {
-const Family family{"careless", options, 5};
+const Family family{"fault_injected", options, 5};
 } // namespace bitgate

@@ -68,5 +68,5 @@ const bitgate::ConvRegistration registrations[] = {
 } // namespace
 
 namespace bitgate {
-const Family family{"moody", nullptr, 0};
+const Family family{"flaky", nullptr, 0};
 } // namespace bitgate
