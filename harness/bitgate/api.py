@@ -13,7 +13,7 @@ from bitgate.kernel import registry
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.results.record import Outcome, verdict_on
 from bitgate.runtime import targets
-from bitgate.verify.one_case import CaseRequest, KernelArgument, problem_of
+from bitgate.verify.one_case import KernelArgument, OneCase, problem_of
 
 if TYPE_CHECKING:
     from bitgate.core.project import Project
@@ -56,7 +56,7 @@ def verify(
     """
     where = targets.named(target) if target else targets.best()
     project = find().loading(to_load(None))
-    request = CaseRequest(case, kernel, where.name, project, fill, seed, options or {})
+    request = OneCase(case, kernel, where.name, project, fill, seed, options or {})
     verdicts = []
     for planned in request.planned():
         if planned.no_kernel:

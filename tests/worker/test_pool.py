@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.core.errors import UsageError
-from bitgate.worker.pool import AGAIN, Progress, WorkerPool
+from bitgate.worker.pool import AGAIN, JobState, WorkerPool
 from bitgate.worker.worker import Request, Worker, WorkerDied
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ class BehaviourJob:
         assert self.asked is not None
         return worker.hears(self.asked, silent=silent)
 
-    def take(self, worker: Worker) -> str | Progress:
+    def take(self, worker: Worker) -> str | JobState:
         if self.asked is None:
             return "nothing"
         try:

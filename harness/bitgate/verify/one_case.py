@@ -36,7 +36,7 @@ def is_declaration(kernel: object) -> bool:
 
 
 @dataclass(frozen=True)
-class CaseRequest:
+class OneCase:
     """A case, the kernels that it is to run on, and its data."""
 
     case: str

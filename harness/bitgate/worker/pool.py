@@ -13,13 +13,13 @@ from bitgate.worker.endable import Endable
 from bitgate.worker.worker import LOOK_SECONDS
 
 
-class Progress(Enum):
+class JobState(Enum):
     """The state of a job that has no result yet: ``AGAIN``, it has given its worker something more to do."""
 
     AGAIN = "again"
 
 
-AGAIN: Literal[Progress.AGAIN] = Progress.AGAIN
+AGAIN: Literal[JobState.AGAIN] = JobState.AGAIN
 
 
 class PoolMember(Protocol):

@@ -29,7 +29,7 @@ from bitgate.suite.pytest.gating import contradicted, first_line, in_words
 from bitgate.suite.pytest.lock import lock_folder
 from bitgate.suite.pytest.outcome import GREEN, INTERRUPTED, NOTHING, RED, USAGE
 from bitgate.suite.pytest.run import PLAN, PREVIOUS, RUN, RunEnd, TestRun, progress
-from bitgate.verify.one_case import CaseRequest, KernelArgument
+from bitgate.verify.one_case import KernelArgument, OneCase
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 
@@ -95,7 +95,7 @@ class Check:
             if not isinstance(stated, str) or (case is not None and kernel is not None):
                 raise UsageError("give a case id and one kernel: check(case, kernel=...) or check(kernel, case)")
             run = self._checks.run_on(target)
-            request = CaseRequest(stated, which, run.target.name, run.project, fill, seed, options or {}, refused)
+            request = OneCase(stated, which, run.target.name, run.project, fill, seed, options or {}, refused)
             verdicts = [self._verdict(run, request, planned) for planned in request.planned()]
             return verdicts[0]
         except UsageError as error:
@@ -103,7 +103,7 @@ class Check:
             wrong = str(error)
         pytest.fail(wrong, pytrace=False)
 
-    def _verdict(self, run: TestRun, request: CaseRequest, planned: PlannedCase) -> Verdict:
+    def _verdict(self, run: TestRun, request: OneCase, planned: PlannedCase) -> Verdict:
         __tracebackhide__ = True
         item = self._item
         tier = next((name for name in (SMOKE, REGRESSION) if item.get_closest_marker(name)), "")

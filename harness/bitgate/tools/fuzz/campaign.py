@@ -21,7 +21,7 @@ from bitgate.tools.fuzz.round import families_of
 from bitgate.tools.fuzz.server import (
     ENTRY,
     CampaignSetting,
-    RedVerdict,
+    RedCaseMessage,
     RoundDone,
     RoundPart,
     RunRound,
@@ -150,7 +150,7 @@ class Campaign:
     def _next_job(self, end: float) -> FuzzJob | None:
         if self._to_shrink:
             found = self._to_shrink.popleft()
-            return FuzzJob(ShrinkCase(RedVerdict.of(found), self.setting.shrink_seconds), self._hear, found)
+            return FuzzJob(ShrinkCase(RedCaseMessage.of(found), self.setting.shrink_seconds), self._hear, found)
         if monotonic() < end and not self._is_done:
             number, start = self.state.take_round()
             return FuzzJob(RunRound(number, start, end), self._hear, next_case=start)

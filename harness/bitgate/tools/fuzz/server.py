@@ -104,7 +104,7 @@ class RoundDone(Struct):
     tally: FuzzTally
 
 
-class RedVerdict(Struct):
+class RedCaseMessage(Struct):
     """A FuzzFailure between processes."""
 
     planned: dict[str, Any]
@@ -114,7 +114,7 @@ class RedVerdict(Struct):
     visit: int
 
     @classmethod
-    def of(cls, found: FuzzFailure) -> RedVerdict:
+    def of(cls, found: FuzzFailure) -> RedCaseMessage:
         return cls(to_json(found.planned), to_event(found.verdict), found.seconds, found.lane, found.visit)
 
     def failure(self, families: Families) -> FuzzFailure:
@@ -127,13 +127,13 @@ class RoundPart(Struct):
 
     next: int
     tally: FuzzTally
-    found: RedVerdict | None = None
+    found: RedCaseMessage | None = None
 
 
 class ShrinkCase(Message):
     """A question for the smallest case that fails as ``found`` does."""
 
-    found: RedVerdict
+    found: RedCaseMessage
     seconds: float
 
 
@@ -192,7 +192,7 @@ class Fuzzer:
             last = planned.problem
             found = None
             if is_failure(verdict):
-                found = RedVerdict.of(FuzzFailure(planned, verdict, monotonic(), subject.name, visit))
+                found = RedCaseMessage.of(FuzzFailure(planned, verdict, monotonic(), subject.name, visit))
             if found is not None or monotonic() - reported > TELL_SECONDS:
                 self._channel.note(to_builtins(RoundPart(index + 1, tally, found)))
                 tally, reported = FuzzTally(), monotonic()

@@ -17,7 +17,7 @@ from bitgate.tools.faults.mutation.schema import GUEST, OFF
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, CaseRequest, Opening
 from bitgate.worker.child import Output
-from bitgate.worker.pool import AGAIN, Progress, WorkerPool
+from bitgate.worker.pool import AGAIN, JobState, WorkerPool
 from bitgate.worker.worker import WorkerDied
 
 SWITCH_SECONDS = 300.0
@@ -86,7 +86,7 @@ class SwitchJob(Generic[Answer]):
     def hears(self, process: SwitchedProcess, silent: bool) -> bool:
         return process.is_ready(silent=silent)
 
-    def take(self, process: SwitchedProcess) -> Answer | Progress:
+    def take(self, process: SwitchedProcess) -> Answer | JobState:
         if (question := self._question) is not None:
             verdict = process.verify(question.planned, question.seconds, by=question.by)
             if self._goes_on(process, verdict):
