@@ -11,7 +11,7 @@ from bitgate.kernel.resolved import NO_KERNEL, Kernel, kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict
 from bitgate.tools.fuzz.failure import FuzzFailure
-from bitgate.tools.fuzz.server import RedVerdict
+from bitgate.tools.fuzz.server import RedCaseMessage
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.server import from_json, to_json
 
@@ -63,10 +63,10 @@ def test_a_case_is_the_same_in_the_process_that_runs_it() -> None:
 
 def test_a_finding_reaches_a_process_without_a_declaration() -> None:
     found = FuzzFailure(planned(), Verdict(planned().key, Outcome.MISMATCH), 1.5, "grouped_bwd_data:bwd_data", 3)
-    data = msgspec.json.encode(RedVerdict.of(found))
+    data = msgspec.json.encode(RedCaseMessage.of(found))
     assert b"grouped_bwd_data" in data
     assert b"sources" not in data
-    there = msgspec.json.decode(data, type=RedVerdict).failure(FAMILIES)
+    there = msgspec.json.decode(data, type=RedCaseMessage).failure(FAMILIES)
     assert there == found
     assert there.planned.kernel.family is FAMILIES["grouped_bwd_data"]
 
