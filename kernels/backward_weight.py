@@ -86,7 +86,7 @@ class Way:
 
 
 def instances(declaration: str, way: Way, rows: Sequence[Row]) -> tuple[Instance, ...]:
-    """Of each row and shape. Waves of 32 lanes have a separate translation unit, but for 8-bit factors."""
+    """Return those of each row and shape. Waves of 32 lanes have a separate translation unit, but for 8-bit factors."""
     family = Path(declaration).parent.name
     return tuple(
         shape.instance(f"{family}_{group}{shape.end * (bits_of(dtypes) > 8)}", dtypes, rounds_slices=way.atomics)
@@ -230,8 +230,8 @@ def resolved_split_k(problem: ConvProblem, instance: Instance, options: Mapping[
 def dispatch(
     problem: ConvProblem, instance: Instance, options: Mapping[str, str], *, path: str, stages: int
 ) -> Dispatch | None:
-    """One launch a stage. Of one stage, dw is cleared first where slices add up in it; two have a workspace of floats,
-    one a cell of dw, after the copies of tensors whose channels do not lie last."""
+    """Return one launch a stage. Of one stage, dw is cleared first where slices add up in it. Two have a workspace of
+    floats, one a cell of dw, after the copies of tensors whose channels do not lie last."""
     slices = resolved_split_k(problem, instance, options)
     if slices is None:
         return None

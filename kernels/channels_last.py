@@ -1,7 +1,7 @@
 """Which tensors an instance of any layout copies, and what it sees instead: the prediction beside the C++ (AnyLayout).
 
 A tensor whose channels do not lie side by side (NGCHW, weights GKCYX) has a packed copy with channels last in the
-workspace: operands are transposed into theirs before the GEMMs, the result out of another afterwards.
+workspace: operands are transposed into theirs before the GEMMs, the result out of its copy afterwards.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Shape:
     depth: int = 1
 
     def name(self, types: str, parts: str = "") -> str:
-        """Named like f16_64x64x32_a8b8c8_1x1p0_m8_d2_w32; ``parts`` follow the tiling."""
+        """Return a name like f16_64x64x32_a8b8c8_1x1p0_m8_d2_w32; ``parts`` come after the tiling."""
         tiling = "{}_{}x{}x{}_a{}b{}c{}".format(types, *self.tile, *self.vector)
         special = f"_{self.special}" * bool(self.special)
         return (

@@ -94,7 +94,7 @@ class Plan:
         self._graph.execute_plan_at_index(self._pack, self._workspace.data_ptr(), index, self._handle)
 
     def _capture(self, index: int, runs: int) -> Any:
-        """A graph of that number of runs in a row."""
+        """Return a graph of ``runs`` runs in a row."""
         import torch
 
         graph = torch.cuda.CUDAGraph(keep_graph=False)

@@ -66,19 +66,51 @@ def test_nothing_is_left_for_later() -> None:
     assert found == {}
 
 
+REPOSITORY = re.compile(
+    r"https://(?:github\.com/bitgate/bitgate/(?:blob|tree)|raw\.githubusercontent\.com/bitgate/bitgate)/main/"
+)
+"""README is PyPI's page and docs are a site, where relative links to other files of the repository would break."""
+
+
+def _anchors(text: str) -> set[str]:
+    """Headings as GitHub and mkdocs link to them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
 def test_every_link_leads_somewhere(document: Path) -> None:
-    for text, link in re.findall(r"\[([^\]]*)\]\(([^)#\s]+)[^)]*\)", document.read_text()):
-        if not re.match(r"\w+:", link):
-            assert (document.parent / link).exists(), f"[{text}]({link})"
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", document.read_text()):
+        ours = REPOSITORY.match(link)
+        if re.match(r"\w+:", link) and not ours:
+            continue
+        path = CHECKOUT / link[ours.end() :] if ours else document.parent / link if link else document
+        assert path.exists(), link
+        assert not anchor or anchor in _anchors(path.read_text()), f"{link}#{anchor}"
+
+
+def test_links_that_leave_docs_or_are_on_pypi_are_absolute() -> None:
+    for document in [CHECKOUT / "README.md", *(CHECKOUT / "docs").glob("*.md")]:
+        pattern = r"\]\((?!\w+:)([^)]+)\)" if document.name == "README.md" else r"\]\((\.\./[^)]+)\)"
+        assert re.findall(pattern, document.read_text()) == [], document.name
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
 def test_every_path_that_a_document_names_exists(document: Path) -> None:
     for path in re.findall(
-        r"`((?:harness|kernels|suites|ci|reports|tests|bench|docs|examples)/[\w./-]*[\w/])`", document.read_text()
+        r"`((?:harness|kernels|suites|\.?ci|reports|tests|benchmarks|docs|examples)/[\w./-]*[\w/])`",
+        document.read_text(),
     ):
         assert (CHECKOUT / path).exists(), path
+
+
+def test_every_module_that_a_document_names_by_its_layer_exists() -> None:
+    package = CHECKOUT / "harness" / "bitgate"
+    layers = "|".join(path.name for path in package.iterdir() if (path / "__init__.py").is_file())
+    text = "".join(path.read_text() for path in DOCUMENTS)
+    named = {name for name in re.findall(rf"`((?:{layers})/[\w/.]*[\w/])`", text) if not (CHECKOUT / name).exists()}
+    assert {"core/paths.py", "suite/table.py"} <= named
+    assert {name for name in named if not (package / name).exists()} == set()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
@@ -92,9 +124,11 @@ def test_every_command_that_a_document_names_exists(document: Path) -> None:
 
 def test_the_index_lists_every_document() -> None:
     index = (CHECKOUT / "docs" / "index.md").read_text()
+    site = (CHECKOUT / "mkdocs.yml").read_text()
     documents = {path.name for path in TRACKED if path.parent == CHECKOUT / "docs" and path.suffix == ".md"}
     assert documents
     assert {name for name in documents - {"index.md"} if f"({name})" not in index} == set()
+    assert {name for name in documents if not re.search(rf"[-:] {name}\n", site)} == set()
 
 
 @pytest.mark.parametrize("script", sorted((CHECKOUT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)

@@ -1,6 +1,6 @@
-"""Loads a library in a process of its own and reports what it says of itself.
+"""Load a library in a separate process and report its own description.
 
-A library can crash in its constructors or in its first call. This process is where it does so: it tells each step
+A library can crash in its constructors or in its first call. This process is where it does so: it reports each step
 beforehand, so that its parent knows where the end came. Standard library only; starts in a few dozen ms.
 """
 
@@ -87,7 +87,7 @@ class _Filled:
 
 
 def _filled(structure: Any, capacity: int, call: Any) -> tuple[_Filled, bool]:
-    """Call with ``capacity`` structures and untouched bytes behind them; whether those were written."""
+    """Call with ``capacity`` structures and untouched bytes after them; return whether those were written."""
     size = sizeof(structure) * capacity
     memory = create_string_buffer(size + _SLACK)
     items = cast(memory, POINTER(structure))

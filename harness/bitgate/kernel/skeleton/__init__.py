@@ -43,8 +43,8 @@ def check_name(name: str) -> None:
 
 
 def make(name: str, below: Path) -> list[Path]:
-    """The files of a new folder ``name``, relative to ``below``. UsageError if the name is none, if it is there
-    already, or if it cannot be written; then nothing is left."""
+    """Write a new folder ``name`` and return its files, relative to ``below``. Raises UsageError if the name is none,
+    if the folder exists, or if it cannot be written; then nothing is left."""
     check_name(name)
     folder = below / name
     try:

@@ -44,7 +44,7 @@ def cases(table: str, *, needs: str = "", **factors: Any) -> Callable[[Test], Te
 
 
 def verified(table: str, *, by: Callable[..., Verdict] | None = None, **factors: Any) -> Callable[..., None]:
-    """The test that most sets need: each planned case is green, and nothing else is held. ``by``: another judge."""
+    """Return the test that most sets need: each planned case is green. ``by``: another judge."""
 
     def test(planned: PlannedCase, check: Callable[..., Verdict]) -> None:
         check(planned, by=by)
@@ -54,7 +54,7 @@ def verified(table: str, *, by: Callable[..., Verdict] | None = None, **factors:
 
 
 def refused(table: str) -> Callable[..., None]:
-    """The test of a set of refusals: each row states its clause, and the kernel names that one."""
+    """Return the test of a set of refusals: each row states its clause, and the kernel names that one."""
 
     def test(planned: PlannedCase, row: CaseRow, check: Callable[..., Verdict]) -> None:
         clause, _, _ = check(planned).reason.partition(":")
@@ -65,14 +65,14 @@ def refused(table: str) -> Callable[..., None]:
 
 
 def _of_module(test: Test) -> Test:
-    """pytest shows a test where it is written: in the suite's module, not here."""
+    """Let pytest show a test where it is written: in the suite's module, not here."""
     test.place_as = sys._getframe(2).f_code  # type: ignore[attr-defined]
     return test
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What one test function asks for."""
+    """The cases that one test function asks for."""
 
     suite: str
     set_name: str

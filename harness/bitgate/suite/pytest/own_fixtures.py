@@ -1,7 +1,7 @@
-"""Which fixtures of a test are a plugin's own: an owner may have put another of the same name over one of them.
+"""The fixtures of a test that are a plugin's: a user may have replaced one by another of the same name.
 
-What rests on pytest's own parts, which it may change, is in this file: where they are others, nothing is ours, and
-pytest makes the fixtures itself.
+The code that relies on pytest's internals is in this file. Where these have changed, no fixture counts as the
+plugin's, and pytest makes the fixtures itself.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import pytest
 
 
 class OwnFixtures:
-    """``names`` are fixtures that ``plugin`` has."""
+    """The fixtures ``names`` of ``plugin``."""
 
     def __init__(self, plugin: object, names: Collection[str]) -> None:
         self._plugin = plugin
         self._names = frozenset(names)
         self._known: dict[int, tuple[Any, tuple[str, ...]]] = {}
-        """By what the tests of one function share, which is kept so that its number stays its own."""
+        """By the id of what the tests of one function share; that is kept, so that the id is not given away."""
 
     def among(self, item: pytest.Function) -> tuple[str, ...]:
-        """Those that the test asks for and that nobody has replaced."""
+        """Return those that the test asks for and that are not replaced."""
         shared = getattr(item, "_fixtureinfo", None)
         known = self._known.get(id(shared))
         if known is None:
@@ -32,5 +32,5 @@ class OwnFixtures:
         return known[1]
 
     def _is_own(self, definitions: Any) -> bool:
-        """The last of them is what a test gets."""
+        """Return whether the last definition, which a test gets, is the plugin's."""
         return bool(definitions) and getattr(definitions[-1].func, "__self__", None) is self._plugin
