@@ -110,7 +110,7 @@ def test_a_night_whose_gap_expired_is_red(tmp_path: Path, capsys: pytest.Capture
     sample = tmp_path / "results"
     sample.mkdir()
     assert run(["ci", "merge", str(sample), "--matrix", str(matrix), "--out", str(out)]) == 3
-    assert "tolerated until 2020-02-29: ann@lab: the compiler lacks it" in (out / "summary.md").read_text()
+    assert "was allowed until 2020-02-29: ann@lab: the compiler lacks it" in (out / "summary.md").read_text()
     assert "ExpiredGap" in (out / "junit.xml").read_text()
 
 
