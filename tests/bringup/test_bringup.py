@@ -83,7 +83,7 @@ def test_a_runtime_without_a_function_is_a_broken_installation(tmp_path: Path) -
     assert "hipMemset2D" not in found.step("runtime")["sentence"]
     assert found.step("runtime")["detail"]["missing"] == {"hipMemset2D": [], "hipStreamCreate": ["runtime/device.py"]}
     assert "lacks hipStreamCreate" in found.document["sentence"]
-    assert "administers this machine" in found.document["send"]
+    assert "the administrator of this machine" in found.document["send"]
     assert found.results == ["red"] * 4 + ["not tried"] * 4
     assert found.step("tools")["sentence"].startswith("device is red: ")
     assert found.step("smoke")["sentence"] == "left out as requested"

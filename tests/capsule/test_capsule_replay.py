@@ -121,7 +121,7 @@ def remove_wave(manifest):
         (lambda m: m["code_objects"][0].update(file="../x.co"), "cannot be a name in a path"),
         (lambda m: m["steps"][0].update(code_object="y.co"), "names code object y.co"),
         (lambda m: m["steps"][0]["kernarg"].update(hex="00"), "its kernarg segment is not"),
-        (lambda m: m["steps"][0]["kernarg"]["pointers"][0].update(offset=-8), "a pointer lies outside"),
+        (lambda m: m["steps"][0]["kernarg"]["pointers"][0].update(offset=-8), "a pointer is outside of its arguments"),
         (lambda m: m["steps"][0]["kernarg"]["pointers"][0]["target"].update(offset=1 << 30), "reaches outside of"),
         (lambda m: m["steps"][0].update(symbol="_Z3oldv"), "has no _Z3oldv: the kernels have changed since"),
         (lambda m: m["expected"][0].update(digest="bg1:0"), "does not have the digest"),

@@ -127,7 +127,7 @@ def test_cases_of_kernels_that_nobody_knows_are_counted_apart(tmp_path, capsys):
     assert run(["coverage", "--dispatch", str(only)]) == 2
     assert "no kernel of these cases is known here; name their declarations in BITGATE_LOAD" in capsys.readouterr().err
     assert run(["coverage", "--dispatch", str(only), "--dispatch", str(results)]) == 0
-    assert capsys.readouterr().out.endswith("left out: 1 cases of kernels that are not known here: softmax.rows\n")
+    assert capsys.readouterr().out.endswith("left out: 1 cases of kernels that are unknown here: softmax.rows\n")
 
 
 def test_a_case_that_cannot_be_read_is_named(tmp_path):

@@ -54,7 +54,7 @@ def test_an_operand_takes_no_operation_that_reads_d() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("gemm_f16_b2m64n64k32", "layout"),
+        ("gemm_f16_rcx_b2m64n64k32", "layout"),
         ("gemm_f16_rcr_m64n64", "b..m..n..k.."),
         ("gemm_f16_rcr_m0n64k3", "m = 0"),
         ("gemm_f16_rcr_m4n4k4_s2", "'s2' is not a part of a case id"),

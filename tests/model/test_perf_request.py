@@ -66,7 +66,7 @@ def test_that_an_implementation_is_chosen_is_told():
         (f"benchdnn --mode=Q --conv {DESCRIPTOR}", "--mode=Q is not understood: C (correctness), P (performance)"),
         (
             f"benchdnn --mode=P --perf-template=%-time% --conv {DESCRIPTOR}",
-            "--perf-template=%-time% is not understood: only the default one is printed",
+            "--perf-template=%-time% is not understood: times are printed as bitgate's own",
         ),
         (f"benchdnn --mode=P --fix-times-per-prb=many --conv {DESCRIPTOR}", "--fix-times-per-prb=many is not a number"),
     ],

@@ -52,7 +52,7 @@ def test_without_tiles_nothing_is_asked_for(example: Any) -> None:
 @pytest.mark.parametrize(
     ("tiles", "said"),
     [
-        ('{"q": 16}', "instance f32: tiles names 'q', which is no length of weighted_sums: known are r, c"),
+        ('{"q": 16}', "instance f32: tiles names 'q', which is not a length of weighted_sums: known are r, c"),
         ('{"c": 0}', "instance 'f32': tiles: c is 0: give a number from 1 up"),
         ('{"c": "16"}', "instance 'f32': tiles: c is '16': give a number from 1 up"),
     ],

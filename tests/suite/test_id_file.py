@@ -15,7 +15,7 @@ from bitgate.suite.id_file import check_known, read_ids
 from bitgate.suite.planning import Setting
 from bitgate.suite.suites import plan_suites
 
-FROZEN = Path(__file__).parents[2] / "bench" / "frozen"
+FROZEN = Path(__file__).parents[2] / "benchmarks" / "frozen"
 
 
 def test_a_file_has_an_id_a_line_and_comments(tmp_path: Path) -> None:

@@ -152,14 +152,14 @@ def test_a_descriptor_that_is_another_file_now_is_replaced(tmp_path: Path) -> No
 
 def test_more_descriptors_than_are_remembered_are_all_seen() -> None:
     code = (
-        "import os, resource; from bitgate.worker.state import State, changes;"
+        "import os, resource; from bitgate.worker.state import ProcessState, changes;"
         "from bitgate.verify.watch import snapshot;"
         "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1];"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard));"
         "many = [os.open(os.devnull, os.O_RDONLY) for _ in range(min(5000, hard - 100))];"
-        "before = State.of(snapshot()); assert State.of(snapshot()) == before;"
+        "before = ProcessState.of(snapshot()); assert ProcessState.of(snapshot()) == before;"
         "assert {number for number, *_ in before.descriptors} >= set(many);"
-        "os.close(many[-1]); print(changes(before, State.of(snapshot()), lambda: None, ()))"
+        "os.close(many[-1]); print(changes(before, ProcessState.of(snapshot()), lambda: None, ()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"\['descriptors: \d+ closed'\]", done.stdout.strip())
@@ -176,10 +176,10 @@ def test_what_is_about_to_go_is_waited_for() -> None:
 
 def test_limits_are_reported_by_name() -> None:
     code = (
-        "import resource; from bitgate.worker.state import State, changes;"
+        "import resource; from bitgate.worker.state import ProcessState, changes;"
         "from bitgate.verify.watch import snapshot;"
-        "before = State.of(snapshot()); resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64));"
-        "print(changes(before, State.of(snapshot()), lambda: None, ()))"
+        "before = ProcessState.of(snapshot()); resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64));"
+        "print(changes(before, ProcessState.of(snapshot()), lambda: None, ()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['limits: RLIMIT_NOFILE']"
