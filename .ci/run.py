@@ -40,12 +40,12 @@ def steps(machine: Machine) -> tuple[Step, ...]:
         # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
         Step(
             "adversarial",
-            70,
+            120,
             tox("-e", "py", "--", *ADVERSARIAL, "--junitxml=out/bad.xml"),
             "bad.xml",
             bare,
         ),
-        Step("services", 100, tox("-e", "py", "--", *OF_SERVICES, "--junitxml=out/services.xml"), "services.xml", full),
+        Step("services", 150, tox("-e", "py", "--", *OF_SERVICES, "--junitxml=out/services.xml"), "services.xml", full),
         Step("lint", 15, tox("-e", "lint"), environment=bare),
         Step("type", 35, tox("-e", "type"), environment=bare),
     )
