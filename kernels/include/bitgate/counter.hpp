@@ -2,8 +2,8 @@
  * and device.
  *
  * Plain C++ without headers of HIP, so that the native library, host kernels and device kernels share one
- * text. The definition is harness/bitgate/numerics/counter.py (numpy); tests hold this file to it bit for bit.
- * All arithmetic is modulo 2^64 or 2^32. docs/exactness.md states the algorithm in words.
+ * text. The definition is harness/bitgate/numerics/counter.py (numpy); tests hold this file to it bit for
+ * bit. All arithmetic is modulo 2^64 or 2^32. docs/exactness.md states the algorithm in words.
  */
 #ifndef BITGATE_COUNTER_HPP
 #define BITGATE_COUNTER_HPP

@@ -1,5 +1,5 @@
-// What the units of host code begin with, compiled once (bitgate.kernel.build.prelude): the HIP runtime of the host
-// and the helpers of the references.
+// What the units of host code begin with, compiled once (bitgate.kernel.build.unit): the HIP runtime of the
+// host and the helpers of the references.
 #pragma once
 
 #include <immintrin.h>

@@ -1,5 +1,5 @@
-// What the host's units of kernels begin with, compiled once (bitgate.kernel.build.prelude): headers that many of
-// them include.
+// What the host's units of kernels begin with, compiled once (bitgate.kernel.build.unit): headers that many
+// of them include.
 #pragma once
 
 #include <immintrin.h>
