@@ -46,8 +46,8 @@ def steps(machine: Machine) -> tuple[Step, ...]:
             bare,
         ),
         Step("services", 150, tox("-e", "py", "--", *OF_SERVICES, "--junitxml=out/services.xml"), "services.xml", full),
-        Step("lint", 15, tox("-e", "lint"), environment=bare),
-        Step("type", 35, tox("-e", "type"), environment=bare),
+        Step("lint", 20, tox("-e", "lint"), environment=bare),
+        Step("type", 80, tox("-e", "type"), environment=bare),
     )
 
 
