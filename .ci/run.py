@@ -1,4 +1,4 @@
-"""What every change must pass, on a bare Debian 12 machine with Python 3.11: README's commands, style and types, with
+"""Run the checks of every change on a bare Debian 12 machine with Python 3.11: README's commands, style and types, with
 nothing in reach but what README promises; then the tests that need a service, which it does not promise.
 
 Aim on two cores: 15 minutes with nothing built before (20 today), 12 with the `$BITGATE_CACHE` of an earlier run, which

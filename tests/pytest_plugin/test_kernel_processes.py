@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from bitgate.runtime.targets import Target
-from bitgate.suite.pytest.abreast import environments
 from bitgate.suite.pytest.blackbox import BlackBox
+from bitgate.suite.pytest.case_pool import environments
 from bitgate.suite.pytest.leases import Leases, count
 
 UNHEALTHY = Path(__file__).parents[1] / "verify" / "unhealthy" / "declaration.py"

@@ -40,7 +40,7 @@ def process() -> CaseProcess:
 def test_it_is_opened_for_what_was_found_meanwhile(process: CaseProcess) -> None:
     with process:
         process.spawn()
-        process.come_up(OURS)
+        process.prewarm(OURS)
         process.opening = replace(process.opening, project=PROJECT)
         process.start()
         process.ahead(planned("wrong"))
@@ -58,7 +58,7 @@ def test_one_that_ends_over_it_is_replaced(process: CaseProcess, ahead: bool) ->
     with process:
         process.opening = replace(process.opening, project=PROJECT)
         process.spawn()
-        process.come_up(OURS)
+        process.prewarm(OURS)
         process.start()
         if ahead:
             process.ahead(planned("none"))

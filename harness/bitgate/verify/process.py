@@ -152,7 +152,7 @@ class CaseProcess(Endable):
         except OSError as error:
             raise UsageError(f"no further process for kernels can be started: {error.strerror or error}") from None
 
-    def come_up(self, families: Collection[str]) -> None:
+    def prewarm(self, families: Collection[str]) -> None:
         """Let a process that was spawned open its device, and load what is built of these families, while its caller
         still finds out what it is to be opened with. This saves time and changes nothing else."""
         message = Prewarm(self.opening.message(), tuple(families))

@@ -33,7 +33,7 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.worker.endable import Endable, Leaving
 
 if TYPE_CHECKING:  # the first verdict brings it in, not each collection
-    from bitgate.suite.pytest.abreast import CasePool
+    from bitgate.suite.pytest.case_pool import CasePool
     from bitgate.verify.process import CaseRequest
 
 HUNG_STATUS = 86
@@ -260,7 +260,7 @@ class Gating:
         """Processes come up while tests are collected."""
         if not self.run.processes or session.config.option.collectonly:
             return
-        from bitgate.suite.pytest.abreast import CasePool, environments
+        from bitgate.suite.pytest.case_pool import CasePool, environments
         from bitgate.suite.pytest.leases import Leases
 
         own = environments(Leases(self.run.target), self.run.processes)
@@ -268,7 +268,7 @@ class Gating:
         self.pool = CasePool(openings, self._expected, progress, self._write_box)
         with as_pytest_error():
             self.pool.spawn()
-        self.pool.come_up(self.run.first_families)
+        self.pool.prewarm(self.run.first_families)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:

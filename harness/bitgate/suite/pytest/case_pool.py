@@ -95,10 +95,10 @@ class CasePool(Endable):
         for process in self.processes:
             process.spawn()
 
-    def come_up(self, families: Collection[str]) -> None:
-        """Let those that were spawned do what can be done before ``start``: see ``CaseProcess.come_up``."""
+    def prewarm(self, families: Collection[str]) -> None:
+        """Let those that were spawned do what can be done before ``start``: see ``CaseProcess.prewarm``."""
         for process in self.processes:
-            process.come_up(families)
+            process.prewarm(families)
 
     def end(self) -> None:
         self._pool.end()
