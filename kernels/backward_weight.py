@@ -29,12 +29,14 @@ OPTIONS = (
         ANY_INTEGER,
         "0",
         "compute units that an automatic split-K fills; 0: those of the device",
+        drawn=("1", "7", "32", "304"),
     ),
     Option(
         "occupancy",
         ANY_INTEGER,
         "0",
         "blocks of a compute unit that an automatic split-K counts on; 0: as the runtime says",
+        drawn=("1", "4"),
     ),
 )
 

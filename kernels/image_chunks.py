@@ -16,6 +16,7 @@ SPLIT_N = Option(
     ANY_INTEGER,
     str(2**31),
     "split-N: images are taken in equal chunks, as few as keep a chunk's input and output within this many bytes.",
+    drawn=("1", "256", "4096", "65536"),
 )
 
 

@@ -158,8 +158,15 @@ OPTIONS = (
         "gemms_count: the flat path takes problems of one sub-GEMM. launch_each: it takes any 2D problem with G = 1 and"
         " no D tensor, a launch for each sub-GEMM. off: the same problems, as before ROCm/rocm-libraries#7732: it"
         " launches one sub-GEMM of each bucket.",
+        drawn=("launch_each",),
     ),
-    Option("bucket_size", ANY_INTEGER, PRODUCTION_BUCKET, "sub-GEMMs that one grouped launch takes (1 to 32)"),
+    Option(
+        "bucket_size",
+        ANY_INTEGER,
+        PRODUCTION_BUCKET,
+        "sub-GEMMs that one grouped launch takes (1 to 32)",
+        drawn=("1", "2", "3", "31"),
+    ),
     SPLIT_N,
 )
 

@@ -98,6 +98,7 @@ FAMILY = library_family(
             "auto",
             "cell: one thread a result cell. tile: a block a tile of 64 x 64 cells, its operands in LDS; small_tile: of"
             " 16 x 16; the same order of summation. auto: tiles on GPUs, where they do not stand mostly empty.",
+            drawn=("cell", "tile", "small_tile"),
         ),
     ),
     supports=supports,

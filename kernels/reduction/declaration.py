@@ -99,6 +99,7 @@ FAMILY = library_family(
             ANY_INTEGER,
             "16384",
             "blocks of a launch along its first dimension: further rows are taken in turns",
+            drawn=("1", "2", "3", "7"),
         ),
     ),
     supports=supports,

@@ -4,3 +4,4 @@ from bitgate.testing import verified
 
 test_bits = verified("conv_bwd_data")
 test_numbers = verified("conv_bwd_data#numbers")
+test_solved = verified("conv_bwd_data#solved")

@@ -3,6 +3,5 @@
 from bitgate.testing import verified
 
 test_bits = verified("conv_bwd_weight")
-test_grid = verified("conv_bwd_weight#grid")
 test_layouts = verified("conv_bwd_weight#layouts")
-test_types = verified("conv_bwd_weight#types")
+test_solved = verified("conv_bwd_weight#solved")

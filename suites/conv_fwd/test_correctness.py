@@ -4,3 +4,4 @@ from bitgate.testing import verified
 
 test_bits = verified("conv_fwd")
 test_numbers = verified("conv_fwd#numbers")
+test_solved = verified("conv_fwd#solved")

@@ -3,3 +3,4 @@
 from bitgate.testing import refused
 
 test_refusal = refused("conv_fwd#interface")
+test_solved_refusal = refused("conv_fwd#solved_interface")

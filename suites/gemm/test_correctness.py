@@ -3,3 +3,4 @@
 from bitgate.testing import verified
 
 test_bits = verified("gemm")
+test_solved = verified("gemm#solved")

@@ -3,3 +3,4 @@
 from bitgate.testing import refused
 
 test_refusal = refused("gemm#interface")
+test_solved_refusal = refused("gemm#solved_interface")

@@ -4,3 +4,4 @@ from bitgate.testing import verified
 
 test_bits = verified("reduction")
 test_both_results = verified("reduction#argmax")
+test_solved = verified("reduction#solved")

@@ -3,3 +3,4 @@
 from bitgate.testing import refused
 
 test_refusal = refused("reduction#interface")
+test_solved_refusal = refused("reduction#solved_interface")

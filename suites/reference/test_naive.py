@@ -4,3 +4,4 @@ from bitgate.testing import verified
 
 test_bits = verified("reference")
 test_numbers = verified("reference#numbers")
+test_solved = verified("reference#solved")

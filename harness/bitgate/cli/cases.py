@@ -45,6 +45,12 @@ def cases(
         typer.Option(metavar="FILE", help="Read which case finds what, as `faults run --json` wrote it."),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ids of a solved tier to FILE.")] = None,
+    solve: Annotated[
+        list[str] | None, typer.Option("--solve", metavar="SUITE", help="Solve a suite's lists anew; all: every suite.")
+    ] = None,
+    strengths: Annotated[
+        bool, typer.Option("--strengths", help="Print what the solved lists reach, as a table.")
+    ] = False,
     sweep: Annotated[
         str, typer.Option(metavar="NAME", help="List a sweep's problems instead, by its name or file.")
     ] = "",
@@ -63,6 +69,16 @@ def cases(
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     if sweep:
         _list_sweep(sweep, project, as_json)
+        return 0
+    if strengths:
+        from bitgate.cli.solve_tier import print_strengths
+
+        print_strengths(project, as_json)
+        return 0
+    if solve:
+        from bitgate.cli.solve_tier import solve_lists
+
+        solve_lists([] if "all" in solve else solve, project, as_json)
         return 0
     project.check_tier(tier or project.tiers[0])
     print_whose_suites(project)

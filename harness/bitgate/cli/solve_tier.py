@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from bitgate.core.project import Project
+from bitgate.kernel import registry
 from bitgate.results.plan import Plan
 from bitgate.suite.tier_solver import Chosen, Solution, covered_by, solve
 from bitgate.tools.coverage.features import Features, features, read_killers
+from bitgate.tools.tiers.lists import strengths_of, table_of, write_lists
 
 SHOWN = 20
 
@@ -27,6 +32,21 @@ def solve_tier(
         out.write_text("".join(f"{one.item.id}\n" for one in solution.chosen))
     document = _document(tier, known, solution, held, now, seconds)
     typer.echo(json.dumps(document, indent=1) if as_json else _in_words(document, out))
+
+
+def solve_lists(suites: list[str], project: Project, as_json: bool) -> None:
+    """Write the solved lists of these suites, or of all, and print the strength that each tier reaches."""
+    families = registry.families(project)
+    say = partial(typer.echo, err=True)
+    strengths = [one for folder in project.shelves for one in write_lists(folder, suites, families, say)]
+    if as_json:
+        typer.echo(json.dumps({"strengths": [asdict(one) for one in strengths]}, indent=1))
+
+
+def print_strengths(project: Project, as_json: bool) -> None:
+    """Print the strength of each solved list, as its header states it."""
+    strengths = [one for folder in project.shelves for one in strengths_of(folder)]
+    typer.echo(json.dumps({"strengths": [asdict(one) for one in strengths]}) if as_json else table_of(strengths))
 
 
 def _document(

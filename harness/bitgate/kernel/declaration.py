@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -56,12 +57,16 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Option:
-    """A named switch of a family. ``values`` lists the allowed ones, or is ``ANY_INTEGER``."""
+    """A named switch of a family. ``values`` lists the allowed ones, or is ``ANY_INTEGER``.
+
+    ``drawn`` are values other than production's that results must be right with: fuzzing and solved tiers draw them.
+    """
 
     name: str
     values: tuple[str, ...]
     production: str
     help: str
+    drawn: tuple[str, ...] = ()
 
     def allows(self, value: str) -> bool:
         if self.values == ANY_INTEGER:
@@ -196,6 +201,15 @@ class KernelFamily:
 
     def option(self, name: str) -> Option | None:
         return next((o for o in self.options if o.name == name), None)
+
+    @property
+    def drawn_options(self) -> tuple[tuple[tuple[str, str], ...], ...]:
+        """Return every combination of the values that options may be drawn with; the first is production's."""
+        values = [[None, *option.drawn] for option in self.options]
+        return tuple(
+            tuple((option.name, value) for option, value in zip(self.options, chosen, strict=True) if value is not None)
+            for chosen in product(*values)
+        )
 
     def operations_of(self, instance: Instance) -> tuple[str, ...]:
         return instance.operations if instance.operations is not None else self.operations

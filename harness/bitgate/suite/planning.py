@@ -23,6 +23,7 @@ from bitgate.suite.durations import Durations
 from bitgate.suite.expand import ExpandedCase, expand
 from bitgate.suite.instance_selection import eligible, one_each, refusals
 from bitgate.suite.row import NEVER, CaseRow, near
+from bitgate.suite.solved_list import is_list
 from bitgate.suite.table import loads
 from bitgate.verify.planned import PlannedCase
 
@@ -156,12 +157,13 @@ def plan_rows(rows: Iterable[CaseRow], setting: Setting, *, suite: str) -> list[
     """
     tests: dict[str, PlannedCase] = {}
     for row in rows:
-        for test in _plan_row(row, setting, suite):
+        for test in _plan_row(_for_loaded(row, setting), setting, suite):
             other = tests.setdefault(test.id, test)
-            # Off the host, rows that differ in thread orders only are one case.
-            rival = row_of(other)
+            # Off the host, rows that differ in thread orders only are one case; so are lines of a list for a user.
+            rival, planned = row_of(other), row_of(test)
             orders = setting.target_kind != "host" and "schedules" in {*row.axes, *rival.axes}
-            if other is not test and rival is not row and not orders:
+            lines = bool(setting.loaded) and is_list(rival.origin.path) and is_list(row.origin.path)
+            if other is not test and rival is not planned and not orders and not lines:
                 raise UsageError(f"{row.origin}: plans {test.id}, and so does {rival.origin}; remove one of them")
     return list(tests.values())
 
@@ -234,6 +236,13 @@ def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCas
             in_smoke = candidate.in_smoke and is_meant
             if in_smoke or setting.tier != SMOKE:
                 yield _test(candidate, kernel, setting, suite, tier if in_smoke else REGRESSION)
+
+
+def _for_loaded(row: CaseRow, setting: Setting) -> CaseRow:
+    """Return a line of a solved list as loaded kernels run it: its problem, on whichever instance takes it."""
+    if not setting.loaded or setting.kernel or row.refused or not is_list(row.origin.path):
+        return row
+    return replace(row, kernels=(), instances="one")
 
 
 def is_ours(row: CaseRow) -> bool:

@@ -13,8 +13,11 @@ from bitgate.core.project import TABLE as TABLE
 from bitgate.core.table_fields import FieldError, are_tables, checked, text
 from bitgate.core.toml import read_toml, row_lines
 from bitgate.suite.row import CaseRow, Origin, make_row, name_of, near
+from bitgate.suite.solved_list import is_list, read_list
 
 DEFAULT_SET = "case"
+SOLVED = "solved"
+"""What the rows of a list are called."""
 
 ABOUT = ("title", "source", "note")
 """Texts at the top of a table that say what it is: for people, and for a sweep's tables and plots."""
@@ -51,6 +54,8 @@ def about(path: Path) -> dict[str, str]:
 def _fields_of_set(
     path: Path, set_name: str, within: tuple[str, ...]
 ) -> list[tuple[dict[str, Any], Origin, tuple[Part, ...]]]:
+    if is_list(path):
+        return [(one.fields, Origin(path, one.line, set_name, SOLVED), ()) for one in read_list(path)]
     sets, defaults, lines, *_ = _document(path)
     here = f"{path.name}#{set_name}"
     if here in within:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bitgate.model.operation import Operation
     from bitgate.model.space.candidates import Candidates
     from bitgate.model.space.column import Column
+    from bitgate.model.space.details import Cut
     from bitgate.model.space.factor import Codes, Factor
     from bitgate.model.space.neighbour import Nearby
     from bitgate.model.space.problem_property import Property
@@ -211,6 +212,22 @@ class ProblemSpace:
         columns = [few_or_vectors(batch.columns[length.name]) for length in lengths(self.quantities)]
         return np.stack(columns, axis=1).astype(np.uint8)
 
+    # ------------------------------------------------------------------------------------------------- solved tiers
+
+    def details(self, problem: Any, cut: Cut) -> Mapping[str, str]:
+        """Return the classes of single lengths, axes and tensors, by factor, for an instance with this cut."""
+        from bitgate.model.space.details import of_quantities
+
+        return of_quantities(problem, self.quantities, cut)
+
+    def fitted(self, problem: Any, cut: Cut, rng: np.random.Generator) -> Any:
+        """Return the problem with some lengths around the tiles of an instance."""
+        from bitgate.model.space.quantity import lengths
+        from bitgate.model.space.variations import fitted_lengths
+
+        places = {length.name: length.tile for length in lengths(self.quantities) if length.tile is not None}
+        return self.problem_of({**self.values_of(problem), **fitted_lengths(problem, cut, places, rng)})
+
     drawn_apart: tuple[str, ...] = ("dtypes",)
     """Choices that are plain in ``candidates``: ``varied`` draws them."""
 
@@ -235,7 +252,7 @@ class ProblemSpace:
     def bends(self, layouts: Sequence[str]) -> tuple[Bend, ...]:
         """Return the changes that make an instance of these layouts take a problem, to be applied in this order.
 
-        They make choices plain, change the layout, and round lengths up to whole vectors.
+        They make choices plain, change the layout, and round lengths that tiles cut up to whole vectors.
         """
         from bitgate.model.space.quantity import choices, lengths
 
@@ -251,7 +268,8 @@ class ProblemSpace:
 
         def whole(problem: Any) -> Any:
             now = self.values_of(problem)
-            return self.problem_of({**now, **{q.name: -(-now[q.name] // 8) * 8 for q in lengths(self.quantities)}})
+            cut = [q.name for q in lengths(self.quantities) if q.tile is not None]
+            return self.problem_of({**now, **{name: -(-now[name] // 8) * 8 for name in cut}})
 
         return plain, laid_out, whole
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE
 from bitgate.model.gap import Gap
 from bitgate.model.registry import case_id
+from bitgate.model.space.details import Cut
 
 SHARE = 0.5
 """Share of the problems with gaps."""
@@ -46,3 +48,39 @@ def with_operand_operation(problem: Any, rng: np.random.Generator) -> Any:
         changes: dict[str, Any] = {f"{operand}_op": ELEMENTWISE[str(rng.choice(OPERAND_ELEMENTWISE))]}
         return replace(problem, **changes)
     return problem
+
+
+def near_tile(tile: int, step: int, rng: np.random.Generator) -> int:
+    """Return a length around a few tiles: with no rest, a small one, or any; in whole steps, mostly."""
+    rest = int(rng.choice((0, 0, 1, 2, 3, 4, max(0, tile - 1), int(rng.integers(tile)))))
+    length = int(rng.choice((0, 0, 0, 1, 1, 2, 3, 4, 5))) * tile + rest or tile
+    return -(-length // step) * step if rng.random() < 0.9 else length
+
+
+GAP_SHARE = 0.4
+FITTED_SHARE = 0.5
+"""Shares of the problems that get gaps of single tensors, and of lengths that are drawn anew around tiles."""
+
+
+def with_gaps_of_tensors(problem: Any, rng: np.random.Generator) -> Any:
+    """Return the problem, sometimes with gaps in one tensor or a few, and no others."""
+    if not hasattr(problem, "gap_orders") or rng.random() >= GAP_SHARE:
+        return problem
+    bare = replace(problem, gap=False, gaps=())
+    places = [(tensor, axis) for tensor, order in bare.gap_orders.items() for axis in order[1:]]
+    if not places:
+        return problem
+    count = int(rng.choice((1, 1, 1, 2, 3)))
+    chosen = rng.permutation(len(places))[:count]
+    gaps = tuple(Gap(tensor, axis, int(rng.choice(ELEMENTS))) for tensor, axis in (places[at] for at in chosen))
+    return replace(bare, gaps=gaps)
+
+
+def fitted_lengths(problem: Any, cut: Cut, places: Mapping[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """Return new values of some lengths, around the instance's tiles. ``places``: where ``cut.tile`` holds each."""
+    step = max(cut.vector)
+    return {
+        name: near_tile(cut.tile[place], step if cut.tile[place] % step == 0 else 1, rng)
+        for name, place in places.items()
+        if cut.tile[place] > 1 and rng.random() < FITTED_SHARE
+    }

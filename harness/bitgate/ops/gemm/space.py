@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from bitgate.model import ELEMENTWISE, DtypeSet
-from bitgate.model.space import ProblemSpace
+from bitgate.model.space import ProblemSpace, details
+from bitgate.model.space.details import Cut
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Length, Quantity
 from bitgate.model.space.row import ShapePattern
@@ -60,6 +61,11 @@ class GemmSpace(ProblemSpace):
     def varied(self, problem: GemmProblem, dtypes: Sequence[DtypeSet], rng: np.random.Generator) -> GemmProblem:
         varied: GemmProblem = with_operand_operation(super().varied(problem, dtypes, rng), rng)
         return varied
+
+    def details(self, problem: GemmProblem, cut: Cut) -> Mapping[str, str]:
+        m, n, k = (-(-size // tile) for size, tile in zip(problem.sizes, cut.tile, strict=True))
+        own = {"tiles": details.grid(m, n), "steps": details.few_or_parity(k)}
+        return {**super().details(problem, cut), **own, "slices": details.slices(problem.split_k, k)}
 
     def operands(self, problem: GemmProblem) -> tuple[str, ...]:
         return problem.operands

@@ -65,6 +65,16 @@ def _places(length: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(place for place in every if 0 <= place < length))
 
 
+def late(problem: ReductionProblem, seed: int) -> Cells:
+    """Return -4 to 4, and a larger number first in the second half of a row, and in about half of the cells after it."""
+    words, rows = _words(problem, seed), _rows(problem, seed)
+    cells = counter.integers(words, REACH - 1, counter.FULL_DENSITY).astype(np.float64)
+    place = np.arange(problem.length, dtype=np.int64).reshape(1, -1, 1)
+    first = problem.length - 1 - rows * 31 % (problem.length // 2 + 1)
+    is_top = (place == first) | ((place > first) & (words % np.uint64(2) == 0))
+    return {"x": np.where(is_top, REACH + 1.0 + rows % 3, cells)}
+
+
 def edges(problem: ReductionProblem, seed: int) -> Cells:
     """Return rows of four kinds, interleaved: edges of the type.
 
@@ -99,6 +109,7 @@ MAXIMA = (
         "exact", "a maximum is one of the integers that it is taken of; most stand several times in a row", ties, True
     ),
     Fill("negative", "a maximum below zero, once in a row, at a place where tiles begin or end", negative, True),
+    Fill("late", "a maximum that several tiles or slices hold, the first of them in a row's second half", late, True),
 )
 """The fills for elements of any type."""
 EDGES = Fill("edges", "a maximum is one of the numbers at the type's edges, by the order that is stated", edges, True)

@@ -9,7 +9,8 @@ import numpy as np
 
 from bitgate.core.table_fields import texts
 from bitgate.model import DTYPES, DtypeSet
-from bitgate.model.space import ProblemSpace
+from bitgate.model.space import ProblemSpace, details
+from bitgate.model.space.details import Cut
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Length, Quantity
 from bitgate.model.space.row import AxisField, ShapePattern
@@ -64,6 +65,11 @@ class ReductionSpace(ProblemSpace):
     ) -> ReductionProblem:
         varied: ReductionProblem = super().varied(problem, dtypes, rng)
         return varied
+
+    def details(self, problem: ReductionProblem, cut: Cut) -> Mapping[str, str]:
+        tiles = -(-problem.length // cut.tile[2])
+        own = {"steps": details.few_or_parity(tiles), "slices": details.slices(problem.split_k, problem.length)}
+        return {**super().details(problem, cut), **own}
 
     def operands(self, problem: ReductionProblem) -> tuple[str, ...]:
         return ("x",)

@@ -18,10 +18,6 @@ from bitgate.model.space.candidates import problems_of
 from bitgate.tools.fuzz.draw import SIZES, RoundSize, draw_round
 from bitgate.verify.planned import PlannedCase
 
-THRESHOLDS = {"bucket_size": ("1", "2", "3", "31"), "split_n_bytes": ("1", "256", "4096", "65536")}
-"""Options that move a threshold, so that small tensors meet what in production only large ones do. Options that turn
-a gate off bring known bugs back, and are left alone."""
-
 KERNELS_A_REFERENCE = 4
 """Rounds of a kernel for each round of a reference kernel."""
 
@@ -31,6 +27,8 @@ UNSUPPORTED = 0.1
 
 OTHER_FILLS = 0.06
 """Share of cases whose data are not the exact integers."""
+OTHER_OPTIONS = 0.2
+"""Share of cases whose options are drawn: of a family without any they are production's all the same."""
 
 FITTED = 0.15
 """Share of problems that are made to fit the instance with the fewest cases so far, as one with wide vectors or for
@@ -93,7 +91,7 @@ class FuzzSubject:
                 yield PlannedCase(
                     problem,
                     Kernel(self.family, instance, options),
-                    fill=_other(_fills(problem), choices[2], OTHER_FILLS),
+                    fill=_other(fills_of(problem), choices[2], OTHER_FILLS),
                     seed=int(choices[4] * 1000),
                     schedule=self._schedule(choices[3], target),
                     target=target,
@@ -123,9 +121,13 @@ class FuzzSubject:
             bent = bend(bent)
         return bent
 
+    @cached_property
+    def _drawn_options(self) -> tuple[tuple[tuple[str, str], ...], ...]:
+        return tuple(tuple(sorted(options)) for options in self.family.drawn_options)
+
     def _options(self, choice: float) -> tuple[tuple[str, str], ...]:
-        known = [(o.name, value) for o in self.family.options for value in THRESHOLDS.get(o.name, ())]
-        return (known[int(choice / 0.12 * len(known))],) if known and choice < 0.12 else ()
+        known = self._drawn_options
+        return known[int(choice / OTHER_OPTIONS * len(known))] if choice < OTHER_OPTIONS else ()
 
     def _split(self, problem: Problem, options: tuple[tuple[str, str], ...]) -> tuple[list[Choice], list[Choice]]:
         supporting, refusing = [], []
@@ -179,7 +181,7 @@ def subject_of(turn: Sequence[FuzzSubject], number: int) -> tuple[FuzzSubject, i
     return subject, number // len(turn) * len(own) + own.index(number % len(turn))
 
 
-def _fills(problem: Problem) -> tuple[str, ...]:
+def fills_of(problem: Problem) -> tuple[str, ...]:
     """Return the fills; ``codes`` is for types whose every code is drawn within a small tensor."""
     narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operation.space.operands(problem))
     names = (fill.name for fill in problem.operation.numerics.fills(problem))

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
 from bitgate.model import DtypeSet, Operation
 from bitgate.model.space import Bend, Domains, ProblemSpace
 from bitgate.model.space.column import Column
+from bitgate.model.space.details import Cut
 from bitgate.model.space.factor import Codes, Factor
 from bitgate.model.space.neighbour import Nearby
 from bitgate.model.space.problem_property import Property
 from bitgate.model.space.threshold import Threshold
-from bitgate.model.space.variations import with_operand_operation
+from bitgate.model.space.variations import fitted_lengths, with_operand_operation
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.space import rows
 from bitgate.ops.convolution.space.batch import Batch
+
+MERGED_SHARE = 0.9
+"""Share of problems that are made to fit an instance which merges groups."""
 
 
 class ConvolutionSpace(ProblemSpace):
@@ -99,6 +104,24 @@ class ConvolutionSpace(ProblemSpace):
     def varied(self, problem: ConvProblem, dtypes: Sequence[DtypeSet], rng: np.random.Generator) -> ConvProblem:
         varied: ConvProblem = with_operand_operation(super().varied(problem, dtypes, rng), rng)
         return varied
+
+    def details(self, problem: ConvProblem, cut: Cut) -> Mapping[str, str]:
+        from bitgate.ops.convolution.space.details import details_of
+
+        return details_of(problem, cut)
+
+    def fitted(self, problem: ConvProblem, cut: Cut, rng: np.random.Generator) -> ConvProblem:
+        places = {
+            Pass.FWD: {"n": 0, "k": 1, "c": 2},
+            Pass.BWD_DATA: {"n": 0, "c": 1, "k": 2},
+            Pass.BWD_WEIGHT: {"k": 0, "c": 1, "n": 2},
+        }[self.direction]
+        lengths = fitted_lengths(problem, cut, places, rng)
+        if cut.merge > 1 and rng.random() < MERGED_SHARE:  # groups of one channel each way make one product
+            lengths |= {"k": 1, "c": 1, "g": -(-problem.g // cut.merge) * cut.merge}
+        if "n" in lengths:  # images times positions are what a tile cuts
+            lengths["n"] = max(1, lengths["n"] // prod(problem.output))
+        return problem.changed(**lengths)
 
     def operands(self, problem: ConvProblem) -> tuple[str, ...]:
         return problem.operands

@@ -299,7 +299,7 @@ def _dense(p: ConvProblem) -> ConvProblem:
 
 
 def _channels_last(p: ConvProblem) -> ConvProblem:
-    return replace(p, layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim))
+    return p.changed(layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim))
 
 
 BENDS: tuple[Bend, ...] = (_plain, _whole_vectors, _pointwise, _dense, _channels_last)

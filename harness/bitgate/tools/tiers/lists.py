@@ -1,0 +1,126 @@
+"""The solved lists next to the suites' tables: written with what they were solved from, and whether that changed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from itertools import takewhile
+from pathlib import Path
+
+import bitgate
+from bitgate.core.errors import UsageError
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.suite.durations import carried
+from bitgate.suite.solved_list import write_list
+from bitgate.tools.tiers.request import SolveRequest, read_requests
+from bitgate.tools.tiers.solve import solve_suite
+from bitgate.tools.tiers.strength import Strength, in_words, strength_in
+
+TAKEN, REFUSED = "solved.txt", "refused.txt"
+"""The files of a suite: cases that kernels take, and cases that they must refuse."""
+COMMAND = "bitgate cases --solve"
+INPUTS = "solved from"
+"""What the header's line of the inputs' hash begins with."""
+SOURCES = (
+    "model/space",
+    "model/elementwise.py",
+    "model/dtype.py",
+    "ops/*/space",
+    "ops/*/space.py",
+    "ops/*/numerics.py",
+    "model/fill.py",
+    "tools/tiers/pool.py",
+    "tools/tiers/cover.py",
+    "tools/tiers/solve.py",
+    "tools/fuzz/draw.py",
+    "tools/fuzz/round.py",
+)
+"""The code that decides what is drawn and chosen, below the package."""
+
+
+def write_lists(
+    folder: Path, suites: Iterable[str], families: Mapping[str, KernelFamily], progress: Callable[[str], None]
+) -> list[Strength]:
+    """Solve these suites (all that are asked for, without any) and write their lists. UsageError for an unknown one."""
+    requests = read_requests(folder)
+    strengths: list[Strength] = []
+    for suite in suites or requests:
+        if suite not in requests:
+            raise UsageError(f"{suite}: no table of {folder / 'solve.toml'}; known are {', '.join(requests)}")
+        solved = solve_suite(requests[suite], families, carried("host", [folder]), progress)
+        inputs = hash_of(folder, requests[suite], families)
+        for file, cases, what in (
+            (TAKEN, solved.taken, "Cases that reach every pair of classes in smoke, and triples in regression."),
+            (REFUSED, solved.refused, "Cases just outside of what instances take, by the clause that refuses them."),
+        ):
+            reached = (in_words(one) for one in solved.strengths)
+            header = (what, f"Written by `{COMMAND} {suite}`; not to be edited.", f"{INPUTS} {inputs}", *reached)
+            if cases or (folder / suite / file).exists():
+                write_list(folder / suite / file, header, cases)
+        strengths += solved.strengths
+    return strengths
+
+
+def strengths_of(folder: Path) -> list[Strength]:
+    """Return the strengths that the headers of the lists state, suite by suite."""
+    found = []
+    for suite in read_requests(folder):
+        path = folder / suite / TAKEN
+        header = takewhile(lambda line: line.startswith("#"), path.read_text().splitlines() if path.is_file() else ())
+        found += [one for line in header if (one := strength_in(line.removeprefix("# "))) is not None]
+    return found
+
+
+def table_of(strengths: Iterable[Strength]) -> str:
+    """Return strengths as a Markdown table: a row a family, operation and tier."""
+    rows = ["| kernels | operation | tier | cases | seconds | pairs | triples |", "|---|---|---|---|---|---|---|"]
+    for one in strengths:
+        shares = (f"{done} of {of} ({100 * done / of:.1f} %)" for done, of in (one.pairs, one.triples))
+        cells = (f"`{one.family}`", one.operation, one.tier, f"{one.cases}", f"{one.seconds:.1f}", *shares)
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def stale_lists(folder: Path, families: Mapping[str, KernelFamily]) -> list[str]:
+    """Return the suites whose lists were solved from something else than what is there now."""
+    found = []
+    for suite, request in read_requests(folder).items():
+        path = folder / suite / TAKEN
+        expected = f"# {INPUTS} {hash_of(folder, request, families)}"
+        if not path.is_file() or expected not in path.read_text().splitlines()[:4]:
+            found.append(suite)
+    return found
+
+
+def hash_of(folder: Path, request: SolveRequest, families: Mapping[str, KernelFamily]) -> str:
+    """Return a hash of all that a suite's lists follow from: request, declarations, recorded paces, and this code."""
+    known = sha256(repr(request).encode())
+    for name in request.kernels:
+        for path in sorted([*families[name].folder.glob("*.py"), *families[name].folder.parent.glob("*.py")]):
+            known.update(_meaning(path))
+    known.update((folder / "durations" / "host.json").read_bytes())
+    for path in _sources():
+        known.update(_meaning(path))
+    return known.hexdigest()[:16]
+
+
+def _sources() -> Iterator[Path]:
+    package = Path(bitgate.__file__).parent
+    for pattern in SOURCES:
+        for place in sorted(package.glob(pattern)):
+            yield from sorted(place.rglob("*.py")) if place.is_dir() else (place,)
+
+
+def _meaning(path: Path) -> bytes:
+    """Return a module's code without comments and docstrings, whose change moves no case."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [one for one in body if not _is_text(one)]  # type: ignore[attr-defined]
+    return ast.dump(tree).encode()
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

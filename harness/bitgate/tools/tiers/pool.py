@@ -1,0 +1,201 @@
+"""The pool that a tier is solved from: drawn problems with an instance, data and options, and the classes of each.
+
+What no case of the pool has counts as impossible: declarations and the maths of real problems are the constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+
+from bitgate.core.errors import UsageError
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.resolved import Kernel, Options
+from bitgate.model import Problem, ProblemError, case_id, operation_called
+from bitgate.model.space import ProblemSpace
+from bitgate.model.space.candidates import problems_of
+from bitgate.model.space.details import Cut
+from bitgate.model.space.factor import Constants
+from bitgate.model.space.variations import with_gaps_of_tensors
+from bitgate.numerics.fill import fill_named
+from bitgate.suite.durations import Durations, work_of
+from bitgate.tools.fuzz.draw import RoundSize, draw_round
+from bitgate.tools.fuzz.round import fills_of
+
+PROBLEM = ":"
+"""What follows the names of the operation's factors: the details may have the same names."""
+ROUND = 2000
+SPLITS = (2, 3, 4, 7, 12, -1)
+PLAIN = 0.55
+"""Shares of the pool with an exact fill, and of splits that are drawn anew."""
+SPLIT_SHARE = 0.3
+OPTION_SHARE = 0.35
+OVERHEAD = 0.006
+"""Seconds of a verdict beside those of its case: its test, its line in the record, its share of the process."""
+FEW_CELLS = 64
+TRIES = 12
+"""Draws for each case of the pool, at most: what an instance refuses is drawn again."""
+
+
+@dataclass(frozen=True, eq=False)
+class PoolCase:
+    """A case that a tier may hold; ``refused`` is the clause by which the kernel must refuse it."""
+
+    problem: Problem
+    kernel: Kernel
+    fill: str
+    seconds: float
+    classes: Mapping[str, str]
+    refused: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, Options, str]:
+        return case_id(self.problem), self.kernel.name, self.kernel.options, self.fill
+
+
+class Pool:
+    """The pool of one family and operation, on the instances of the host."""
+
+    def __init__(self, family: KernelFamily, operation: str, durations: Durations, most_seconds: float) -> None:
+        self.family, self.operation = family, operation
+        self.space: ProblemSpace = operation_called(operation).space
+        self.instances = [one for one in family.instances if operation in family.operations_of(one)]
+        self.durations, self.most_seconds = durations, most_seconds
+        self._options = tuple(tuple(sorted(one)) for one in family.drawn_options)
+
+    def cases(self, count: int, seed: int) -> list[PoolCase]:
+        """Return about ``count`` different cases, the same ones for the same arguments."""
+        rng = np.random.default_rng([seed, *self.family.name.encode(), *self.operation.encode()])
+        found: dict[tuple[str, str, Options, str], PoolCase] = {}
+        problems = self._problems(seed)
+        turn = cycle(self.instances)
+        for _ in range(count * TRIES):
+            if len(found) >= count:
+                break
+            for case in self._drawn(next(problems), next(turn), rng):
+                found.setdefault(case.key, case)
+        return self._classified(list(found.values()))
+
+    def _problems(self, seed: int) -> Iterator[Problem]:
+        layouts = tuple(dict.fromkeys(layout for one in self.instances for layout in one.layouts))
+        for visit in range(10**6):
+            wide = visit % 4 == 3
+            size = RoundSize("wide" if wide else "tiny", 2e7 if wide else 4e6, ROUND)
+            yield from problems_of(draw_round(self.space, (seed, visit), size, layouts))
+
+    def _drawn(self, problem: Any, instance: Instance, rng: np.random.Generator) -> Iterator[PoolCase]:
+        """Yield the problem on the instance, if that takes it or can be made to; and one beside it that it refuses."""
+        space, cut = self.space, cut_of(instance)
+        dtypes = [space.types(text) for text in instance.dtypes]
+        options = self._options[int(rng.integers(len(self._options)))] if rng.random() < OPTION_SHARE else ()
+        kernel = Kernel(self.family, instance, options)
+        try:
+            problem = space.varied(problem, dtypes, rng)
+            problem = with_gaps_of_tensors(space.fitted(problem, cut, rng), rng)
+            if hasattr(problem, "split_k") and rng.random() < SPLIT_SHARE:
+                problem = replace(problem, split_k=int(rng.choice(SPLITS)))
+        except ProblemError:
+            return
+        taken = self._made_to_fit(problem, kernel)
+        fills = fills_of(problem)
+        fill = fills[0] if rng.random() < PLAIN else str(rng.choice(fills))
+        if taken is not None:
+            if fill != fills[0] and may_show_nothing(taken, instance, fill):
+                fill = fills[0]
+            yield from self._affordable(PoolCase(taken, kernel, fill, 0.0, {}))
+            if taken is not problem and (refusal := kernel.refusal(problem)) is not None:
+                yield from self._affordable(PoolCase(problem, kernel, fills[0], 0.0, {}, refusal.clause))
+
+    def _affordable(self, case: PoolCase) -> Iterator[PoolCase]:
+        instance = case.kernel.instance.name
+        work = work_of(case.problem)
+        seconds = self.durations.estimate(case_id(case.problem), self.family.name, instance, case.fill, work)
+        if seconds <= self.most_seconds:
+            yield replace(case, seconds=seconds + OVERHEAD)
+
+    def _made_to_fit(self, problem: Any, kernel: Kernel) -> Any:
+        """Return the problem as the kernel takes it, with the fewest changes of ``bends``; None if none helps."""
+        if kernel.refusal(problem) is None:
+            return problem
+        bends = self.space.bends(kernel.instance.layouts)
+        for bend in reversed(bends):
+            bent = bend(problem)
+            if bent != problem and kernel.refusal(bent) is None:
+                return bent
+        bent = problem
+        for bend in reversed(bends):
+            before, bent = bent, bend(bent)
+            if bent != before and kernel.refusal(bent) is None:
+                return bent
+        return None
+
+    def _classified(self, cases: list[PoolCase]) -> list[PoolCase]:
+        """Return the cases with the classes of all factors: the operation's, the details, the instance and the data."""
+        if not cases:
+            raise UsageError(f"{self.family.name} takes no drawn problem of {self.operation}")
+        factors = [factor for factor in self.space.factors if factor.column != "dtypes" and factor.name != "dtypes"]
+        batch = self.space.batch([case.problem for case in cases])
+        named = {}
+        for factor in factors:
+            codes = factor.classify(batch, Constants())
+            names = [cls.name for cls in factor.classes]
+            named[factor.name] = [names[code] if code < len(names) else "other" for code in codes]
+        classified = []
+        for row, case in enumerate(cases):
+            coarse = {f"{name}{PROBLEM}": values[row] for name, values in named.items()}
+            classified.append(replace(case, classes={**coarse, **self._details(case)}))
+        return classified
+
+    def _details(self, case: PoolCase) -> dict[str, str]:
+        instance = case.kernel.instance
+        found = dict(self.space.details(case.problem, cut_of(instance)))
+        found |= instance_classes(instance, case.problem)
+        found["fill"] = case.fill
+        chosen = dict(case.kernel.options)
+        found |= {option.name: chosen.get(option.name, "") for option in self.family.options if option.drawn}
+        prediction = case.kernel.prediction(case.problem) if not case.refused else None
+        if prediction is not None:
+            found["path"] = prediction.path
+            found["launches"] = str(min(prediction.launches, 3))
+            found["transposes"] = str(prediction.transposes)
+            for name in ("main_loop", "split_n"):
+                found[name] = _few(prediction.facts.get(name, ""))
+        return found
+
+
+def cut_of(instance: Instance) -> Cut:
+    """Return how an instance cuts its products."""
+    merge = int(instance.traits.get("merge", 1))
+    return Cut(instance.tile or (1, 1, 1), instance.vector or (1, 1, 1), merge)
+
+
+def may_show_nothing(problem: Problem, instance: Instance, fill: str) -> bool:
+    """Return whether bounds may admit a cleared result: of few cells, or as many rounded slices as a kernel likes."""
+    if instance.accumulation_for(problem).partial is None or fill_named(problem, fill).exact:
+        return False
+    cells = problem.tensors[problem.result].elements
+    return problem.split_k == -1 or cells < FEW_CELLS  # type: ignore[attr-defined]  # what is split has it
+
+
+def instance_classes(instance: Instance, problem: Problem) -> dict[str, str]:
+    """Return the classes of an instance: its types, its waves, and its tiling with all that its name says of it."""
+    tiling = instance.name.removesuffix("_w32")
+    types = problem.dtypes.canonical
+    return {
+        "dtypes": types,
+        "wave": str(instance.wave_size),
+        "tiling": tiling.replace(instance.dtypes[0], "").strip("_"),
+    }
+
+
+def _few(value: int | str) -> str:
+    return str(min(value, 3)) if isinstance(value, int) else value
+
+
+def of_operation(cases: Sequence[PoolCase]) -> list[PoolCase]:
+    """Return the cases that a kernel takes."""
+    return [case for case in cases if not case.refused]

@@ -1,0 +1,74 @@
+"""The requests of solved suites: ``solve.toml`` in the folder of suites, a table for each suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.core.table_fields import TableFields, number, texts
+from bitgate.core.toml import read_toml
+
+FILE = "solve.toml"
+
+
+@dataclass(frozen=True)
+class SolveRequest:
+    """The request of a suite's lists.
+
+    ``smoke`` and ``regression`` are seconds on one worker of a whole suite: pairs are complete whatever they take, and
+    triples of the factors ``triples`` go as far as the seconds. ``pool`` counts the drawn cases of each family and
+    operation, ``most_seconds`` limits one case.
+    """
+
+    kernels: tuple[str, ...]
+    operations: tuple[str, ...]
+    smoke: float
+    regression: float
+    triples: tuple[str, ...]
+    pool: int = 5000
+    seed: int = 1
+    most_seconds: float = 0.05
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+        raise ValueError(f"{value!r} is not a positive number of seconds")
+    return float(value)
+
+
+_FIELDS = TableFields(
+    {
+        "kernels": texts(r"\w+", "grouped_fwd"),
+        "operations": texts(r"\w+", "fwd"),
+        "triples": texts(r"[\w:]+", "path"),
+        "smoke": _seconds,
+        "regression": _seconds,
+        "most_seconds": _seconds,
+        "pool": number(1),
+        "seed": number(0),
+    },
+    {
+        "kernels": "name the families that the lists are for",
+        "operations": "name the operations whose problems are drawn",
+        "triples": "name the factors whose triples the lists should reach",
+        "smoke": "give the seconds of the tier on one worker",
+        "regression": "give the seconds of the tier on one worker",
+    },
+)
+
+
+def read_requests(folder: Path) -> dict[str, SolveRequest]:
+    """Return the requests of a folder of suites by suite. Raises UsageError for a file that cannot be right."""
+    path = folder / FILE
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; it says what the solved lists of {folder} should hold")
+    document, _ = read_toml(path)
+    found = {}
+    for suite, fields in document.items():
+        if not isinstance(fields, Mapping):
+            raise UsageError(f"{path}: '{suite}' is not a suite's table; write [{suite}]")
+        found[suite] = SolveRequest(**_FIELDS.read(f"{path}: [{suite}]", fields))
+    return found

@@ -1,0 +1,138 @@
+"""The solved lists of a suite: every pair of classes in smoke, then triples as far as a tier's seconds go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.core.choices import REGRESSION, SMOKE
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.model import case_id
+from bitgate.suite.durations import Durations
+from bitgate.suite.solved_list import GPU, SolvedCase
+from bitgate.tools.tiers.cover import Cover, Goals, goals, pairs_of
+from bitgate.tools.tiers.pool import PROBLEM, Pool, PoolCase
+from bitgate.tools.tiers.request import SolveRequest
+from bitgate.tools.tiers.strength import Strength, in_words
+
+INSTANCE = "instance"
+"""The factor of the instance by its name, which only pairs with every other factor in regression."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SolvedLists:
+    """The lists of one suite: cases that kernels take, cases that they refuse, and the strength reached."""
+
+    taken: tuple[SolvedCase, ...]
+    refused: tuple[SolvedCase, ...]
+    strengths: tuple[Strength, ...]
+
+
+def solve_suite(
+    request: SolveRequest, families: Mapping[str, KernelFamily], durations: Durations, progress: Progress
+) -> SolvedLists:
+    """Solve every family and operation of a suite, on the instances of the host."""
+    solved = SolvedLists((), (), ())
+    subjects = [
+        (families[name].on("host"), operation)
+        for name in request.kernels
+        for operation in families[name].operations
+        if operation in request.operations
+    ]
+    for family, operation in subjects:
+        share = replace(request, **{name: getattr(request, name) / len(subjects) for name in ("smoke", "regression")})
+        one = _solve(Pool(family, operation, durations, request.most_seconds), share)
+        for strength in one.strengths:
+            progress(in_words(strength))
+        solved = SolvedLists(
+            (*solved.taken, *one.taken), (*solved.refused, *one.refused), (*solved.strengths, *one.strengths)
+        )
+    return solved
+
+
+def _solve(pool: Pool, request: SolveRequest) -> SolvedLists:
+    cases = pool.cases(request.pool, request.seed)
+    taken = [case for case in cases if not case.refused]
+    classes = [case.classes for case in taken]
+    names = _varying(classes)
+    pairs = goals(classes, pairs_of(names))
+    named = [name for name in request.triples if name in names]
+    triples = goals(classes, combinations(named, 3))
+    cover = Cover([case.seconds for case in taken])
+    tiers: dict[int, str] = {}
+    strengths = []
+
+    def note(tier: str) -> None:
+        tiers.update((place, tier) for place in cover.chosen if place not in tiers)
+        strengths.append(
+            Strength(
+                pool.family.name,
+                pool.operation,
+                tier,
+                len(cover.chosen),
+                cover.spent,
+                (cover.reached(pairs), pairs.possible),
+                (cover.reached(triples), triples.possible),
+            )
+        )
+
+    cover.extend(goals(classes, pairs_of([name for name in names if name.endswith(PROBLEM)])))
+    cover.extend(goals(classes, pairs_of(named)))
+    cover.extend(pairs, request.smoke)
+    cover.extend(triples, request.smoke)
+    note(SMOKE)
+    waves = sorted({one["wave"] for one in classes})
+    for wave in waves if len(waves) > 1 else ():
+        allowed = np.array([one["wave"] == wave for one in classes])
+        cover.extend(_within(allowed, classes, named), allowed=allowed)
+    note(GPU)
+    cover.extend(pairs)
+    of_instances = [{**one, INSTANCE: case.kernel.name} for one, case in zip(classes, taken, strict=True)]
+    cover.extend(goals(of_instances, [(INSTANCE, name) for name in names]), request.regression)
+    cover.extend(triples, request.regression)
+    note(REGRESSION)
+    chosen = tuple(_line(taken[place], tiers[place], _why(cover, place, taken[place])) for place in cover.chosen)
+    return SolvedLists(chosen, tuple(_refusals(cases)), tuple(strengths))
+
+
+def _within(allowed: NDArray[np.bool_], classes: Sequence[Mapping[str, str]], named: Sequence[str]) -> Goals:
+    """Return the pairs of the named factors among the allowed cases: what a GPU of one wave size should reach."""
+    own = [one if is_allowed else {} for one, is_allowed in zip(classes, allowed, strict=True)]
+    return goals(own, pairs_of(named))
+
+
+def _varying(classes: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the factors with several classes."""
+    every = dict.fromkeys(name for one in classes for name in one)
+    return [name for name in every if len({one.get(name, "") for one in classes}) > 1]
+
+
+def _refusals(cases: Sequence[PoolCase]) -> list[SolvedCase]:
+    """Return cases just outside of each clause: every class of every factor with every clause."""
+    refused = [case for case in cases if case.refused]
+    if not refused:
+        return []
+    classes = [{**case.classes, "clause": case.refused, INSTANCE: case.kernel.name} for case in refused]
+    wanted = goals(classes, [("clause", name) for name in _varying(classes) if name != "clause"])
+    cover = Cover([1.0] * len(refused))
+    cover.extend(wanted)
+    return [
+        _line(refused[place], SMOKE if rank < len(cover.chosen) / 3 else REGRESSION, _why(cover, place, refused[place]))
+        for rank, place in enumerate(cover.chosen)
+    ]
+
+
+def _why(cover: Cover, place: int, case: PoolCase) -> str:
+    """Return what the case was taken for: one combination that no case before it has."""
+    known = {"clause": case.refused, INSTANCE: case.kernel.instance.name, **case.classes}
+    return "first " + ", ".join(f"{name.rstrip(':')} {known.get(name, '')}".strip() for name in cover.firsts[place])
+
+
+def _line(case: PoolCase, tier: str, why: str) -> SolvedCase:
+    return SolvedCase(tier, case_id(case.problem), case.kernel.name, case.fill, case.kernel.options, case.refused, why)

@@ -1,0 +1,66 @@
+"""The pool of a family: what its instances take, what they refuse beside it, and the classes of both."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from bitgate.core.project import ours
+from bitgate.kernel import registry
+from bitgate.model import parse_case_id
+from bitgate.model.space.details import Cut, slices, tail
+from bitgate.suite.durations import Durations
+from bitgate.tools.tiers.pool import Pool, PoolCase
+
+
+@lru_cache(maxsize=4)
+def drawn(family: str, operation: str) -> tuple[PoolCase, ...]:
+    kernel_family = registry.families(ours())[family].on("host")
+    return tuple(Pool(kernel_family, operation, Durations(), 0.1).cases(300, 1))
+
+
+@pytest.mark.parametrize(("family", "operation"), [("batched_gemm", "gemm"), ("reduction", "reduction")])
+def test_each_case_is_taken_or_refused_as_it_says(family, operation):
+    for case in drawn(family, operation):
+        refusal = case.kernel.refusal(case.problem)
+        assert (refusal.clause if refusal else "") == case.refused
+
+
+def test_the_same_seed_gives_the_same_pool():
+    drawn.cache_clear()
+    first = [case.key for case in drawn("batched_gemm", "gemm")]
+    drawn.cache_clear()
+    assert [case.key for case in drawn("batched_gemm", "gemm")] == first
+
+
+def test_data_options_and_gaps_of_single_tensors_are_drawn():
+    cases = drawn("reduction", "reduction")
+    assert {"exact", "late", "negative"} <= {case.fill for case in cases}
+    assert {"", "1", "2"} <= {case.classes["most_blocks"] for case in cases}
+    assert {"none", "all", "x", "y"} <= {case.classes["gaps"] for case in cases}
+
+
+def test_axes_of_three_dimensions_are_factors_of_their_own():
+    problem = parse_case_id("fwd_f32_ndhwgc_g2n3k129c8_y3x1x2_h9x8x7_s1x2x3_d2x1x1_p1x0x2")
+    found = problem.operation.space.details(problem, Cut((64, 64, 16), (4, 4, 1)))
+    assert [found[f"stride_{axis}"] for axis in "dhw"] == ["1", "2", "3"]
+    assert [found[f"dilation_{axis}"] for axis in "dhw"] == ["2", "one tap", "1"]
+    assert [found[f"left_{axis}"] for axis in "dhw"] == ["1", "0", ">= window"]
+    assert (found["k"], found["k_mod"], found["columns_tail"], found["columns_tiles"]) == (">128", "1n", "1", "3")
+    assert found["unequal"] == "several"
+
+
+@pytest.mark.parametrize(
+    ("length", "tile", "name"), [(64, 32, "0"), (65, 32, "1"), (36, 32, "4"), (63, 32, "-1"), (45, 32, "odd")]
+)
+def test_a_tail_is_named_by_what_the_last_tile_holds(length, tile, name):
+    assert tail(length, tile) == name
+
+
+@pytest.mark.parametrize(
+    ("split", "steps", "name"),
+    [(1, 5, "one"), (-1, 5, "auto"), (7, 5, "empty"), (4, 5, "empty"), (2, 5, "uneven"), (5, 5, "even")],
+)
+def test_slices_are_classed_by_how_they_share_steps(split, steps, name):
+    assert slices(split, steps) == name
