@@ -12,7 +12,7 @@ from typing import Any
 Details = dict[str, str]
 """The class of each factor, by the factor's name."""
 
-SIZES = ((1, "1"), (2, "2"), (3, "3"), (7, "4-7"), (31, "8-31"), (64, "32-64"), (128, "65-128"))
+SIZES = ((1, "1"), (2, "2"), (3, "3"), (7, "4-7"), (31, "8-31"), (64, "32-64"), (128, "65-128"), (256, "129-256"))
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Cut:
 
 def size(value: int) -> str:
     """Return the class of a length by its size."""
-    return next((name for most, name in SIZES if value <= most), ">128")
+    return next((name for most, name in SIZES if value <= most), ">256")
 
 
 def parity(value: int) -> str:

@@ -66,7 +66,7 @@ def _places(length: int) -> tuple[int, ...]:
 
 
 def late(problem: ReductionProblem, seed: int) -> Cells:
-    """Return -4 to 4, and a larger number first in the second half of a row, and in about half of the cells after it."""
+    """Return -4 to 4; a larger number is first in the second half of a row, and in half of the cells after it."""
     words, rows = _words(problem, seed), _rows(problem, seed)
     cells = counter.integers(words, REACH - 1, counter.FULL_DENSITY).astype(np.float64)
     place = np.arange(problem.length, dtype=np.int64).reshape(1, -1, 1)

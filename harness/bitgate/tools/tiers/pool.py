@@ -21,6 +21,7 @@ from bitgate.model.space.candidates import problems_of
 from bitgate.model.space.details import Cut
 from bitgate.model.space.factor import Constants
 from bitgate.model.space.variations import with_gaps_of_tensors
+from bitgate.numerics.certificate import has_products
 from bitgate.numerics.fill import fill_named
 from bitgate.suite.durations import Durations, work_of
 from bitgate.tools.fuzz.draw import RoundSize, draw_round
@@ -37,6 +38,7 @@ OPTION_SHARE = 0.35
 OVERHEAD = 0.006
 """Seconds of a verdict beside those of its case: its test, its line in the record, its share of the process."""
 FEW_CELLS = 64
+"""Results of which all may lie so near to zero, or be so undefined, that bounds show nothing."""
 TRIES = 12
 """Draws for each case of the pool, at most: what an instance refuses is drawn again."""
 
@@ -174,11 +176,14 @@ def cut_of(instance: Instance) -> Cut:
 
 
 def may_show_nothing(problem: Problem, instance: Instance, fill: str) -> bool:
-    """Return whether bounds may admit a cleared result: of few cells, or as many rounded slices as a kernel likes."""
-    if instance.accumulation_for(problem).partial is None or fill_named(problem, fill).exact:
+    """Return whether bounds may admit a cleared result: without a product, of few cells, or of many rounded slices."""
+    if fill_named(problem, fill).exact:
         return False
     cells = problem.tensors[problem.result].elements
-    return problem.split_k == -1 or cells < FEW_CELLS  # type: ignore[attr-defined]  # what is split has it
+    if cells < FEW_CELLS or not has_products(problem):
+        return True
+    is_automatic = getattr(problem, "split_k", 1) == -1
+    return is_automatic and instance.accumulation_for(problem).partial is not None
 
 
 def instance_classes(instance: Instance, problem: Problem) -> dict[str, str]:
