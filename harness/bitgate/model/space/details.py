@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+IN_PADDING = ">= window"
+"""The class of a pad that holds whole windows."""
+
 Details = dict[str, str]
 """The class of each factor, by the factor's name."""
 

@@ -15,7 +15,7 @@ from bitgate.model import case_id
 from bitgate.suite.durations import Durations
 from bitgate.suite.solved_list import GPU, SolvedCase
 from bitgate.tools.tiers.cover import Cover, Goals, goals, pairs_of
-from bitgate.tools.tiers.pool import PROBLEM, Pool, PoolCase
+from bitgate.tools.tiers.pool import PROBLEM, Pool, PoolCase, shows_nothing
 from bitgate.tools.tiers.request import SolveRequest
 from bitgate.tools.tiers.strength import Strength, in_words
 
@@ -97,7 +97,8 @@ def _solve(pool: Pool, request: SolveRequest) -> SolvedLists:
     cover.extend(goals(of_instances, [(INSTANCE, name) for name in names]), request.regression)
     cover.extend(triples, request.regression)
     note(REGRESSION)
-    chosen = tuple(_line(taken[place], tiers[place], _why(cover, place, taken[place])) for place in cover.chosen)
+    showing = [place for place in cover.chosen if not shows_nothing(taken[place])]
+    chosen = tuple(_line(taken[place], tiers[place], _why(cover, place, taken[place])) for place in showing)
     return SolvedLists(chosen, tuple(_refusals(cases)), tuple(strengths))
 
 

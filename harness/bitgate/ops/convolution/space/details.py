@@ -62,7 +62,7 @@ def _axis(p: ConvProblem, axis: int, name: str) -> Details:
 
 def _pad(pad: int, window: int) -> str:
     """Return the class of a pad: of at least the window, some windows lie wholly in the padding."""
-    return "0" if pad == 0 else ">= window" if pad >= window else "1" if pad == 1 else ">1"
+    return "0" if pad == 0 else details.IN_PADDING if pad >= window else "1" if pad == 1 else ">1"
 
 
 def _image(cells: int) -> str:
