@@ -106,11 +106,11 @@ def measure(session: Session, problem: ConvProblem, repeat: int) -> dict[str, An
     kernel = session.reference_kernel(problem)
     assert kernel is not None
     plan = plan_fill(problem, kernel.instance.accumulation_for(problem))
-    launch = Launch(session.runner(kernel), problem, 0)
+    launch = Launch(session.opened.runner(kernel), problem, 0)
     inputs = make_inputs(problem, plan)
 
     def on_device() -> tuple[str, float]:
-        reference = reference_on_device(session.device, session.device_tools, launch, DeviceData(plan))
+        reference = reference_on_device(session.opened.device, session.opened.device_tools, launch, DeviceData(plan))
         reference.free()
         return reference.digest, reference.seconds
 

@@ -95,7 +95,7 @@ def _of_tests(words: str) -> dict[str, float]:
     clock = _Clock()
     session = Session("host")
     for name in session.families:
-        session.library(name)
+        session.opened.library(name)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["BITGATE_OUT"] = folder
         suites = str(paths.data_folder("suites"))

@@ -131,8 +131,8 @@ def test_a_right_function_passes_by_exact_bits_and_stated_bound(session) -> None
 def test_what_could_not_be_looked_at_is_stated(session) -> None:
     facts = verdict_on(session, right).fingerprint
     assert facts["unchecked"] == "capsule,capture,independent_listing,launch_log,schedules,workspace"
-    assert facts["build"] == session.runner(kernel_called(session.families, FAMILY.name, "right")).content_key
-    assert facts["build"] != session.runner(kernel_called(session.families, FAMILY.name, "idle")).content_key
+    assert facts["build"] == session.opened.runner(kernel_called(session.families, FAMILY.name, "right")).content_key
+    assert facts["build"] != session.opened.runner(kernel_called(session.families, FAMILY.name, "idle")).content_key
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_a_result_too_large_for_the_host_is_judged_on_device(book, monkeypatch, 
 
 def test_a_case_that_the_device_cannot_hold_is_not_run(book):
     session = book()
-    host = session.device.host
+    host = session.opened.device.host
     assert host is not None
     host.set_total_memory(205 << 20)  # of which tests before this one, in the same process, may hold a little
     try:

@@ -260,7 +260,7 @@ def test_on_a_gpu_work_in_flight_corrupts_a_dead_device_crashes():
 
 
 def test_waiting_for_the_callers_stream_spares_other_streams(session):
-    device = session.device
+    device = session.opened.device
     buffer = device.alloc(4, name="word")
     device.hip.hipMemset(buffer.pointer, 1, 4)
     device.synchronize()
@@ -276,10 +276,10 @@ def test_waiting_for_the_callers_stream_spares_other_streams(session):
 
 
 def test_a_buffer_of_the_harness_can_be_freed_by_nobody_else(session):
-    buffer = session.device.alloc(4, name="word")
-    mark = session.device.ledger.mark()
-    session.device.hip.hipFree(buffer.pointer)
-    (incident,) = session.device.ledger.since(mark)
+    buffer = session.opened.device.alloc(4, name="word")
+    mark = session.opened.device.ledger.mark()
+    session.opened.device.hip.hipFree(buffer.pointer)
+    (incident,) = session.opened.device.ledger.since(mark)
     assert incident.text == "hipFree: buffer word belongs to the caller, who frees it"
     buffer.free()
-    assert len(session.device.ledger.since(mark)) == 1
+    assert len(session.opened.device.ledger.since(mark)) == 1

@@ -51,7 +51,7 @@ class Launches(Sequence[LaunchEvent]):
     """
 
     def __init__(self, data: bytes, kernargs: bytes) -> None:
-        self._data, self._kernargs = data, kernargs
+        self.data, self._kernargs = data, kernargs
         heads = list(_KIND_AND_NAME.iter_unpack(data))
         self.names = tuple(_name(name) for _, _, name in heads)
         for kind, *_ in heads:
@@ -59,7 +59,7 @@ class Launches(Sequence[LaunchEvent]):
 
     @cached_property
     def _events(self) -> tuple[LaunchEvent, ...]:
-        return tuple(_event(fields, self._kernargs) for fields in _EVENT.iter_unpack(self._data))
+        return tuple(_event(fields, self._kernargs) for fields in _EVENT.iter_unpack(self.data))
 
     def __len__(self) -> int:
         return len(self.names)

@@ -132,6 +132,13 @@ def least(answer: int) -> int:
     return _WORD - 1 - answer if answer else -1
 
 
+def can_fill(platform: str, tensor: Tensor, fill: TensorFill) -> bool:
+    """Return whether the fastest tools of a platform can make the data: the host's read no problem, only a tensor."""
+    if platform == "host":
+        return fill.kind not in ("hot", "distinct", "stated")
+    return fill.kind == "integer" or (fill.kind == "real" and tensor.dtype.name in ("f64", "f32", "f16", "bf16"))
+
+
 class DeviceTools:
     """The tools as kernels on an open device. Raises HipError where one cannot be launched."""
 
@@ -156,7 +163,7 @@ class DeviceTools:
         self._batch = ToolBatch(self._call)
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
-        return fill.kind == "integer" or (fill.kind == "real" and tensor.dtype.name in ("f64", "f32", "f16", "bf16"))
+        return can_fill("gpu", tensor, fill)
 
     def fill(self, data: int, tensor: Tensor, fill: TensorFill, seed: int) -> None:
         if not self.can_fill(tensor, fill):

@@ -6,12 +6,13 @@ A process that takes too much is killed, and a full device fails cases that had 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import psutil
 
 from bitgate.kernel.declaration import Dispatch
 from bitgate.model import Problem
 from bitgate.runtime.buffers import GUARD_BYTES
-from bitgate.runtime.device import Device
 
 SMALL = 256 << 20
 """Cases below this many bytes are not checked."""
@@ -31,16 +32,17 @@ def memory_shortage(problem: Problem, on_host: bool) -> str:
     return f"the case needs about {needed / 2**30:.1f} GiB of host memory, {available / 2**30:.1f} GiB are available"
 
 
-def device_shortage(problem: Problem, device: Device, workspace: int, references: int = 0) -> str:
-    """Return one sentence if the device cannot hold the case's tensors, its workspace and ``references`` more results;
-    empty if it can."""
+def device_shortage(problem: Problem, free_memory: Callable[[], int], on_host: bool, workspace: int) -> str:
+    """Return one sentence if the device cannot hold the case's tensors and its workspace; empty if it can.
+
+    ``free_memory`` is asked for large cases only.
+    """
     sizes = [tensor.bytes for tensor in problem.tensors.values()] + [workspace]
-    sizes += [problem.tensors[role].bytes for role in problem.outputs] * references
     needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
     if needed < SMALL:
         return ""
-    free = device.free_memory()
-    if device.host is not None:  # its memory is the host's own, which other processes use too
+    free = free_memory()
+    if on_host:  # its memory is the host's own, which other processes use too
         free = min(free, psutil.virtual_memory().available)
     if needed <= free:
         return ""

@@ -11,8 +11,9 @@ from bitgate.results.record import Verdict
 from bitgate.verify.deadline import DATA, LAUNCH
 from bitgate.verify.decide import judge
 from bitgate.verify.evidence import Evidence, EvidenceBuilder
+from bitgate.verify.launcher import Launch, LaunchStep
 from bitgate.verify.problem_data import Inputs, Reference, reference_kind
-from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_in_used_buffers, run_once
+from bitgate.verify.running import LaunchConfig, LaunchResult
 
 OTHER_SEED = 1_000_003
 """Added to the case's seed."""
@@ -47,14 +48,14 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     planned, session = builder.evidence.planned, builder.evidence.session
     seed = planned.seed + OTHER_SEED
     inputs, reference = _data(builder, seed)
-    session.stage(LAUNCH)
-    run = run_once(session.device, launch, inputs.tensors, reference.tensors, config)
-    words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
-    if verdict := _judge_repeat(builder, inputs, reference, run, words, {"seed": seed}):
-        return verdict
     own, expected = _data(builder, planned.seed)
     session.stage(LAUNCH)
-    run = run_in_used_buffers(session.device, launch, inputs.tensors, own.tensors, expected.tensors, config)
+    steps = LaunchStep(config, inputs.tensors), LaunchStep(config, own.tensors, earlier=inputs.tensors)
+    first, *last = session.launcher.launch(launch, steps)
+    words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
+    if verdict := _judge_repeat(builder, inputs, reference, first, words, {"seed": seed}):
+        return verdict
+    (run,) = last
     words = f"launch 5 of the same problem, after those of seed {seed} in the same buffers ({config.description})"
     return _judge_repeat(builder, own, expected, run, words, {})
 
@@ -76,6 +77,7 @@ def _judge_repeat(
     words: str,
     facts: dict[str, Any],
 ) -> Verdict | None:
+    reference.hold(run)
     reference.settle(run)
     evidence = builder.evidence = builder.evidence.spent(run.seconds)
     if not (run.crash or run.damage or run.results):

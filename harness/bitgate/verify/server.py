@@ -1,15 +1,14 @@
-"""The child in which kernels run: it opens a target once, and answers planned cases with verdicts.
+"""The judge's process: it answers planned cases with verdicts, and has a launcher run kernels (launcher_process.py).
 
-The messages between it and its parent are defined here, and how a planned case is written in JSON.
+No user's code runs here: what kernels, declarations and operations say comes from other processes, as data. The
+messages between it and its parent are defined here, and how a planned case is written in JSON.
 """
 
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,25 +20,24 @@ from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.resolved import kernel_called
-from bitgate.kernel.user_operation import add_here
-from bitgate.model import Problem, parse_case_id
+from bitgate.kernel.user_operation import add_owned
+from bitgate.numerics import native
 from bitgate.results.record import Key, Outcome, Verdict, to_event
 from bitgate.verify.diagnose.engine import diagnosis_seconds
+from bitgate.verify.evidence import Evidence, verdict_of
+from bitgate.verify.launcher import Launcher, LauncherDied
+from bitgate.verify.launcher_messages import CallGuest
+from bitgate.verify.launcher_process import LauncherProcess
 from bitgate.verify.pipeline import Dump, distress
-from bitgate.verify.planned import PlannedCase
-from bitgate.verify.session import Session, prewarm
+from bitgate.verify.planned import PlannedCase, cached_problem
+from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
-from bitgate.verify.watch import undisturbed
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
+from bitgate.worker.outside import refuse_tracing
 from bitgate.worker.serving import Message
 
 ENTRY = f"{__name__}:serve"
-
-SPIN_SECONDS = "BITGATE_SPIN_SECONDS"
-LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
-"""Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
-goes by the clock: on a busy machine a thread gets a part of it only."""
 
 BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result", "repeated")
 """The other fields of a planned case in JSON."""
@@ -48,6 +46,10 @@ STAGE = "stage"
 """Note with what a case is at."""
 FORESEEN = "foreseen"
 """Note with the verdict on a wrong result, should its diagnosis not come to an end."""
+
+CANARY_SECONDS = 300.0
+GRACE_SECONDS = 10.0
+"""Time that the parent gives a judge beyond a case's own: it is to say itself that a kernel hangs."""
 
 Hear = Callable[[dict[str, Any]], None]
 """Hears what the first launch of a case ran (``Tracer``)."""
@@ -75,10 +77,6 @@ class Prewarm(Message):
     families: tuple[str, ...]
 
 
-class RunCanary(Message):
-    """A question for what is wrong with the device; empty if nothing is."""
-
-
 class LoadLibrary(Message):
     """A question that has a kernel's library built and loaded, so that no case is charged for it."""
 
@@ -99,25 +97,26 @@ class VerifyCase(Message):
 
 
 class CaseAnswer(Struct):
-    """A verdict as an event; ``spent``: the process is not what it was, and no place for another case."""
+    """A verdict as an event; ``launcher`` counts the processes that kernels ran in: the next case gets that one."""
 
     verdict: dict[str, Any]
-    spent: bool
+    launcher: int
 
 
-class CallGuest(Message):
-    """A question for the method ``do`` of a guest ``module:class``, with these arguments."""
+class GuestAnswer(Struct):
+    """A guest's answer, or how its process ended instead; ``launcher`` as of ``CaseAnswer``."""
 
-    to: str
-    do: str
-    arguments: dict[str, Any]
+    launcher: int
+    answer: Any = None
+    died: str = ""
+    hung: bool = False
 
 
 def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> PlannedCase:
     """Return the planned case. UsageError for an unknown family, instance or option."""
     key = Key.of(document)
     return PlannedCase(
-        problem=_problem(key.case),
+        problem=cached_problem(key.case),
         kernel=kernel_called(families, key.kernel, key.instance, key.options),
         fill=key.fill,
         seed=key.seed,
@@ -127,28 +126,21 @@ def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily])
     )
 
 
-@lru_cache(maxsize=256)
-def _problem(case: str) -> Problem:
-    """Return one object for the cases of a problem, which follow each other: what it computes of itself is kept."""
-    return parse_case_id(case)
-
-
 def serve(channel: Channel) -> None:
     """Answer until the parent has no more questions."""
+    refuse_tracing()
     server = CaseServer(channel)
     handlers: serving.Handlers = {
         Prewarm: server.prewarm,
         OpenTarget: server.open,
-        RunCanary: lambda question: distress(server.session),
         LoadLibrary: server.load,
         VerifyCase: server.verify,
         CallGuest: server.call,
     }
-    with undisturbed():
-        serving.serve(channel, handlers)
+    serving.serve(channel, handlers)
 
 
-def open_session(opening: OpenTarget, progress: Callable[[str], None]) -> Session:
+def open_session(opening: OpenTarget, progress: Callable[[str], None], launcher: Launcher | None = None) -> Session:
     """Return the session that an opening asks for."""
     return Session(
         opening.target,
@@ -157,6 +149,7 @@ def open_session(opening: OpenTarget, progress: Callable[[str], None]) -> Sessio
         suites=None if opening.suites is None else [Path(path) for path in opening.suites],
         repeats_all=opening.repeats_all,
         progress=progress,
+        launcher=launcher,
     )
 
 
@@ -173,69 +166,110 @@ def judged(planned: PlannedCase, session: Session, by: str, dump: Path | None, t
 
 
 class CaseServer:
-    """The session of a process of kernels, and the handlers of its messages."""
+    """A judge's process: its session, its launcher, and the handlers of its messages. No user's code runs here."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._session: Session | None = None
-        self._early: Session | None = None
-        self._guests: dict[str, Any] = {}
+        self._launcher: LauncherProcess | None = None
+        self._is_suspect = False
+        """Has a case broken the device, or may it have broken the launcher, since the canary last passed?"""
 
     @property
     def session(self) -> Session:
         assert self._session is not None
         return self._session
 
+    @property
+    def launcher(self) -> LauncherProcess:
+        assert self._launcher is not None
+        return self._launcher
+
     def prewarm(self, question: Prewarm) -> None:
-        self._early = self._opened(question.opening)
-        prewarm(self._early, question.families)
+        opening = question.opening
+        self._launcher = LauncherProcess(opening.target, opening.project, opening.overlay, self._channel.note)
+        self._launcher.prewarm(question.families)
 
     def open(self, opening: OpenTarget) -> None:
-        """Open the target, with its runtime. A user's operations are loaded here, where their kernels are."""
-        self._session = self._opened(opening)
-        if self._early is not None:
-            self._session.take_over(self._early)
-            self._early = None
+        """Open the target, with its runtime. A user's operations and declarations are data here (``add_owned``)."""
+        if self._launcher is not None and (opening.target, opening.overlay) == self._launcher.started_for:
+            self._launcher.open_as(opening.project)
+        else:
+            self._launcher = LauncherProcess(opening.target, opening.project, opening.overlay, self._channel.note)
+        self._launcher.begin()
+        add_owned(Project.from_json(opening.project).operation_files)
+        native.library()  # built and loaded now, so that no case is charged for it
+        self._session = open_session(opening, self._say_progress, self._launcher)
         self._session.foresee = lambda verdict: self._channel.note({FORESEEN: to_event(verdict)}, diagnosis_seconds())
-        _ = self._session.device
+        self._launcher.device_facts()
         gc.freeze()  # modules, declarations: there to the end
-
-    def _opened(self, opening: OpenTarget) -> Session:
-        add_here(Project.from_json(opening.project).operation_files)
-        return open_session(opening, lambda line: self._channel.note({"progress": line}))
 
     def load(self, question: LoadLibrary) -> None:
         """Load a library. What is wrong with it each of its cases will say."""
-        with suppress(BuildError, LibraryError):
-            self.session.library(question.family, question.instance, race=question.race)
+        kernel = kernel_called(self.session.families, question.family, question.instance)
+        if kernel.family.opens is None:
+            with suppress(BuildError, LibraryError, LauncherDied):
+                self.session.load(kernel, race=question.race)
 
     def verify(self, question: VerifyCase) -> CaseAnswer:
-        if (host := self.session.device.host) is not None and not os.environ.get(SPIN_SECONDS):
-            # A thread that waits for what never comes is to be reported as such before the case's time is up.
-            host.set_spin_limit(min(LONGEST_SPIN, SHARE_OF_SPIN * question.seconds))
+        planned = from_json(question.planned, self.session.families)
         dump = Path(question.dump) if question.dump else None
         trace = self._channel.note if question.trace else None
-        planned = from_json(question.planned, self.session.families)
         self.session.stage = self._say_stage if question.stages else lambda stage: None
-        verdict = judged(planned, self.session, question.by, dump, trace)
-        return CaseAnswer(to_event(verdict), self._is_spent(verdict))
+        distressed = ""
+        if self._is_suspect or not self.launcher.is_running:
+            self.launcher.wait()
+            distressed = self._distress()
+            if not question.stages:  # the time that this took is not the case's
+                self._channel.note({STAGE: ""}, question.seconds + GRACE_SECONDS)
+        if distressed:
+            verdict = self._unsound(planned, distressed)
+        else:
+            self.launcher.begin_case(question.seconds)
+            verdict = judged(planned, self.session, question.by, dump, trace)
+            self._look_after(verdict)
+        return CaseAnswer(to_event(verdict), self.launcher.number)
 
-    def call(self, question: CallGuest) -> Any:
-        """Return what a guest answers: an object that is made with the session at the first call, and kept as long as
-        the process lives."""
-        self.session.stage = self._say_stage
-        if question.to not in self._guests:
-            module, _, guest = question.to.partition(":")
-            self._guests[question.to] = getattr(import_module(module), guest)(self.session)
-        return getattr(self._guests[question.to], question.do)(**question.arguments)
+    def call(self, question: CallGuest) -> GuestAnswer:
+        """Return what a guest of the launcher answers (launcher_server.py)."""
+        try:
+            answer = self.launcher.call(question)
+        except LauncherDied as ended:
+            self._is_suspect = self.session.target.platform != "host"
+            return GuestAnswer(self.launcher.number, died=ended.reason, hung=ended.hung)
+        return GuestAnswer(self.launcher.number, answer)
 
     def _say_stage(self, stage: str) -> None:
         self._channel.note({STAGE: stage})
 
-    def _is_spent(self, verdict: Verdict) -> bool:
-        """Return whether the process is no place for another case. After a fault a GPU's context gives errors for
-        ever; those of the host's runtime do not last."""
-        if verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence:
-            return True
+    def _say_progress(self, line: str) -> None:
+        self._channel.note({"progress": line})
+
+    def _look_after(self, verdict: Verdict) -> None:
+        """Replace a launcher that is no place for another case, and have one that may be none tried first.
+
+        After a fault a GPU's context gives errors for ever. On the host a kernel may have left too little memory, or a
+        lock that nobody frees.
+        """
+        broke = verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED, Outcome.HUNG)
         on_gpu = self.session.target.platform != "host"
-        return on_gpu and verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED)
+        changed = verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence
+        if changed or (on_gpu and broke):
+            self.launcher.replace()
+        self._is_suspect = broke and (on_gpu or self.launcher.is_running)
+
+    def _distress(self) -> str:
+        """Return what is wrong with a place that a case may have broken; empty if it is sound again, or was always."""
+        if not self._is_suspect:
+            return ""
+        self.launcher.begin_case(CANARY_SECONDS)
+        found = distress(self.session)
+        self._is_suspect = bool(found)
+        if found and self.session.target.platform == "host":  # another process is another host runtime
+            self.launcher.replace()
+            self._is_suspect, found = False, ""
+        return found
+
+    def _unsound(self, planned: PlannedCase, distressed: str) -> Verdict:
+        evidence = Evidence(planned, self.session, self.session.clock())
+        return verdict_of(evidence, Outcome.INFRA, f"the device is not sound: {distressed}")

@@ -7,7 +7,7 @@ import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +72,8 @@ class Worker(Endable):
     """A child process that answers requests in their order, and is started again for the next one once it has ended.
 
     ``entry`` and ``bare`` as of ``Child``. ``opening`` is the question that each new process is asked first, with
-    ``opening_seconds`` for its answer; what it raises is raised for the requests after it. Not for several threads.
+    ``opening_seconds`` for its answer; what it raises is raised for the requests after it. It gets the descriptors
+    ``passes``, and is known by ``token`` (``child.TOKEN``). Not for several threads.
     """
 
     def __init__(
@@ -85,11 +86,14 @@ class Worker(Endable):
         hear: HearNote | None = None,
         bare: bool = False,
         environment: Mapping[str, str] | None = None,
+        passes: Sequence[int] = (),
+        token: str = "",
     ) -> None:
         self.opening, self._opening_seconds, self._hear = opening, opening_seconds, hear
         self._entry, self._output, self._bare = entry, output, bare
         self._environment = environment
-        self._token = secrets.token_hex(16)
+        self._token = token or secrets.token_hex(16)
+        self._passes = tuple(passes)
         self._child: Child | None = None
         self._under_way: deque[Request] = deque()
         self._opened: Request | None = None
@@ -102,7 +106,7 @@ class Worker(Endable):
         """Start a new process, which knows nothing yet. OSError if the system has none."""
         self.end()
         environment = os.environ if self._environment is None else self._environment
-        self._child = Child(self._entry, self._output, self._token, environment, self._bare)
+        self._child = Child(self._entry, self._output, self._token, environment, self._bare, self._passes)
         self._opened = None
         self.number += 1
 

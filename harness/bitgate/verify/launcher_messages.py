@@ -1,0 +1,287 @@
+"""The messages between a judge and its launcher's process. Bulk data are in an arena; offsets in it are in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from bitgate.kernel.abi import EventKind
+from bitgate.kernel.dispatch import DispatchRecord, Launches, LaunchEvent
+from bitgate.kernel.errors import KernelFailed
+from bitgate.kernel.resolved import Kernel
+from bitgate.model import Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.checksum import WeightPlan
+from bitgate.numerics.fill import FillPlan
+from bitgate.runtime.host import DeviceFault
+from bitgate.runtime.tools import DeviceDifferences
+from bitgate.verify.on_device import DeviceLaunchResult
+from bitgate.verify.running import LaunchConfig, LaunchResult
+from bitgate.worker.arena import Bytes
+from bitgate.worker.serving import Message
+
+Places = dict[str, int]
+"""Offsets of tensors, by role."""
+
+
+class OpenLauncher(Message):
+    """The opening: the fields are those of ``OpenedTarget``; ``arena`` is a descriptor."""
+
+    target: str
+    project: dict[str, Any]
+    overlay: dict[str, str]
+    arena: int
+
+
+class PrewarmLauncher(Message):
+    """Ahead of the opening: what will be needed anyway."""
+
+    opening: OpenLauncher
+    families: tuple[str, ...]
+
+
+class AskDevice(Message):
+    """A question for the device's description of itself, and its free memory."""
+
+
+class KernelNames(Struct, frozen=True):
+    """The names of a kernel, its flavour, and the path of its library where that is built."""
+
+    family: str
+    instance: str
+    options: tuple[tuple[str, str], ...]
+    race: bool
+    built: str
+
+    @classmethod
+    def of(cls, kernel: Kernel, race: bool, built: Path | None) -> KernelNames:
+        return cls(*kernel.names, race, "" if built is None else str(built))
+
+
+class LoadKernel(Message):
+    kernel: KernelNames
+
+
+class AskLds(Message):
+    kernel: KernelNames
+
+
+class AskKernel(Message):
+    kernel: KernelNames
+    case: str
+    refused: bool
+    states: bool
+
+
+class StepPlaces(Struct):
+    """A launch: its conditions, and where its operands and outputs are."""
+
+    placement: str
+    schedule: str
+    inputs: Places
+    outputs: Places
+    earlier: Places | None = None
+
+
+class LaunchKernel(Message):
+    """Launches on operands that are in the arena, which has ``size`` bytes at least; ``spin`` limits threads."""
+
+    kernel: KernelNames
+    case: str
+    workspace: int
+    steps: list[StepPlaces]
+    size: int
+    spin: float
+
+
+class LaunchFilled(Message):
+    """Launches on data that are made on the device, or ``made`` already. ``does`` says what is done with the result:
+    nothing but a launch, a trusted kernel's digest, or a comparison with a ``trusted`` kernel's."""
+
+    kernel: KernelNames
+    case: str
+    workspace: int
+    plan: FillPlan
+    made: Places | None
+    steps: list[StepPlaces]
+    size: int
+    spin: float
+    weights: WeightPlan | None = None
+    as_kernels: bool = False
+    brings_outputs: bool = False
+    trusted: KernelNames | None = None
+
+
+class DigestReference(Message):
+    """A question for the digest of a trusted kernel's outputs."""
+
+    kernel: KernelNames
+    case: str
+    plan: FillPlan
+    made: Places | None
+    size: int
+
+
+class CallGuest(Message):
+    """A question for the method ``do`` of a guest ``module:class``, with these arguments."""
+
+    to: str
+    do: str
+    arguments: dict[str, Any]
+
+
+class EventAnswer(Struct):
+    """An event without its arguments: the fields are those of ``LaunchEvent``; ``size`` is its ``bytes``."""
+
+    kind: int
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    lds_bytes: int
+    wave_size: int
+    address: int
+    source: int
+    size: int
+
+    @classmethod
+    def of(cls, event: LaunchEvent) -> EventAnswer:
+        kind, grid, block = int(event.kind), event.grid, event.block
+        return cls(
+            kind, event.name, grid, block, event.lds_bytes, event.wave_size, event.address, event.source, event.bytes
+        )
+
+    @property
+    def event(self) -> LaunchEvent:
+        return LaunchEvent(
+            EventKind(self.kind),
+            self.name,
+            self.grid,
+            self.block,
+            self.lds_bytes,
+            self.wave_size,
+            (),
+            b"",
+            self.address,
+            self.source,
+            self.size,
+        )
+
+
+class RecordAnswer(Struct):
+    """A dispatch record without the arguments of its launches. ``raw`` are events as C states them, ``events`` those of
+    a Python kernel."""
+
+    path: str
+    launches: int
+    zero_fill: bool
+    workspace_bytes: int
+    instance: str
+    facts: dict[str, int | float | str | tuple[int, ...]]
+    part_columns: tuple[str, ...]
+    parts: tuple[tuple[int, ...], ...]
+    raw: bytes
+    events: tuple[EventAnswer, ...]
+    lost_events: int
+
+    @classmethod
+    def of(cls, record: DispatchRecord) -> RecordAnswer:
+        """Return the answer for a record. KernelFailed if it is none: a Python kernel may return anything."""
+        if not isinstance(record, DispatchRecord):
+            raise KernelFailed(None, f"launch returned {type(record).__name__}: return a DispatchRecord")
+        events = record.events
+        is_raw = isinstance(events, Launches)
+        return cls(
+            path=record.path,
+            launches=record.launches,
+            zero_fill=record.zero_fill,
+            workspace_bytes=record.workspace_bytes,
+            instance=record.instance,
+            facts=dict(record.facts),
+            part_columns=tuple(record.part_columns),
+            parts=tuple(record.parts),
+            raw=events.data if isinstance(events, Launches) else b"",
+            events=() if is_raw else tuple(map(EventAnswer.of, events)),
+            lost_events=record.lost_events,
+        )
+
+    @property
+    def record(self) -> DispatchRecord:
+        """The record. ValueError for an event of an unknown kind."""
+        return DispatchRecord(
+            path=self.path,
+            launches=self.launches,
+            zero_fill=self.zero_fill,
+            workspace_bytes=self.workspace_bytes,
+            instance=self.instance,
+            facts=self.facts,
+            part_columns=self.part_columns,
+            parts=self.parts,
+            events=Launches(self.raw, b"") if self.raw else tuple(one.event for one in self.events),
+            lost_events=self.lost_events,
+        )
+
+
+class RunAnswer(Struct):
+    """A launch without its outputs, which are in the arena: the fields are those of ``DeviceLaunchResult``."""
+
+    record: RecordAnswer | None
+    crash: str
+    damage: str
+    changes: list[str]
+    fault: DeviceFault | None
+    seconds: dict[str, float]
+    began: float
+    digest: str = ""
+    weighed: tuple[int, int] | None = None
+    wrong: str = ""
+    differences: DeviceDifferences | None = None
+    cells: list[dict[str, Any]] = []
+
+    @classmethod
+    def of(cls, run: LaunchResult) -> RunAnswer:
+        common = (
+            None if run.record is None else RecordAnswer.of(run.record),
+            run.crash,
+            run.damage,
+            run.changes,
+            run.fault,
+            run.seconds,
+            run.began,
+        )
+        if not isinstance(run, DeviceLaunchResult):
+            return cls(*common)
+        return cls(*common, run.digest, run.weighed, run.wrong, run.differences, list(run.cells))
+
+    def fill(self, run: LaunchResult) -> None:
+        """Write the answer into a result."""
+        run.record = None if self.record is None else self.record.record
+        run.crash, run.damage, run.changes, run.fault = self.crash, self.damage, self.changes, self.fault
+        run.seconds, run.began = self.seconds, self.began
+        if isinstance(run, DeviceLaunchResult):
+            run.digest, run.weighed, run.wrong = self.digest, self.weighed, self.wrong
+            run.differences, run.cells = self.differences, tuple(self.cells)
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception of a launcher, as an answer."""
+
+    kind: str
+    texts: tuple[str, ...]
+
+
+def config_of(step: StepPlaces) -> LaunchConfig:
+    return LaunchConfig(step.placement, step.schedule)
+
+
+def tensors_at(problem: Problem, places: Mapping[str, int], memory: Bytes) -> dict[str, HostTensor]:
+    """Return tensors of the problem over an arena's memory."""
+    found = {}
+    for role, at in places.items():
+        tensor = problem.tensors[role]
+        found[role] = HostTensor(tensor, memory[at : at + tensor.bytes].view(tensor.dtype.numpy))
+    return found

@@ -1,0 +1,436 @@
+"""A launcher in a process of its own, as its judge sees it: what a kernel does there is told, and decides nothing here.
+
+Each request has the time that the case has left. A process that died, hung or was changed is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeVar
+
+import numpy as np
+from msgspec import ValidationError, convert
+
+from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
+from bitgate.kernel.build.errors import BuildError
+from bitgate.kernel.declaration import Refusal
+from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
+from bitgate.kernel.resolved import Kernel
+from bitgate.model import Problem, case_id
+from bitgate.model.host_tensor import HostTensor
+from bitgate.runtime.errors import HipError
+from bitgate.verify.launcher import (
+    DeviceFacts,
+    KernelAnswer,
+    Launch,
+    LauncherDied,
+    LaunchStep,
+    LoadedKernel,
+    NoReference,
+)
+from bitgate.verify.launcher_messages import (
+    AskDevice,
+    AskKernel,
+    AskLds,
+    CallGuest,
+    DigestReference,
+    KernelNames,
+    LaunchFilled,
+    LaunchKernel,
+    LoadKernel,
+    OpenLauncher,
+    Places,
+    PrewarmLauncher,
+    Raised,
+    RunAnswer,
+    StepPlaces,
+    tensors_at,
+)
+from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
+from bitgate.verify.opened_target import OpenedTarget
+from bitgate.verify.poison import poison_bits
+from bitgate.verify.running import LaunchConfig, LaunchResult
+from bitgate.worker.arena import Arena, Layout
+from bitgate.worker.child import TOKEN
+from bitgate.worker.endable import Endable
+from bitgate.worker.worker import Request, Worker, WorkerDied
+
+ENTRY = "bitgate.verify.launcher_server:serve"
+
+OPEN_SECONDS = 900.0
+"""Limit for opening a device or loading a library, builds included."""
+
+LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
+"""Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
+goes by the clock: on a busy machine a thread gets a part of it only."""
+
+Hear = Callable[[Any], None]
+Answer = TypeVar("Answer")
+
+
+class LauncherProcess(Endable):
+    """The interface of a ``Launcher`` to a process that starts when it is first needed.
+
+    ``hear`` receives its notes, such as lines of progress. A trusted kernel's reference is computed in a second
+    process, which never loads anything but bitgate's own kernels.
+    """
+
+    def __init__(self, target: str, project: dict[str, Any], overlay: dict[str, str], hear: Hear) -> None:
+        self._arena = Arena.create()
+        self.opening = OpenLauncher(target, project, overlay, self._arena.descriptor)
+        self._hear = hear
+        self._worker = Worker(
+            ENTRY,
+            _to_stdout,
+            opening=self.opening,
+            opening_seconds=OPEN_SECONDS,
+            hear=hear,
+            passes=(self._arena.descriptor,),
+            token=os.environ.get(TOKEN, ""),
+        )
+        self._early: Request | None = None
+        self._facts: DeviceFacts | None = None
+        self._loaded: set[KernelNames] = set()
+        self._built: dict[KernelNames, Path | None] = {}
+        self._trusted: LauncherProcess | None = None
+        self.prepared = 0.0
+        self._seconds, self._until = OPEN_SECONDS, 0.0
+
+    # ---- its process
+
+    def begin_case(self, seconds: float) -> None:
+        """Start the clock of a case: its requests may take ``seconds`` in all."""
+        self._arena.trim()
+        self._seconds, self._until = seconds, monotonic() + seconds
+
+    @property
+    def number(self) -> int:
+        return self._worker.number + (not self._worker.is_usable)
+
+    @property
+    def is_running(self) -> bool:
+        return self._worker.is_usable
+
+    @property
+    def started_for(self) -> tuple[str, dict[str, str]]:
+        """Target and overlay, which hold from the start."""
+        return self.opening.target, self.opening.overlay
+
+    def begin(self) -> None:
+        """Let the process open, without waiting for it."""
+        self._worker.begin()
+
+    def wait(self) -> None:
+        """Wait for the process to be open. UsageError if it cannot be opened."""
+        self._open()
+
+    @property
+    def opened(self) -> OpenedTarget:
+        raise UsageError("kernels run in another process: nothing of theirs is open in this one")
+
+    def prewarm(self, families: Sequence[str]) -> None:
+        """Let the process start, open its device and load what is built of these families, without waiting for it."""
+        self._early = self._worker.put(
+            PrewarmLauncher(self.opening, tuple(families)), OPEN_SECONDS, self._hear, early=True
+        )
+
+    def open_as(self, project: dict[str, Any]) -> None:
+        """Set what the process is to be opened with, which may be more than what it was prewarmed for."""
+        self._worker.opening = self.opening = OpenLauncher(
+            self.opening.target, project, self.opening.overlay, self._arena.descriptor
+        )
+
+    def device_facts(self) -> DeviceFacts:
+        if self._facts is None:
+            self._open()
+            self._facts = convert(self._worker.opened()["answer"]["facts"], DeviceFacts)
+        return self._facts
+
+    def free_memory(self) -> int:
+        answer: int = self._ask(AskDevice(), dict[str, Any])["free"]
+        return answer
+
+    def replace(self) -> None:
+        """Give the next request another process."""
+        self._worker.end()
+        self._loaded.clear()
+
+    def end(self) -> None:
+        self._worker.end()
+        if self._trusted is not None:
+            self._trusted.end()
+
+    # ---- kernels
+
+    def load(self, kernel: Kernel, race: bool, built: Path | None) -> LoadedKernel:
+        names = KernelNames.of(kernel, race, built)
+        self._built[KernelNames.of(kernel, race, None)] = built
+        loaded = self._loading(names)
+        self._loaded.add(names)
+        return loaded
+
+    def lds_bytes(self, kernel: Kernel, race: bool) -> int:
+        return self._ask(AskLds(self._names(kernel, race)), int)
+
+    def ask(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> KernelAnswer:
+        return self._ask(AskKernel(self._names(kernel, race), case_id(problem), refused, states), KernelAnswer)
+
+    def launch(self, launch: Launch, steps: Sequence[LaunchStep]) -> list[LaunchResult]:
+        layout, problem = Layout(), launch.problem
+        sets: dict[int, tuple[Places, Mapping[str, HostTensor]]] = {}
+        for step in steps:
+            for inputs in (step.inputs, step.earlier or {}):
+                if id(inputs) not in sets:
+                    sets[id(inputs)] = _placed(layout, problem, inputs), inputs
+        places = [
+            StepPlaces(
+                step.config.placement,
+                step.config.schedule,
+                sets[id(step.inputs)][0],
+                _placed(layout, problem, problem.outputs),
+                None if step.earlier is None else sets[id(step.earlier)][0],
+            )
+            for step in steps
+        ]
+        outputs = self._arranged(layout, problem, places, sets.values())
+        names = self._names(launch.kernel, launch.race)
+        message = LaunchKernel(names, case_id(problem), launch.workspace, places, layout.size, self._spin)
+        answers = self._ask(message, list[RunAnswer])
+        return self._results(answers, [LaunchResult(step.config) for step in steps], outputs)
+
+    def launch_filled(
+        self, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig]
+    ) -> list[DeviceLaunchResult]:
+        layout, problem = Layout(), launch.problem
+        roles = problem.outputs if work.brings_outputs else ()
+        made = None if work.data.made is None else _placed(layout, problem, work.data.made)
+        places = [StepPlaces(one.placement, one.schedule, {}, _placed(layout, problem, roles)) for one in configs]
+        outputs = self._arranged(layout, problem, places, [] if made is None else [(made, work.data.made or {})])
+        message = LaunchFilled(
+            self._names(launch.kernel, launch.race),
+            case_id(problem),
+            launch.workspace,
+            work.data.plan,
+            made,
+            places,
+            layout.size,
+            self._spin,
+            work.weights,
+            work.as_kernels,
+            work.brings_outputs,
+        )
+        answers = self._ask(message, list[RunAnswer])
+        return self._results(answers, [DeviceLaunchResult(config) for config in configs], outputs)
+
+    def differences(
+        self, launch: Launch, trusted: Launch, data: DeviceData, config: LaunchConfig
+    ) -> DeviceLaunchResult:
+        layout, problem = Layout(), launch.problem
+        made = None if data.made is None else _placed(layout, problem, data.made)
+        self._arranged(layout, problem, [], [] if made is None else [(made, data.made or {})])
+        message = LaunchFilled(
+            self._names(launch.kernel, launch.race),
+            case_id(problem),
+            launch.workspace,
+            data.plan,
+            made,
+            [StepPlaces(config.placement, config.schedule, {}, {})],
+            layout.size,
+            self._spin,
+            trusted=self._names(trusted.kernel, trusted.race),
+        )
+        answers = self._ask(message, list[RunAnswer])
+        return self._results(answers, [DeviceLaunchResult(config)], [{}])[0]
+
+    def reference(self, launch: Launch, inputs: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
+        other = self._trusted_process(launch)
+        config = LaunchConfig("right", "forward" if self.opening.target == "host" else "")
+        with _as_reference(launch.kernel):
+            (run,) = other.launch(launch, [LaunchStep(config, inputs)])
+        if what := run.crash or run.damage:
+            raise NoReference(f"the reference kernel {launch.kernel.name} failed: {what}")
+        return {role: HostTensor(one.tensor, one.storage.copy()) for role, one in run.outputs.items()}
+
+    def reference_digest(self, launch: Launch, data: DeviceData) -> str:
+        other = self._trusted_process(launch)
+        layout, problem = Layout(), launch.problem
+        made = None if data.made is None else _placed(layout, problem, data.made)
+        other._arranged(layout, problem, [], [] if made is None else [(made, data.made or {})])
+        names = other._names(launch.kernel, launch.race)
+        with _as_reference(launch.kernel):
+            return other._ask(DigestReference(names, case_id(problem), data.plan, made, layout.size), str)
+
+    def call(self, question: CallGuest) -> Any:
+        """Return what a guest of the process answers; its caller sees to the time."""
+        self._open()
+        return self._answered(self._worker.put(question, OPEN_SECONDS, self._hear), Any)
+
+    # ---- requests
+
+    @property
+    def _spin(self) -> float:
+        return min(LONGEST_SPIN, SHARE_OF_SPIN * self._seconds)
+
+    def _names(self, kernel: Kernel, race: bool) -> KernelNames:
+        """Return the kernel's names, once it is loaded in the process that runs now: the case is not charged."""
+        plain = KernelNames.of(kernel, race, None)
+        names = KernelNames.of(kernel, race, self._built.get(plain))
+        self._open()
+        if names not in self._loaded:
+            self._loading(names)
+            self._loaded.add(names)
+        return names
+
+    def _loading(self, names: KernelNames) -> LoadedKernel:
+        self._open()
+        started = monotonic()
+        loaded = self._answered(self._worker.put(LoadKernel(names), OPEN_SECONDS, self._hear), LoadedKernel)
+        self._prepares(started)
+        return loaded
+
+    def _prepares(self, started: float) -> None:
+        """Charge no case for the time since ``started``."""
+        self.prepared += monotonic() - started
+        self._until += monotonic() - started
+
+    def _trusted_process(self, launch: Launch) -> LauncherProcess:
+        if self._trusted is None:
+            self._trusted = LauncherProcess(self.opening.target, ours().as_json(), {}, self._hear)
+        self._trusted.begin_case(max(0.0, self._until - monotonic()))
+        return self._trusted
+
+    def _open(self) -> None:
+        """Wait for the process to be open. UsageError if it cannot be opened."""
+        if not self._worker.is_usable:
+            self._loaded.clear()
+        started = monotonic()
+        for is_last in (False, True):
+            try:
+                self._worker.opened()
+                break
+            except WorkerDied as ended:
+                self._loaded.clear()
+                if is_last or ended.at is not self._early:  # what was done early ended it: it recurs where it matters
+                    reason = f"the process for kernels of {self.opening.target} does not start: {ended.reason}"
+                    raise UsageError(f"{reason}: see bitgate doctor") from None
+            except OSError as error:
+                words = error.strerror or error
+                raise UsageError(f"no further process for kernels can be started: {words}") from None
+        self._prepares(started)
+
+    def _ask(self, message: Any, into: type[Answer]) -> Answer:
+        left = max(0.0, self._until - monotonic()) if self._until else self._seconds
+        return self._answered(self._worker.put(message, left), into)
+
+    def _answered(self, asked: Request, into: type[Answer]) -> Answer:
+        """Return the answer, or raise what the launcher raised. LauncherDied if there is none, or it is malformed."""
+        try:
+            said = self._worker.answer(asked)
+            if isinstance(said, dict) and "raised" in said:
+                raise _raised(convert(said["raised"], Raised))
+            return convert(said["answer"], into)
+        except WorkerDied as ended:
+            self._loaded.clear()
+            reason = f"no verdict within {self._seconds:g} s" if ended.late else ended.reason
+            raise LauncherDied(reason, hung=ended.hung) from None
+        except (ValidationError, KeyError, TypeError) as error:
+            self.replace()
+            raise LauncherDied(f"its process answered with no result: {error}") from None
+
+    # ---- memory
+
+    def _arranged(
+        self,
+        layout: Layout,
+        problem: Problem,
+        places: Sequence[StepPlaces],
+        contents: Any,
+    ) -> list[dict[str, HostTensor]]:
+        """Put operands and poison into the arena, and return where the outputs will be: what another launch left there
+        must not pass for a result."""
+        memory = self._arena.sized(layout.size)
+        for where, tensors in contents:
+            for name, target in tensors_at(problem, where, memory).items():
+                target.storage.view(np.uint8)[...] = tensors[name].storage.view(np.uint8)
+        outputs = [tensors_at(problem, one.outputs, memory) for one in places]
+        for found in outputs:
+            for output in found.values():
+                dtype = output.tensor.dtype
+                output.storage.view(dtype.bits).fill(poison_bits(dtype))
+        return outputs
+
+    def _results(self, answers: Sequence[RunAnswer], runs: list[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Return the results of launches; all were made, unless the last one is the reason why not."""
+        is_cut = bool(answers) and bool(answers[-1].crash or answers[-1].damage)
+        if not answers or (len(answers) < len(runs) and not is_cut) or len(answers) > len(runs):
+            self.replace()
+            raise LauncherDied(f"its process answered with {len(answers)} results of {len(runs)}")
+        for answer, run, found in zip(answers, runs, outputs, strict=False):
+            try:
+                answer.fill(run)
+            except ValueError as error:
+                self.replace()
+                raise LauncherDied(f"its dispatch record is not one of abi.h: {error}") from None
+            run.outputs = found
+        return runs[: len(answers)]
+
+
+@contextmanager
+def _as_reference(kernel: Kernel) -> Iterator[None]:
+    """Turn whatever is wrong with a trusted kernel into NoReference."""
+    try:
+        yield
+    except (LauncherDied, KernelFailed, KernelRefused) as error:
+        raise NoReference(f"the reference kernel {kernel.name} failed: {error}") from None
+
+
+def _placed(layout: Layout, problem: Problem, roles: Any) -> Places:
+    return {role: layout.place(problem.tensors[role].bytes) for role in roles}
+
+
+def _raised(raised: Raised) -> Exception:
+    """Return the exception that a launcher's answer stands for."""
+    texts = (*raised.texts, "", "", "")
+    if raised.kind == "refused":
+        return KernelRefused(Refusal(texts[0], texts[1]))
+    if raised.kind == "hip":
+        return HipError(texts[0], texts[1], texts[2])
+    if raised.kind == "build":
+        return _BuildFailed(texts[0], texts[1])
+    kinds: dict[str, Callable[[str], Exception]] = {
+        "failed": _Failed,
+        "library": LibraryError,
+        "reference": NoReference,
+        "memory": MemoryError,
+    }
+    return kinds.get(raised.kind, LauncherDied)(texts[0])
+
+
+class _Failed(KernelFailed):
+    """A kernel's failure in the words of its launcher."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(None, text)
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class _BuildFailed(BuildError):
+    """A failed build in the words of its launcher."""
+
+    def __init__(self, text: str, output: str) -> None:
+        Exception.__init__(self, text)
+        self.output = output
+
+
+def _to_stdout(data: bytes) -> None:
+    """Pass on what kernels print: this process's own output goes where theirs is to go."""
+    with suppress(OSError):
+        while data:
+            data = data[os.write(1, data) :]
