@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
-from bitgate.results.record import Outcome
-from bitgate.verify import pipeline, process
+from bitgate.results.record import Outcome, from_event
+from bitgate.verify import pipeline
+from bitgate.verify import server as server_module
 from bitgate.verify.pipeline import distress
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.process import CaseProcess, Opening
-from bitgate.verify.server import RunCanary
+from bitgate.verify.process import BITS, Opening
+from bitgate.verify.server import CaseServer, VerifyCase, to_json
 from bitgate.verify.session import Session
-from bitgate.worker.worker import Worker
 
 UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
 FAMILIES = families(ours().loading([UNHEALTHY]), "host", here=True)
@@ -48,23 +49,48 @@ def _wrong(case: PlannedCase) -> Any:
     return Verdict(case.key, Outcome.MISMATCH, "one cell is wrong")
 
 
-@pytest.mark.parametrize(("said", "outcome"), [("", Outcome.PASS), ("it is dead", Outcome.INFRA)])
-def test_it_goes_first_behind_a_case_that_took_its_process(
-    monkeypatch: pytest.MonkeyPatch, said: str, outcome: Outcome
+class Silent:
+    """A channel on which nobody listens."""
+
+    def note(self, value: Any, seconds: float | None = None) -> None:
+        return
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CaseServer]:
+    opened = CaseServer(Silent())  # type: ignore[arg-type]
+    opened.open(Opening("host", ours().loading([UNHEALTHY])).message())
+    yield opened
+    opened.launcher.end()
+
+
+def outcome_of(server: CaseServer, illness: str) -> str:
+    return str(from_event(server.verify(VerifyCase(to_json(planned(illness)), BITS, 60.0)).verdict).outcome)
+
+
+@pytest.mark.parametrize(("said", "outcome"), [("", "PASS"), ("it is dead", "INFRA")])
+def test_it_goes_first_after_a_case_that_broke_a_gpu(
+    server: CaseServer, monkeypatch: pytest.MonkeyPatch, said: str, outcome: str
 ) -> None:
-    """As on a GPU: the host's device is part of the process and needs no canary."""
-    asked: list[type] = []
-    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as kernels:
-        monkeypatch.setattr(process, "platform_of", lambda target: "nvidia")
-        ask = Worker.ask
+    asked: list[Session] = []
+    monkeypatch.setattr(server_module, "distress", lambda session: asked.append(session) or said)
+    monkeypatch.setattr(CaseServer, "faults_last", True)
+    assert outcome_of(server, "none") == "PASS"
+    assert not asked
+    assert outcome_of(server, "abort") == "CRASHED"
+    assert outcome_of(server, "none") == outcome
+    assert len(asked) == 1
 
-        def listen(worker: Any, question: Any, *more: Any) -> Any:
-            asked.append(type(question))
-            return said if isinstance(question, RunCanary) else ask(worker, question, *more)
 
-        monkeypatch.setattr(Worker, "ask", listen)
-        assert kernels.verify(planned("none")).outcome is Outcome.PASS
-        assert RunCanary not in asked
-        assert kernels.verify(planned("abort")).outcome is Outcome.CRASHED
-        assert kernels.verify(planned("none")).outcome is outcome
-        assert asked.count(RunCanary) == 1
+@pytest.mark.parametrize("said", ["", "it is dead"])
+def test_a_host_process_that_survived_a_crash_is_tried(
+    server: CaseServer, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """One in which the canary fails is replaced: a kernel that left no memory made later verdicts INFRA."""
+    asked: list[Session] = []
+    monkeypatch.setattr(server_module, "distress", lambda session: asked.append(session) or said)
+    assert outcome_of(server, "past") == "CRASHED"
+    before = server.launcher.number
+    assert outcome_of(server, "none") == "PASS"
+    assert len(asked) == 1
+    assert server.launcher.number == before + bool(said)

@@ -188,7 +188,7 @@ def test_a_case_that_the_device_cannot_hold_is_not_run(book):
     finally:
         host.set_total_memory(0)
     assert (verdict.outcome, verdict.green) == (Outcome.NOT_RUN, True)
-    assert verdict.reason == "the case needs 0.27 GiB of device memory, 0.20 GiB are free"
+    assert verdict.reason == "the case needs 0.26 GiB of device memory, 0.20 GiB are free"
 
 
 def test_a_case_the_checksum_cannot_verify_is_a_usage_error(book):

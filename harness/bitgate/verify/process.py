@@ -47,8 +47,6 @@ from bitgate.worker.worker import Request, Worker, WorkerDied
 TIME_LIMIT = 600.0
 """Seconds that a case may take unless its caller asks for less."""
 
-MOST_LAUNCHERS = 1_000_000
-
 BITS = "bitgate.verify.pipeline:verify"
 LAWS = "bitgate.verify.laws:judge_by_laws"
 """Judges: functions in the child from a planned case and a Session to its verdict."""
@@ -126,8 +124,10 @@ class CaseProcess(Endable):
         """Cases whose verdict came before it was fetched, since another question came first. They are not launched
         again: a flaky one might pass then."""
         self._early: Request | None = None
-        self._launcher = 0
-        """The number of the launcher that the next case gets, as far as was said."""
+        self._launcher = 1
+        """The number of the judge's launcher that the next case gets, as far as was said."""
+        self._replaced = 0
+        """The launchers that judges have replaced."""
 
     # ---- its process
 
@@ -140,6 +140,7 @@ class CaseProcess(Endable):
         """Forget what an earlier process was given, or had loaded; verdicts that came are kept."""
         self._loaded.clear()
         self._line.clear()
+        self._launcher = 1
 
     def spawn(self) -> None:
         """Let a process start that knows nothing yet: ``opening`` may still be changed but for its environment."""
@@ -171,7 +172,7 @@ class CaseProcess(Endable):
     @property
     def number(self) -> int:
         """A number that grows with each process that kernels ran in: what was left in an earlier one is gone."""
-        return (self._worker.number + (not self.is_running)) * MOST_LAUNCHERS + self._launcher
+        return self._worker.number + (not self.is_running) + self._replaced
 
     # ---- cases
 
@@ -270,7 +271,7 @@ class CaseProcess(Endable):
                 patience.is_over = ended.late
             self._forget()
             raise
-        self._launcher = answer.launcher
+        self._says(answer.launcher)
         if answer.died:
             raise WorkerDied(answer.died, hung=answer.hung)
         return answer.answer
@@ -342,8 +343,12 @@ class CaseProcess(Endable):
         except BaseException:
             self._see_to_it()
             raise
-        self._launcher = answer.launcher
+        self._says(answer.launcher)
         return verdict
+
+    def _says(self, launcher: int) -> None:
+        self._replaced += launcher - self._launcher
+        self._launcher = launcher
 
     def _died(self, planned: PlannedCase, ended: WorkerDied, started: float, foreseen: dict[str, Any]) -> Verdict:
         """Return the verdict on a case that its process died of. A result that was found wrong before remains so."""

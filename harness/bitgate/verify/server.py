@@ -181,6 +181,11 @@ class CaseServer:
         return self._session
 
     @property
+    def faults_last(self) -> bool:
+        """Does a fault outlast the process that it was in? A GPU's context gives errors for ever."""
+        return self.session.target.platform != "host"
+
+    @property
     def launcher(self) -> LauncherProcess:
         assert self._launcher is not None
         return self._launcher
@@ -235,7 +240,7 @@ class CaseServer:
         try:
             answer = self.launcher.call(question)
         except LauncherDied as ended:
-            self._is_suspect = self.session.target.platform != "host"
+            self._is_suspect = self.faults_last
             return GuestAnswer(self.launcher.number, died=ended.reason, hung=ended.hung)
         return GuestAnswer(self.launcher.number, answer)
 
@@ -248,15 +253,13 @@ class CaseServer:
     def _look_after(self, verdict: Verdict) -> None:
         """Replace a launcher that is no place for another case, and have one that may be none tried first.
 
-        After a fault a GPU's context gives errors for ever. On the host a kernel may have left too little memory, or a
-        lock that nobody frees.
+        A kernel may have left too little memory, or a lock that nobody frees.
         """
         broke = verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED, Outcome.HUNG)
-        on_gpu = self.session.target.platform != "host"
         changed = verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence
-        if changed or (on_gpu and broke):
+        if changed or (broke and self.faults_last):
             self.launcher.replace()
-        self._is_suspect = broke and (on_gpu or self.launcher.is_running)
+        self._is_suspect = broke and (self.faults_last or self.launcher.is_running)
 
     def _distress(self) -> str:
         """Return what is wrong with a place that a case may have broken; empty if it is sound again, or was always."""
@@ -265,7 +268,7 @@ class CaseServer:
         self.launcher.begin_case(CANARY_SECONDS)
         found = distress(self.session)
         self._is_suspect = bool(found)
-        if found and self.session.target.platform == "host":  # another process is another host runtime
+        if found and not self.faults_last:  # another process is another host runtime
             self.launcher.replace()
             self._is_suspect, found = False, ""
         return found

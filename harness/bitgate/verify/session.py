@@ -29,6 +29,7 @@ from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.runtime.targets import Target, best, named
 from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, round_safe
 from bitgate.verify.diagnose.engine import load_rules
+from bitgate.verify.diagnose.user_rules import isolated_rules
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.launcher import Launch, Launcher, LauncherDied, LoadedKernel, NoReference
 from bitgate.verify.local_launcher import LocalLauncher
@@ -88,9 +89,10 @@ class Session:
     ) -> None:
         self.target = target if isinstance(target, Target) else best() if target is None else named(target)
         self.project = project or ours()
-        self.families = families(self.project, self.target.name, here=launcher is None if here is None else here)
+        here = launcher is None if here is None else here
+        self.families = families(self.project, self.target.name, here=here)
         self.launcher = launcher or LocalLauncher(OpenedTarget(self.target, self.project, progress, overlay))
-        self.rules = load_rules(self.project.rules)
+        self.rules = (load_rules if here else isolated_rules)(self.project.rules)
         self._overlay = dict(overlay or {})
         self._progress = progress
         self.digests = DigestBook(self.project.shelves if suites is None else suites)
