@@ -3,6 +3,7 @@
 #include "descriptors.hpp"
 #include "ends.hpp"
 #include "faults.hpp"
+#include "forged.hpp"
 #include "memory.hpp"
 #include "processes.hpp"
 #include "races.hpp"

@@ -1,4 +1,4 @@
-"""A user's rules of diagnosis: their code runs in copies of the judge's process, which are gone once they have answered.
+"""A user's rules of diagnosis: their code runs in copies of the judge's process, which end once they have answered.
 
 A copy has all that the judge has, so that no array is sent; what it says is a finding as data, about a result whose
 verdict is known already.
