@@ -11,6 +11,10 @@ class LibraryError(UsageError):
     """A shared library that cannot be trusted with a call: the message names the file and what is wrong with it."""
 
 
+class DeclarationFailed(UsageError):
+    """A user's declaration that could not be asked: its code raised, ended its process, or did not end."""
+
+
 class KernelRefused(Exception):
     """The refusal of a library that does not take the problem."""
 

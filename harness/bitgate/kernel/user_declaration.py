@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.errors import DeclarationFailed
 from bitgate.kernel.runner import Runner
 from bitgate.kernel.user_operation import add_here
 from bitgate.model import DTYPES, Accumulation, Problem, case_id, parse_case_id
@@ -80,9 +81,11 @@ class UserFamily:
     def _heard(self, ask: Callable[[], Any], when: str) -> Any:
         try:
             return ask()
+        except UsageError as error:
+            raise DeclarationFailed(str(error)) from None
         except WorkerDied as ended:
             reason = ended.reason.replace("verdict", "answer")
-            raise UsageError(f"{self._path}: while {when}: {reason}") from None
+            raise DeclarationFailed(f"{self._path}: while {when}: {reason}") from None
 
     def _declared(self, said: dict[str, Any]) -> KernelFamily:
         try:

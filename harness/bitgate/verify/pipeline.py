@@ -13,7 +13,7 @@ from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.declared import harness_refusal
-from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
+from bitgate.kernel.errors import DeclarationFailed, KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.runner import Capability
 from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
@@ -66,6 +66,8 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
         return _run_steps(builder, judge)
     except (BuildError, LibraryError) as error:
         return verdict_of(builder.evidence, Outcome.BUILD_FAILED, str(error))
+    except DeclarationFailed as error:
+        return verdict_of(builder.evidence, Outcome.CRASHED, str(error))
     except HipError as error:
         return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)
     except LauncherDied as error:

@@ -137,7 +137,10 @@ def serve(channel: Channel) -> None:
         VerifyCase: server.verify,
         CallGuest: server.call,
     }
-    serving.serve(channel, handlers)
+    try:
+        serving.serve(channel, handlers)
+    finally:
+        server.end()
 
 
 def open_session(opening: OpenTarget, progress: Callable[[str], None], launcher: Launcher | None = None) -> Session:
@@ -243,6 +246,10 @@ class CaseServer:
             self._is_suspect = self.faults_last
             return GuestAnswer(self.launcher.number, died=ended.reason, hung=ended.hung)
         return GuestAnswer(self.launcher.number, answer)
+
+    def end(self) -> None:
+        if self._launcher is not None:
+            self._launcher.end()
 
     def _say_stage(self, stage: str) -> None:
         self._channel.note({STAGE: stage})
