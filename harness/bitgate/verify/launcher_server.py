@@ -12,8 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from msgspec import to_builtins
-
 from bitgate.core.project import Project
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
@@ -45,7 +43,6 @@ from bitgate.verify.local_launcher import LocalLauncher
 from bitgate.verify.on_device import DeviceData, DeviceWork
 from bitgate.verify.opened_target import OpenedTarget, prewarm
 from bitgate.verify.planned import cached_problem
-from bitgate.verify.session import Session
 from bitgate.verify.watch import undisturbed
 from bitgate.worker import serving
 from bitgate.worker.arena import Arena
@@ -82,9 +79,9 @@ def _answering(handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     def answer(message: Any) -> Any:
         try:
-            return to_builtins({"answer": handler(message)})
+            return {"answer": handler(message)}
         except (KernelRefused, KernelFailed, HipError, BuildError, LibraryError, NoReference, MemoryError) as error:
-            return to_builtins({"raised": _raised(error)})
+            return {"raised": _raised(error)}
 
     return answer
 
@@ -108,7 +105,7 @@ class LauncherServer:
         self._launcher: LocalLauncher | None = None
         self._early: OpenedTarget | None = None
         self._arena: Arena | None = None
-        self._session: Session | None = None
+        self._session: Any = None
         self._guests: dict[str, Any] = {}
 
     @property
@@ -191,6 +188,8 @@ class LauncherServer:
     def call(self, question: CallGuest) -> Any:
         """Return what a guest answers: an object that is made with a session at the first call, and kept as long as the
         process lives."""
+        from bitgate.verify.session import Session  # few need what a judge needs
+
         if self._session is None:
             opened = self.launcher.opened
             self._session = Session(opened.target, project=opened.project, launcher=self.launcher, here=True)

@@ -26,15 +26,20 @@ class Channel:
         self._owner = os.getpid()
         self._identity = _identity(answers)
         self._nonce = ""
+        self.encode: Callable[[Any], bytes] = _encode
+        """How an answer is written; a child with more than the standard library has something faster."""
 
     def next(self) -> dict[str, Any] | None:
         """Return the next question; None once the parent has closed its end."""
+        line = self.next_line()
+        return None if line is None else dict(json.loads(line))
+
+    def next_line(self) -> bytes | None:
+        """Return the next question as JSON; None once the parent has closed its end."""
         line = self._questions.readline()
-        if not line:
-            return None
-        question: dict[str, Any] = json.loads(line)
-        self._nonce = question.pop("nonce")
-        return question
+        nonce, _, question = line.partition(b" ")
+        self._nonce = nonce.decode()
+        return question if line else None
 
     def note(self, value: Any, seconds: float | None = None) -> None:
         """Send something ahead of the answer, such as a line of progress. The answer is then late ``seconds`` after it,
@@ -45,21 +50,29 @@ class Channel:
         """Answer with what ``handle`` returns until the parent has no more questions. A UsageError is the user's
         mistake, any other Exception bitgate's own defect."""
         while (question := self.next()) is not None:
-            try:
-                self._send({"answer": handle(question)})
-            except Exception as error:
-                self._send(_failure(error))
+            self.reply(lambda: handle(question))
+
+    def reply(self, answer: Callable[[], Any]) -> None:
+        """Send what ``answer`` returns, or what it raises."""
+        try:
+            self._send({"answer": answer()})
+        except Exception as error:
+            self._send(_failure(error))
 
     def _send(self, value: dict[str, Any]) -> None:
         # A kernel may have forked: the copy must not answer in place of this process.
         if os.getpid() != self._owner or _identity(self._answers) != self._identity:
             os._exit(LOST)
-        data = json.dumps({"nonce": self._nonce, **value}, separators=(",", ":")).encode() + b"\n"
+        data = self.encode({"nonce": self._nonce, **value}) + b"\n"
         try:
             while data:
                 data = data[os.write(self._answers, data) :]
         except OSError:
             os._exit(LOST)
+
+
+def _encode(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _identity(descriptor: int) -> tuple[int, int] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import time
@@ -11,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import MsgspecError, Struct, ValidationError, convert, json
 
 from bitgate.core.errors import UsageError
 from bitgate.worker.channel import LOST
@@ -226,10 +225,9 @@ class Worker(Endable):
         assert self._child is not None
         asked = Request(secrets.token_hex(8), seconds, 0.0, note)
         asked.starts()
-        plain = to_builtins(question) if isinstance(question, Struct) else question
         self._under_way.append(asked)
         try:
-            self._child.send(json.dumps({"nonce": asked.nonce, **plain}).encode() + b"\n")
+            self._child.send(asked.nonce.encode() + b" " + json.encode(question) + b"\n")
         except BaseException:  # half a question is none
             self.end()
             raise
@@ -301,8 +299,8 @@ class Worker(Endable):
 def _parsed(line: bytes | bytearray) -> Any:
     """Return a line of the channel; None if it is none."""
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return json.decode(line)
+    except (MsgspecError, ValueError, RecursionError):
         return None
 
 
