@@ -46,7 +46,7 @@ def test_the_split_k_of_backward_weight(word, meant):
     ("line", "case"),
     [
         (f"ckProfiler conv_fwd 1 1 1 1 0 1 2 {SIZES}", f"fwd_f16_nhwgc_{CASE}"),
-        (f"ckProfiler conv_fwd 3 1 1 1 0 1 2 {SIZES[2:]}", f"fwd_i8_nhwgc_{CASE}"),
+        (f"ckProfiler conv_fwd 3 1 1 1 0 1 2 {SIZES}", f"fwd_i8_nhwgc_{CASE}"),
         (f"ckProfiler conv_bwd_data 2 1 1 1 0 1 2 {SIZES}", f"bwd_data_bf16_nhwgc_{CASE}"),
         (f"ckProfiler grouped_conv_fwd_tile 1 1 0 1 1 0 1 2 {SIZES} --instance 4", f"fwd_f16_nhwgc_{CASE}"),
         (f"ckProfiler grouped_conv_bwd_data_tile 2 1 1 1 0 1 2 {SIZES} 2", f"bwd_data_bf16_nhwgc_{CASE}_sk2"),
@@ -55,7 +55,7 @@ def test_the_split_k_of_backward_weight(word, meant):
     ],
 )
 def test_operations_beside_the_grouped_ones(line, case):
-    """The ungrouped ones with and without G, CK Tile's, and 64 bits to count by."""
+    """The ungrouped ones with a G of 1, CK Tile's, and 64 bits to count by."""
     assert read(line) == same(case)
 
 

@@ -92,7 +92,7 @@ def test_the_founding_bug_shows_nowhere_else(bitgate, case):
 
 
 def test_a_foreign_line_is_a_case(bitgate):
-    line = "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 0 2 1 2 16 16 3 3 9 9 2 2 1 1 1 1 1 1"
+    line = "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 0 2 1 2 16 16 3 3 9 9 2 2 1 1 1 1 1 1 1"
     code, out, _ = bitgate("verify", line, "--kernel", "grouped_bwd_data*")
     assert code == 0
     assert "bwd_data_f16_nhwgc_g1n2k16c16_y3x3_h9x9_s2x2_d1x1_p1x1_q1x1" in out
@@ -203,7 +203,7 @@ def test_nothing_is_compared_without_a_reference(bitgate):
 
 @pytest.mark.parametrize(("mode", "reference", "code"), [(0, "none", 3), (1, "exact", 0), (2, "gpu", 0)])
 def test_the_verification_mode_of_a_profiler_line(bitgate, mode, reference, code):
-    line = f"ckProfiler grouped_conv_bwd_data 1 1 {mode} 1 0 0 1 1 2 16 16 3 9 2 1 1 1"
+    line = f"ckProfiler grouped_conv_bwd_data 1 1 {mode} 1 0 0 1 1 2 16 16 3 9 2 1 1 1 1"
     ended, out, _ = bitgate("verify", line, "--kernel", ONE, "--json")
     assert ended == code
     assert {verdict["reference"] for verdict in json.loads(out)["verdicts"]} == {reference}
@@ -253,8 +253,8 @@ mb1ic8oc8ih5kh3ph1n"a"
 --dt=u8:s8:f32
 mb1ic8oc8ih5kh3ph1n"b"
 mb1ic8oc8ih6kh3ph1n"c"
-ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1
-ckProfiler grouped_conv_bwd_data 1 1 7 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1
+ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1 1
+ckProfiler grouped_conv_bwd_data 1 1 7 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1 1
 """
 
 
