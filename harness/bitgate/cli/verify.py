@@ -173,7 +173,7 @@ def verify(
         }
         print(json.dumps(document, indent=2))
         return code
-    for line in [*uncompared(verdicts), *reason_of_exit(summary, verdicts)]:
+    for line in uncompared(verdicts):
         print(line)
     print(closing(summary))
     for line in [*in_words(refused, len(listed)), *(f"note: {note}" for note in notes)]:
@@ -353,6 +353,7 @@ def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
         "nothing_to_compare": sum(map(_has_nothing, cases)),
         "verdicts": len(verdicts),
         "green": sum(verdict.green for verdict in verdicts),
+        "red": sum(not verdict.green and verdict.outcome is not Outcome.NOT_RUN for verdict in verdicts),
         "outcomes": dict(counts),
     }
 
@@ -371,18 +372,14 @@ def uncompared(cases: Sequence[Sequence[Verdict]]) -> list[str]:
     return [*lines, f"nothing to compare: {rest} more (all: --json)"] if rest else lines
 
 
-def reason_of_exit(summary: dict[str, Any], cases: Sequence[Sequence[Verdict]]) -> list[str]:
-    """Say in a line what an exit code of 1 is for."""
-    if summary["exit"] != 1:
-        return []
-    red = sum(not verdict.green and verdict.outcome is not Outcome.NOT_RUN for of_case in cases for verdict in of_case)
-    missing = summary["asked"] - summary["compared"]
-    why = [f"{red} verdicts are red"] if red else []
-    if missing:
-        counts = {name: summary[name] for name in ("refused", "not_run", "nothing_to_compare") if summary[name]}
-        parts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
-        why.append(f"{missing} of {summary['asked']} cases were not compared" + (f" ({parts})" if parts else ""))
-    return [f"exit code 1: {' and '.join(why)}"] if why else ["exit code 1: a verdict is not green"]
+def _reason_of_exit(summary: dict[str, Any]) -> str:
+    """Say what an exit code of 1 is for."""
+    why = [f"{summary['red']} red verdicts"] if summary["red"] else []
+    if missing := summary["asked"] - summary["compared"]:
+        named = ("refused", "not_run", "nothing_to_compare")
+        parts = ", ".join(f"{summary[name]} {name.replace('_', ' ')}" for name in named if summary[name])
+        why.append(f"{missing} of {summary['asked']} cases not compared" + (f" ({parts})" if parts else ""))
+    return " and ".join(why)
 
 
 def closing(summary: dict[str, Any]) -> str:
@@ -391,4 +388,5 @@ def closing(summary: dict[str, Any]) -> str:
     cases = ", ".join(f"{summary[name]} {name.replace('_', ' ')}" for name in columns)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in summary["outcomes"].items())
     nothing = "nothing is vouched for; " if summary["compared"] else "nothing was compared; "
-    return f"{nothing if summary['exit'] == 3 else ''}cases: {cases}; verdicts: {counts}"
+    why = f"; exit code 1: {_reason_of_exit(summary)}" if summary["exit"] == 1 else ""
+    return f"{nothing if summary['exit'] == 3 else ''}cases: {cases}; verdicts: {counts}{why}"
