@@ -85,6 +85,28 @@ def test_refused(words, reason):
         parse_foreign(f"ckProfiler {words}")
 
 
+WHOLE = (
+    f"grouped_conv_fwd 1 1 0 1 1 0 1 2 {SIZES}",
+    f"grouped_conv_bwd_data 1 1 1 1 0 1 2 {SIZES} 1",
+    f"grouped_conv_bwd_weight_tile 1 2 1 1 0 1 2 {SIZES} 1",
+    f"conv_fwd 1 1 1 1 0 1 2 {SIZES}",
+    f"conv_bwd_data 1 1 1 1 0 1 2 {SIZES}",
+    "gemm 1 1 1 1 0 1 4 5 6 6 6 5",
+    "gemm_splitk 1 1 1 1 0 1 4 5 6 6 6 5 2",
+    "batched_gemm 1 1 1 1 0 1 4 5 6 6 6 5 -1 -1 -1 2",
+)
+
+
+@pytest.mark.parametrize("line", WHOLE, ids=lambda line: line.split()[0])
+def test_a_line_with_one_word_too_few_is_refused(line):
+    """Whichever word is missing: the others would be another problem's."""
+    name, *words = line.split()
+    assert read(f"ckProfiler {line}")
+    for at in range(len(words)):
+        with pytest.raises(ProblemError):
+            parse_foreign(" ".join(["ckProfiler", name, *words[:at], *words[at + 1 :]]))
+
+
 @pytest.mark.parametrize(
     ("case", "line"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -322,6 +323,36 @@ def test_a_case_refused_by_all_is_not_green_next_to_a_pass(bitgate):
     code, out, _ = bitgate("verify", refused, BACKWARD, *WAVELET)
     assert code == 1
     assert out.splitlines()[-1].startswith("cases: 2 asked, 1 compared, 1 refused, 0 not run; verdicts: ")
+
+
+def test_equal_refusals_of_a_case_are_one_line(bitgate):
+    code, out, _ = bitgate("verify", "bwd_data_f64_nhwgc_n1k8c8_y1_h4", "--kernel", "grouped_bwd_data*")
+    first, last = out.splitlines()
+    assert code == 3
+    assert re.fullmatch(
+        r"REFUSED  bwd_data_f64\S+  \d+ kernels: \d+ x dtypes: f64 is not \w+; .* \(all: --json\)", first
+    )
+    assert "1 asked, 0 compared, 1 refused, 0 not run" in last
+
+
+def test_cases_with_nothing_to_compare_are_named_with_a_reason(bitgate):
+    """It said "2 asked, 1 compared, 0 refused, 0 not run", and ended with 1."""
+    nothing, something = (f"bwd_data_f16_nhwgc_g1n1k8c8_y2x2_h{size}_s1x1_d3x3_p2x2" for size in ("1x1", "2x2"))
+    code, out, _ = bitgate("verify", nothing, something, "--kernel", ONE)
+    lines = out.splitlines()
+    assert code == 1
+    assert lines[-2].startswith(f"nothing to compare: {nothing}_q2x2: no product exists")
+    assert lines[-1] == (
+        "cases: 2 asked, 1 compared, 0 refused, 0 not run, 1 nothing to compare; verdicts: 2 PASS;"
+        " exit code 1: 1 of 2 cases not compared (1 nothing to compare)"
+    )
+
+
+def test_a_bias_of_another_type_is_told_after_the_result(bitgate):
+    code, out, _ = bitgate("verify", "benchdnn --conv --dt=f16 mb1ic8oc8ih5kh3ph1", "--kernel", "naive_conv*", "--json")
+    assert code == 0
+    note = "1 x the bias of --dir=FWD_B is f32 in benchdnn; here it has the type of y, f16"
+    assert json.loads(out)["notes"] == [note]
 
 
 def test_one_line_says_what_became_of_what_was_asked(bitgate):
