@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from bitgate.core.errors import UsageError
 from bitgate.interop.benchdnn_words import without_comment
 from bitgate.interop.decoding import decoded
 from bitgate.interop.dialect import table_readers
@@ -33,8 +34,13 @@ def reader_of(path: Path) -> TableReader | None:
 
 
 def found_in_table(path: Path, reader: TableReader) -> Iterator[Found]:
-    """Yield the problems of a table's rows, then its refused rows and what else could not be read."""
+    """Yield the problems of a table's rows, then its refused rows and what else could not be read.
+
+    UsageError for a table without rows, or one that misses a column.
+    """
     table = reader.read(path, TableRequest())
+    if not (table.rows or table.refused or table.notes):
+        raise UsageError(f"{path}: no case found")
     missing = " and no ".join(name for name in _SHAPE if name not in table.stated)
     for row in table.rows:
         problem = row.problem
