@@ -138,5 +138,5 @@ def _product(word: str, values: dict[str, str]) -> Iterator[str]:
         yield ""
     else:
         order = {"any": "rcr", "abx": "rcr"}.get(values["stag"])
-        order = order or ("ccr" if word.count("x") > 2 else "rcr")
+        order = order or ("crr" if word.count("x") > 2 else "rcr")
         yield f"gemm_{dtypes}_{order}_{tail}{'_bias' if biased else ''}"

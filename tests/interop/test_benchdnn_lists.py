@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.interop.benchdnn_lists import CONVOLUTIONS, IGNORED, OPTIONS, PRODUCTS, meaning
 
@@ -55,7 +55,7 @@ def found(folder: Path, contents: dict[str, str]) -> list[Found]:
     return list(found_in_list(folder / "list"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(files())
 def test_a_list_means_what_a_second_reader_says(drawn: tuple[str, dict[str, str]]) -> None:
     driver, contents = drawn

@@ -105,6 +105,15 @@ def test_bare_shapes_of_another_driver_are_no_convolutions(tmp_path, name, text,
     assert read(tmp_path / name, f"--{driver}\n{text}")[1] == []
 
 
+def test_another_driver_holds_until_one_is_named(tmp_path):
+    """A reset takes back its options, and not the driver."""
+    cases, refused, _ = read(
+        tmp_path / "list", f"--deconv --reset --dir=FWD_D {CONV} --dt=f16\n{CONV}\n--conv {CONV}\n"
+    )
+    assert len(cases) == 1
+    assert [reason.partition(" is not")[0] for reason in refused] == ["option '--deconv'"] * 2
+
+
 def test_a_folder_of_convolutions_may_name_a_deconvolution(tmp_path):
     assert len(read(tmp_path / "conv" / "shapes", 'ic16oc16ow5iw5kw3pw1n"deconv_1d"\n')[0]) == 1
 

@@ -37,6 +37,8 @@ RUNNING = frozenset(
 )  # fmt: skip
 NEUTRAL: dict[str, tuple[str, ...]] = {
     "attr-acc-mode": ("", "strict"),
+    "encoding": ("",),
+    "grouped": ("",),
     "attr-fpmath": ("", "strict", "strict:false"),
     "strides": ("", ":", "::"),
 }
@@ -113,8 +115,6 @@ class Reader:
             name = name.replace("_", "-")
             if not word.startswith("-"):
                 yield from self._descriptor(word, where)
-            elif name in drivers():
-                self._driver, self._settings, self._combined = name, {}, {}
             elif name == "reset":
                 self._settings, self._combined = {}, {}
             elif name == "batch":
@@ -122,24 +122,31 @@ class Reader:
             elif name in RUNNING:
                 self._running[name] = value
                 self._perf = perf_request(self._running)
-            elif not re.match(r"-(v\d*|c)$", word):
-                self._set(name, value, to_default=bool(equals and not value))
+            elif equals:
+                self._set(name, value)
+            elif not re.match(r"-(v\d*|c)$", word):  # what has no value names a driver, understood or not
+                self._driver, self._settings, self._combined = name, {}, {}
 
-    def _set(self, name: str, value: str, to_default: bool) -> None:
+    def _set(self, name: str, value: str) -> None:
         """Set an option; an empty value is the default."""
         self._combined = {}
         if name == "cfg":
             name, value = "dt", ",".join(types_of_configuration(one) for one in value.split(","))
         known = name == "match" or name in NEUTRAL or any(name in driver.defaults for driver in drivers().values())
-        if to_default and (known or name.startswith("attr-")):
+        if not value and (known or name.startswith("attr-")):
             self._settings.pop(name, None)
         else:
             self._settings[name] = (value,) if name == "match" else tuple(value.split(","))
 
     def _descriptor(self, word: str, where: str) -> Iterator[Found]:
         """Yield the problems of a descriptor, each once, and a refusal for each combination that is not understood."""
-        name = self._driver or next(iter(_drivers_of(word)), next(iter(drivers())))
-        driver = drivers()[name]
+        likely = next(iter(_drivers_of(word)), next(iter(drivers())))
+        name = self._driver or likely
+        driver = drivers().get(name)
+        if driver is None:
+            known = ", ".join(_known(drivers()[likely]))
+            yield Refused(where, f"option '--{name}' is not understood: {known} are")
+            return
         if not self._driver and self._others[-1]:
             yield Refused(where, f"--{name} is not stated, and {self._others[-1]}: put --{name} before it if it is one")
             return
@@ -242,8 +249,7 @@ def _refusal(driver: BenchdnnDriver, values: Values) -> str:
     for name, value in values.items():
         neutral = NEUTRAL.get(name, ("",) if name.startswith("attr-") else ())
         if name not in driver.defaults and value not in neutral:
-            said = f"--{name}={value}" if value else f"--{name}"
-            return f"option '{said}' is not understood: {', '.join(_known(driver))} are"
+            return f"option '--{name}={value}' is not understood: {', '.join(_known(driver))} are"
     return ""
 
 
