@@ -65,7 +65,7 @@ CASES = (
 )
 LINES = (
     "ckProfiler grouped_conv_fwd 1 1 0 1 0 1 2 32 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1",
-    "ckProfiler grouped_conv_bwd_data 1 1 1 2 0 1 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1",
+    "ckProfiler grouped_conv_bwd_data 1 1 1 2 0 1 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1 1",
     "MIOpenDriver conv -n 4 -c 64 -H 28 -W 28 -k 128 -y 3 -x 3 -p 1 -q 1 -u 3 -v 3 -l 1 -j 1 -F 2 -g 1 -t 1 -i 9",
     "MIOpenDriver convfp16 --batchsize 4 --in_channels 8 --in_h 7 --in_w 7 --out_channels 8 --fil_h 3 --fil_w 3 -F 1",
     'benchdnn --conv --dir=BWD_D --dt=f16 mb4_g1ic64ih28oc128oh10kh3sh3ph1n"x"',

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from bitgate.verify.this_process import ThisProcess
 
 app = typer.Typer(add_completion=False)
+
+MOST_NAMED = 20
+MOST_REASONS = 3
+"""Cases that are named, and reasons of a case, before the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -141,25 +146,37 @@ def verify(
         raise UsageError("--in-process and --isolate exclude each other")
     verdicts: list[list[Verdict]] = [[] for _ in asked.problems]
     """Of each case that was named."""
-    for number, verdict in _verdicts(asked, target, sys.stderr if json_output else sys.stdout):
-        verdicts[number].append(verdict)
+    ran = _verdicts(asked, target, sys.stderr if json_output else sys.stdout)
+    for number, of_case in groupby(ran, key=lambda numbered: numbered[0]):
+        refusing: list[Verdict] = []
+        for _, verdict in of_case:
+            verdicts[number].append(verdict)
+            if verdict.green and verdict.outcome is Outcome.REFUSED:
+                refusing.append(verdict)
+            elif not json_output:
+                print_verdict(verdict)
         if not json_output:
-            print_verdict(verdict)
+            print_refusals(refusing)
     code = exit_code(*verdicts)
     if in_process and code == 0:
         code = 3
         print("bitgate: kernels ran in this very process (--in-process), which vouches for nothing", file=sys.stderr)
     summary = summary_of(verdicts) | {"exit": code, "refused_lines": len(refused)}
+    counted = Counter(one.note for one in asked.problems if one.note)
+    notes = [f"{count} x {note}" for note, count in counted.most_common()]
     if json_output:
         document = {
             "verdicts": [to_event(verdict) for of_case in verdicts for verdict in of_case],
             "refused": [reason.as_json() for reason in reasons(refused)],
+            "notes": notes,
             "summary": summary,
         }
         print(json.dumps(document, indent=2))
         return code
+    for line in uncompared(verdicts):
+        print(line)
     print(closing(summary))
-    for line in in_words(refused, len(listed)):
+    for line in [*in_words(refused, len(listed)), *(f"note: {note}" for note in notes)]:
         print(line)
     return code
 
@@ -298,6 +315,17 @@ def print_verdict(verdict: Verdict) -> None:
         print(f"  also:  {verdict.foreign}")
 
 
+def print_refusals(refusing: Sequence[Verdict]) -> None:
+    """Print a case's refusals in one line: how many kernels there are, and the most frequent reasons."""
+    if len(refusing) == 1:
+        print_verdict(refusing[0])
+    elif refusing:
+        counts = Counter(verdict.reason for verdict in refusing)
+        told = "; ".join(f"{count} x {reason}" for reason, count in counts.most_common(MOST_REASONS))
+        rest = f"; {len(counts) - MOST_REASONS} other reasons (all: --json)" if len(counts) > MOST_REASONS else ""
+        print(f"{Outcome.REFUSED.value}  {refusing[0].key.case}  {len(refusing)} kernels: {told}{rest}")
+
+
 def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
     """Format the first wrong cells, under the letters of the wrong output's axes."""
     problem = parse_case_id(verdict.key.case)
@@ -312,7 +340,8 @@ def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
 
 
 def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
-    """Count cases ``asked``, ``compared``, ``refused`` (by all kernels) and ``not_run``, and their verdicts."""
+    """Count cases ``asked``, ``compared``, ``refused`` (by all kernels), ``not_run`` and with ``nothing_to_compare``,
+    and their verdicts."""
     verdicts = [verdict for of_case in cases for verdict in of_case]
     counts = Counter(verdict.outcome.value for verdict in verdicts)
     said = [{verdict.outcome for verdict in of_case} for of_case in cases]
@@ -321,17 +350,43 @@ def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
         "compared": sum(any(verdict.compared for verdict in of_case) for of_case in cases),
         "refused": sum(outcomes == {Outcome.REFUSED} for outcomes in said),
         "not_run": sum(Outcome.NOT_RUN in outcomes <= {Outcome.NOT_RUN, Outcome.REFUSED} for outcomes in said),
+        "nothing_to_compare": sum(map(_has_nothing, cases)),
         "verdicts": len(verdicts),
         "green": sum(verdict.green for verdict in verdicts),
+        "red": sum(not verdict.green and verdict.outcome is not Outcome.NOT_RUN for verdict in verdicts),
         "outcomes": dict(counts),
     }
 
 
+def _has_nothing(of_case: Sequence[Verdict]) -> bool:
+    """Return whether a case passed though nothing of its results was compared."""
+    passed = [verdict for verdict in of_case if verdict.outcome is Outcome.PASS]
+    return bool(passed) and all(verdict.green and not verdict.compared for verdict in of_case)
+
+
+def uncompared(cases: Sequence[Sequence[Verdict]]) -> list[str]:
+    """Name the cases with nothing to compare, and why."""
+    found = [next(one for one in of_case if one.outcome is Outcome.PASS) for of_case in cases if _has_nothing(of_case)]
+    lines = [f"nothing to compare: {verdict.key.case}: {verdict.reason}" for verdict in found[:MOST_NAMED]]
+    rest = len(found) - len(lines)
+    return [*lines, f"nothing to compare: {rest} more (all: --json)"] if rest else lines
+
+
+def _reason_of_exit(summary: dict[str, Any]) -> str:
+    """Say what an exit code of 1 is for."""
+    why = [f"{summary['red']} red verdicts"] if summary["red"] else []
+    if missing := summary["asked"] - summary["compared"]:
+        named = ("refused", "not_run", "nothing_to_compare")
+        parts = ", ".join(f"{summary[name]} {name.replace('_', ' ')}" for name in named if summary[name])
+        why.append(f"{missing} of {summary['asked']} cases not compared" + (f" ({parts})" if parts else ""))
+    return " and ".join(why)
+
+
 def closing(summary: dict[str, Any]) -> str:
     """Format the last line: the cases that were requested, and their verdicts."""
-    cases = ", ".join(
-        f"{summary[name]} {name.replace('_', ' ')}" for name in ("asked", "compared", "refused", "not_run")
-    )
+    columns = ("asked", "compared", "refused", "not_run", *["nothing_to_compare"] * bool(summary["nothing_to_compare"]))
+    cases = ", ".join(f"{summary[name]} {name.replace('_', ' ')}" for name in columns)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in summary["outcomes"].items())
     nothing = "nothing is vouched for; " if summary["compared"] else "nothing was compared; "
-    return f"{nothing if summary['exit'] == 3 else ''}cases: {cases}; verdicts: {counts}"
+    why = f"; exit code 1: {_reason_of_exit(summary)}" if summary["exit"] == 1 else ""
+    return f"{nothing if summary['exit'] == 3 else ''}cases: {cases}; verdicts: {counts}{why}"
