@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import printable
 from bitgate.kernel.arrays import as_text, from_text
 from bitgate.kernel.python_files import load_operations
 from bitgate.model import DTYPES, Accumulation, Dtype, Fill, ProblemError, case_id, parse_case_id
@@ -196,7 +197,7 @@ def _form(child: OperationChild, problem: SizedProblem) -> UserForm | None:
 
 
 def _to_stderr(data: bytes) -> None:
-    sys.stderr.write(data.decode(errors="replace"))
+    sys.stderr.write(printable(data.decode(errors="replace")))
 
 
 # ------------------------------------------------------------------------------------------------ the child's side
