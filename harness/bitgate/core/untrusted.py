@@ -50,6 +50,16 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
 
 
+MOST_OF_A_WORD = 400
+MOST_OF_A_MESSAGE = 8000
+
+
+def message(text: str) -> str:
+    """Return a message for a terminal: see ``printable``; a word or a text without end is cut."""
+    words = re.sub(rf"\S{{{MOST_OF_A_WORD},}}", lambda word: shown(word[0]), text)
+    return printable(words if len(words) <= MOST_OF_A_MESSAGE else shown(words, MOST_OF_A_MESSAGE))
+
+
 T = TypeVar("T")
 
 DEEPEST = 40

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitgate.core.untrusted import shown
 from bitgate.kernel.abi import (
     EXPORTS,
+    REASON_BYTES,
     AbiStatus,
     CDispatchRecord,
     CInstanceInfo,
@@ -233,11 +235,11 @@ class _RecordMemory:
 
 
 def _refusal(reason: CReason) -> Refusal:
-    return Refusal(reason.clause.decode(errors="replace"), reason.text.decode(errors="replace"))
+    return Refusal(*(shown(text.decode(errors="replace"), REASON_BYTES) for text in (reason.clause, reason.text)))
 
 
 def _failure(call: str, status: int, reason: CReason, hip_error: int = 0) -> KernelFailed:
-    text = reason.text.decode(errors="replace")
+    text = shown(reason.text.decode(errors="replace"), REASON_BYTES)
     try:
         return KernelFailed(AbiStatus(status), text or f"{call} gives no reason", hip_error)
     except ValueError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import shown
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed, KernelRaised, KernelRefused, LibraryError, RecordRejected
@@ -82,7 +83,7 @@ def _as_kernel_failure(family: KernelFamily) -> Iterator[None]:
     except (KernelFailed, KernelRefused, HipError, UsageError, MemoryError):
         raise
     except Exception as error:
-        raise KernelRaised(f"{_place(error, family.folder)}{type(error).__name__}: {error}") from error
+        raise KernelRaised(f"{_place(error, family.folder)}{type(error).__name__}: {shown(error)}") from error
 
 
 def _place(error: Exception, folder: Path) -> str:

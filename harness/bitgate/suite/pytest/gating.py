@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bitgate.core.untrusted import message
 from bitgate.kernel.build.overlay import quick_build
 from bitgate.kernel.declared import is_own
 from bitgate.results.record import Diagnosis, Outcome, Verdict, append
@@ -400,7 +401,7 @@ def _name_of(judge: Judge | None) -> str:
 def in_words(verdict: Verdict) -> str:
     """Return what a person needs of a red verdict."""
     lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.name}"]
-    said = sentence_of(verdict)
+    said = message(sentence_of(verdict))
     lines += [f"  {said}"] if said else []
     lines += [f"    {cell}" for cell in cell_lines(verdict)]
     lines += [f"  repro   {verdict.repro}"] if verdict.repro else []
