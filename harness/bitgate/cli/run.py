@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from bitgate.core.project import ours
-from bitgate.lab.planning.collect import PLUGIN, QUIET, print_whose_suites, suites_and_root
+from bitgate.lab.planning.collect import PLUGIN, QUIET, check_meant, print_whose_suites, suites_and_root
 
 SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "--benchmark"}
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
@@ -47,6 +47,9 @@ def run(
     fetch_only: Annotated[
         bool, typer.Option("--fetch-only", help="Refuse libraries that are not in the store; build nothing.")
     ] = False,
+    mean_bitgates: Annotated[
+        bool, typer.Option("--bitgate-suites", help="Run bitgate's suites, above kernels of yours.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document; pytest's output goes to stderr.")
     ] = False,
@@ -59,12 +62,15 @@ def run(
     """
     from bitgate.core.project_file import find
     from bitgate.core.suite_paths import names_a_suite
+    from bitgate.kernel.loading import to_load
     from bitgate.suite.session import run_session
 
     own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
     project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()
     if not own:
         project.tables()  # without a suite pytest would not know our options
+        if not (mean_bitgates or kernel or select or plan or shard or project.file or to_load(load)):
+            check_meant(project)
         print_whose_suites(project)
     is_bare = not own and all(map(ours().holds, project.suites))
     arguments = [] if own else suites_and_root(project)
