@@ -53,6 +53,9 @@ def test_a_raw_record_can_go_to_another_process() -> None:
         ({"facts": (FACT._replace(kind=2, text=b"a" * 70000),)}, "facts", "more than 65536 bytes"),
         ({"part_columns": b"a,a", "parts": bytes(16)}, "part_columns", "'a,a'"),
         ({"parts": bytes(8)}, "part_columns", "does not name each column"),
+        ({"part_columns": b"a,b", "parts": bytes(8)}, "parts", "8 bytes are no rows of 2 integers"),
+        ({"events": bytes(7)}, "events", "7 bytes are no events"),
+        ({"events": b"\x4d" + bytes(831)}, "events", "77 is not a valid EventKind"),
         ({"malformed": "launch returned nothing"}, "record", "launch returned nothing"),
     ],
 )

@@ -24,6 +24,11 @@ class _Option(Struct):
     help: Text
 
 
+class _Accumulation(Struct):
+    measured_range: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None
+    flushes_subnormals: bool
+
+
 class _Instance(Struct):
     name: Word
     group: Text
@@ -84,5 +89,7 @@ def _check_accumulation(instance: str, stated: Any) -> None:
         whole = isinstance(contract, Accumulation) and isinstance(contract.accumulator, Dtype)
         if not whole or not isinstance(contract.partial, (Dtype, type(None))):
             raise TypeError(f"instance '{instance}': accumulation is {contract!r:.200}: give an Accumulation of Dtypes")
-        if not isinstance(contract.measured_range, (int, type(None))):
-            raise TypeError(f"instance '{instance}': measured_range is {contract.measured_range!r:.200}")
+        try:
+            convert(contract, _Accumulation, from_attributes=True)
+        except ValidationError as error:
+            raise TypeError(f"instance '{instance}': accumulation: {str(error).replace('`', chr(39))}") from None

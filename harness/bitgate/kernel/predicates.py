@@ -46,8 +46,10 @@ def checked_answer(kind: type[Answer], found: object, what: str) -> Answer | Non
     shape: Any = _Refusal if kind is Refusal else _Dispatch
     try:
         convert(found, shape, from_attributes=True)
-        repr(found).encode()
-    except (ValidationError, UnicodeEncodeError) as error:
+        for value in vars(found).values():
+            for text in (value, *value, *value.values()) if isinstance(value, Mapping) else (value,):
+                _ = text.encode() if isinstance(text, str) else b""  # half of a surrogate pair
+    except (ValidationError, AttributeError, UnicodeEncodeError) as error:
         raise TypeError(f"{what} returned a {kind.__name__} that is none: {shown(error)}") from None
     return found
 

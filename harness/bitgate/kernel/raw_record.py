@@ -117,7 +117,7 @@ def raw_of_python(found: object) -> RawRecord:
             events=record.events,
             lost_events=record.lost_events,
         )
-    except (ValidationError, ValueError) as error:
+    except (ValidationError, AttributeError, ValueError) as error:
         return RawRecord(malformed=str(error).replace("`", "'"))
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from bitgate.kernel.abi import AbiStatus, Value, utf_8, value_of
-from bitgate.kernel.dispatch import DispatchRecord, Launches, LaunchEvent
+from bitgate.kernel.dispatch import EVENT_BYTES, DispatchRecord, Launches, LaunchEvent
 from bitgate.kernel.raw_record import RawRecord
 
 
@@ -104,7 +104,10 @@ def _parts(names: bytes, rows: bytes) -> tuple[tuple[str, ...], tuple[tuple[int,
     columns = tuple(_name("part_columns", names).split(","))
     if not all(columns) or len(set(columns)) < len(columns):
         raise _Defect("part_columns", f"'{','.join(columns):.80}' does not name each column once")
-    return columns, tuple(struct.Struct(f"={len(columns)}q").iter_unpack(rows))
+    row = struct.Struct(f"={len(columns)}q")
+    if len(rows) % row.size:
+        raise _Defect("parts", f"{len(rows)} bytes are no rows of {len(columns)} integers")
+    return columns, tuple(row.iter_unpack(rows))
 
 
 def _events(raw: RawRecord) -> Launches | tuple[LaunchEvent, ...]:
@@ -112,6 +115,8 @@ def _events(raw: RawRecord) -> Launches | tuple[LaunchEvent, ...]:
         return raw.events
     if not raw.events:
         return ()
+    if len(raw.events) % EVENT_BYTES:
+        raise _Defect("events", f"{len(raw.events)} bytes are no events of {EVENT_BYTES}")
     try:
         return Launches(raw.events, raw.kernargs)
     except ValueError as error:
