@@ -18,6 +18,7 @@ from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
+from bitgate.core.untrusted import message, printable
 from bitgate.interop import Refused, in_words, reasons
 from bitgate.interop.requests import CommandOptions, RequestedCase, requested_by, requested_in
 from bitgate.kernel.loading import to_load, with_operations
@@ -103,6 +104,9 @@ def verify(
     dump: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy files.")
     ] = None,
+    fail_on_refused: Annotated[
+        bool, typer.Option("--fail-on-refused", help="Exit with 1 if a line of --cases is refused.")
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print tensors, descriptors, launches (stderr with --json).")
     ] = False,
@@ -113,8 +117,8 @@ def verify(
     A foreign line is one of ckProfiler, a CK example, MIOpenDriver or benchdnn; data and reference default to what it
     says. Kernels that --load names run alone, each case in a separate process. A law takes no reference.
 
-    Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, 3 nothing was
-    compared.
+    Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, also of one of
+    several cases, 3 nothing was compared.
     """
     if reference is not None:
         _one_of("reference", reference, REFERENCES)
@@ -146,10 +150,15 @@ def verify(
         raise UsageError("--in-process and --isolate exclude each other")
     verdicts: list[list[Verdict]] = [[] for _ in asked.problems]
     """Of each case that was named."""
+    errors: list[str] = []
     ran = _verdicts(asked, target, sys.stderr if json_output else sys.stdout)
     for number, of_case in groupby(ran, key=lambda numbered: numbered[0]):
         refusing: list[Verdict] = []
         for _, verdict in of_case:
+            if isinstance(verdict, UsageError):
+                errors.append(message(str(verdict)))
+                print(f"bitgate: {errors[-1]}", file=sys.stderr)
+                continue
             verdicts[number].append(verdict)
             if verdict.green and verdict.outcome is Outcome.REFUSED:
                 refusing.append(verdict)
@@ -157,7 +166,9 @@ def verify(
                 print_verdict(verdict)
         if not json_output:
             print_refusals(refusing)
-    code = exit_code(*verdicts)
+    code = 2 if errors else exit_code(*verdicts)
+    if refused and fail_on_refused and code in (0, 3):
+        code = 1
     if in_process and code == 0:
         code = 3
         print("bitgate: kernels ran in this very process (--in-process), which vouches for nothing", file=sys.stderr)
@@ -169,6 +180,7 @@ def verify(
             "verdicts": [to_event(verdict) for of_case in verdicts for verdict in of_case],
             "refused": [reason.as_json() for reason in reasons(refused)],
             "notes": notes,
+            "errors": errors,
             "summary": summary,
         }
         print(json.dumps(document, indent=2))
@@ -193,8 +205,9 @@ def exit_code(*cases: Sequence[Verdict]) -> int:
     return 0 if compared and all(verdict.green for verdict in verdicts) else 1
 
 
-def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict]]:
-    """Yield verdicts with the number of their case: at least one for every case."""
+def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict | UsageError]]:
+    """Yield verdicts, or a mistake of the user's that forbids one, with the number of their case: at least one for
+    every case."""
     from bitgate.runtime.targets import best, named
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
@@ -204,7 +217,12 @@ def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iter
     with kind(Opening(where.name, asked.project), progress=progress) as process:
         for number, planned in _planned(asked, where.name):
             if isinstance(planned, PlannedCase):
-                yield number, _verdict(asked, planned, process, trace)
+                try:
+                    yield number, _verdict(asked, planned, process, trace)
+                except UsageError as error:
+                    if not process.is_running or len(asked.problems) == 1:  # no other case would fare better
+                        raise
+                    yield number, error
             else:
                 yield number, _nobody(planned, asked, where)
             if asked.isolate:
@@ -294,18 +312,18 @@ def print_verdict(verdict: Verdict) -> None:
     shown = f"\x1b[{colour}m{plain}\x1b[0m" if colour else plain
     dispatch = verdict.dispatch
     count = f", gemms_count {dispatch['gemms_count']}" if "gemms_count" in dispatch else ""
-    ran = f"  {dispatch['path']}{count}" if dispatch else ""
+    ran = printable(f"  {dispatch['path']}{count}") if dispatch else ""
     error = verdict.error
     held = f"  error {error['rms']:.1e} rms, {error['of_bound']:.0%} of the bound" if error else ""
     print(f"{shown}  {key.case}  {where}{ran}{held}  {verdict.seconds.get('total', 0.0) * 1e3:.1f} ms")
     if verdict.outcome in (Outcome.REFUSED, Outcome.NOT_RUN) and verdict.green:
-        print(f"  {verdict.reason}")
+        print(f"  {message(verdict.reason)}")
     if verdict.outcome is Outcome.PASS and not verdict.compared:
         print(f"  not compared: {verdict.reason}")
     if verdict.green:
         return
     print(f"  {verdict.human}")
-    print(f"  {verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason}")
+    print(f"  {message(verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason)}")
     rows = verdict.diagnosis.evidence.get("first_wrong_cells", []) if verdict.diagnosis else []
     if rows:
         print(_table(rows, verdict))

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bitgate.kernel.abi import EventKind
-from bitgate.kernel.dispatch import DispatchRecord, Launches, LaunchEvent
-from bitgate.kernel.errors import KernelFailed
+from bitgate.kernel.errors import RecordRejected
+from bitgate.kernel.raw_record import RawRecord
+from bitgate.kernel.record_check import RecordDefect, checked
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
@@ -134,101 +135,10 @@ class CallGuest(Message):
     arguments: dict[str, Any]
 
 
-class EventAnswer(Struct):
-    """An event without its arguments: the fields are those of ``LaunchEvent``; ``size`` is its ``bytes``."""
-
-    kind: int
-    name: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    lds_bytes: int
-    wave_size: int
-    address: int
-    source: int
-    size: int
-
-    @classmethod
-    def of(cls, event: LaunchEvent) -> EventAnswer:
-        kind, grid, block = int(event.kind), event.grid, event.block
-        return cls(
-            kind, event.name, grid, block, event.lds_bytes, event.wave_size, event.address, event.source, event.bytes
-        )
-
-    @property
-    def event(self) -> LaunchEvent:
-        return LaunchEvent(
-            EventKind(self.kind),
-            self.name,
-            self.grid,
-            self.block,
-            self.lds_bytes,
-            self.wave_size,
-            (),
-            b"",
-            self.address,
-            self.source,
-            self.size,
-        )
-
-
-class RecordAnswer(Struct):
-    """A dispatch record without the arguments of its launches. ``raw`` are events as C states them, ``events`` those of
-    a Python kernel."""
-
-    path: str
-    launches: int
-    zero_fill: bool
-    workspace_bytes: int
-    instance: str
-    facts: dict[str, int | float | str | tuple[int, ...]]
-    part_columns: tuple[str, ...]
-    parts: tuple[tuple[int, ...], ...]
-    raw: bytes
-    events: tuple[EventAnswer, ...]
-    lost_events: int
-
-    @classmethod
-    def of(cls, record: DispatchRecord) -> RecordAnswer:
-        """Return the answer for a record. KernelFailed if it is none: a Python kernel may return anything."""
-        if not isinstance(record, DispatchRecord):
-            raise KernelFailed(None, f"launch returned {type(record).__name__}: return a DispatchRecord")
-        events = record.events
-        is_raw = isinstance(events, Launches)
-        return cls(
-            path=record.path,
-            launches=record.launches,
-            zero_fill=record.zero_fill,
-            workspace_bytes=record.workspace_bytes,
-            instance=record.instance,
-            facts=dict(record.facts),
-            part_columns=tuple(record.part_columns),
-            parts=tuple(record.parts),
-            raw=events.data if isinstance(events, Launches) else b"",
-            events=() if is_raw else tuple(map(EventAnswer.of, events)),
-            lost_events=record.lost_events,
-        )
-
-    @property
-    def record(self) -> DispatchRecord:
-        """The record. ValueError for an event of an unknown kind."""
-        return DispatchRecord(
-            path=self.path,
-            launches=self.launches,
-            zero_fill=self.zero_fill,
-            workspace_bytes=self.workspace_bytes,
-            instance=self.instance,
-            facts=self.facts,
-            part_columns=self.part_columns,
-            parts=self.parts,
-            events=Launches(self.raw, b"") if self.raw else tuple(one.event for one in self.events),
-            lost_events=self.lost_events,
-        )
-
-
 class RunAnswer(Struct):
     """A launch without its outputs, which are in the arena: the fields are those of ``DeviceLaunchResult``."""
 
-    record: RecordAnswer | None
+    record: RawRecord | None
     crash: str
     damage: str
     changes: list[str]
@@ -244,7 +154,7 @@ class RunAnswer(Struct):
     @classmethod
     def of(cls, run: LaunchResult) -> RunAnswer:
         common = (
-            None if run.record is None else RecordAnswer.of(run.record),
+            None if run.record is None else replace(run.record.raw, kernargs=b""),
             run.crash,
             run.damage,
             run.changes,
@@ -256,9 +166,13 @@ class RunAnswer(Struct):
             return cls(*common)
         return cls(*common, run.digest, run.weighed, run.wrong, run.differences, list(run.cells))
 
-    def fill(self, run: LaunchResult) -> None:
-        """Write the answer into a result."""
-        run.record = None if self.record is None else self.record.record
+    def fill(self, run: LaunchResult, instance: str) -> None:
+        """Write the answer into a result. RecordRejected if the dispatch record of the instance is none."""
+        if self.record is not None:
+            found = checked(self.record, instance)
+            if isinstance(found, RecordDefect):
+                raise RecordRejected(instance, found)
+            run.record = found
         run.crash, run.damage, run.changes, run.fault = self.crash, self.damage, self.changes, self.fault
         run.seconds, run.began = self.seconds, self.began
         if isinstance(run, DeviceLaunchResult):

@@ -19,7 +19,8 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import Refusal
-from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
+from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError, RecordRejected
+from bitgate.kernel.record_check import RecordDefect
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, case_id
 from bitgate.model.host_tensor import HostTensor
@@ -201,7 +202,7 @@ class LauncherProcess(Endable):
         names = self._names(launch.kernel, launch.race)
         message = LaunchKernel(names, case_id(problem), launch.workspace, places, layout.size, self._spin)
         answers = self._ask(message, list[RunAnswer])
-        return self._results(answers, [LaunchResult(step.config) for step in steps], outputs)
+        return self._results(answers, [LaunchResult(step.config) for step in steps], outputs, names.instance)
 
     def launch_filled(
         self, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig]
@@ -225,7 +226,9 @@ class LauncherProcess(Endable):
             work.brings_outputs,
         )
         answers = self._ask(message, list[RunAnswer])
-        return self._results(answers, [DeviceLaunchResult(config) for config in configs], outputs)
+        return self._results(
+            answers, [DeviceLaunchResult(config) for config in configs], outputs, launch.kernel.instance.name
+        )
 
     def differences(
         self, launch: Launch, trusted: Launch, data: DeviceData, config: LaunchConfig
@@ -245,7 +248,7 @@ class LauncherProcess(Endable):
             trusted=self._names(trusted.kernel, trusted.race),
         )
         answers = self._ask(message, list[RunAnswer])
-        return self._results(answers, [DeviceLaunchResult(config)], [{}])[0]
+        return self._results(answers, [DeviceLaunchResult(config)], [{}], launch.kernel.instance.name)[0]
 
     def reference(self, launch: Launch, inputs: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
         other = self._trusted_process(launch)
@@ -364,18 +367,16 @@ class LauncherProcess(Endable):
                 output.storage.view(dtype.bits).fill(poison_bits(dtype))
         return outputs
 
-    def _results(self, answers: Sequence[RunAnswer], runs: list[Any], outputs: Sequence[Any]) -> list[Any]:
+    def _results(
+        self, answers: Sequence[RunAnswer], runs: list[Any], outputs: Sequence[Any], instance: str
+    ) -> list[Any]:
         """Return the results of launches; all were made, unless the last one is the reason why not."""
         is_cut = bool(answers) and bool(answers[-1].crash or answers[-1].damage)
         if not answers or (len(answers) < len(runs) and not is_cut) or len(answers) > len(runs):
             self.replace()
             raise LauncherDied(f"its process answered with {len(answers)} results of {len(runs)}")
         for answer, run, found in zip(answers, runs, outputs, strict=False):
-            try:
-                answer.fill(run)
-            except ValueError as error:
-                self.replace()
-                raise LauncherDied(f"its dispatch record is not one of abi.h: {error}") from None
+            answer.fill(run, instance)
             run.outputs = found
         return runs[: len(answers)]
 
@@ -402,6 +403,8 @@ def _raised(raised: Raised) -> Exception:
         return HipError(texts[0], texts[1], texts[2])
     if raised.kind == "build":
         return _BuildFailed(texts[0], texts[1])
+    if raised.kind == "record":
+        return _Rejected(texts[0], RecordDefect(texts[1], texts[2]))
     kinds: dict[str, Callable[[str], Exception]] = {
         "failed": _Failed,
         "library": LibraryError,
@@ -419,6 +422,14 @@ class _Failed(KernelFailed):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class _Rejected(RecordRejected):
+    """A dispatch record that cannot be believed, in the words of its launcher."""
+
+    def __init__(self, text: str, defect: RecordDefect) -> None:
+        Exception.__init__(self, text)
+        self.defect = defect
 
 
 class _BuildFailed(BuildError):

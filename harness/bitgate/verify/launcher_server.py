@@ -14,7 +14,7 @@ from typing import Any
 
 from bitgate.core.project import Project
 from bitgate.kernel.build.errors import BuildError
-from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
+from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError, RecordRejected
 from bitgate.kernel.resolved import Kernel, kernel_called
 from bitgate.kernel.user_operation import add_here
 from bitgate.model import Problem
@@ -91,6 +91,8 @@ def _raised(error: Exception) -> Raised:
         return Raised("refused", (error.refusal.clause, error.refusal.text))
     if isinstance(error, HipError):
         return Raised("hip", (error.name, error.text, error.call))
+    if isinstance(error, RecordRejected):
+        return Raised("record", (str(error), error.defect.field, error.defect.text))
     if isinstance(error, BuildError):
         return Raised("build", (str(error), error.output))
     kinds = {KernelFailed: "failed", LibraryError: "library", NoReference: "reference", MemoryError: "memory"}

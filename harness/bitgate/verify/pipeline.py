@@ -13,7 +13,8 @@ from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.declared import harness_refusal
-from bitgate.kernel.errors import DeclarationFailed, KernelFailed, KernelRefused, LibraryError
+from bitgate.kernel.errors import DeclarationFailed, KernelFailed, KernelRefused, LibraryError, RecordRejected
+from bitgate.kernel.predicates import PredicateFailed
 from bitgate.kernel.runner import Capability
 from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
@@ -44,6 +45,10 @@ Judge = Callable[[EvidenceBuilder, Launch], Verdict]
 """Returns the verdict of a case whose kernel takes the problem, given how it is launched."""
 
 
+OUTCOME_OF_DEFECT = {"hip_error": Outcome.CRASHED, "instance": Outcome.MISMATCH}
+"""The outcome of a case whose dispatch record has a defect in this field; BUILD_FAILED for any other."""
+
+
 def verify(
     planned: PlannedCase, session: Session, observer: Observer | None = None, on_run: OnRun | None = None
 ) -> Verdict:
@@ -64,9 +69,11 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
     builder = EvidenceBuilder(Evidence(planned, session, session.clock(), by=by))
     try:
         return _run_steps(builder, judge)
+    except RecordRejected as error:
+        return verdict_of(builder.evidence, OUTCOME_OF_DEFECT.get(error.defect.field, Outcome.BUILD_FAILED), str(error))
     except (BuildError, LibraryError) as error:
         return verdict_of(builder.evidence, Outcome.BUILD_FAILED, str(error))
-    except DeclarationFailed as error:
+    except (DeclarationFailed, PredicateFailed) as error:
         return verdict_of(builder.evidence, Outcome.CRASHED, str(error))
     except HipError as error:
         return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)

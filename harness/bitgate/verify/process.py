@@ -18,6 +18,7 @@ from msgspec import ValidationError, convert
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project, ours
+from bitgate.core.untrusted import printable, shown
 from bitgate.results.record import Outcome, RecordError, Verdict, from_event, verdict_on
 from bitgate.runtime.targets import named
 from bitgate.verify.deadline import Deadline
@@ -340,6 +341,11 @@ class CaseProcess(Endable):
             self.end()
             reason = f"its process answered with no verdict: {error}"
             return self._ended(planned, Outcome.CRASHED, reason, asked.begun)
+        except RuntimeError as error:
+            self._see_to_it()
+            if not self._worker.is_open:  # it raised when it was opened
+                raise
+            return self._ended(planned, Outcome.INFRA, _format_raised(str(error)), asked.begun)
         except BaseException:
             self._see_to_it()
             raise
@@ -437,6 +443,14 @@ class CaseProcess(Endable):
             foreign=planned.foreign,
             fingerprint=fingerprint(target, places),
         )
+
+
+def _format_raised(traceback: str) -> str:
+    """Return the end of a child's traceback, which goes to stderr whole."""
+    to_stderr(printable(traceback).encode())
+    lines = traceback.strip().splitlines()
+    place = next((line.strip() for line in reversed(lines) if line.lstrip().startswith('File "')), "")
+    return f"its process raised {shown(lines[-1])} ({shown(place)})"
 
 
 def _undiagnosed(verdict: Verdict, ended: WorkerDied) -> Verdict:

@@ -48,7 +48,7 @@ class Channel:
 
     def serve(self, handle: Callable[[dict[str, Any]], Any]) -> None:
         """Answer with what ``handle`` returns until the parent has no more questions. A UsageError is the user's
-        mistake, any other Exception bitgate's own defect."""
+        mistake, an OSError the environment's, any other Exception bitgate's own defect."""
         while (question := self.next()) is not None:
             self.reply(lambda: handle(question))
 
@@ -88,4 +88,6 @@ def _failure(error: Exception) -> dict[str, str]:
 
     from bitgate.core.errors import UsageError
 
-    return {"usage": str(error)} if isinstance(error, UsageError) else {"error": "".join(format_exception(error))}
+    if isinstance(error, (UsageError, OSError)):  # as commands report them
+        return {"usage": str(error)}
+    return {"error": "".join(format_exception(error))}

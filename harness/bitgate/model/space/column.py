@@ -26,6 +26,13 @@ class Column:
     is_plain: bool = False
     is_reported: bool = True
 
+    def put_if_possible(self, problem: Any, text: str) -> Any:
+        """Return the problem with the value; None if there is no such problem."""
+        try:
+            return self.put(problem, text)
+        except ValueError:
+            return None
+
 
 def _dtypes(problem: Any, text: str) -> Any:
     return replace(problem, dtypes=DtypeSet.parse(text))

@@ -22,6 +22,7 @@ from bitgate.core.untrusted import (
     Short,
     Text,
     parse_json,
+    printable,
     read_bytes,
     shaped,
 )
@@ -160,7 +161,7 @@ def from_event(event: dict[str, Any]) -> Verdict:
         certificate = event["certificate"]
         diagnosis = event["diagnosis"]
         return Verdict(
-            **{name: event[name] for name in AS_THEY_ARE if name in event},
+            **{name: _shown(event[name]) for name in AS_THEY_ARE if name in event},
             key=Key.of(event),
             outcome=Outcome(event["verdict"]),
             device_kind=event["device"]["kind"],
@@ -168,7 +169,7 @@ def from_event(event: dict[str, Any]) -> Verdict:
             certificate=None if certificate is None else Certificate(**certificate),
             diagnosis=None
             if diagnosis is None
-            else Diagnosis(tuple(diagnosis["kinds"]), diagnosis["sentence"], diagnosis["evidence"]),
+            else Diagnosis(tuple(diagnosis["kinds"]), printable(diagnosis["sentence"]), diagnosis["evidence"]),
             shows=bool(event.get("compared", True)) or event["verdict"] != Outcome.PASS,
             known_bug=_known_bug(event),
             run=_stamp(event.get("run")),
@@ -179,6 +180,12 @@ def from_event(event: dict[str, Any]) -> Verdict:
         raise
     except ValueError as error:
         raise RecordError(str(error)) from None
+
+
+def _shown(value: Any) -> Any:
+    """Return a field as reports and terminals may show it: a library's words come here from another process, or from a
+    file."""
+    return printable(value) if isinstance(value, str) else value
 
 
 def _known_bug(event: dict[str, Any]) -> dict[str, str]:
