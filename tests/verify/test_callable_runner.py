@@ -122,6 +122,7 @@ def test_a_right_function_passes_by_exact_bits_and_stated_bound(session) -> None
     verdict = verdict_on(session, right)
     assert (verdict.outcome, verdict.reference, verdict.compared) == (Outcome.PASS, "exact", True), verdict.reason
     assert verdict.digest.startswith("bg1:")
+    assert verdict.certificate
     assert "whose exp is 0 in f32" in verdict.certificate.note
     decimal = verdict_on(session, right, "decimal")
     assert (decimal.outcome, decimal.reference, decimal.digest) == (Outcome.PASS, "bounds", ""), decimal.reason

@@ -64,7 +64,9 @@ def test_an_error_that_the_library_cleared_is_a_crash(session, value, words, ref
 
 
 def test_where_a_hidden_fault_happened_is_evidence(session):
-    fault = verdict(session, "hides", "null").diagnosis.evidence["fault"]
+    diagnosis = verdict(session, "hides", "null").diagnosis
+    assert diagnosis
+    fault = diagnosis.evidence["fault"]
     assert (fault["kind"], fault["kernel"], fault["thread"]) == ("null", "add", [0, 0, 0])
 
 
@@ -136,12 +138,14 @@ def test_a_cell_that_nobody_wrote_and_that_is_right_by_luck(session):
     """An i8 cell that should hold 0xA5 holds the first poison, which is 0xA5."""
     found = verdict(session, "trusts", "luck", "i8", "fwd_i8_nhwgc_g1n1k32c16_y1_h16")
     assert found.outcome is Outcome.MISMATCH
+    assert found.diagnosis
     assert found.diagnosis.kinds[0] == "never_written"
     assert found.diagnosis.evidence["run"] == "reverse schedule, left-aligned buffers"
 
 
 def test_cells_that_no_launch_wrote_are_no_race(session):
     found = verdict(session, "trusts", "idle")
+    assert found.diagnosis
     assert (found.outcome, found.diagnosis.kinds[0]) == (Outcome.MISMATCH, "never_written")
 
 

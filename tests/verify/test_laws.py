@@ -164,6 +164,7 @@ def test_laws_of_maxima_look_at_their_places_too(session):
     data, wrong = small_data(problem, 0, 2**23, [problem]), Function(last_row_at_0)
     broken = {law.name: break_of(law, problem, wrong, data) for law in REDUCTION_LAWS}
     assert {name for name, found in broken.items() if found} == {"turned_o", "cut_o"}
+    assert broken["turned_o"]
     assert broken["turned_o"].what == "index: outer in reverse order"
 
 

@@ -76,7 +76,7 @@ def plan(
         typer.echo(json.dumps({"plan": _document(made, out)}))
         return 0
     for name in made.targets:
-        typer.echo(_line(made, name))
+        typer.echo(_format_target(made, name))
     typer.echo(f"{out}  {sum(len(part.cases) for part in made.shards)} cases; plan {made.id[:12]}")
     return 0
 
@@ -121,7 +121,7 @@ def targets_planned(matrix_file: Path | None, tier: str, project: Project) -> li
     return [cell.target for cell in cells(read_targets(project.ci_targets, project.tiers), tier) if cell.runs]
 
 
-def _line(made: RunPlan, target: str) -> str:
+def _format_target(made: RunPlan, target: str) -> str:
     """Format how a target is split; in seconds where they are known."""
     parts = made.of(target)
     said = f"{target:<8} {sum(len(part.cases) for part in parts)} cases in {len(parts)} shards"

@@ -78,7 +78,7 @@ def select(
         typer.echo(json.dumps({"select": document}))
         return 0
     for one in found:
-        _tell(one, project, explain)
+        _print_selection(one, project, explain)
     return 0
 
 
@@ -123,7 +123,7 @@ def _selected(plans: Iterable[Plan], changes: tuple[FileChange, ...], project: P
     return [select_cases(plan, facts_of(project, plan, gone), changes) for plan in plans]
 
 
-def _tell(one: CaseSelection, project: Project, explain: bool) -> None:
+def _print_selection(one: CaseSelection, project: Project, explain: bool) -> None:
     from bitgate.lab.ci.select import shown
 
     if explain:

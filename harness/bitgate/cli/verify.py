@@ -16,6 +16,7 @@ import typer
 from bitgate.cli.args import options_named
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
+from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
 from bitgate.core.untrusted import message, printable
@@ -214,7 +215,7 @@ def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iter
 
     where = named(target) if target else best()
     kind = ThisProcess if asked.in_process else CaseProcess
-    with kind(Opening(where.name, asked.project), progress=progress) as process:
+    with kind(Opening(where.name, asked.project), progress=print_progress) as process:
         for number, planned in _planned(asked, where.name):
             if isinstance(planned, PlannedCase):
                 try:
@@ -224,7 +225,7 @@ def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iter
                         raise
                     yield number, error
             else:
-                yield number, _nobody(planned, asked, where)
+                yield number, _no_kernel(planned, asked, where)
             if asked.isolate:
                 process.end()
 
@@ -253,7 +254,7 @@ def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, Planned
             yield number, planned
 
 
-def _nobody(wanted: RequestedCase, asked: VerifyArguments, target: Target) -> Verdict:
+def _no_kernel(wanted: RequestedCase, asked: VerifyArguments, target: Target) -> Verdict:
     """Return the verdict of a case whose operation no requested kernel computes."""
     nobody = replace(NO_KERNEL, options=asked.options)
     planned = PlannedCase(wanted.problem, nobody, wanted.fill, asked.seed, target=target.name)
@@ -278,11 +279,6 @@ def _verdict(
         dump=asked.dump / planned.id if asked.dump else None,
         trace=tell if asked.verbose else None,
     )
-
-
-def progress(line: str) -> None:
-    """Print a build's progress on stderr: the first one takes a minute."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def _nothing_to_do(path: Path | None, refused: list[Refused]) -> str:
