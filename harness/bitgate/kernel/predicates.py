@@ -46,7 +46,8 @@ def checked_answer(kind: type[Answer], found: object, what: str) -> Answer | Non
     shape: Any = _Refusal if kind is Refusal else _Dispatch
     try:
         convert(found, shape, from_attributes=True)
-        for value in vars(found).values():
+        answered: Any = vars(found).values()
+        for value in answered:
             for text in (value, *value, *value.values()) if isinstance(value, Mapping) else (value,):
                 _ = text.encode() if isinstance(text, str) else b""  # half of a surrogate pair
     except (ValidationError, AttributeError, UnicodeEncodeError) as error:

@@ -152,7 +152,7 @@ class Launcher(Protocol):
 
     @property
     def opened(self) -> OpenedTarget:
-        """What is open, where it is in this process. Only tools that run beside kernels may ask."""
+        """The open target, where it is in this process. Only tools that run beside kernels may ask."""
 
     def end(self) -> None:
         """End its processes."""

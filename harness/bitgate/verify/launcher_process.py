@@ -1,4 +1,4 @@
-"""A launcher in a process of its own, as its judge sees it: what a kernel does there is told, and decides nothing here.
+"""A launcher in a separate process, as its judge sees it: what it reports of a kernel decides nothing by itself.
 
 Each request has the time that the case has left. A process that died, hung or was changed is replaced.
 """
@@ -248,7 +248,9 @@ class LauncherProcess(Endable):
             trusted=self._names(trusted.kernel, trusted.race),
         )
         answers = self._ask(message, list[RunAnswer])
-        return self._results(answers, [DeviceLaunchResult(config)], [{}], launch.kernel.instance.name)[0]
+        run = DeviceLaunchResult(config)
+        self._results(answers, [run], [{}], launch.kernel.instance.name)
+        return run
 
     def reference(self, launch: Launch, inputs: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
         other = self._trusted_process(launch)

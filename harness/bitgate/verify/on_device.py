@@ -65,7 +65,7 @@ class DeviceData:
 
 @dataclass(frozen=True)
 class DeviceWork:
-    """What is asked of launches on data of the device: the data, and what comes back of the results.
+    """The order for launches on data of the device: the data, and the part of the results that comes back.
 
     Either a digest, or with ``brings_outputs`` the outputs; with ``weights`` a checksum too. ``as_kernels``: the tools
     themselves run on the device.

@@ -65,8 +65,8 @@ class Reference:
             if same_bytes(outputs[role].storage.ctypes.data, expected.storage):
                 continue
             result = run.results[role] = HostTensor(expected.tensor, outputs[role].storage.copy())
-            gaps = _other_gaps(result, expected) if has_gaps(expected.tensor) else ()
-            if len(gaps):
+            gaps = _other_gaps(result, expected) if has_gaps(expected.tensor) else np.empty(0, np.intp)
+            if gaps.size:
                 sentence = f"the padding between the rows of {role} was written (index {gaps[0]} of its memory)"
                 run.damage = "; ".join(filter(None, [run.damage, sentence]))
 

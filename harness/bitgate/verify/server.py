@@ -260,7 +260,7 @@ class CaseServer:
     def _look_after(self, verdict: Verdict) -> None:
         """Replace a launcher that is no place for another case, and have one that may be none tried first.
 
-        A kernel may have left too little memory, or a lock that nobody frees.
+        A kernel may have left too little memory, or a lock that is never freed.
         """
         broke = verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED, Outcome.HUNG)
         changed = verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence

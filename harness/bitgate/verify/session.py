@@ -1,4 +1,4 @@
-"""What a judge keeps from case to case: its launcher, and the inputs and references of earlier problems."""
+"""The state that a judge keeps from case to case: its launcher, and the inputs and references of earlier problems."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Session:
 
     @property
     def opened(self) -> OpenedTarget:
-        """What is open in this process, for tools that run where kernels do."""
+        """The open target of this process, for tools that run where kernels do."""
         return self.launcher.opened
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import create_string_buffer, string_at
 from dataclasses import fields
@@ -114,7 +114,7 @@ def snapshot() -> bytes:
     return _last
 
 
-def format_changes(changes: list[str]) -> str:
+def format_changes(changes: Sequence[str]) -> str:
     return f"it changed its process: {'; '.join(changes)}"
 
 

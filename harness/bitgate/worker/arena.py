@@ -80,7 +80,9 @@ def _mapped(descriptor: int, size: int) -> Bytes:
     address = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, descriptor, 0)
     if address == ctypes.c_void_p(-1).value:
         raise MemoryError(f"{size} bytes of shared memory: {os.strerror(ctypes.get_errno())}")
-    return np.frombuffer((ctypes.c_uint8 * size).from_address(address), np.uint8)
+    memory: Any = (ctypes.c_uint8 * size).from_address(address)
+    found: Bytes = np.frombuffer(memory, np.uint8)
+    return found
 
 
 @lru_cache(maxsize=1)
