@@ -50,7 +50,7 @@ def _wrong(case: PlannedCase) -> Any:
 
 
 class Silent:
-    """A channel on which nobody listens."""
+    """A channel without a reader."""
 
     def note(self, value: Any, seconds: float | None = None) -> None:
         return
