@@ -17,8 +17,8 @@ from bitgate.verify import pipeline
 from bitgate.verify import server as server_module
 from bitgate.verify.pipeline import distress
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.process import BITS, Opening
-from bitgate.verify.server import CaseServer, VerifyCase, to_json
+from bitgate.verify.process import Opening
+from bitgate.verify.server import BITS, CaseServer, VerifyCase, to_json
 from bitgate.verify.session import Session
 
 UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
@@ -53,6 +53,9 @@ class Silent:
     """A channel without a reader."""
 
     def note(self, value: Any, seconds: float | None = None) -> None:
+        return
+
+    def upcoming(self) -> None:
         return
 
 

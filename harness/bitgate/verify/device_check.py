@@ -69,6 +69,13 @@ class DeviceCheck:
 
 def route_of(planned: PlannedCase, session: Session) -> Route | None:
     """Return how the case can be judged without a reference in host memory; None if it cannot, or must not."""
+    known: tuple[Session, Route | None] | None = vars(planned).get("_route")
+    if known is None or known[0] is not session:  # found ahead, while the case before was judged
+        known = vars(planned)["_route"] = session, _find_route(planned, session)
+    return known[1]
+
+
+def _find_route(planned: PlannedCase, session: Session) -> Route | None:
     problem = planned.problem
     if planned.reference not in ("auto", "gpu", "checksum") or not is_stored(problem, planned.fill):
         return None
@@ -117,11 +124,8 @@ def check_on_device(
     session.stage(REFERENCE)
     expected = _expected(session, launch.problem, route, data)
     seconds = session.clock() - started
-    as_kernels = planned.reference in ("gpu", "checksum")
-    # In the host's memory the outputs themselves can be had: then the launcher's word is needed for nothing.
-    brings_outputs = on_host and not as_kernels and not session.is_large(launch.problem)
     session.stage(LAUNCH)
-    work = DeviceWork(data, expected.weights, as_kernels, brings_outputs)
+    work = _work(planned, session, data, expected.weights)
     runs: list[DeviceLaunchResult] = []
     for run in session.launcher.launch_filled(launch, work, configs):
         _hold(run, launch.problem, expected)
@@ -129,6 +133,23 @@ def check_on_device(
         if run.crash or run.damage or run.disagreement:
             break
     return DeviceCheck(route, tuple(runs), seconds)
+
+
+def check_ahead(planned: PlannedCase, session: Session, workspace: int, configs: tuple[LaunchConfig, ...]) -> None:
+    """Let the launcher begin with the check of the next case, if a stored digest decides it."""
+    route = route_of(planned, session)
+    if route is None or route.gpu or route.checksum or session.is_large(planned.problem):
+        return
+    launch = Launch(planned.kernel, planned.problem, workspace, planned.raced)
+    work = _work(planned, session, device_data(planned, session, route), None)
+    session.launcher.launch_filled_ahead(launch, work, configs)
+
+
+def _work(planned: PlannedCase, session: Session, data: DeviceData, weights: WeightPlan | None) -> DeviceWork:
+    as_kernels = planned.reference in ("gpu", "checksum")
+    # In the host's memory the outputs themselves can be had: then the launcher's word is needed for nothing.
+    in_reach = session.target.platform == "host" and not session.is_large(planned.problem)
+    return DeviceWork(data, weights, as_kernels, in_reach and not as_kernels)
 
 
 def device_data(planned: PlannedCase, session: Session, route: Route) -> DeviceData:

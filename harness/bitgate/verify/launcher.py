@@ -131,6 +131,12 @@ class Launcher(Protocol):
         Nothing is asked of what the declaration has ``refused`` but the predicate.
         """
 
+    def ask_ahead(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> None:
+        """Begin with ``ask`` of the next case, where that can be, while this one is judged."""
+
+    def launch_filled_ahead(self, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig]) -> None:
+        """Begin with ``launch_filled`` of the next case, where that can be, while this one is judged."""
+
     def launch(self, launch: Launch, steps: Sequence[LaunchStep]) -> list[LaunchResult]:
         """Launch once for each step, until one crashes or does damage."""
 

@@ -30,12 +30,12 @@ Places = dict[str, int]
 
 
 class OpenLauncher(Message):
-    """The opening: the fields are those of ``OpenedTarget``; ``arena`` is a descriptor."""
+    """The opening: the fields are those of ``OpenedTarget``; ``arenas`` are descriptors."""
 
     target: str
     project: dict[str, Any]
     overlay: dict[str, str]
-    arena: int
+    arenas: tuple[int, ...]
 
 
 class PrewarmLauncher(Message):
@@ -89,13 +89,15 @@ class StepPlaces(Struct):
 
 
 class LaunchKernel(Message):
-    """Launches on operands that are in the arena, which has ``size`` bytes at least; ``spin`` limits threads."""
+    """Launches on operands that are in the arena of that number, which has ``size`` bytes at least; ``spin``
+    limits threads."""
 
     kernel: KernelNames
     case: str
     workspace: int
     steps: list[StepPlaces]
     size: int
+    arena: int
     spin: float
 
 
@@ -110,6 +112,7 @@ class LaunchFilled(Message):
     made: Places | None
     steps: list[StepPlaces]
     size: int
+    arena: int
     spin: float
     weights: WeightPlan | None = None
     as_kernels: bool = False
@@ -125,6 +128,7 @@ class DigestReference(Message):
     plan: FillPlan
     made: Places | None
     size: int
+    arena: int
 
 
 class CallGuest(Message):

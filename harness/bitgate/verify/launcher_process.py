@@ -6,8 +6,9 @@ Each request has the time that the case has left. A process that died, hung or w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -53,7 +54,7 @@ from bitgate.verify.launcher_messages import (
     tensors_at,
 )
 from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
-from bitgate.verify.opened_target import OpenedTarget
+from bitgate.verify.opened_target import OpenedTarget, Part, part_of
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import LaunchConfig, LaunchResult
 from bitgate.worker.arena import Arena, Layout
@@ -82,8 +83,10 @@ class LauncherProcess(Endable):
     """
 
     def __init__(self, target: str, project: dict[str, Any], overlay: dict[str, str], hear: Hear) -> None:
-        self._arena = Arena.create()
-        self.opening = OpenLauncher(target, project, overlay, self._arena.descriptor)
+        self._arenas = Arena.create(), Arena.create()
+        """Of the case that is judged, and of the next one, in turn."""
+        self._turn = 0
+        self.opening = OpenLauncher(target, project, overlay, self._descriptors)
         self._hear = hear
         self._worker = Worker(
             ENTRY,
@@ -91,13 +94,16 @@ class LauncherProcess(Endable):
             opening=self.opening,
             opening_seconds=OPEN_SECONDS,
             hear=hear,
-            passes=(self._arena.descriptor,),
+            passes=self._descriptors,
             token=os.environ.get(TOKEN, ""),
         )
         self._early: Request | None = None
         self._facts: DeviceFacts | None = None
-        self._loaded: set[KernelNames] = set()
-        self._built: dict[KernelNames, Path | None] = {}
+        self._loaded: set[Part] = set()
+        """What the process that runs now has loaded."""
+        self._built: dict[Part, Path | None] = {}
+        self._ahead: dict[Hashable, Ahead] = {}
+        """Requests of the next case, by what they ask."""
         self._trusted: LauncherProcess | None = None
         self.prepared = 0.0
         self._seconds, self._until = OPEN_SECONDS, 0.0
@@ -107,6 +113,8 @@ class LauncherProcess(Endable):
     def begin_case(self, seconds: float) -> None:
         """Start the clock of a case: its requests may take ``seconds`` in all."""
         self._arena.trim()
+        self._turn = 1 - self._turn
+        self._ahead = {key: begun for key, begun in self._ahead.items() if begun.turn == self._turn}
         self._seconds, self._until = seconds, monotonic() + seconds
 
     @property
@@ -143,7 +151,7 @@ class LauncherProcess(Endable):
     def open_as(self, project: dict[str, Any]) -> None:
         """Set what the process is to be opened with, which may be more than what it was prewarmed for."""
         self._worker.opening = self.opening = OpenLauncher(
-            self.opening.target, project, self.opening.overlay, self._arena.descriptor
+            self.opening.target, project, self.opening.overlay, self._descriptors
         )
 
     def device_facts(self) -> DeviceFacts:
@@ -160,6 +168,7 @@ class LauncherProcess(Endable):
         """Give the next request another process."""
         self._worker.end()
         self._loaded.clear()
+        self._ahead.clear()
 
     def end(self) -> None:
         self._worker.end()
@@ -169,17 +178,25 @@ class LauncherProcess(Endable):
     # ---- kernels
 
     def load(self, kernel: Kernel, race: bool, built: Path | None) -> LoadedKernel:
-        names = KernelNames.of(kernel, race, built)
-        self._built[KernelNames.of(kernel, race, None)] = built
-        loaded = self._loading(names)
-        self._loaded.add(names)
+        part = part_of(kernel, race)
+        self._built[part] = built
+        loaded = self._loading(KernelNames.of(kernel, race, built))
+        self._loaded.add(part)
         return loaded
 
     def lds_bytes(self, kernel: Kernel, race: bool) -> int:
         return self._ask(AskLds(self._names(kernel, race)), int)
 
     def ask(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> KernelAnswer:
-        return self._ask(AskKernel(self._names(kernel, race), case_id(problem), refused, states), KernelAnswer)
+        message = AskKernel(self._names(kernel, race), case_id(problem), refused, states)
+        begun = self._begun(message)
+        return self._ask(message, KernelAnswer) if begun is None else self._answered(begun.asked, KernelAnswer)
+
+    def ask_ahead(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> None:
+        """Begin with ``ask`` of the next case, whose answer is fetched later."""
+        if part_of(kernel, race) in self._loaded and self._worker.is_usable:
+            names = KernelNames.of(kernel, race, self._built[part_of(kernel, race)])
+            self._put_ahead(AskKernel(names, case_id(problem), refused, states), [])
 
     def launch(self, launch: Launch, steps: Sequence[LaunchStep]) -> list[LaunchResult]:
         layout, problem = Layout(), launch.problem
@@ -198,55 +215,65 @@ class LauncherProcess(Endable):
             )
             for step in steps
         ]
-        outputs = self._arranged(layout, problem, places, sets.values())
         names = self._names(launch.kernel, launch.race)
-        message = LaunchKernel(names, case_id(problem), launch.workspace, places, layout.size, self._spin)
+        outputs = self._arranged(self._arena, layout, problem, places, sets.values())
+        message = LaunchKernel(names, case_id(problem), launch.workspace, places, layout.size, self._turn, self._spin)
         answers = self._ask(message, list[RunAnswer])
         return self._results(answers, [LaunchResult(step.config) for step in steps], outputs, names.instance)
 
     def launch_filled(
         self, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig]
     ) -> list[DeviceLaunchResult]:
+        names = self._names(launch.kernel, launch.race)
+        message, layout, places = self._filled(names, launch, work, configs)
+        if (begun := self._begun(message)) is not None:
+            answers, outputs = self._answered(begun.asked, list[RunAnswer]), begun.outputs
+        else:
+            outputs = self._arranged(self._arena, layout, launch.problem, places, _made(message.made, work.data))
+            answers = self._ask(message, list[RunAnswer])
+        runs = [DeviceLaunchResult(config) for config in configs]
+        return self._results(answers, runs, outputs, launch.kernel.instance.name)
+
+    def launch_filled_ahead(self, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig]) -> None:
+        """Begin with ``launch_filled`` of the next case, whose results are fetched later."""
+        part = part_of(launch.kernel, launch.race)
+        if part not in self._loaded or not self._worker.is_usable:
+            return
+        names = KernelNames.of(launch.kernel, launch.race, self._built[part])
+        message, layout, places = self._filled(names, launch, work, configs)
+        message.arena = 1 - self._turn
+        arena = self._arenas[message.arena]
+        self._put_ahead(message, self._arranged(arena, layout, launch.problem, places, _made(message.made, work.data)))
+
+    def _filled(
+        self, names: KernelNames, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig]
+    ) -> tuple[LaunchFilled, Layout, list[StepPlaces]]:
         layout, problem = Layout(), launch.problem
         roles = problem.outputs if work.brings_outputs else ()
         made = None if work.data.made is None else _placed(layout, problem, work.data.made)
         places = [StepPlaces(one.placement, one.schedule, {}, _placed(layout, problem, roles)) for one in configs]
-        outputs = self._arranged(layout, problem, places, [] if made is None else [(made, work.data.made or {})])
         message = LaunchFilled(
-            self._names(launch.kernel, launch.race),
+            names,
             case_id(problem),
             launch.workspace,
             work.data.plan,
             made,
             places,
             layout.size,
+            self._turn,
             self._spin,
             work.weights,
             work.as_kernels,
             work.brings_outputs,
         )
-        answers = self._ask(message, list[RunAnswer])
-        return self._results(
-            answers, [DeviceLaunchResult(config) for config in configs], outputs, launch.kernel.instance.name
-        )
+        return message, layout, places
 
     def differences(
         self, launch: Launch, trusted: Launch, data: DeviceData, config: LaunchConfig
     ) -> DeviceLaunchResult:
-        layout, problem = Layout(), launch.problem
-        made = None if data.made is None else _placed(layout, problem, data.made)
-        self._arranged(layout, problem, [], [] if made is None else [(made, data.made or {})])
-        message = LaunchFilled(
-            self._names(launch.kernel, launch.race),
-            case_id(problem),
-            launch.workspace,
-            data.plan,
-            made,
-            [StepPlaces(config.placement, config.schedule, {}, {})],
-            layout.size,
-            self._spin,
-            trusted=self._names(trusted.kernel, trusted.race),
-        )
+        message, layout, _ = self._filled(self._names(launch.kernel, launch.race), launch, DeviceWork(data), [config])
+        message.trusted = KernelNames.of(trusted.kernel, trusted.race, None)
+        self._arranged(self._arena, layout, launch.problem, [], _made(message.made, data))
         answers = self._ask(message, list[RunAnswer])
         run = DeviceLaunchResult(config)
         self._results(answers, [run], [{}], launch.kernel.instance.name)
@@ -265,10 +292,11 @@ class LauncherProcess(Endable):
         other = self._trusted_process(launch)
         layout, problem = Layout(), launch.problem
         made = None if data.made is None else _placed(layout, problem, data.made)
-        other._arranged(layout, problem, [], [] if made is None else [(made, data.made or {})])
-        names = other._names(launch.kernel, launch.race)
+        other._arranged(other._arena, layout, problem, [], _made(made, data))
         with _as_reference(launch.kernel):
-            return other._ask(DigestReference(names, case_id(problem), data.plan, made, layout.size), str)
+            names = other._names(launch.kernel, launch.race)
+            message = DigestReference(names, case_id(problem), data.plan, made, layout.size, other._turn)
+            return other._ask(message, str)
 
     def call(self, question: CallGuest) -> Any:
         """Return what a guest of the process answers; its caller sees to the time."""
@@ -283,12 +311,13 @@ class LauncherProcess(Endable):
 
     def _names(self, kernel: Kernel, race: bool) -> KernelNames:
         """Return the kernel's names, once it is loaded in the process that runs now: the case is not charged."""
-        plain = KernelNames.of(kernel, race, None)
-        names = KernelNames.of(kernel, race, self._built.get(plain))
-        self._open()
-        if names not in self._loaded:
+        part = part_of(kernel, race)
+        names = KernelNames.of(kernel, race, self._built.get(part))
+        if not self._worker.is_usable:
+            self._open()
+        if part not in self._loaded:
             self._loading(names)
-            self._loaded.add(names)
+            self._loaded.add(part)
         return names
 
     def _loading(self, names: KernelNames) -> LoadedKernel:
@@ -328,9 +357,33 @@ class LauncherProcess(Endable):
                 raise UsageError(f"no further process for kernels can be started: {words}") from None
         self._prepares(started)
 
+    def _put_ahead(self, message: Any, outputs: list[dict[str, HostTensor]]) -> None:
+        asked = self._worker.put(message, self._seconds)
+        self._ahead[_key(message)] = Ahead(asked, outputs, self._worker.number, 1 - self._turn)
+
+    def _begun(self, message: Any) -> Ahead | None:
+        """Return the request that began ahead; None if there is none, or its process ended before it began."""
+        begun = self._ahead.pop(_key(message), None)
+        if begun is None:
+            return None
+        if isinstance(lost := begun.asked.reply, WorkerDied):
+            return begun if lost.at is begun.asked else None
+        return begun if begun.process == self._worker.number else None
+
     def _ask(self, message: Any, into: type[Answer]) -> Answer:
-        left = max(0.0, self._until - monotonic()) if self._until else self._seconds
-        return self._answered(self._worker.put(message, left), into)
+        while True:
+            left = max(0.0, self._until - monotonic()) if self._until else self._seconds
+            asked = self._worker.put(message, left)
+            try:
+                return self._answered(asked, into)
+            except _DiedOfAnother:
+                if hasattr(message, "kernel"):
+                    self._reload(message.kernel)
+
+    def _reload(self, names: KernelNames) -> None:
+        """Load a kernel again: the next case's request, which began ahead, has ended the process."""
+        self._open()
+        self._loading(names)
 
     def _answered(self, asked: Request, into: type[Answer]) -> Answer:
         """Return the answer, or raise what the launcher raised. LauncherDied if there is none, or it is malformed."""
@@ -341,6 +394,8 @@ class LauncherProcess(Endable):
             return convert(said["answer"], into)
         except WorkerDied as ended:
             self._loaded.clear()
+            if ended.at is not None and ended.at is not asked and ended.at in self._requests_ahead:
+                raise _DiedOfAnother from None
             reason = f"no verdict within {self._seconds:g} s" if ended.late else ended.reason
             raise LauncherDied(reason, hung=ended.hung) from None
         except (ValidationError, KeyError, TypeError) as error:
@@ -349,8 +404,21 @@ class LauncherProcess(Endable):
 
     # ---- memory
 
+    @property
+    def _arena(self) -> Arena:
+        return self._arenas[self._turn]
+
+    @property
+    def _descriptors(self) -> tuple[int, ...]:
+        return tuple(arena.descriptor for arena in self._arenas)
+
+    @property
+    def _requests_ahead(self) -> list[Request]:
+        return [begun.asked for begun in self._ahead.values()]
+
     def _arranged(
         self,
+        arena: Arena,
         layout: Layout,
         problem: Problem,
         places: Sequence[StepPlaces],
@@ -358,7 +426,7 @@ class LauncherProcess(Endable):
     ) -> list[dict[str, HostTensor]]:
         """Put operands and poison into the arena, and return where the outputs will be: what another launch left there
         must not pass for a result."""
-        memory = self._arena.sized(layout.size)
+        memory = arena.sized(layout.size)
         for where, tensors in contents:
             for name, target in tensors_at(problem, where, memory).items():
                 target.storage.view(np.uint8)[...] = tensors[name].storage.view(np.uint8)
@@ -381,6 +449,32 @@ class LauncherProcess(Endable):
             answer.fill(run, instance)
             run.outputs = found
         return runs[: len(answers)]
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """A request of the next case that is under way: where its outputs will be, the number of its process, and whose
+    ``turn`` it is for."""
+
+    asked: Request
+    outputs: list[dict[str, HostTensor]]
+    process: int
+    turn: int
+
+
+class _DiedOfAnother(Exception):
+    """The end of the process at a request of the next case: this one is made again."""
+
+
+def _key(message: AskKernel | LaunchFilled) -> Hashable:
+    """Return what a request asks: the next case asks the same, or what began ahead is not for it."""
+    if isinstance(message, AskKernel):
+        return message.kernel, message.case, message.refused, message.states
+    return message.kernel, message.case, message.workspace, message.plan, len(message.steps), message.as_kernels
+
+
+def _made(places: Places | None, data: DeviceData) -> list[tuple[Places, Mapping[str, HostTensor]]]:
+    return [] if places is None or data.made is None else [(places, data.made)]
 
 
 @contextmanager

@@ -106,7 +106,7 @@ class LauncherServer:
         self._channel = channel
         self._launcher: LocalLauncher | None = None
         self._early: OpenedTarget | None = None
-        self._arena: Arena | None = None
+        self._arenas: tuple[Arena, ...] = ()
         self._session: Any = None
         self._guests: dict[str, Any] = {}
 
@@ -126,7 +126,7 @@ class LauncherServer:
             opened.take_over(self._early)
             self._early = None
         self._launcher = LocalLauncher(opened)
-        self._arena = Arena(opening.arena)
+        self._arenas = tuple(map(Arena, opening.arenas))
         answer = self.device(AskDevice())
         gc.freeze()  # modules, declarations: there to the end
         return answer
@@ -155,7 +155,7 @@ class LauncherServer:
 
     def launch(self, question: LaunchKernel) -> list[RunAnswer]:
         problem = cached_problem(question.case)
-        memory = self._memory(question.size, question.spin)
+        memory = self._memory(question)
         sets: dict[int, Mapping[str, HostTensor]] = {}
 
         def inputs(places: dict[str, int]) -> Mapping[str, HostTensor]:
@@ -171,7 +171,7 @@ class LauncherServer:
 
     def launch_filled(self, question: LaunchFilled) -> list[RunAnswer]:
         problem = cached_problem(question.case)
-        memory = self._memory(question.size, question.spin)
+        memory = self._memory(question)
         launch = self._launch(question.kernel, problem, question.workspace)
         data = DeviceData(question.plan, _made(problem, question.made, memory))
         configs = [config_of(one) for one in question.steps]
@@ -184,7 +184,7 @@ class LauncherServer:
 
     def digest(self, question: DigestReference) -> str:
         problem = cached_problem(question.case)
-        data = DeviceData(question.plan, _made(problem, question.made, self._memory(question.size, 0.0)))
+        data = DeviceData(question.plan, _made(problem, question.made, self._memory(question)))
         return self.launcher.reference_digest(self._launch(question.kernel, problem, -1), data)
 
     def call(self, question: CallGuest) -> Any:
@@ -207,12 +207,12 @@ class LauncherServer:
     def _launch(self, names: KernelNames, problem: Problem, workspace: int) -> Launch:
         return Launch(self.kernel(names), problem, workspace, names.race)
 
-    def _memory(self, size: int, spin: float) -> Any:
+    def _memory(self, question: LaunchKernel | LaunchFilled | DigestReference) -> Any:
         host = self.launcher.opened.device.host
+        spin = 0.0 if isinstance(question, DigestReference) else question.spin
         if host is not None and spin and not os.environ.get(SPIN_SECONDS):
             host.set_spin_limit(spin)
-        assert self._arena is not None
-        return self._arena.sized(size)
+        return self._arenas[question.arena].sized(question.size)
 
 
 def _made(problem: Problem, places: dict[str, int] | None, memory: Any) -> Mapping[str, HostTensor] | None:

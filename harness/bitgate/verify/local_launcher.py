@@ -104,6 +104,12 @@ class LocalLauncher:
             left = after_launch(device, mark, {})
         return KernelAnswer(**said, changes=tuple(changes), damage=left.damage, crash=left.crash)
 
+    def ask_ahead(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> None:
+        """Do nothing: one process does one thing at a time."""
+
+    def launch_filled_ahead(self, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig]) -> None:
+        """Do nothing: one process does one thing at a time."""
+
     def _measure(self, measurement: Any) -> Measured:
         try:
             sentence, wrong = measurement.take()

@@ -144,6 +144,18 @@ def builder_for(target: Target, progress: Callable[[str], None] | None) -> Build
     return Builder(target.platform, progress, arch=None if target.platform == "host" else target.name)
 
 
+Part = tuple[str, str, bool]
+"""A library: family, group or Python kernel, flavour."""
+
+
+def part_of(kernel: Kernel, race: bool) -> Part:
+    """Return which library holds the kernel."""
+    family, instance, options = kernel.names
+    if kernel.family.opens is not None:
+        return family, f"{instance} {options}", race
+    return family, group_of(kernel.instance, race), race
+
+
 def group_of(instance: Instance, race: bool) -> str:
     """Return the group of instances that a library for the instance is built of; empty for all of them."""
     return instance.group if race or quick_build() else ""

@@ -25,7 +25,7 @@ from bitgate.runtime.host import RACE, parse_schedule
 from bitgate.verify.bounds import Bounds
 from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.decide import contradiction, judge, undiagnosed
-from bitgate.verify.device_check import DeviceCheck, check_on_device, device_data, route_of
+from bitgate.verify.device_check import DeviceCheck, check_ahead, check_on_device, device_data, route_of
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
 from bitgate.verify.launcher import KernelAnswer, Launch, LauncherDied, LaunchStep, Measured
 from bitgate.verify.memory import device_shortage, memory_shortage, workspace_disagreement
@@ -93,7 +93,7 @@ def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
     if planned.schedule != "forward" and not _is_scheduled(evidence):
         raise UsageError(f"schedule {planned.schedule}: the host runtime orders no threads of {planned.kernel.name}")
     kernel, problem = planned.kernel, planned.problem
-    declared = kernel.refusal(problem)
+    declared = planned.declined
     harness = harness_refusal(kernel.family, kernel.instance, problem)
     states = Capability.INDEPENDENT_LISTING in loaded.capabilities and harness is None
     answer = session.launcher.ask(kernel, problem, planned.raced, refused=declared is not None, states=states)
@@ -123,6 +123,25 @@ def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
         return verdict_of(builder.evidence, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
     except KernelFailed as error:
         return verdict_of(builder.evidence, Outcome.CRASHED, str(error))
+
+
+def begin_ahead(planned: PlannedCase, session: Session) -> None:
+    """Let the launcher begin with the next case while this one is judged: what it says is fetched by ``verify``.
+
+    Only what is loaded already and nothing speaks against begins; all else waits for its turn.
+    """
+    loaded = session.loaded(planned.kernel, planned.raced)
+    schedules = loaded is not None and Capability.SCHEDULES in loaded.capabilities
+    if loaded is None or planned.no_kernel or (planned.schedule != "forward" and not schedules):
+        return
+    kernel, problem, declared = planned.kernel, planned.problem, planned.declined
+    harness = harness_refusal(kernel.family, kernel.instance, problem)
+    states = Capability.INDEPENDENT_LISTING in loaded.capabilities and harness is None
+    session.launcher.ask_ahead(kernel, problem, planned.raced, refused=declared is not None, states=states)
+    if declared is not None or planned.predicted is None or not problem.tensors:
+        return
+    configs = _launches(Evidence(planned, session, 0.0, loaded=loaded))
+    check_ahead(planned, session, planned.predicted.workspace_bytes, configs)
 
 
 def _by_reference(builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:

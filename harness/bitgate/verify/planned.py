@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch
+from bitgate.kernel.declaration import Dispatch, Refusal
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, case_id, foreign_line, human, parse_case_id
 from bitgate.results.record import Key
@@ -59,6 +59,11 @@ class PlannedCase:
     def predicted(self) -> Dispatch | None:
         """The dispatch that the declaration predicts, if it does."""
         return self.kernel.prediction(self.problem)
+
+    @cached_property
+    def declined(self) -> Refusal | None:
+        """The refusal that the declaration states, if it does."""
+        return self.kernel.refusal(self.problem)
 
     @cached_property
     def case(self) -> str:

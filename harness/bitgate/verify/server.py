@@ -13,22 +13,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, json
 
+from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.resolved import kernel_called
 from bitgate.kernel.user_operation import add_owned
+from bitgate.model import ProblemError
 from bitgate.numerics import native
 from bitgate.results.record import Key, Outcome, Verdict, to_event
+from bitgate.runtime.errors import HipError
 from bitgate.verify.diagnose.engine import diagnosis_seconds
 from bitgate.verify.evidence import Evidence, verdict_of
 from bitgate.verify.launcher import Launcher, LauncherDied
 from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.launcher_process import LauncherProcess
-from bitgate.verify.pipeline import Dump, distress
+from bitgate.verify.pipeline import Dump, begin_ahead, distress
 from bitgate.verify.planned import PlannedCase, cached_problem
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
@@ -168,6 +171,12 @@ def judged(planned: PlannedCase, session: Session, by: str, dump: Path | None, t
     return verdict
 
 
+_UPCOMING = json.Decoder(VerifyCase)
+
+BITS = "bitgate.verify.pipeline:verify"
+"""The judge by bits (process.py)."""
+
+
 class CaseServer:
     """A judge's process: its session, its launcher, and the handlers of its messages. No user's code runs here."""
 
@@ -175,6 +184,8 @@ class CaseServer:
         self._channel = channel
         self._session: Session | None = None
         self._launcher: LauncherProcess | None = None
+        self._next: tuple[dict[str, Any], PlannedCase] | None = None
+        """The case after this one, as it was asked for and as it is planned."""
         self._is_suspect = False
         """Has a case broken the device, or may it have broken the launcher, since the canary last passed?"""
 
@@ -220,7 +231,7 @@ class CaseServer:
                 self.session.load(kernel, race=question.race)
 
     def verify(self, question: VerifyCase) -> CaseAnswer:
-        planned = from_json(question.planned, self.session.families)
+        planned = self._planned(question)
         dump = Path(question.dump) if question.dump else None
         trace = self._channel.note if question.trace else None
         self.session.stage = self._say_stage if question.stages else lambda stage: None
@@ -234,9 +245,31 @@ class CaseServer:
             verdict = self._unsound(planned, distressed)
         else:
             self.launcher.begin_case(question.seconds)
+            self._begin_next()
             verdict = judged(planned, self.session, question.by, dump, trace)
             self._look_after(verdict)
         return CaseAnswer(to_event(verdict), self.launcher.number)
+
+    def _planned(self, question: VerifyCase) -> PlannedCase:
+        begun, self._next = self._next, None
+        if begun is not None and begun[0] == question.planned:
+            return begun[1]
+        return from_json(question.planned, self.session.families)
+
+    def _begin_next(self) -> None:
+        """Let the launcher begin with the next case, if it is here already."""
+        line = self._channel.upcoming()
+        if line is None or not self.launcher.is_running:
+            return
+        try:
+            question = _UPCOMING.decode(line)
+            if question.by != BITS or question.dump or question.trace or question.stages:
+                return
+            planned = from_json(question.planned, self.session.families)
+            self._next = question.planned, planned
+            begin_ahead(planned, self.session)
+        except (ValidationError, UsageError, ProblemError, HipError, MemoryError):
+            return  # it is no case, or says so when its turn comes
 
     def call(self, question: CallGuest) -> GuestAnswer:
         """Return what a guest of the launcher answers (launcher_server.py)."""

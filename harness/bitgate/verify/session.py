@@ -34,7 +34,7 @@ from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.launcher import Launch, Launcher, LauncherDied, LoadedKernel, NoReference
 from bitgate.verify.local_launcher import LocalLauncher
 from bitgate.verify.on_device import DeviceData
-from bitgate.verify.opened_target import OpenedTarget, builder_for, group_of
+from bitgate.verify.opened_target import OpenedTarget, Part, builder_for, group_of, part_of
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.problem_data import ByteCache, Inputs, Reference, prepare_inputs
 from bitgate.verify.stored import DigestBook
@@ -49,9 +49,6 @@ CHEAP_FLOPS_ON_GPU = 10**12
 
 LARGE_BYTES = 2**31
 """A case with a tensor of this size is large: 32-bit offsets of bytes end here."""
-
-Part = tuple[str, str, bool]
-"""A library: family, group or Python kernel, flavour."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,7 @@ class Session:
         group is built. Raises BuildError, LibraryError, or LauncherDied if loading ends the launcher; the same at each
         call.
         """
-        part = _part(kernel, race)
+        part = part_of(kernel, race)
         known = self._kernels.get(part)
         if known is None:
             with self._preparing():
@@ -165,9 +162,14 @@ class Session:
         group = group_of(kernel.instance, race)
         return self._builder.family(family.only(group) if group else family, self._overlay or None, race=race)
 
+    def loaded(self, kernel: Kernel, race: bool) -> LoadedKernel | None:
+        """Return the kernel if it is loaded and did nothing wrong on its way."""
+        known = self._kernels.get(part_of(kernel, race))
+        return known.loaded if isinstance(known, BuiltKernel) and not known.loaded.loading_changed else None
+
     def fingerprint(self, kernel: Kernel, *, race: bool = False) -> dict[str, str]:
         """Return which library runs on which machine: two runs with the same fingerprint must agree."""
-        part = _part(kernel, race)
+        part = part_of(kernel, race)
         known = self._fingerprints.get(part)
         if known is None:
             with self._preparing():
@@ -276,10 +278,3 @@ class Session:
             except NoReference as error:
                 raise UsageError(str(error)) from None
         return self._device_digest[1]
-
-
-def _part(kernel: Kernel, race: bool) -> Part:
-    family, instance, options = kernel.names
-    if kernel.family.opens is not None:
-        return family, f"{instance} {options}", race
-    return family, group_of(kernel.instance, race), race

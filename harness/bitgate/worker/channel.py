@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from select import select
 from typing import Any
 
 LOST = 87
@@ -19,7 +20,9 @@ class Channel:
     """Two descriptors: ``questions`` is read, ``answers`` is written; neither outlives an exec."""
 
     def __init__(self, questions: int, answers: int) -> None:
-        self._questions = os.fdopen(questions, "rb")
+        self._questions = questions
+        self._heard = bytearray()
+        """What has arrived, and was not asked for yet."""
         self._answers = answers
         os.set_inheritable(questions, False)
         os.set_inheritable(answers, False)
@@ -36,10 +39,26 @@ class Channel:
 
     def next_line(self) -> bytes | None:
         """Return the next question as JSON; None once the parent has closed its end."""
-        line = self._questions.readline()
-        nonce, _, question = line.partition(b" ")
+        while (end := self._heard.find(b"\n")) < 0:
+            if not self._hear():
+                return None
+        nonce, _, question = bytes(self._heard[:end]).partition(b" ")
+        del self._heard[: end + 1]
         self._nonce = nonce.decode()
-        return question if line else None
+        return question
+
+    def upcoming(self) -> bytes | None:
+        """Return the question after this one, if it is here already; it stays the next one."""
+        while (end := self._heard.find(b"\n")) < 0:
+            if not select([self._questions], [], [], 0)[0] or not self._hear():
+                return None
+        return bytes(self._heard[:end]).partition(b" ")[2]
+
+    def _hear(self) -> bool:
+        """Take in what arrives; False if the parent has closed its end."""
+        data = os.read(self._questions, 1 << 16)
+        self._heard += data
+        return bool(data)
 
     def note(self, value: Any, seconds: float | None = None) -> None:
         """Send something ahead of the answer, such as a line of progress. The answer is then late ``seconds`` after it,
