@@ -25,7 +25,7 @@ def family(tmp_path: Path) -> KernelFamily:
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        *[("sources", (odd,), "sources") for odd in ("/etc/passwd", "../one.hip.cpp", "", ".", None, 3)],
+        *[("sources", (odd,), "sources") for odd in ("/etc/passwd", "..", "", ".", None, 3)],
         *[("sources", odd, "sources") for odd in ("one.hip.cpp", None, 3)],
         *[("name", odd, "name") for odd in (None, 3, b"one", "")],
         *[("options", odd, "options") for odd in ("gate", ("gate",), {"gate": 1})],
@@ -60,7 +60,7 @@ def test_so_is_one_of_an_instance(family: KernelFamily, field: str, value: Any) 
     [
         *("grouped", ("grouped", 1), ["grouped", 1], 7, {"path": "flat", "launches": 1}),
         Dispatch("flat", "1"),  # type: ignore[arg-type]
-        Dispatch(None, 1),  # type: ignore[arg-type]
+        Dispatch(None, 1),
         Dispatch("flat", 1, facts=[1]),  # type: ignore[arg-type]
         Dispatch("\ud800", 1),
     ],

@@ -278,6 +278,20 @@ def test_a_list_is_verified_and_refusals_follow_the_result(tmp_path, capsys):
     printed = json.loads(capsys.readouterr().out)
     assert [reason["count"] for reason in printed["refused"]] == [2, 1]
     assert printed["summary"]["refused_lines"] == 3
+    assert run([*command, "--fail-on-refused"]) == 1
+    path.write_text(LIST.splitlines()[-2] + "\n")
+    assert run([*command, "--fail-on-refused"]) == 0
+
+
+def test_a_case_that_cannot_be_asked_loses_no_other(tmp_path, capsys):
+    """The first has no exact reference; the second has its verdict, and the exit code is that of a mistake."""
+    cases = [f"fwd_f32_nhwgc_g1n1k1c{c}_y1x1_h2x2" for c in (3, 2)]
+    path = tmp_path / "list"
+    path.write_text("\n".join(cases))
+    command = ["verify", "--cases", str(path), "--kernel", "grouped_fwd*", "--target", "host", "--json"]
+    assert run([*command, "--fill", "decimal", "--reference", "exact"]) == 2
+    said = capsys.readouterr()
+    assert said.err.count("bitgate: ") == len(json.loads(said.out)["errors"]) > 1
 
 
 @pytest.mark.parametrize(

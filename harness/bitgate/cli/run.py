@@ -101,14 +101,18 @@ def spared(arguments: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _libraries_from(store: str, only: bool) -> Iterator[None]:
-    """Name the store in the environment, which pytest, workers and kernel processes inherit: all of them build."""
-    from bitgate.kernel.build.artefacts import ONLY, VARIABLE
+    """Name the store in the environment, which pytest, workers and kernel processes inherit: all of them build.
+
+    UsageError if it is unusable.
+    """
+    from bitgate.kernel.build.artefacts import ONLY, VARIABLE, from_environment
 
     named = {VARIABLE: store} if store else {}
     named |= {ONLY: "1"} if only else {}
     before = {name: os.environ.get(name) for name in named}
     os.environ.update(named)
     try:
+        from_environment(print)
         yield
     finally:
         for name, value in before.items():

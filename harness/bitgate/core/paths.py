@@ -25,7 +25,7 @@ def root() -> Path:
     name = VARIABLE if os.environ.get(VARIABLE) else FORMER_VARIABLE
     stated = os.environ.get(name)
     if not stated:
-        checkout = _checkout_around(Path.cwd()) if home().name == PACKED else None
+        checkout = checkout_around(Path.cwd()) if home().name == PACKED else None
         if checkout is not None:
             os.environ[VARIABLE] = str(checkout)  # child processes work elsewhere, and on the same
         return checkout or home()
@@ -47,7 +47,7 @@ def home() -> Path:
     raise UsageError(f"no kernels folder found beside {here}: reinstall bitgate, or run from a checkout")
 
 
-def _checkout_around(place: Path) -> Path | None:
+def checkout_around(place: Path) -> Path | None:
     """Return the checkout of bitgate that a folder is in, if it is in one."""
     folders = (place, *place.parents)
     return next((one for one in folders if is_root(one) and (one / "harness/bitgate/__init__.py").is_file()), None)

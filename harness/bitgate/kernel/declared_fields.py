@@ -77,7 +77,7 @@ def check_fields(family: KernelFamily) -> None:
         raise TypeError(str(error).replace("`", "'")) from None
     for source in family.sources:
         path = PurePath(source)
-        if path.is_absolute() or ".." in path.parts or not path.name or "\0" in source:
+        if path.is_absolute() or path.name in ("", "..") or "\0" in source:
             raise ValueError(f"sources names '{source:.200}': give a file of {family.folder}, relative to it")
     for instance in family.instances:
         _check_accumulation(instance.name, instance.accumulation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -46,13 +46,20 @@ def checked_answer(kind: type[Answer], found: object, what: str) -> Answer | Non
     shape: Any = _Refusal if kind is Refusal else _Dispatch
     try:
         convert(found, shape, from_attributes=True)
-        answered: Any = vars(found).values()
-        for value in answered:
-            for text in (value, *value, *value.values()) if isinstance(value, Mapping) else (value,):
-                _ = text.encode() if isinstance(text, str) else b""  # half of a surrogate pair
+        for text in _texts(vars(found)):
+            text.encode()  # half of a surrogate pair is none
     except (ValidationError, AttributeError, UnicodeEncodeError) as error:
         raise TypeError(f"{what} returned a {kind.__name__} that is none: {shown(error)}") from None
     return found
+
+
+def _texts(fields: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in fields.items():
+        yield name
+        if isinstance(value, Mapping):
+            yield from _texts(value)
+        elif isinstance(value, str):
+            yield value
 
 
 def guarded(family: KernelFamily) -> KernelFamily:

@@ -65,7 +65,6 @@ def main() -> None:
 def _run(descriptor: int, arguments: list[str]) -> int:
     from bitgate.core.errors import UsageError
     from bitgate.core.untrusted import printable
-    from bitgate.kernel.build import artefacts
     from bitgate.runtime import nvidia
 
     if "--target=host" not in arguments:  # a driver takes its time over its first answer
@@ -73,7 +72,6 @@ def _run(descriptor: int, arguments: list[str]) -> int:
     import pytest
 
     try:
-        artefacts.from_environment(print)
         return int(pytest.main(arguments, plugins=[Reporting(descriptor)]))
     except UsageError as error:
         print(f"bitgate: {printable(str(error))}", file=sys.stderr)

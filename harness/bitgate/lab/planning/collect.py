@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project, ours
 from bitgate.core.project_file import FILE
@@ -40,7 +41,7 @@ DEPTH = 3
 def check_meant(project: Project) -> None:
     """Raise UsageError where the suites of bitgate would run above kernels of a user that no file names."""
     here = Path.cwd()
-    if project.file is not None or here.is_relative_to(ours().root):
+    if project.file is not None or here.is_relative_to(ours().root) or paths.checkout_around(here) is not None:
         return
     patterns = ("*/" * depth + DECLARATION for depth in range(DEPTH + 1))
     if (kernel := next((found for one in patterns for found in sorted(here.glob(one))), None)) is not None:
