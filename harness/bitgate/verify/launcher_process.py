@@ -5,9 +5,8 @@ Each request has the time that the case has left. A process that died, hung or w
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -26,6 +25,7 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.runtime.errors import HipError
+from bitgate.verify.judge_entry import OPEN_SECONDS, launcher_worker
 from bitgate.verify.launcher import (
     DeviceFacts,
     KernelAnswer,
@@ -58,14 +58,9 @@ from bitgate.verify.opened_target import OpenedTarget, Part, part_of
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import LaunchConfig, LaunchResult
 from bitgate.worker.arena import Arena, Layout
-from bitgate.worker.child import TOKEN
 from bitgate.worker.endable import Endable
+from bitgate.worker.shared_memory import create_memory
 from bitgate.worker.worker import Request, Worker, WorkerDied
-
-ENTRY = "bitgate.verify.launcher_server:serve"
-
-OPEN_SECONDS = 900.0
-"""Limit for opening a device or loading a library, builds included."""
 
 LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
 """Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
@@ -82,21 +77,24 @@ class LauncherProcess(Endable):
     process, which never loads anything but bitgate's own kernels.
     """
 
-    def __init__(self, target: str, project: dict[str, Any], overlay: dict[str, str], hear: Hear) -> None:
-        self._arenas = Arena.create(), Arena.create()
+    def __init__(
+        self,
+        target: str,
+        project: dict[str, Any],
+        overlay: dict[str, str],
+        hear: Hear,
+        started: tuple[Worker, tuple[int, int]] | None = None,
+    ) -> None:
+        if started is None:
+            arenas = create_memory(), create_memory()
+            started = launcher_worker(arenas, hear), arenas
+        self._worker, self._descriptors = started
+        first, second = self._descriptors
+        self._arenas = Arena(first), Arena(second)
         """Of the case that is judged, and of the next one, in turn."""
         self._turn = 0
-        self.opening = OpenLauncher(target, project, overlay, self._descriptors)
+        self.opening = self._worker.opening = OpenLauncher(target, project, overlay, self._descriptors)
         self._hear = hear
-        self._worker = Worker(
-            ENTRY,
-            _to_stdout,
-            opening=self.opening,
-            opening_seconds=OPEN_SECONDS,
-            hear=hear,
-            passes=self._descriptors,
-            token=os.environ.get(TOKEN, ""),
-        )
         self._early: Request | None = None
         self._facts: DeviceFacts | None = None
         self._loaded: set[Part] = set()
@@ -409,10 +407,6 @@ class LauncherProcess(Endable):
         return self._arenas[self._turn]
 
     @property
-    def _descriptors(self) -> tuple[int, ...]:
-        return tuple(arena.descriptor for arena in self._arenas)
-
-    @property
     def _requests_ahead(self) -> list[Request]:
         return [begun.asked for begun in self._ahead.values()]
 
@@ -534,10 +528,3 @@ class _BuildFailed(BuildError):
     def __init__(self, text: str, output: str) -> None:
         Exception.__init__(self, text)
         self.output = output
-
-
-def _to_stdout(data: bytes) -> None:
-    """Pass on what kernels print: this process's own output goes where theirs is to go."""
-    with suppress(OSError):
-        while data:
-            data = data[os.write(1, data) :]

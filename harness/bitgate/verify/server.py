@@ -37,10 +37,10 @@ from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
-from bitgate.worker.outside import refuse_tracing
 from bitgate.worker.serving import Message
+from bitgate.worker.worker import Worker
 
-ENTRY = f"{__name__}:serve"
+ENTRY = "bitgate.verify.judge_entry:serve"
 
 BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result", "repeated")
 """The other fields of a planned case in JSON."""
@@ -129,10 +129,9 @@ def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily])
     )
 
 
-def serve(channel: Channel) -> None:
-    """Answer until the parent has no more questions."""
-    refuse_tracing()
-    server = CaseServer(channel)
+def serve(channel: Channel, worker: Worker, arenas: tuple[int, int]) -> None:
+    """Answer until the parent has no more questions; ``worker`` is that of a launcher, with its ``arenas``."""
+    server = CaseServer(channel, (worker, arenas))
     handlers: serving.Handlers = {
         Prewarm: server.prewarm,
         OpenTarget: server.open,
@@ -180,8 +179,8 @@ BITS = "bitgate.verify.pipeline:verify"
 class CaseServer:
     """A judge's process: its session, its launcher, and the handlers of its messages. No user's code runs here."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, channel: Channel, started: tuple[Worker, tuple[int, int]] | None = None) -> None:
+        self._channel, self._started = channel, started
         self._session: Session | None = None
         self._launcher: LauncherProcess | None = None
         self._next: tuple[dict[str, Any], PlannedCase] | None = None
@@ -205,16 +204,21 @@ class CaseServer:
         return self._launcher
 
     def prewarm(self, question: Prewarm) -> None:
-        opening = question.opening
-        self._launcher = LauncherProcess(opening.target, opening.project, opening.overlay, self._channel.note)
+        self._launcher = self._new_launcher(question.opening)
         self._launcher.prewarm(question.families)
+
+    def _new_launcher(self, opening: OpenTarget) -> LauncherProcess:
+        started, self._started = self._started, None
+        return LauncherProcess(opening.target, opening.project, opening.overlay, self._channel.note, started)
 
     def open(self, opening: OpenTarget) -> None:
         """Open the target, with its runtime. A user's operations and declarations are data here (``add_owned``)."""
         if self._launcher is not None and (opening.target, opening.overlay) == self._launcher.started_for:
             self._launcher.open_as(opening.project)
         else:
-            self._launcher = LauncherProcess(opening.target, opening.project, opening.overlay, self._channel.note)
+            if self._launcher is not None:
+                self._launcher.end()
+            self._launcher = self._new_launcher(opening)
         self._launcher.begin()
         add_owned(Project.from_json(opening.project).operation_files)
         native.library()  # built and loaded now, so that no case is charged for it

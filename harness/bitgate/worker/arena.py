@@ -6,7 +6,6 @@ The child can write anything there at any time. Its parent copies what it is to 
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import mmap
 import os
 from functools import lru_cache
@@ -21,7 +20,6 @@ ALIGNMENT = 64
 KEPT = 64 << 20
 """Bytes that stay allocated between two uses."""
 
-_F_ADD_SEALS, _F_SEAL_SHRINK = 1033, 2
 _HOLE, _KEEP_SIZE = 2, 1
 
 
@@ -32,12 +30,6 @@ class Arena:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self._bytes: Bytes = np.empty(0, np.uint8)
-
-    @classmethod
-    def create(cls) -> Arena:
-        descriptor = os.memfd_create("bitgate", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        fcntl.fcntl(descriptor, _F_ADD_SEALS, _F_SEAL_SHRINK)
-        return cls(descriptor)
 
     def sized(self, size: int) -> Bytes:
         """Return the memory, at least ``size`` bytes. Views that were taken before stay valid."""
