@@ -32,19 +32,23 @@ layouts = ["nhwgc"]
 shape = [{shapes}]
 tier = "smoke"
 """
-# A second case waits for as long as the file "hold" is there.
+# A second case waits for as long as the file "hold" is there; one that the file "fatal" names takes its job along.
 MODULE = """
+import os
+import signal
 import time
 from pathlib import Path
 
 from bitgate.testing import cases
 
-HOLD = Path(__file__).parents[2] / "hold"
+HOLD, FATAL = (Path(__file__).parents[2] / name for name in ("hold", "fatal"))
 seen = []
 
 
 @cases("mine")
 def test_bits(planned, check, expect_dispatch):
+    if FATAL.exists() and FATAL.read_text() in planned.id:
+        os.kill(os.getpid(), signal.SIGKILL)
     expect_dispatch(check(planned), path="pointwise")
     seen.append(planned)
     while len(seen) > 1 and HOLD.exists():

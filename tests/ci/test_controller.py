@@ -150,7 +150,7 @@ def test_a_task_asks_for_what_its_target_needs(night: Callable[..., Finished]) -
         (TaskState.LOST, {"avoid": ("n1",)}),
         (TaskState.PREEMPTED, {}),
         (TaskState.TIMED_OUT, {"avoid": ("n1",), "minutes": 20.0}),
-        (TaskState.OUT_OF_MEMORY, {"avoid": ("n1",), "exclusive": True}),
+        (TaskState.OUT_OF_MEMORY, {"avoid": ("n1",), "exclusive": True, "all_memory": True}),
     ],
 )
 def test_the_end_of_the_first_attempt_decides_on_a_second(

@@ -35,6 +35,14 @@ def record_of(night: Path, place: Place, attempt: int) -> Path:
     return folder_of(night, place, attempt) / target / shard.folder / "results.jsonl"
 
 
+def asked_of(night: Path, place: Place, attempt: int) -> frozenset[str]:
+    """Return the ids that an attempt was given; none if it was given the whole shard."""
+    try:
+        return frozenset((folder_of(night, place, attempt) / SELECT).read_text().split())
+    except FileNotFoundError:
+        return frozenset()
+
+
 def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision, attempt: int) -> Task:
     """Return the task of an attempt; selected ids go to a file in its folder. Raises OSError if that cannot be
     written."""
@@ -42,6 +50,8 @@ def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision
     folder, seat = folder_of(night, place, attempt), planned.seats.get(target, Seat())
     command = [sys.executable, "-m", "bitgate", "run", *planned.arguments]
     command += [f"--target={target}", f"--shard={shard}", f"--plan={night / PLAN}"]
+    if decision.in_turn:
+        command.append("-n0")
     if decision.only:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SELECT).write_text("\n".join(sorted(decision.only)) + "\n")
@@ -60,6 +70,7 @@ def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision
         constraint=seat.constraint,
         gpus=seat.gpus,
         exclusive=seat.exclusive or decision.alone,
+        all_memory=decision.alone,
         avoid=decision.avoid,
     )
 

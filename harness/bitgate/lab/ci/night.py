@@ -18,7 +18,8 @@ from filelock import FileLock, Timeout
 
 from bitgate.core.errors import UsageError
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.ci.attempts import MATRIX, PLAN, SHARDS, folder_of, name_of, record_of, task_of
+from bitgate.lab.ci.attempts import MATRIX, PLAN, SHARDS, asked_of, folder_of, name_of, record_of, task_of
+from bitgate.lab.ci.culprit import convict
 from bitgate.lab.ci.journal import (
     Attempt,
     AttemptEnded,
@@ -33,8 +34,9 @@ from bitgate.lab.ci.journal import (
 from bitgate.lab.ci.matrix import NightExpectation, expected_of
 from bitgate.lab.ci.retry import AttemptHistory, Decision, Health, cases_of, decide, format_status, part, unanswered
 from bitgate.lab.ci.screen import Screen
-from bitgate.lab.ci.view import OutcomeTally, view_of
+from bitgate.lab.ci.view import OutcomeTally, case_of, view_of
 from bitgate.lab.executors.executor import Executor, TaskState, TaskStatus
+from bitgate.results.blackbox import left_behind
 from bitgate.results.plan import PlanError
 from bitgate.results.report.findings import MissingTarget, RunFinding
 from bitgate.results.report.render import merge
@@ -229,10 +231,30 @@ class Controller:
             if attempt.status:
                 known = (place, attempt.number)
                 if known not in self._ended_attempts:
-                    tally = self.tally(place, attempt)
-                    self._ended_attempts[known] = AttemptHistory(attempt.status, tally.outcomes, frozenset(tally.red))
+                    self._ended_attempts[known] = self._history(place, attempt, attempt.status)
                 tried.append(self._ended_attempts[known])
         return tried
+
+    def _history(self, place: Place, attempt: Attempt, status: TaskStatus) -> AttemptHistory:
+        """Return what an ended attempt left. A case that ended it alone gets its verdict here: its run could not."""
+        record = record_of(self.folder, place, attempt.number)
+        under_way = {case_of(test) for box in left_behind(record.parent) for test in box.tests()}
+        tally = self.tally(place, attempt)
+        found = AttemptHistory(
+            status,
+            tally.outcomes,
+            frozenset(tally.red),
+            frozenset(tally.short),
+            asked_of(self.folder, place, attempt.number),
+            frozenset(under_way),
+        )
+        if (culprit := found.culprit) and culprit not in found.outcomes:
+            part = self.plan.shard(*place)
+            assert part
+            sentence = convict(part, culprit, self.planned.night, attempt.number, status, record)
+            self._screen.say(f"{name_of(place)}: {culprit}: {sentence}")
+            self.tally(place, attempt)
+        return found
 
     def _absent(self) -> Iterator[MissingTarget]:
         """Yield the targets for which the engine has no machine at all."""

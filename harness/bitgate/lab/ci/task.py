@@ -41,6 +41,9 @@ died."""
 MARK = "BITGATE_TASK"
 """Environment variable with the task's folder, which identifies its processes when the wrapper is gone."""
 
+_PLAIN = ("target", "attempt", "minutes", "constraint", "gpus", "exclusive", "all_memory")
+"""Fields of a task that its file holds unchanged."""
+
 _ENDERS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _WAKERS = {signal.SIGCHLD, *_ENDERS}
 _PR_SET_PDEATHSIG = 1
@@ -48,7 +51,7 @@ _PR_SET_PDEATHSIG = 1
 
 def store(task: Task) -> Path:
     """Write ``task.json`` into the task's folder, which is created. Raises OSError where that cannot be written."""
-    fields = {name: getattr(task, name) for name in ("target", "attempt", "minutes", "constraint", "gpus", "exclusive")}
+    fields = {name: getattr(task, name) for name in _PLAIN}
     paths = {"root": str(task.root), "folder": str(task.folder), "shard": str(task.shard)}
     lists = {"command": list(task.command), "avoid": list(task.avoid), "environment": dict(task.environment)}
     task.folder.mkdir(parents=True, exist_ok=True)
@@ -64,17 +67,12 @@ def read(path: Path) -> Task:
     except InvalidInput as error:
         raise UsageError(f"{path}: not a task: {error}") from None
     return Task(
-        target=shape.target,
+        **{name: getattr(shape, name) for name in _PLAIN},
         shard=Shard.parse(shape.shard),
-        attempt=shape.attempt,
         command=tuple(shape.command),
         environment=shape.environment,
         root=Path(shape.root),
         folder=Path(shape.folder),
-        minutes=shape.minutes,
-        constraint=shape.constraint,
-        gpus=shape.gpus,
-        exclusive=shape.exclusive,
         avoid=tuple(shape.avoid),
     )
 
@@ -247,6 +245,7 @@ class _TaskShape(Struct):
     constraint: Short = ""
     gpus: Count = 0
     exclusive: bool = False
+    all_memory: bool = False
     avoid: list[Short] = []
 
 

@@ -59,6 +59,8 @@ PASSED_ON = (
     "reservation",
 )
 """Options of sbatch that ``--option NAME=VALUE`` may state; Slurm reads ``$SBATCH_PARTITION`` and the like too."""
+ALL_MEMORY = {"mem": "0"}
+"""sbatch's request for all the memory of a node, in place of what the options state."""
 OWN = {"patience": PATIENCE_MINUTES, "absence": ABSENCE_MINUTES}
 """Options of this executor, in minutes."""
 
@@ -207,6 +209,8 @@ class Slurm:
         if first.gpus:
             stated["gres"] = f"gpu:{first.gpus}"
         stated |= self._options
+        if first.all_memory:
+            stated = {name: value for name, value in stated.items() if not name.startswith("mem")} | ALL_MEMORY
         if avoid:
             stated["exclude"] = ",".join([*filter(None, [stated.get("exclude")]), *avoid])
         options = [f"--{option}={value}" for option, value in stated.items()]
@@ -278,8 +282,8 @@ def script(alike: Sequence[Task]) -> str:
 def _alike(new: Sequence[Task]) -> Iterator[list[Task]]:
     """Group tasks of one target with the same requirements, one array for each group."""
 
-    def asks(task: Task) -> tuple[str, str, int, bool, tuple[str, ...]]:
-        return task.target, task.constraint, task.gpus, task.exclusive, task.avoid
+    def asks(task: Task) -> tuple[str, str, int, bool, bool, tuple[str, ...]]:
+        return task.target, task.constraint, task.gpus, task.exclusive, task.all_memory, task.avoid
 
     for _, same in groupby(sorted(new, key=asks), key=asks):
         yield list(same)
