@@ -276,7 +276,7 @@ def test_a_full_disk_ends_a_night_that_resumes_with_space(lab: Make, tmp_path: P
 
 def test_a_case_that_takes_its_job_along_costs_no_other(lab: Make) -> None:
     mine = lab(6)
-    (mine.folder / "fatal").write_text("k2c3")
+    (mine.folder / "fatal").write_text("host k2c3")
     done = mine.submit("--target", "host", "-n0")
     assert done["outcomes"] == {"PASS": 5, "CRASHED": 1}, done["said"]
     (red,) = done["reds"]

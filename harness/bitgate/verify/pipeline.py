@@ -27,7 +27,7 @@ from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.decide import contradiction, judge, undiagnosed
 from bitgate.verify.device_check import check_on_device, route_of
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
-from bitgate.verify.memory import device_shortage, memory_shortage, workspace_disagreement
+from bitgate.verify.memory import device_shortage, limit_shortage, memory_shortage, workspace_disagreement
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.problem_data import ZEROS, Inputs, Reference, reference_kind
@@ -165,6 +165,8 @@ def _host_side_check(
     shortage = shortage or device_shortage(planned.problem, session.device, launch.workspace)
     if shortage:
         return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, shortage), expected=True)
+    if over := limit_shortage(planned.problem, session.target.platform == "host"):
+        return verdict_of(builder.evidence, Outcome.INFRA, over)
     inputs, reference = _references(builder)
     for config in _launches(before):
         session.stage(LAUNCH)

@@ -208,6 +208,8 @@ class CaseProcess(Endable):
                 self._load(planned)
             except WorkerDied as ended:
                 is_hung = ended.hung
+                if ended.out_of_memory:
+                    return self._ended(planned, Outcome.INFRA, ended.reason, started)
         if broken := self._broken.get(planned.key.kernel):
             return self._ended(planned, Outcome.HUNG if is_hung else Outcome.CRASHED, broken, started)
         limit = seconds if patience is None else min(seconds, patience.seconds)
@@ -362,7 +364,8 @@ class CaseProcess(Endable):
                 known = from_event(foreseen)
                 if known.outcome in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC):
                     return _undiagnosed(known, ended)
-        return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
+        outcome = Outcome.INFRA if ended.out_of_memory else Outcome.HUNG if ended.hung else Outcome.CRASHED
+        return self._ended(planned, outcome, ended.reason, started)
 
     def _replace(self) -> None:
         """Give the next case another process; on a GPU a small case of ours goes first."""
@@ -430,7 +433,9 @@ class CaseProcess(Endable):
         return planned.key.kernel in self._broken
 
     def _breaks(self, planned: PlannedCase, ended: WorkerDied) -> None:
-        """Loading its library has ended the process: no other is started for it."""
+        """Loading its library has ended the process: no other is started for it, unless memory was short."""
+        if ended.out_of_memory:
+            return
         self._broken[planned.key.kernel] = f"while its library was loaded: {ended.reason}"
 
     def _hear(

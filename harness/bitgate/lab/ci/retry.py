@@ -149,11 +149,9 @@ def decide(planned: Collection[str], attempts: Sequence[AttemptHistory], health:
     if missing:
         return _for_answers(planned, attempts, missing, unclear, health)
     if unclear:
-        return Decision(
-            True,
-            f"again to see whether {cases_of(unclear)} {'fails' if len(unclear) == 1 else 'fail'} alike each time",
-            unclear,
-        )
+        fail = "fails" if len(unclear) == 1 else "fail"
+        why = f"again to see whether {cases_of(unclear)} {fail} alike each time"
+        return Decision(True, why, unclear, alone=last.status.state is TaskState.OUT_OF_MEMORY)
     return Decision(False)
 
 
@@ -203,8 +201,9 @@ def _for_answers(
     once = frozenset(i for i in still_open if suspected[i] == 1)
     chosen = once if len(once) > FEW else frozenset([min(once or still_open)])
     named = f": {min(chosen)}" if len(chosen) == 1 else ""
-    why = f"{cases_of(chosen)} last and alone, under way when a run died{named}"
     alone = any(attempt.is_short and attempt.under_way & chosen for attempt in attempts)
+    memory = ", with all of a machine's memory" if alone else ""
+    why = f"{cases_of(chosen)} last and alone{memory}, under way when a run died{named}"
     return Decision(True, why, chosen, avoid, longer, alone, True)
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import psutil
 from msgspec import Struct
 
+from bitgate.core import memory_group
 from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.core.untrusted import Count, InvalidInput, Name, Seconds, Short, Text, parse_json, read_bytes, shaped
@@ -151,7 +152,7 @@ def run(task: Task) -> int:
     """
     _claim(task.folder)
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAKERS)  # before the run starts: none may be lost
-    begun, kills = time.monotonic(), _memory_kills()
+    begun, kills = time.monotonic(), memory_group.kills() or 0
     with (task.folder / LOG).open("ab") as log:
         try:
             process = subprocess.Popen(
@@ -171,7 +172,7 @@ def run(task: Task) -> int:
     reason = f"its process died of {signal.Signals(code - 128).name}" if process.returncode < 0 else ""
     if state is TaskState.TIMED_OUT:
         reason = f"it had not ended after {task.minutes:g} minutes"
-    elif process.returncode == -signal.SIGKILL and _memory_kills() > kills:
+    elif process.returncode == -signal.SIGKILL and (memory_group.kills() or 0) > kills:
         state, reason = TaskState.OUT_OF_MEMORY, "the kernel killed it for lack of memory"
     leave(task.folder, TaskStatus(state, code, node(), reason), time.monotonic() - begun)
     return code
@@ -218,15 +219,6 @@ def _claim(folder: Path) -> None:
         raise UsageError(f"{folder}: was started before ({PROCESS}): submit another attempt") from None
     finally:
         draft.unlink()
-
-
-def _memory_kills() -> int:
-    """Return the processes that the kernel has killed for lack of memory since it started; 0 where that is unknown."""
-    with suppress(OSError):
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0
 
 
 def _write(path: Path, document: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bitgate.results.record import Outcome, Verdict
+from bitgate.results.record import UNKNOWN, Outcome, Verdict
 from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
 from bitgate.results.report.ledger import AttemptEntry, Ledger
 from bitgate.results.report.result import cell_lines, sentence_of
@@ -270,6 +270,9 @@ def _environment(ledger: Ledger) -> dict[str, str]:
     for entry in ledger.entries:
         for name, value in entry.verdict.fingerprint.items():
             seen.setdefault(name, {})[value] = None
+    for values in seen.values():
+        if len(values) > 1:  # cases that did not run know none
+            values.pop(UNKNOWN, None)
     if ledger.plan:
         seen["plan"] = {ledger.plan: None}
     return {name: _listed(list(values)) for name, values in seen.items()}
