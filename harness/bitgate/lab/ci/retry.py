@@ -140,7 +140,7 @@ def decide(planned: Collection[str], attempts: Sequence[AttemptHistory], health:
     if last.status.state is TaskState.NO_CAPACITY:
         return Decision(False, f"no capacity: {last.status.reason or 'no machine can run it'}")
     if last.status.state is TaskState.CANCELLED:
-        return Decision(False, "cancelled")
+        return Decision(False, f"cancelled: {last.status.reason}" if last.status.reason else "cancelled")
     guilty = culprits(attempts)
     missing = unanswered(planned, attempts) - guilty
     unclear = _unclear(attempts) - guilty

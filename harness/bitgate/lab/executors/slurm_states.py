@@ -59,18 +59,18 @@ _EVER = re.compile(
     "BadConstraints|DependencyNeverSatisfied|InvalidAccount|InvalidQOS|PartitionNodeLimit|PartitionTimeLimit"
     "|.*Per(Job|JobLimit)$"
 )
-_PEOPLE = re.compile(
-    "ReqNodeNotAvail|Nodes required for job are DOWN|NodeDown|PartitionDown|PartitionInactive|ReservationDeleted"
-    "|JobHeld|launch failed requeued held|job requeued in held state",
-    re.IGNORECASE,
+_TURN = re.compile(
+    r"$|\(null\)$|None|Priority|Resources|Dependency|BeginTime|Licenses|Reservation$|Prolog|Cleaning|JobArrayTaskLimit"
+    "|FedJobLock|PowerReserved|(Assoc|QOS|Max)\w+"
 )
+"""Reasons that end by themselves. With any other, known or not, people must do something."""
 
 
 def wait_of(reason: str) -> Wait:
     """Return what a pending job waits for, by squeue's reason, which a list of nodes may follow."""
     if _EVER.match(reason):
         return Wait.EVER
-    return Wait.PEOPLE if _PEOPLE.match(reason) else Wait.TURN
+    return Wait.TURN if _TURN.match(reason) else Wait.PEOPLE
 
 
 _SHORT = re.compile(rb"error: (Exceeded job memory limit|.* exceeded memory limit|Detected \d+ oom.kill event)")
