@@ -77,7 +77,7 @@ def plan(
         return 0
     for name in made.targets:
         typer.echo(_line(made, name))
-    typer.echo(f"{out}  {sum(len(part.cases) for part in made.shards)} cases; plan {made.id[:12]}")
+    typer.echo(f"{out}  {sum(part.cases for part in made.parts)} cases; plan {made.id[:12]}")
     return 0
 
 
@@ -123,8 +123,8 @@ def targets_planned(matrix_file: Path | None, tier: str, project: Project) -> li
 
 def _line(made: RunPlan, target: str) -> str:
     """Format how a target is split; in seconds where they are known."""
-    parts = made.of(target)
-    said = f"{target:<8} {sum(len(part.cases) for part in parts)} cases in {len(parts)} shards"
+    parts = [part for part in made.parts if part.target == target]
+    said = f"{target:<8} {sum(part.cases for part in parts)} cases in {len(parts)} shards"
     lengths = [part.length for part in parts if part.length]
     seconds = [length.seconds for length in lengths]
     if not any(seconds):
@@ -140,10 +140,10 @@ def _document(made: RunPlan, out: Path) -> dict[str, Any]:
         {
             "target": part.target,
             "shard": part.shard,
-            "cases": len(part.cases),
+            "cases": part.cases,
             "seconds": part.length.seconds if part.length else None,
             "limit_minutes": limit_minutes(part.length) if part.length else None,
         }
-        for part in made.shards
+        for part in made.parts
     ]
     return {"file": str(out), "id": made.id, "tier": made.tier, "commit": made.commit, "shards": parts}
