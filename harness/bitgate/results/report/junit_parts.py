@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from bitgate.results.report.findings import MissingTarget, RunFinding
 from bitgate.results.report.junit import (
@@ -44,15 +44,15 @@ class JUnitParts:
         known = self._suites.get(suite.name)
         if known is None:
             known = self._suites[suite.name] = suite
-            self._size += len(ElementTree.tostring(suite._elem))
+            self._size += _size(suite._elem)
         else:
             _add_properties(known, suite)
         for case in cases:
-            size = len(ElementTree.tostring(case._elem))
+            size = _size(case._elem)
             if self._size + size > self._limit and self._size:
                 self._write()
                 known = self._suites[suite.name] = _like(suite)
-                self._size = len(ElementTree.tostring(known._elem))
+                self._size = _size(known._elem)
             known._elem.append(case._elem)
             self._size += size
 
@@ -71,7 +71,8 @@ class JUnitParts:
     def _write(self) -> None:
         xml = JUnitDocument("bitgate")
         for suite in self._suites.values():
-            suite.update_statistics()  # type: ignore[no-untyped-call]
+            if "tests" not in suite._elem.attrib:  # what comes from a target's document is counted
+                suite.update_statistics()  # type: ignore[no-untyped-call]
             xml.add_testsuite(suite)
         xml.update_statistics()
         name = "junit.xml" if self._number == 1 else f"junit-{self._number}.xml"
@@ -118,6 +119,20 @@ class MergedJUnit:
         if target not in self._targets:
             self._targets[target] = JUnitParts(self._folder / target, self._whole)
         return self._targets[target]
+
+
+TAG_BYTES = 24
+"""Bytes of a tag and of what stands around an attribute or text."""
+
+
+def _size(element: Element) -> int:
+    """Return about how many bytes an element takes; escaped characters and others than ASCII count more."""
+    texts = [element.text or "", *element.attrib.values(), *element.attrib]
+    return 2 * TAG_BYTES + sum(map(_bytes, texts)) + 4 * len(element.attrib) + sum(map(_size, element))
+
+
+def _bytes(text: str) -> int:
+    return len(text if text.isascii() else text.encode()) + 5 * sum(map(text.count, "<>&\"\n"))
 
 
 def _like(suite: JUnitSuite) -> JUnitSuite:
