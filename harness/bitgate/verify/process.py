@@ -129,6 +129,8 @@ class CaseProcess(Endable):
         """Cases whose verdict came before it was fetched, since another question came first. They are not launched
         again: a flaky one might pass then."""
         self._early: Request | None = None
+        self._device_id: dict[str, str] = {}
+        """Of the device that gave the last verdict, for one whose process gives none."""
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
 
@@ -334,6 +336,7 @@ class CaseProcess(Endable):
         try:
             answer = convert(self._worker.answer(asked), CaseAnswer)
             verdict = from_event(answer.verdict)
+            self._device_id = verdict.device_id
         except WorkerDied as ended:
             if patience is not None:
                 patience.is_over = ended.late
@@ -470,6 +473,7 @@ class CaseProcess(Endable):
             target,
             outcome,
             reason,
+            device_id=self._device_id,
             seconds={"total": monotonic() - started},
             repro=repro_line(planned, self.opening.project.added),
             foreign=planned.foreign,

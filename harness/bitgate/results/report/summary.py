@@ -12,7 +12,7 @@ from bitgate.results.record import UNKNOWN, Outcome, Verdict
 from bitgate.results.report.facts import mark
 from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.result import cell_lines, sentence_of
+from bitgate.results.report.result import cell_lines, place_of, sentence_of
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class RedVerdict:
     """``file:line`` of the table's row."""
     cells: tuple[str, ...] = ()
     """The first wrong ones."""
+    place: str = ""
+    """Node, GPU, job and log."""
 
     @property
     def cause(self) -> tuple[str, ...]:
@@ -316,6 +318,7 @@ def _red(verdict: Verdict) -> RedVerdict:
         path=str(verdict.dispatch.get("path", "")),
         row=verdict.row,
         cells=tuple(cell_lines(verdict)),
+        place=place_of(verdict),
     )
 
 
