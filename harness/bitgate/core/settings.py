@@ -116,6 +116,7 @@ VARIABLES: dict[str, Check] = {
     "BITGATE_OVERLAY_ROOT": _folder,
     "BITGATE_QUICK_BUILD": _only("1"),
     "BITGATE_ROOMS": _folder,
+    "BITGATE_LOG": _text,
     "BITGATE_RUN_ATTEMPT": _count(MOST_ATTEMPTS),
     "BITGATE_RUN_ID": _text,
     "BITGATE_SPIN_SECONDS": _seconds,

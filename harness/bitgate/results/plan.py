@@ -24,6 +24,9 @@ from bitgate.results.shard import ShardText, ShardTime
 SCHEMA = 1
 
 
+_IN_KEY = frozenset(FIELDS)
+
+
 class PlanError(ValueError):
     """A plan file that cannot be read; the message names the file and what is wrong in it."""
 
@@ -62,7 +65,7 @@ class PlannedItem(Struct, frozen=True, forbid_unknown_fields=True):
     def of(cls, flat: Mapping[str, Any]) -> PlannedItem:
         """Read an item of a file; options, seed and schedule may be left out. InvalidInput if it is not one."""
         key = {"seed": 0, "schedule": "forward", **stated(flat)}
-        return shaped(cls, {name: value for name, value in flat.items() if name not in FIELDS} | {"key": key})
+        return shaped(cls, {name: value for name, value in flat.items() if name not in _IN_KEY} | {"key": key})
 
 
 @dataclass(frozen=True)

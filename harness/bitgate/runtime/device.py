@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from bitgate.core.errors import UsageError
 from bitgate.runtime.buffers import BlockPool, Buffer
-from bitgate.runtime.errors import check
+from bitgate.runtime.errors import HipError, check
 from bitgate.runtime.host import DeviceFault, HostRuntime
 from bitgate.runtime.ledger import HipLedger, HostLedger, IncidentLedger
 from bitgate.runtime.targets import Target
@@ -72,6 +75,23 @@ class Device:
             lds_per_block=self._attribute(kinds.hipDeviceAttributeMaxSharedMemoryPerBlock),
             total_memory=self._memory()[1],
         )
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Names of this GPU among others of its kind: uuid, PCI address, index. The host has none."""
+        if self.host is not None:
+            return {}
+        found = {"index": str(self.index)}
+        with suppress(AttributeError, HipError, TypeError, ValueError):
+            address = check(self.hip.hipDeviceGetPCIBusId(32, self.index), "hipDeviceGetPCIBusId")
+            found["pci"] = (address.decode() if isinstance(address, bytes) else str(address)).strip("\0 ").lower()
+        with suppress(AttributeError, HipError, TypeError, ValueError):
+            uuid = self.hip.hipUUID()
+            check(self.hip.hipDeviceGetUuid(uuid, self.index), "hipDeviceGetUuid")
+            data = bytes(uuid.bytes)
+            # AMD's sixteen bytes are the letters of a hexadecimal number.
+            found["uuid"] = f"GPU-{data.decode()}" if data.isalnum() else f"GPU-{UUID(bytes=data)}"
+        return found
 
     def free_memory(self) -> int:
         """Return the bytes that can still be allocated."""

@@ -100,6 +100,7 @@ def verdict_of(
         session.target,
         outcome,
         reason,
+        device_id=session.launcher.device_facts().identity,
         digest=evidence.digest(results or {}) if compared else "",
         reference=evidence.reference_kind,
         certificate=evidence.certificate,

@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
 
 class LauncherDied(Exception):
-    """The end of a launcher's process instead of an answer; ``hung``: it had to be ended."""
+    """The end of a launcher's process instead of an answer.
 
-    def __init__(self, reason: str, *, hung: bool = False) -> None:
+    ``hung``: it had to be ended; ``out_of_memory``: the system ended it for want of memory.
+    """
+
+    def __init__(self, reason: str, *, hung: bool = False, out_of_memory: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.hung = hung
+        self.out_of_memory = out_of_memory
 
 
 class NoReference(Exception):
@@ -38,10 +42,11 @@ class NoReference(Exception):
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """A device as it described itself before any kernel was loaded: its name, its runtime."""
+    """A device as it described itself before any kernel was loaded: its name, its runtime, which one it is."""
 
     gpu: str
     runtime: str
+    identity: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

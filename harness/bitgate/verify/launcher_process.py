@@ -395,7 +395,7 @@ class LauncherProcess(Endable):
             if ended.at is not None and ended.at is not asked and ended.at in self._requests_ahead:
                 raise _DiedOfAnother from None
             reason = f"no verdict within {self._seconds:g} s" if ended.late else ended.reason
-            raise LauncherDied(reason, hung=ended.hung) from None
+            raise LauncherDied(reason, hung=ended.hung, out_of_memory=ended.out_of_memory) from None
         except (ValidationError, KeyError, TypeError) as error:
             self.replace()
             raise LauncherDied(f"its process answered with no result: {error}") from None

@@ -64,7 +64,7 @@ class LocalLauncher:
 
     def device_facts(self) -> DeviceFacts:
         device = self.opened.device
-        return DeviceFacts(gpu_of(device), runtime_of(device))
+        return DeviceFacts(gpu_of(device), runtime_of(device), device.identity)
 
     def free_memory(self) -> int:
         return self.opened.device.free_memory()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import psutil
 
+from bitgate.core import memory_group
 from bitgate.kernel.declaration import Dispatch
 from bitgate.model import Problem
 from bitgate.runtime.buffers import GUARD_BYTES
@@ -20,16 +21,37 @@ SMALL = 256 << 20
 
 def memory_shortage(problem: Problem, on_host: bool) -> str:
     """Return one sentence if the case does not fit into host memory, empty if it does."""
-    tensors = problem.tensors
-    results = sum(tensors[role].bytes for role in problem.outputs)
-    # Host copies of all tensors, poison and results that were read back; on the host the device's memory as well.
-    needed = sum(tensor.bytes for tensor in tensors.values()) * (2 if on_host else 1) + 2 * results
+    needed = _needed(problem, on_host)
     if needed < SMALL:
         return ""
     available = psutil.virtual_memory().available
     if needed <= available:
         return ""
     return f"the case needs about {needed / 2**30:.1f} GiB of host memory, {available / 2**30:.1f} GiB are available"
+
+
+def limit_shortage(problem: Problem, on_host: bool) -> str:
+    """Return one sentence if the case needs more host memory than the job may take, empty if it does not.
+
+    The machine may have it: such a case is not refused, but was given too little.
+    """
+    needed, limit = _needed(problem, on_host), memory_group.limit()
+    if needed < SMALL or limit is None or needed <= limit:
+        return ""
+    return (
+        f"out of memory: the case needs about {needed / 2**30:.1f} GiB of host memory, its job may take"
+        f" {limit / 2**30:.1f} GiB: give it more (--option mem=...)"
+    )
+
+
+def _needed(problem: Problem, on_host: bool) -> int:
+    """Return the bytes of host copies of all tensors, poison and results that were read back.
+
+    On the host the device's memory counts as well.
+    """
+    tensors = problem.tensors
+    results = sum(tensors[role].bytes for role in problem.outputs)
+    return sum(tensor.bytes for tensor in tensors.values()) * (2 if on_host else 1) + 2 * results
 
 
 def device_shortage(problem: Problem, free_memory: Callable[[], int], on_host: bool, workspace: int) -> str:

@@ -28,7 +28,7 @@ from bitgate.verify.decide import contradiction, judge, undiagnosed
 from bitgate.verify.device_check import DeviceCheck, check_ahead, check_on_device, device_data, route_of
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
 from bitgate.verify.launcher import KernelAnswer, Launch, LauncherDied, LaunchStep, Measured
-from bitgate.verify.memory import device_shortage, memory_shortage, workspace_disagreement
+from bitgate.verify.memory import device_shortage, limit_shortage, memory_shortage, workspace_disagreement
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.problem_data import ZEROS, Inputs, Reference, reference_kind
@@ -78,7 +78,8 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
     except HipError as error:
         return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)
     except LauncherDied as error:
-        return verdict_of(builder.evidence, Outcome.HUNG if error.hung else Outcome.CRASHED, error.reason)
+        outcome = Outcome.INFRA if error.out_of_memory else Outcome.HUNG if error.hung else Outcome.CRASHED
+        return verdict_of(builder.evidence, outcome, error.reason)
     except MemoryError as error:
         return verdict_of(builder.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
 
@@ -203,6 +204,8 @@ def _host_side_check(
     shortage = shortage or device_shortage(planned.problem, session.launcher.free_memory, on_host, launch.workspace)
     if shortage:
         return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, shortage), expected=True)
+    if over := limit_shortage(planned.problem, on_host):
+        return verdict_of(builder.evidence, Outcome.INFRA, over)
     inputs, reference = _references(builder)
     session.stage(LAUNCH)
     steps = [LaunchStep(config, inputs.tensors) for config in _launches(before)]

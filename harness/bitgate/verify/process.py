@@ -129,6 +129,8 @@ class CaseProcess(Endable):
         """The number of the judge's launcher that the next case gets, as far as was said."""
         self._replaced = 0
         """The launchers that judges have replaced."""
+        self._device_id: dict[str, str] = {}
+        """Of the device that gave the last verdict, for one whose process gives none."""
 
     # ---- its process
 
@@ -327,6 +329,7 @@ class CaseProcess(Endable):
         try:
             answer = convert(self._worker.answer(asked), CaseAnswer)
             verdict = from_event(answer.verdict)
+            self._device_id = verdict.device_id
         except WorkerDied as ended:
             if patience is not None:
                 patience.is_over = ended.late
@@ -363,7 +366,8 @@ class CaseProcess(Endable):
                 known = from_event(foreseen)
                 if known.outcome in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC):
                     return _undiagnosed(known, ended)
-        return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
+        outcome = Outcome.INFRA if ended.out_of_memory else Outcome.HUNG if ended.hung else Outcome.CRASHED
+        return self._ended(planned, outcome, ended.reason, started)
 
     def _open(self) -> None:
         """Wait for the process to be open. UsageError if it cannot be opened."""
@@ -438,6 +442,7 @@ class CaseProcess(Endable):
             target,
             outcome,
             reason,
+            device_id=self._device_id,
             seconds={"total": monotonic() - started},
             repro=repro_line(planned, self.opening.project.added),
             foreign=planned.foreign,

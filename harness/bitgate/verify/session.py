@@ -152,6 +152,8 @@ class Session:
         except (BuildError, LibraryError) as error:
             return error
         except LauncherDied as error:
+            if error.out_of_memory:
+                raise
             return LauncherDied(f"while its library was loaded: {error.reason}", hung=error.hung)
 
     def _built(self, kernel: Kernel, race: bool) -> Path | None:

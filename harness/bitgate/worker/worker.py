@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 from msgspec import MsgspecError, Struct, ValidationError, convert, json
 
+from bitgate.core import memory_group
 from bitgate.core.errors import UsageError
 from bitgate.worker.channel import LOST
 from bitgate.worker.child import Child, Output, signal_name
@@ -33,8 +35,9 @@ HearNote = Callable[[Any], None]
 class WorkerDied(Exception):
     """The end of a child instead of an answer.
 
-    ``hung``: it had to be ended, ``late``: because its time was up; ``status``: its exit code, or minus the signal that
-    it died of, if it ended by itself; ``at``: the request that it was at, ``at_opening``: that was its opening.
+    ``hung``: it had to be ended, ``late``: because its time was up; ``status``: its exit code, or minus the signal
+    that it died of, if it ended by itself; ``out_of_memory``: the system's kernel killed it; ``at``: the request that
+    it was at, ``at_opening``: that was its opening.
     """
 
     def __init__(self, reason: str, *, hung: bool = False, late: bool = False, status: int | None = None) -> None:
@@ -43,6 +46,7 @@ class WorkerDied(Exception):
         self.hung = hung
         self.late = late
         self.status = status
+        self.out_of_memory = False
         self.at: Request | None = None
         self.at_opening = False
 
@@ -98,6 +102,7 @@ class Worker(Endable):
         self._opened: Request | None = None
         self.number = 0
         """How many processes it has been."""
+        self._kills = 0
 
     # ---- the process
 
@@ -108,6 +113,7 @@ class Worker(Endable):
         self._child = Child(self._entry, self._output, self._token, environment, self._bare, self._passes)
         self._opened = None
         self.number += 1
+        self._kills = _memory_kills()
 
     def end(self) -> None:
         """End the process and everything that it has started: what was put to it is lost."""
@@ -260,8 +266,16 @@ class Worker(Endable):
         heard, has_ended = child.take_in(seconds)
         self._advance()
         if has_ended:
-            raise _end_of(child)
+            raise self._explained(_end_of(child))
         return heard
+
+    def _explained(self, ended: WorkerDied) -> WorkerDied:
+        """Return the end of the child, with its cause if the system's kernel killed it for lack of memory."""
+        if ended.status == -signal.SIGKILL and _memory_kills() > self._kills:
+            _CLAIMED.append(ended)
+            ended.out_of_memory = True
+            ended.reason = f"out of memory: {ended.reason}, sent by the kernel, which had no memory left for it"
+        return ended
 
     def _advance(self) -> None:
         """Give the lines that have arrived to the requests that they answer. Raises WorkerDied for a line that is none:
@@ -294,6 +308,15 @@ class Worker(Endable):
             self.end()
         elif self._under_way:
             self._under_way[0].starts()
+
+
+_CLAIMED: list[WorkerDied] = []
+"""Ends of children that a kill for lack of memory has explained: each explains one, whichever worker's it was."""
+
+
+def _memory_kills() -> int:
+    """Return the kills for lack of memory that explain no child's end so far."""
+    return (memory_group.kills() or 0) - len(_CLAIMED)
 
 
 def _parsed(line: bytes | bytearray) -> Any:

@@ -49,9 +49,9 @@ inline void leaves_zeros(Call& call) {
 BAD_KERNEL(forges_the_launchers_answer) {
   leaves_zeros(call);
   python(FIND_THE_CHANNEL
-         "record = dict(path='default', launches=1, zero_fill=False, workspace_bytes=0, instance='x', "
-         "facts={},\n"
-         "              part_columns=[], parts=[], raw='', events=[], lost_events=0)\n"
+         "import base64\n"
+         "text = lambda value: base64.b64encode(value.encode()).decode()\n"
+         "record = dict(path=text('pointwise'), launches=1, instance=text('forges_the_launchers_answer'))\n"
          "run = dict(record=record, crash='', damage='', changes=[], fault=None, began=0.0,\n"
          "           seconds={'kernel': 0.0, 'compare': 0.0})\n"
          "channel._send({'answer': {'answer': [run, run]}})\n"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bitgate.model import case_id
+from bitgate.results.blackbox import left_behind, remember_deaths
 from bitgate.results.record import RecordError, read
 from bitgate.suite import durations
-from bitgate.suite.pytest.blackbox import left_behind, remember_deaths
 from bitgate.suite.pytest.run import RunEnd, TestRun, progress
 from bitgate.suite.session_entry import interrupt
 

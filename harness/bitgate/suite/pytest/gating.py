@@ -18,10 +18,10 @@ import pytest
 from bitgate.core.untrusted import message
 from bitgate.kernel.build.overlay import quick_build
 from bitgate.kernel.declared import is_own
+from bitgate.results.blackbox import BlackBox
 from bitgate.results.record import Diagnosis, Outcome, Verdict, append
 from bitgate.results.report.result import cell_lines, sentence_of
 from bitgate.suite.planning import is_ours, row_of
-from bitgate.suite.pytest.blackbox import BlackBox
 from bitgate.suite.pytest.collecting import PARAMETER, planned_test
 from bitgate.suite.pytest.dispatch_assertion import assert_dispatch
 from bitgate.suite.pytest.own_fixtures import OwnFixtures
