@@ -60,7 +60,7 @@ def test_so_is_one_of_an_instance(family: KernelFamily, field: str, value: Any) 
     [
         *("grouped", ("grouped", 1), ["grouped", 1], 7, {"path": "flat", "launches": 1}),
         Dispatch("flat", "1"),  # type: ignore[arg-type]
-        Dispatch(None, 1),
+        Dispatch(None, 1),  # type: ignore[arg-type]
         Dispatch("flat", 1, facts=[1]),  # type: ignore[arg-type]
         Dispatch("\ud800", 1),
     ],

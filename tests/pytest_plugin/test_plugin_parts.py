@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from bitgate.core.suite_paths import names_a_suite
 from bitgate.kernel import registry
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import parse_case_id
-from bitgate.pytest_plugin import names_a_suite
 from bitgate.results.blackbox import BlackBox, left_behind
 from bitgate.runtime.targets import Target
 from bitgate.suite.pytest import leases

@@ -52,9 +52,9 @@ def test_shards_of_a_target_are_one_suite(verdict: Make, tmp_path: Path) -> None
         for suite in suites_of(Ledger("host", "smoke", (AttemptEntry(one),))):
             parts.add(suite)
     parts.close()
-    (suite,) = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
-    assert suite.tests == 2
-    assert {one.value for one in suite.properties() if one.name == "build.digest"} == {"b1, b2"}
+    (merged,) = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+    assert merged.tests == 2
+    assert {one.value for one in merged.properties() if one.name == "build.digest"} == {"b1, b2"}
 
 
 @given(st.lists(st.frozensets(st.integers(0, 12), max_size=4), max_size=8))

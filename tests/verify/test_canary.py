@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from bitgate.verify import server as server_module
 from bitgate.verify.pipeline import distress
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import Opening
-from bitgate.verify.server import BITS, CaseServer, VerifyCase, to_json
+from bitgate.verify.server import BY_BITS, CaseServer, VerifyCase, to_json
 from bitgate.verify.session import Session
 
 UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
@@ -59,6 +59,14 @@ class Silent:
         return
 
 
+def answering(asked: list[Session], said: str) -> Callable[[Session], str]:
+    def distress(session: Session) -> str:
+        asked.append(session)
+        return said
+
+    return distress
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CaseServer]:
     opened = CaseServer(Silent())  # type: ignore[arg-type]
@@ -68,7 +76,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CaseServer]:
 
 
 def outcome_of(server: CaseServer, illness: str) -> str:
-    return str(from_event(server.verify(VerifyCase(to_json(planned(illness)), BITS, 60.0)).verdict).outcome)
+    return str(from_event(server.verify(VerifyCase(to_json(planned(illness)), BY_BITS, 60.0)).verdict).outcome)
 
 
 @pytest.mark.parametrize(("said", "outcome"), [("", "PASS"), ("it is dead", "INFRA")])
@@ -76,7 +84,7 @@ def test_it_goes_first_after_a_case_that_broke_a_gpu(
     server: CaseServer, monkeypatch: pytest.MonkeyPatch, said: str, outcome: str
 ) -> None:
     asked: list[Session] = []
-    monkeypatch.setattr(server_module, "distress", lambda session: asked.append(session) or said)
+    monkeypatch.setattr(server_module, "distress", answering(asked, said))
     monkeypatch.setattr(CaseServer, "faults_last", True)
     assert outcome_of(server, "none") == "PASS"
     assert not asked
@@ -91,7 +99,7 @@ def test_a_host_process_that_survived_a_crash_is_tried(
 ) -> None:
     """One in which the canary fails is replaced: a kernel that left no memory made later verdicts INFRA."""
     asked: list[Session] = []
-    monkeypatch.setattr(server_module, "distress", lambda session: asked.append(session) or said)
+    monkeypatch.setattr(server_module, "distress", answering(asked, said))
     assert outcome_of(server, "past") == "CRASHED"
     before = server.launcher.number
     assert outcome_of(server, "none") == "PASS"

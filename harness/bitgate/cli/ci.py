@@ -78,11 +78,11 @@ def matrix(
     for cell in found:
         line = f"{cell.target:<8} {cell.tier}  {'run ' if cell.runs else 'skip'}  {cell.reason}"
         typer.echo(line, err=as_json or bool(forge))
-    whole = document(config, found, counts)
-    for said in whole["expired"]:
+    matrix = document(config, found, counts)
+    for said in matrix["expired"]:
         typer.echo(f"expired: {said}", err=True)
     if out:
-        _write(out, json.dumps(whole, indent=1) + "\n")
+        _write(out, json.dumps(matrix, indent=1) + "\n")
     if as_json or forge:
         typer.echo(FORMS.get(forge, github)(jobs(found, {} if whole else counts)), nl=False)
     return 0

@@ -112,7 +112,7 @@ def _plans(project: Project, tier: str, targets: Sequence[str], kernel: str) -> 
     from bitgate.lab.planning.shards import Sizes, make_run_plan
 
     names = [target_id(name).name for name in targets or targets_planned(None, tier, project)]
-    return make_run_plan(tier, names, Sizes(), project, kernel).shards
+    return tuple(make_run_plan(tier, names, Sizes(), project, kernel).shards)
 
 
 def _selected(plans: Iterable[Plan], changes: tuple[FileChange, ...], project: Project) -> list[CaseSelection]:

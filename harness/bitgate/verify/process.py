@@ -28,7 +28,7 @@ from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.verify.planned import PlannedCase, repro_line
 from bitgate.verify.server import (
-    BITS,
+    BY_BITS,
     ENTRY,
     FORESEEN,
     GRACE_SECONDS,
@@ -49,6 +49,7 @@ from bitgate.worker.worker import Request, Worker, WorkerDied
 TIME_LIMIT = 600.0
 """Seconds that a case may take unless its caller asks for less."""
 
+BITS = BY_BITS
 LAWS = "bitgate.verify.laws:judge_by_laws"
 """Judges: functions in the child from a planned case and a Session to its verdict."""
 

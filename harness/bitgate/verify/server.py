@@ -172,8 +172,8 @@ def judged(planned: PlannedCase, session: Session, by: str, dump: Path | None, t
 
 _UPCOMING = json.Decoder(VerifyCase)
 
-BITS = "bitgate.verify.pipeline:verify"
-"""The judge by bits (process.py)."""
+BY_BITS = "bitgate.verify.pipeline:verify"
+"""The judge that compares bits."""
 
 
 class CaseServer:
@@ -267,7 +267,7 @@ class CaseServer:
             return
         try:
             question = _UPCOMING.decode(line)
-            if question.by != BITS or question.dump or question.trace or question.stages:
+            if question.by != BY_BITS or question.dump or question.trace or question.stages:
                 return
             planned = from_json(question.planned, self.session.families)
             self._next = question.planned, planned
