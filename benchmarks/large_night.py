@@ -22,7 +22,6 @@ from bitgate.results.report.render import merge
 from bitgate.results.run_plan import RunPlan, make
 from bitgate.results.shard import Shard
 
-
 MODULE = "suites/conv_fwd/test_correctness.py::test_correctness"
 FINGERPRINT = {
     "build": "10259b28170ee0a3",

@@ -77,7 +77,10 @@ class Pipeline:
 
     def _environment(self, job: Mapping[str, Any]) -> dict[str, str]:
         known = {**self.variables, **{key: str(value) for key, value in job.get("variables", {}).items()}}
-        return {"GITLAB_CI": "true", **{key: Template(value).substitute(defaultdict(str, known)) for key, value in known.items()}}
+        return {
+            "GITLAB_CI": "true",
+            **{key: Template(value).substitute(defaultdict(str, known)) for key, value in known.items()},
+        }
 
     def _of_parent(self, needed: Mapping[str, str], folder: Path) -> None:
         named = Template(needed["pipeline"]).safe_substitute(self.variables)

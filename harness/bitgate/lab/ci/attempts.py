@@ -58,7 +58,12 @@ def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision
         (folder / SELECT).write_text("\n".join(sorted(decision.only)) + "\n")
         command.append(f"--select={folder / SELECT}")
     handed_on = {name: os.environ[name] for name in HANDED_ON if name in os.environ}
-    own = {"BITGATE_OUT": str(folder), "BITGATE_LOG": str(folder / LOG), "BITGATE_RUN_ID": planned.night, "BITGATE_RUN_ATTEMPT": str(attempt)}
+    own = {
+        "BITGATE_OUT": str(folder),
+        "BITGATE_LOG": str(folder / LOG),
+        "BITGATE_RUN_ID": planned.night,
+        "BITGATE_RUN_ATTEMPT": str(attempt),
+    }
     return Task(
         target=target,
         shard=shard,

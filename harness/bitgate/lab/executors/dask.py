@@ -215,7 +215,9 @@ class Dask:
     def _without_scheduler(self, handle: str, error: Exception) -> TaskStatus:
         worker = dask_worker.begun(Path(handle))
         reason = f"the Dask scheduler does not answer: {' '.join(str(error).split()):.300}"
-        waits = TaskStatus(TaskState.RUNNING if worker else TaskState.WAITING, None, worker.name if worker else "", reason)
+        waits = TaskStatus(
+            TaskState.RUNNING if worker else TaskState.WAITING, None, worker.name if worker else "", reason
+        )
         gone = TaskStatus(TaskState.LOST, None, waits.node, reason)
         return gone if self._is_away() else waits
 
@@ -292,6 +294,8 @@ def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
                 return distributed.Client(stated["scheduler"], timeout=seconds, set_as_default=False)
         except (OSError, ValueError, TypeError, AssertionError) as error:
             why = " ".join(str(error).split())
-            raise UsageError(f"--option scheduler={stated['scheduler']}: no Dask scheduler answers: {why:.200}") from None
+            raise UsageError(
+                f"--option scheduler={stated['scheduler']}: no Dask scheduler answers: {why:.200}"
+            ) from None
 
     return Dask(connect, absence)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bitgate.lab.history import query
-from bitgate.lab.history.flaky import Attribution, root_causes, host_of
+from bitgate.lab.history.flaky import Attribution, host_of, root_causes
 from bitgate.lab.history.query import RecordedCase, RecordedRun
 from bitgate.lab.history.series import RunAnswer, Series
 from bitgate.results.record import UNKNOWN

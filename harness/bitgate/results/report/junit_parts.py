@@ -132,7 +132,7 @@ def _size(element: Element) -> int:
 
 
 def _bytes(text: str) -> int:
-    return len(text if text.isascii() else text.encode()) + 5 * sum(map(text.count, "<>&\"\n"))
+    return len(text if text.isascii() else text.encode()) + 5 * sum(map(text.count, '<>&"\n'))
 
 
 def _like(suite: JUnitSuite) -> JUnitSuite:
