@@ -188,7 +188,7 @@ def test_a_scheduler_that_is_away_is_waited_for(tmp_path: Path) -> None:
         ended = wait(dask, handles)
         assert ended[handles[1]].state is TaskState.LOST
         assert ended[handles[1]].reason.startswith("the Dask scheduler does not answer: ")
-        with pytest.raises(UsageError, match="has not answered for 40 s: .* go on with --resume"):
+        with pytest.raises(UsageError, match=r"has not answered for 40 s: .* go on with --resume"):
             dask.submit([on("gfx942", task_of(tmp_path / "t3", "true"))])
 
 

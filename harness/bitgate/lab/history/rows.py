@@ -76,7 +76,7 @@ GPU = " GPU "
 
 
 def machine_of(device: str, kind: str, platform: str, prints: Mapping[str, Any], gpu: str = "") -> Row:
-    """Return the row of a machine; that of a GPU with an address has it behind the host's name."""
+    """Return the row of a machine; that of a GPU with an address has it after the host's name."""
     known = {name: prints.get(name, UNKNOWN) for name in ("host", "os", "driver", "runtime")}
     if gpu and known["host"] != UNKNOWN:
         known["host"] = f"{known['host']}{GPU}{gpu}"
