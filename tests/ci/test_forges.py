@@ -82,7 +82,9 @@ def _bitgate_lines(text: str) -> list[str]:
     for line in text.splitlines():
         called = re.search(r"(?:^|[\s'\"])((?:pip install|bitgate (?:run|ci|bench|compile)) [^'\n]*)", line)
         if called and not line.lstrip().startswith(("#", "//")):
-            said = re.sub(r" (> plan/.*|--for \w+|--annotate \w+|--whole|--out plan/matrix.json)", "", called[1]).strip()
+            said = re.sub(
+                r" (> plan/.*|--for \w+|--annotate \w+|--whole|--out plan/matrix.json)", "", called[1]
+            ).strip()
             found.append(re.sub(r"merge (results|out) ", "merge RESULTS ", said))
     return sorted(set(found))
 
