@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import yaml
 from expression import evaluate, fill_in
@@ -89,7 +90,7 @@ class Workflow:
             folder,
             {
                 "GITHUB_ACTIONS": "true",
-                "GITHUB_RUN_ID": "1",
+                "GITHUB_RUN_ID": str(crc32(str(self.machine.work).encode())),
                 "GITHUB_RUN_ATTEMPT": ATTEMPT,
                 "GITHUB_EVENT_NAME": self.event,
                 "GITHUB_OUTPUT": str(output),

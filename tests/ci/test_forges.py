@@ -80,9 +80,11 @@ def _bitgate_lines(text: str) -> list[str]:
     """Lines that call pip and bitgate, without what is of the forge."""
     found = []
     for line in text.splitlines():
-        called = re.search(r"(?:^|[\s'\"])((?:pip install|bitgate (?:run|ci|bench)) [^'\n]*)", line)
+        called = re.search(r"(?:^|[\s'\"])((?:pip install|bitgate (?:run|ci|bench|compile)) [^'\n]*)", line)
         if called and not line.lstrip().startswith(("#", "//")):
-            said = re.sub(r" (> plan/.*|--for \w+|--annotate \w+)", "", called[1]).strip()
+            said = re.sub(
+                r" (> plan/.*|--for \w+|--annotate \w+|--whole|--out plan/matrix.json)", "", called[1]
+            ).strip()
             found.append(re.sub(r"merge (results|out) ", "merge RESULTS ", said))
     return sorted(set(found))
 
@@ -93,7 +95,7 @@ def test_every_flavour_runs_the_same_lines() -> None:
     scripts = [line for job in child if isinstance(job, dict) for line in job["script"]]
     of_gitlab = _bitgate_lines("\n".join([(CI / "gitlab" / "bitgate.yml").read_text(), *scripts]))
     of_jenkins = _bitgate_lines((CI / "jenkins" / "vars" / "bitgate.groovy").read_text())
-    assert len(of_github) == 5
+    assert len(of_github) == 7
     assert of_github == of_gitlab == of_jenkins
 
 

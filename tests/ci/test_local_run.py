@@ -336,14 +336,17 @@ def test_a_night_tells_a_planted_red_from_a_known_one(twenty_five: Path, tmp_pat
         done = _run(twenty_five, tmp_path / f"n{night}", "github", ".github/workflows/night.yml", "--event=schedule")
         assert done.returncode == 1, done.stdout + done.stderr
     server.shutdown()
+    print(done.stdout, done.stderr)
     summary = _merged(tmp_path / "n1")
     assert "RED: 2 of 25 verdicts on host" in summary
     new, known = (line for line in summary.splitlines() if line.startswith(("new ", "known ")))
     assert new.startswith("new    1 x MISMATCH")
     assert known.startswith("known  1 x MISMATCH")
     assert "k9c3" in summary[summary.index(new) : summary.index(known)]
-    counts = [one["text"].split("; ")[-2] for one in posted]
-    assert counts == ["1 new, 0 known, 0 fixed (1 of cases never seen before)", "1 new, 1 known, 0 fixed"]
+    assert [one["text"].split("; ")[-2] for one in posted] == [
+        "1 new, 0 known, 0 fixed (1 of cases never seen before)",
+        "1 new, 1 known, 0 fixed",
+    ]
 
 
 def _webhook() -> tuple[list[dict[str, str]], HTTPServer]:

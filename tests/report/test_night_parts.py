@@ -49,8 +49,8 @@ def test_shards_of_a_target_are_one_suite(verdict: Make, tmp_path: Path) -> None
     parts = JUnitParts(tmp_path)
     for number in (1, 2):
         one = verdict(case=f"c{number}", fingerprint={"build": f"b{number}"})
-        for suite in suites_of(Ledger("host", "smoke", (AttemptEntry(one),))):
-            parts.add(suite)
+        for part in suites_of(Ledger("host", "smoke", (AttemptEntry(one),))):
+            parts.add(part)
     parts.close()
     (merged,) = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
     assert merged.tests == 2

@@ -13,6 +13,8 @@ from bitgate.core.errors import UsageError
 
 TRIAGE = "triage.md"
 NOTIFY_SECONDS = 20
+RUNS = 20
+"""Runs of the history that failures are compared with."""
 
 
 def after_merge(paths: Sequence[Path], out: Path, headline: str, history: str, notify: str) -> int:
@@ -42,7 +44,7 @@ def _triaged(paths: Sequence[Path], out: Path, history: str) -> str:
         with opened(history):  # the first night finds an empty one
             pass
         night = read_night(paths, may_be_empty=True)
-        lines = lines_of(against_history(night, history, 20, runs_of(night)))
+        lines = lines_of(against_history(night, history, RUNS, runs_of(night), may_be_empty=True))
     except UsageError as error:
         print(f"bitgate: no triage: {error}", file=sys.stderr)
         return ""

@@ -43,7 +43,7 @@ def matrix(
     plan_file: Annotated[
         Path | None, typer.Option("--plan", metavar="FILE", help="Print the jobs of this plan's shards only.")
     ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Print one job a target, as for builds.")] = False,
+    unsharded: Annotated[bool, typer.Option("--whole", help="Print one job a target, as for builds.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write jobs and absent targets, for `ci merge --matrix`.")
     ] = None,
@@ -84,7 +84,7 @@ def matrix(
     if out:
         _write(out, json.dumps(matrix, indent=1) + "\n")
     if as_json or forge:
-        typer.echo(FORMS.get(forge, github)(jobs(found, {} if whole else counts)), nl=False)
+        typer.echo(FORMS.get(forge, github)(jobs(found, {} if unsharded else counts)), nl=False)
     return 0
 
 

@@ -111,7 +111,8 @@ def _recorded(history: str, durations: Path | None) -> Iterator[Path | None]:
 
     with TemporaryDirectory() as name, opened(history) as store:
         with store.reading() as connection:
-            noted = note_runs(as_verdicts(known(connection, last_runs(connection, HISTORY_RUNS))), Path(name))
+            chosen = last_runs(connection, HISTORY_RUNS, may_be_empty=True)
+            noted = note_runs(as_verdicts(known(connection, chosen)), Path(name))
         yield Path(name) if noted else None
 
 

@@ -67,7 +67,7 @@ def lines_of(found: Triage) -> list[str]:
     return [*told, f"{said}{unseen}; against {found.against}"]
 
 
-def against_history(night: Any, url: str, last: int, skipped: set[str]) -> Triage:
+def against_history(night: Any, url: str, last: int, skipped: set[str], *, may_be_empty: bool = False) -> Triage:
     from bitgate.lab.history.query import last_runs
     from bitgate.lab.history.store import opened
     from bitgate.lab.history.triage import of_history
@@ -75,7 +75,7 @@ def against_history(night: Any, url: str, last: int, skipped: set[str]) -> Triag
 
     with opened(url, must_exist=True) as store, store.reading() as connection:
         # The run itself may be among them, once for each of its ids.
-        chosen = last_runs(connection, last + len(skipped))
+        chosen = last_runs(connection, last + len(skipped), may_be_empty=may_be_empty)
         before = of_history(connection, chosen, skipped)
         return sort_out(night, before, f"{len(chosen)} runs of {store.name}")
 

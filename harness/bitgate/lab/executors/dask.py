@@ -52,7 +52,7 @@ class Dask:
     name = "dask"
 
     def __init__(self, connect: Callable[[float], Any], absence: float) -> None:
-        """Connect; ``connect`` returns a client of the scheduler, within a time in seconds."""
+        """Connect by ``connect``, which returns a client of the scheduler within a time in seconds."""
         self._connect = connect
         self._client = connect(CONNECT_SECONDS)
         self._absence = absence
