@@ -34,6 +34,9 @@ class Capability(str, Enum):
     """The kernel states itself which problems it takes, so that its declaration can be compared with that."""
 
 
+_ALL = frozenset(Capability)
+
+
 @dataclass(eq=False)
 class LibraryState:
     """The behaviour of a kernel's code in this process, shared by all kernels of the same code."""
@@ -91,7 +94,10 @@ class LibraryRunner:
     library: KernelLibrary
     instance: Instance
     options: Mapping[str, str] = field(default_factory=dict)
-    capabilities = frozenset(Capability)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return _ALL if self.family.is_captured else _ALL - {Capability.CAPTURE}
 
     @property
     def family(self) -> KernelFamily:

@@ -21,7 +21,6 @@ from bitgate.numerics.checksum import WeightPlan
 from bitgate.numerics.fill import FillPlan
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
-from bitgate.runtime.errors import check
 from bitgate.runtime.tools import DeviceDifferences, Tools, differences_at, least, sums_at
 from bitgate.verify.compare_outputs import number
 from bitgate.verify.guarded import Buffers
@@ -244,6 +243,5 @@ def _first_cells(
 
 def _element(device: Device, address: int, tensor: Tensor) -> float | int | str:
     cell = np.empty(1, tensor.dtype.numpy)
-    kind = device.hip.hipMemcpyKind.hipMemcpyDeviceToHost
-    check(device.hip.hipMemcpy(cell.ctypes.data, address, cell.nbytes, kind), "hipMemcpy")
+    device.copy_out(cell.ctypes.data, address, cell.nbytes)
     return number(cell[0])

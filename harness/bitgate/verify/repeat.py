@@ -8,8 +8,10 @@ from typing import Any
 
 from bitgate.model import Problem
 from bitgate.results.record import Verdict
+from bitgate.verify.captured import CapturedLaunch, is_capturable, path_of
 from bitgate.verify.deadline import DATA, LAUNCH
 from bitgate.verify.decide import judge
+from bitgate.verify.delayed import run_delayed
 from bitgate.verify.evidence import Evidence, EvidenceBuilder
 from bitgate.verify.problem_data import Inputs, Reference, reference_kind
 from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_in_used_buffers, run_once
@@ -41,21 +43,34 @@ def is_affordable(problem: Problem) -> bool:
 def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Verdict | None:
     """Return the verdict of a repeated launch that shows something wrong, None if none does.
 
-    One launch is on other data. The next is on the case's own data in the buffers that the others used, as in a program
-    that goes on.
+    One launch is on other data, the first of an instance behind work that has not ended. The next is on the case's own
+    data in the buffers that the others used, as in a program that goes on. The first case of each path of a family is
+    also captured into a graph, and replayed.
     """
     planned, session = builder.evidence.planned, builder.evidence.session
     seed = planned.seed + OTHER_SEED
     inputs, reference = _data(builder, seed)
     session.stage(LAUNCH)
-    run = run_once(session.device, launch, inputs.tensors, reference.tensors, config)
     words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
+    if session.is_first("delayed", planned.kernel.name):
+        run = run_delayed(session.device, launch, inputs.tensors, reference.tensors, config, session.hold)
+        words += ", behind work that had not ended on the caller's stream"
+    else:
+        run = run_once(session.device, launch, inputs.tensors, reference.tensors, config)
     if verdict := _judge_repeat(builder, inputs, reference, run, words, {"seed": seed}):
         return verdict
     own, expected = _data(builder, planned.seed)
     session.stage(LAUNCH)
     run = run_in_used_buffers(session.device, launch, inputs.tensors, own.tensors, expected.tensors, config)
     words = f"launch 5 of the same problem, after those of seed {seed} in the same buffers ({config.description})"
+    if verdict := _judge_repeat(builder, own, expected, run, words, {}):
+        return verdict
+    if run.record is None or not is_capturable(launch) or not session.is_first("captured", *path_of(launch, run.record)):
+        return None
+    session.stage(LAUNCH)
+    with CapturedLaunch(launch.runner, launch.problem, launch.workspace, session.device) as captured:
+        run = run_in_used_buffers(session.device, captured, inputs.tensors, own.tensors, expected.tensors, config)
+    words = f"the launch, captured into a graph and replayed after one on data of seed {seed} ({config.description})"
     return _judge_repeat(builder, own, expected, run, words, {})
 
 

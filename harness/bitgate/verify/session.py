@@ -57,6 +57,9 @@ CHEAP_FLOPS = {"host": 100_000_000}
 """Cases below this run twice, by platform; CHEAP_FLOPS_ON_GPU is the limit of the others."""
 CHEAP_FLOPS_ON_GPU = 10**12
 
+HOLD_TICKS = 4_000_000
+"""Ticks of a GPU's clock that ``Session.hold`` lasts: about two milliseconds."""
+
 LARGE_BYTES = 2**31
 """A case with a tensor of this size is large: 32-bit offsets of bytes end here."""
 
@@ -93,7 +96,7 @@ class Session:
         self.digests = DigestBook(self.project.shelves if suites is None else suites)
         self._large_bytes = large_bytes
         self._repeats_all = repeats_all
-        self._repeated: set[str] = set()
+        self._known: set[tuple[str, ...]] = set()
         self.stage: Callable[[str], None] = lambda stage: None
         """Receives the stage that a case has reached (deadline.py)."""
         self.foresee: Callable[[Verdict], None] = lambda verdict: None
@@ -151,9 +154,18 @@ class Session:
 
     def wants_repeat(self, kernel: str) -> bool:
         """Return whether to launch the current case of ``family.instance`` once more."""
-        is_first = kernel not in self._repeated
-        self._repeated.add(kernel)
-        return is_first or self._repeats_all
+        return self.is_first("repeated", kernel) or self._repeats_all
+
+    def is_first(self, *what: str) -> bool:
+        """Return whether this is the first time that the question is asked in these words."""
+        known = what in self._known
+        self._known.add(what)
+        return not known
+
+    def hold(self) -> None:
+        """Keep a GPU's stream busy for a moment; the host's streams run late anyway."""
+        if self.target.platform != "host":
+            self.device_tools.hold(HOLD_TICKS)
 
     def family(self, name: str) -> KernelFamily:
         return family_called(self.families, name)

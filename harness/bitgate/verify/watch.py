@@ -13,6 +13,7 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.runner import LibraryState
 from bitgate.numerics import native
 from bitgate.runtime.device import Device
+from bitgate.runtime.host import changed_settings
 from bitgate.worker import state
 from bitgate.worker.mapped import mapped_runtimes
 from bitgate.worker.state import ProcessState
@@ -43,6 +44,7 @@ class Watch:
         self._conduct, self._changes = watched.conduct, watched.family.changes
         self._current = self._current_device()
         self._conduct.wrote_problem = False
+        self._settings = device.host.settings() if device.host is not None else b""
         self._before = _last if _undisturbed and _last and _holds() else snapshot()
 
     def changes(self) -> list[str]:
@@ -62,9 +64,19 @@ class Watch:
             found = state.changes(before, now, _runtime, self._changes)
         if (current := self._current_device()) != self._current:
             found.append(f"current device: was {self._current}, is {current}")
+        if device_settings := self._changed_settings():
+            found.append(f"settings of the host runtime: {device_settings}")
         if self._conduct.wrote_problem:
             found.append("arguments: the problem, which is const, was written")
         return found
+
+    def _changed_settings(self) -> str:
+        """Return how the settings of the host runtime have changed, in words, and set them as they were."""
+        host = self._device.host
+        if host is None or (now := host.settings()) == self._settings:
+            return ""
+        host.restore(self._settings)
+        return changed_settings(self._settings, now)
 
     def _current_device(self) -> int:
         return int(self._device.hip.hipGetDevice()[1])
