@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -221,7 +222,7 @@ def test_a_host_function_may_not_call_hip(host: Host, streams: Streams) -> None:
 def test_a_write_that_misses_its_buffer_meets_no_other(host: Host, load: Load) -> None:
     """Wherever buffers of one size are, the way from one to the next leads from no other to a third."""
     at = [host.malloc(4096).pointer.value or 0 for _ in range(24)]
-    distances = [b - a for a, b in zip(at, at[1:])]
+    distances = [b - a for a, b in itertools.pairwise(at)]
     assert len(set(distances)) == len(distances)
     assert min(map(abs, distances)) > 1 << 24
     load("order").launch_write_away(ctypes.c_void_p(at[0]), ctypes.c_long(distances[1]))

@@ -79,7 +79,7 @@ def test_private_memory_and_a_failed_allocation_are_no_errors(session, value):
     [
         ("stream", "kernel add on a stream of its own"),
         ("destroyed_stream", "kernel add on a stream of its own"),
-        ("null_stream", "a copy, a fill or a host function on the null stream"),
+        ("null_stream", "hipMemsetAsync on the null stream"),
     ],
 )
 def test_work_that_nobody_waits_for_is_corruption(session, value, words, reference):
@@ -268,7 +268,7 @@ def test_waiting_for_the_callers_stream_spares_other_streams(session):
     other = device.hip.hipStreamCreateWithFlags(1)[1]
     device.hip.hipMemsetAsync(buffer.pointer, 2, 4, other)
     device.wait()
-    assert device.ledger.in_flight(device.stream) == "a copy, a fill or a host function on a stream of its own"
+    assert device.ledger.in_flight(device.stream) == "hipMemsetAsync on a stream of its own"
     device.synchronize()
     assert device.ledger.in_flight(device.stream) == ""
     device.hip.hipStreamDestroy(other)

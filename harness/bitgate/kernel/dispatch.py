@@ -47,7 +47,7 @@ class LaunchEvent(Struct, frozen=True):
 
 
 class LaunchOutline(NamedTuple):
-    """The fields of a LaunchEvent that tell one launch or fill from another."""
+    """The fields of a LaunchEvent that distinguish launches and fills."""
 
     kind: EventKind
     name: str

@@ -45,6 +45,8 @@ class LibraryState:
     """True after the first launch, which may start threads and other things that the code keeps."""
     wrote_problem: bool = False
     """True once a call has changed the problem that it got as const."""
+    threads: set[int] = field(default_factory=set)
+    """OS threads that the code has started and not ended, as far as a first launch may leave any."""
     loading_changed: list[str] = field(default_factory=list)
     """What loading the code changed in the process, a line each."""
 

@@ -107,7 +107,7 @@ class _CFault(Structure):
 
 
 class CHostSettings(Structure):
-    """``BitgateHostSettings``; field names are the words of reports."""
+    """The C structure ``BitgateHostSettings``; field names are the words of reports."""
 
     _fields_: ClassVar[Any] = [
         ("threads", c_uint32),
@@ -143,6 +143,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "bitgateHostResetSettings": (c_int, []),
     "bitgateHostGetSettings": (None, [POINTER(CHostSettings)]),
     "bitgateHostSetSettings": (c_int, [POINTER(CHostSettings)]),
+    "bitgateHostOwnsThread": (c_int, [c_int]),
     **signatures("bitgateHost"),
     "bitgateHostMalloc": (c_int, [POINTER(c_void_p), c_size_t, c_size_t, c_int]),
     "bitgateHostNameBuffer": (c_int, [c_void_p, c_char_p]),
@@ -176,6 +177,10 @@ class HostRuntime:
     def restore(self, settings: bytes) -> None:
         """Set all settings to what they were."""
         self._call("bitgateHostSetSettings", byref(CHostSettings.from_buffer_copy(settings)))
+
+    def owns_thread(self, thread: int) -> bool:
+        """Return whether the runtime itself has started an OS thread of this process."""
+        return bool(self._functions["bitgateHostOwnsThread"](thread))
 
     def set_threads(self, count: int) -> None:
         """Set the number of CPU threads that run blocks; 0 for BITGATE_THREADS, else the cores."""

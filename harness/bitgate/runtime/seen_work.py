@@ -28,7 +28,7 @@ class SeenWork:
 
 
 class CWork(Structure):
-    """``BitgateWork`` of ``bitgate_work.h``."""
+    """The C structure ``BitgateWork`` of ``bitgate_work.h``."""
 
     _fields_: ClassVar[Any] = [
         ("kind", c_int),

@@ -72,6 +72,6 @@ def is_capturable(launch: Launch) -> bool:
 
 
 def path_of(launch: Launch, record: DispatchRecord) -> tuple[str, ...]:
-    """Return what tells ways of launching apart: a family is captured once on each of its paths."""
+    """Return what distinguishes ways of launching: a family is captured once on each of its paths."""
     steps = (record.zero_fill, record.transposes > 0, record.launches > 1)
     return (launch.family.name, record.path, *map(str, steps))

@@ -1,4 +1,4 @@
-"""One launch behind work that has not ended: data come into place on the caller's stream while the library enqueues.
+"""One launch after work that has not ended: data come into place on the caller's stream while the library enqueues.
 
 What a library does on another stream, or on the null stream, without waiting for the caller's then comes too early: it
 reads wrong bytes, or the data are copied over what it wrote.
@@ -23,7 +23,7 @@ def run_delayed(
     config: LaunchConfig,
     hold: Callable[[], None],
 ) -> LaunchResult:
-    """Launch as ``run_once`` does, behind copies of the data into their buffers, behind ``hold``.
+    """Launch as ``run_once`` does, after copies of the data into their buffers, after ``hold``.
 
     The host needs no ``hold``: its streams run late anyway.
     """

@@ -128,6 +128,8 @@ class CaseProcess(Endable):
         self._settled: list[_Begun] = []
         """Cases whose verdict came before it was fetched, since another question came first. They are not launched
         again: a flaky one might pass then."""
+        self._tenant = ""
+        """The family that has left threads in the process: a case of another one needs another process."""
         self._early: Request | None = None
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
@@ -143,6 +145,7 @@ class CaseProcess(Endable):
         """Forget what an earlier process was given, or had loaded; verdicts that came are kept."""
         self._loaded.clear()
         self._line.clear()
+        self._tenant = ""
 
     def spawn(self) -> None:
         """Let a process start that knows nothing yet: ``opening`` may still be changed but for its environment."""
@@ -200,6 +203,8 @@ class CaseProcess(Endable):
             if begun is not None and (verdict := self._fetched(begun)) is not None:
                 return verdict
         self._settle()
+        if self._is_taken(planned):
+            self.end()
         if not self._is_broken(planned) and (distress := self._sound_out()):
             return self._ended(planned, Outcome.INFRA, f"the device is not sound: {distress}", started)
         is_hung = False
@@ -226,7 +231,7 @@ class CaseProcess(Endable):
         fetches its verdict. Its timeout starts once all earlier requests have completed. False, and nothing happens,
         where its library or the device is not sound: then the case begins when its verdict is asked for."""
         self._see_to_it()
-        if self._is_suspect or self._is_broken(planned) or self._has_died_in_line:
+        if self._is_suspect or self._is_taken(planned) or self._is_broken(planned) or self._has_died_in_line:
             return False
         try:
             self.start()
@@ -351,9 +356,14 @@ class CaseProcess(Endable):
         except BaseException:
             self._see_to_it()
             raise
-        if answer.spent:
+        self._tenant = answer.tenant
+        if answer.spent or any(self._is_taken(next_one.case.planned) for next_one in self._line):
             self._replace()
         return verdict
+
+    def _is_taken(self, planned: PlannedCase) -> bool:
+        """Return whether threads of another family than the case's still run in the process."""
+        return bool(self._tenant) and planned.key.kernel != self._tenant
 
     def _died(self, planned: PlannedCase, ended: WorkerDied, started: float, foreseen: dict[str, Any]) -> Verdict:
         """Return the verdict on a case that its process died of. A result that was found wrong before remains so."""

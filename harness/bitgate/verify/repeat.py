@@ -43,7 +43,7 @@ def is_affordable(problem: Problem) -> bool:
 def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Verdict | None:
     """Return the verdict of a repeated launch that shows something wrong, None if none does.
 
-    One launch is on other data, the first of an instance behind work that has not ended. The next is on the case's own
+    One launch is on other data, the first of an instance after work that has not ended. The next is on the case's own
     data in the buffers that the others used, as in a program that goes on. The first case of each path of a family is
     also captured into a graph, and replayed.
     """
@@ -54,7 +54,7 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
     if session.is_first("delayed", planned.kernel.name):
         run = run_delayed(session.device, launch, inputs.tensors, reference.tensors, config, session.hold)
-        words += ", behind work that had not ended on the caller's stream"
+        words += ", after work that had not ended on the caller's stream"
     else:
         run = run_once(session.device, launch, inputs.tensors, reference.tensors, config)
     if verdict := _judge_repeat(builder, inputs, reference, run, words, {"seed": seed}):
@@ -65,7 +65,9 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     words = f"launch 5 of the same problem, after those of seed {seed} in the same buffers ({config.description})"
     if verdict := _judge_repeat(builder, own, expected, run, words, {}):
         return verdict
-    if run.record is None or not is_capturable(launch) or not session.is_first("captured", *path_of(launch, run.record)):
+    if run.record is None or not is_capturable(launch):
+        return None
+    if not session.is_first("captured", *path_of(launch, run.record)):
         return None
     session.stage(LAUNCH)
     with CapturedLaunch(launch.runner, launch.problem, launch.workspace, session.device) as captured:

@@ -24,8 +24,9 @@ from bitgate.kernel.resolved import kernel_called
 from bitgate.kernel.user_operation import add_here
 from bitgate.model import Problem, parse_case_id
 from bitgate.results.record import Key, Outcome, Verdict, to_event
+from bitgate.verify.canary import distress
 from bitgate.verify.diagnose.engine import diagnosis_seconds
-from bitgate.verify.pipeline import Dump, distress
+from bitgate.verify.pipeline import Dump
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session, prewarm
 from bitgate.verify.trace import Tracer
@@ -99,10 +100,12 @@ class VerifyCase(Message):
 
 
 class CaseAnswer(Struct):
-    """A verdict as an event; ``spent``: the process is not what it was, and no place for another case."""
+    """A verdict as an event; ``spent``: the process is not what it was, and no place for another case. ``tenant``: the
+    family whose threads still run in it, so that it is no place for a case of another family."""
 
     verdict: dict[str, Any]
     spent: bool
+    tenant: str = ""
 
 
 class CallGuest(Message):
@@ -218,7 +221,7 @@ class CaseServer:
         planned = from_json(question.planned, self.session.families)
         self.session.stage = self._say_stage if question.stages else lambda stage: None
         verdict = judged(planned, self.session, question.by, dump, trace)
-        return CaseAnswer(to_event(verdict), self._is_spent(verdict))
+        return CaseAnswer(to_event(verdict), self._is_spent(verdict), self.session.tenant)
 
     def call(self, question: CallGuest) -> Any:
         """Return what a guest answers: an object that is made with the session at the first call, and kept as long as

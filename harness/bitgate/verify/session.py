@@ -47,7 +47,7 @@ from bitgate.verify.problem_data import ByteCache, Inputs, Reference, prepare_in
 from bitgate.verify.python_runner import open_python_runner
 from bitgate.verify.running import Launch, compute_on_device
 from bitgate.verify.stored import DigestBook
-from bitgate.verify.watch import watched_load
+from bitgate.verify.watch import threads_of, watched_load
 
 CACHE_BYTES = 1 << 30
 """Bytes of inputs, and of references, that are kept for the next case: instances of one problem follow each other in a
@@ -206,9 +206,18 @@ class Session:
         native.library()  # built and loaded now, so that no case is charged for it
         try:
             path = self.builder.family(family, self._overlay or None, race=race)
-            return watched_load(lambda: KernelLibrary.load(path, family, target=self.target.name))
+            return watched_load(lambda: KernelLibrary.load(path, family, target=self.target.name), self.device)
         except (BuildError, LibraryError) as error:
             return error
+
+    @property
+    def tenant(self) -> str:
+        """The family whose threads run in this process, which no other family's kernels may share; empty if none."""
+        if self.target.platform != "host":  # drivers start threads as they need them
+            return ""
+        libraries = {name: one.conduct for (name, *_), one in self._libraries.items() if isinstance(one, KernelLibrary)}
+        opened = {kernel.family.name: runner.conduct for kernel, runner in self._opened.items()}
+        return next((name for name, conduct in (libraries | opened).items() if threads_of(conduct)), "")
 
     def fingerprint(self, kernel: Kernel, *, race: bool = False) -> dict[str, str]:
         """Return which library runs on which machine: two runs with the same fingerprint must agree."""

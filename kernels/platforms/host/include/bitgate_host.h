@@ -145,6 +145,9 @@ BITGATE_HOST_API int bitgateHostLendStream(void* stream, int lent);
  */
 BITGATE_HOST_API uint64_t bitgateHostWorkInFlight(void* stream, char* text, size_t bytes);
 
+/* Whether the runtime itself has started this OS thread (gettid). */
+BITGATE_HOST_API int bitgateHostOwnsThread(int thread);
+
 /* ---- what was enqueued ---- */
 
 /* Launches and fills since the library was loaded; those of a graph that is launched again do not count. */
