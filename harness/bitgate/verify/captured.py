@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bitgate.kernel.declared import is_own
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.runner import Capability
 from bitgate.runtime.buffers import Buffer
@@ -43,7 +44,10 @@ class CapturedLaunch(Launch):
         except BaseException:
             hip.hipStreamEndCapture(stream)
             raise
-        graph = check(hip.hipStreamEndCapture(stream), "hipStreamEndCapture")
+        try:
+            graph = check(hip.hipStreamEndCapture(stream), "hipStreamEndCapture")
+        except HipError as error:  # the ledger of the device has the call that is to blame
+            raise HipError(error.name, "the capture failed") from None
         try:
             return check(hip.hipGraphInstantiateWithFlags(graph, 0), "hipGraphInstantiateWithFlags"), record
         finally:
@@ -72,6 +76,10 @@ def is_capturable(launch: Launch) -> bool:
 
 
 def path_of(launch: Launch, record: DispatchRecord) -> tuple[str, ...]:
-    """Return what distinguishes ways of launching: a family is captured once on each of its paths."""
+    """Return what distinguishes ways of launching: a family is captured once on each of its paths.
+
+    The instances of our families share their launches; those of others are captured one by one.
+    """
+    instance = "" if is_own(launch.family) else launch.runner.instance.name
     steps = (record.zero_fill, record.transposes > 0, record.launches > 1)
-    return (launch.family.name, record.path, *map(str, steps))
+    return (launch.family.name, instance, record.path, *map(str, steps))

@@ -95,16 +95,25 @@ static void add_to_result(Call& call) {
   bitgate::launch(call.context, "add_up", add_up, blocks_of(call), dim3(block_size), 0, call.x, call.w,
                   call.y, call.shape, call.cells);
   record(call);
-  call.context.record.zero_fill = 1;
+}
+
+// A fill as the record lists it, that is on the null stream.
+static void clear_on_null(Call& call) {
+  const size_t bytes = static_cast<size_t>(call.cells) * sizeof(float);
+  if (bitgate_launch* event = bitgate::detail::next_event(call.context.record, BITGATE_MEMSET, "zero_fill")) {
+    event->address = reinterpret_cast<uint64_t>(call.y);
+    event->bytes = bytes;
+  }
+  (void)hipMemset(call.y, 0, bytes);
 }
 
 BAD_KERNEL(fill_on_the_null_stream) {
-  (void)hipMemset(call.y, 0, static_cast<size_t>(call.cells) * sizeof(float));
+  clear_on_null(call);
   add_to_result(call);
 }
 
 BAD_KERNEL(fill_on_the_null_stream_awaited) {
-  (void)hipMemset(call.y, 0, static_cast<size_t>(call.cells) * sizeof(float));
+  clear_on_null(call);
   (void)hipStreamSynchronize(nullptr);
   add_to_result(call);
 }

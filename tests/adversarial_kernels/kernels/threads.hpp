@@ -34,19 +34,6 @@ BAD_KERNEL(thread_exits_later) {
   }).detach();
 }
 
-// Its first launch may start threads, and this one ends the process, whoever is in it then.
-BAD_KERNEL(watchdog_of_its_first_launch) {
-  static const bool started = [] {
-    std::thread([] {
-      std::this_thread::sleep_for(std::chrono::seconds(1));
-      ::_exit(0);
-    }).detach();
-    return true;
-  }();
-  (void)started;
-  healthy(call);
-}
-
 // Harmless: it is gone before the case is over.
 BAD_KERNEL(thread_joined) {
   std::thread([] {}).join();
