@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.adversarial_kernels.catalogue import DECLARATION, HERE
+
 from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
@@ -9,8 +11,6 @@ from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
-
-from tests.adversarial_kernels.catalogue import DECLARATION, HERE
 
 WATCHDOG = HERE / "loads" / "watchdog_on_load.py"
 PROJECT = ours().loading([DECLARATION, WATCHDOG])

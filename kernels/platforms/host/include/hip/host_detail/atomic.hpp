@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "hip/host_detail/abi.hpp"
+
 #if defined(__SANITIZE_THREAD__)
 #define BITGATE_WATCHED 1
 #elif defined(__has_feature)
