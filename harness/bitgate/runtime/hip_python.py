@@ -97,7 +97,6 @@ CALLED = (
     "hipGetLastError",
     "hipMalloc",
     "hipMemGetInfo",
-    "hipMemcpy",
     "hipMemcpyAsync",
     "hipMemset",
     "hipMemsetAsync",
