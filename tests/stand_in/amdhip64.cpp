@@ -446,9 +446,29 @@ API int hipMemcpyAsync(void* to, const void* from, size_t bytes, int, void*) {
   return done("hipMemcpyAsync");
 }
 
-API int hipStreamCreate(void** stream) {
+API int hipStreamBeginCapture(void*, int) {
+  return done("hipStreamBeginCapture");
+}
+API int hipStreamEndCapture(void*, void** graph) {
+  *graph = nullptr;
+  return done("hipStreamEndCapture");
+}
+API int hipGraphInstantiateWithFlags(void** executable, void*, unsigned long long) {
+  *executable = nullptr;
+  return done("hipGraphInstantiateWithFlags");
+}
+API int hipGraphLaunch(void*, void*) {
+  return done("hipGraphLaunch");
+}
+API int hipGraphExecDestroy(void*) {
+  return done("hipGraphExecDestroy");
+}
+API int hipGraphDestroy(void*) {
+  return done("hipGraphDestroy");
+}
+API int hipStreamCreateWithFlags(void** stream, unsigned) {
   *stream = std::malloc(1);
-  return done("hipStreamCreate");
+  return done("hipStreamCreateWithFlags");
 }
 API int hipStreamDestroy(void* stream) {
   std::free(stream);

@@ -13,9 +13,9 @@ from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, from_event
-from bitgate.verify import pipeline
+from bitgate.verify import canary
 from bitgate.verify import server as server_module
-from bitgate.verify.pipeline import distress
+from bitgate.verify.canary import distress
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import Opening
 from bitgate.verify.server import BY_BITS, CaseServer, VerifyCase, to_json
@@ -35,12 +35,17 @@ def test_a_sound_device_has_nothing_to_say() -> None:
 
 
 def test_a_device_that_computes_wrongly_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session("host", project=ours().loading([UNHEALTHY]))
-    kernel = kernel_called(session.families, "unhealthy", "fwd_f32")
-    monkeypatch.setattr(session, "reference_kernel", lambda problem: kernel)
-    monkeypatch.setattr(pipeline, "CANARY_CASE", "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3_s1")
-    monkeypatch.setattr(pipeline, "verify", lambda case, session: _wrong(case))
+    monkeypatch.setattr(canary, "verify", lambda case, session: _wrong(case))
+    session = Session("host")
+    tools = session.opened.device_tools
+    digest = tools.digest
+    monkeypatch.setattr(tools, "digest", lambda data, tensor: digest(data, tensor, 1))
     assert distress(session).startswith("the naive kernel ends in MISMATCH")
+
+
+def test_a_naive_kernel_that_is_wrong_itself_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary, "verify", lambda case, session: _wrong(case))
+    assert distress(Session("host")) == ""
 
 
 def _wrong(case: PlannedCase) -> Any:

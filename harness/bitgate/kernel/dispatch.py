@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ctypes import sizeof
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from msgspec import Struct
 
@@ -17,6 +17,8 @@ _EVENT = struct.Struct(f"@2i{NAME_BYTES}s6IQ2IQ{3 * MAX_ARGS}I5Q")
 """The layout of ``bitgate_launch`` of abi.h, field by field, aligned as in C."""
 EVENT_BYTES = _EVENT.size
 assert sizeof(CLaunch) == EVENT_BYTES
+_OUTLINE = struct.Struct(f"@2i{NAME_BYTES}s6IQ2IQ{12 * MAX_ARGS}x5Q")
+assert _OUTLINE.size == EVENT_BYTES
 _KIND_AND_NAME = struct.Struct(f"@2i{NAME_BYTES}s{_EVENT.size - 8 - NAME_BYTES}x")
 
 TRANSPOSES = frozenset({"transpose_in", "transpose_out"})
@@ -49,6 +51,18 @@ class LaunchEvent(Struct, frozen=True):
     launcher: int = 0
 
 
+class LaunchOutline(NamedTuple):
+    """The fields of a LaunchEvent that distinguish launches and fills."""
+
+    kind: EventKind
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    address: int
+    bytes: int
+    function: int
+
+
 class Launches(Sequence[LaunchEvent]):
     """The events of a dispatch record, copied as bytes and decoded when first used, which most never are.
 
@@ -61,6 +75,11 @@ class Launches(Sequence[LaunchEvent]):
         self.names = tuple(_name(name) for _, _, name in heads)
         for kind, *_ in heads:
             _kind(kind)
+
+    @property
+    def outlines(self) -> list[LaunchOutline]:
+        """The events without their arguments, which take most of the time to decode."""
+        return [_outline(fields) for fields in _OUTLINE.iter_unpack(self.data)]
 
     @cached_property
     def _events(self) -> tuple[LaunchEvent, ...]:
@@ -141,6 +160,15 @@ class DispatchRecord:
         }
 
 
+def outlines_of(events: Sequence[LaunchEvent]) -> list[LaunchOutline]:
+    """Return the outlines of a record's events."""
+    if isinstance(events, Launches):
+        return events.outlines
+    return [
+        LaunchOutline(one.kind, one.name, one.grid, one.block, one.address, one.bytes, one.function) for one in events
+    ]
+
+
 def spans(indices: Iterable[int]) -> str:
     """Format ascending integers as spans: ``0-3,7``."""
     runs: list[list[int]] = []
@@ -172,6 +200,11 @@ def _event(fields: tuple[Any, ...], kernargs: bytes) -> LaunchEvent:
         function=function,
         launcher=launcher,
     )
+
+
+def _outline(fields: tuple[Any, ...]) -> LaunchOutline:
+    kind, _, name, x, y, z, bx, by, bz, *_, address, _, size, function, _ = fields
+    return LaunchOutline(_kind(kind), _name(name), (x, y, z), (bx, by, bz), address, size, function)
 
 
 @lru_cache(maxsize=64)

@@ -159,6 +159,7 @@ def _as_json(family: KernelFamily) -> dict[str, Any]:
         "is_probe": family.is_probe,
         "library": None if family.library is None else str(family.library),
         "changes": list(family.changes),
+        "is_captured": family.is_captured,
         "is_opened": family.opens is not None,
     }
 
@@ -197,6 +198,7 @@ def _family(said: dict[str, Any], owner: UserFamily) -> KernelFamily:
         is_probe=said["is_probe"],
         library=None if said["library"] is None else Path(said["library"]),
         changes=tuple(said["changes"]),
+        is_captured=said["is_captured"],
         opens=_elsewhere if said["is_opened"] else None,
     )
 

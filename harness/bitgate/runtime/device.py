@@ -40,7 +40,9 @@ class Device:
         self.index = index
         self.ledger = ledger or (HipLedger(hip) if host is None else HostLedger(host))
         check(hip.hipSetDevice(index), "hipSetDevice")
-        self._stream = check(hip.hipStreamCreate(), "hipStreamCreate")
+        # Nothing orders it with the null stream: a library that uses that one without a wait is found out.
+        flags = hip.hipStreamNonBlocking
+        self._stream = check(hip.hipStreamCreateWithFlags(flags), "hipStreamCreateWithFlags")
         self.stream = int(self._stream)
         self.ledger.lend_stream(self.stream, True)
         self.pool = BlockPool(hip)
@@ -63,6 +65,26 @@ class Device:
     def wait(self) -> None:
         """Wait for the work on this device's stream only. Raises HipError as ``synchronize`` does."""
         check(self.hip.hipStreamSynchronize(self._stream), "hipStreamSynchronize")
+
+    def copy_in(self, target: int, source: int, size: int) -> None:
+        """Copy bytes of host memory, which may change afterwards, to the device, on its stream."""
+        self._copy(target, source, size, self.hip.hipMemcpyKind.hipMemcpyHostToDevice)
+
+    def copy_out(self, target: int, source: int, size: int) -> None:
+        """Copy bytes of device memory to the host, on its stream, and wait. Work on other streams must have ended."""
+        self._copy(target, source, size, self.hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+        self.wait()
+
+    def copy_within(self, target: int, source: int, size: int) -> None:
+        """Copy bytes within device memory, on its stream, without a wait."""
+        self._copy(target, source, size, self.hip.hipMemcpyKind.hipMemcpyDeviceToDevice)
+
+    def fill(self, target: int, byte: int, size: int) -> None:
+        """Set bytes of device memory, on its stream, without a wait."""
+        check(self.hip.hipMemsetAsync(target, byte, size, self._stream), "hipMemsetAsync")
+
+    def _copy(self, target: int, source: int, size: int, kind: Any) -> None:
+        check(self.hip.hipMemcpyAsync(target, source, size, kind, self._stream), "hipMemcpyAsync")
 
     @property
     def attributes(self) -> Attributes:

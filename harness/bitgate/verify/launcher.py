@@ -16,6 +16,7 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Capability
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.fill import FillPlan
 
 if TYPE_CHECKING:
     from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
@@ -97,11 +98,16 @@ class Launch:
 
 @dataclass(frozen=True)
 class LaunchStep:
-    """One launch on ``inputs``; with ``earlier`` in buffers in which the kernel has just worked on those."""
+    """One launch on ``inputs``; with ``earlier`` in buffers in which the kernel has just worked on those.
+
+    ``delayed``: after work that has not ended on the caller's stream. ``captured``: as a graph, which is replayed.
+    """
 
     config: LaunchConfig
     inputs: Mapping[str, HostTensor]
     earlier: Mapping[str, HostTensor] | None = None
+    delayed: bool = False
+    captured: bool = False
 
 
 class Launcher(Protocol):
@@ -155,6 +161,10 @@ class Launcher(Protocol):
 
     def reference_digest(self, launch: Launch, data: DeviceData) -> str:
         """Return the digest of a trusted kernel's outputs, from where no other code has run. Raises NoReference."""
+
+    def sums(self, problem: Problem, plan: FillPlan) -> dict[str, tuple[int, int]]:
+        """Return the sums of the operands by role, which the device itself fills and sums. Raises HipError or
+        BuildError."""
 
     def differences(
         self, launch: Launch, trusted: Launch, data: DeviceData, config: LaunchConfig

@@ -19,6 +19,7 @@ from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.checksum import WeightPlan
 from bitgate.numerics.fill import FillPlan
 from bitgate.runtime.host import DeviceFault
+from bitgate.runtime.seen_work import SeenWork
 from bitgate.runtime.tools import DeviceDifferences
 from bitgate.verify.on_device import DeviceLaunchResult
 from bitgate.verify.running import LaunchConfig, LaunchResult
@@ -86,6 +87,8 @@ class StepPlaces(Struct):
     inputs: Places
     outputs: Places
     earlier: Places | None = None
+    delayed: bool = False
+    captured: bool = False
 
 
 class LaunchKernel(Message):
@@ -131,6 +134,13 @@ class DigestReference(Message):
     arena: int
 
 
+class SumOperands(Message):
+    """A question for the sums of operands that the device fills by a plan."""
+
+    case: str
+    plan: FillPlan
+
+
 class CallGuest(Message):
     """A question for the method ``do`` of a guest ``module:class``, with these arguments."""
 
@@ -147,6 +157,7 @@ class RunAnswer(Struct):
     damage: str
     changes: list[str]
     fault: DeviceFault | None
+    seen: list[SeenWork] | None
     seconds: dict[str, float]
     began: float
     digest: str = ""
@@ -163,6 +174,7 @@ class RunAnswer(Struct):
             run.damage,
             run.changes,
             run.fault,
+            None if run.seen is None else list(run.seen),
             run.seconds,
             run.began,
         )
@@ -178,7 +190,7 @@ class RunAnswer(Struct):
                 raise RecordRejected(instance, found)
             run.record = found
         run.crash, run.damage, run.changes, run.fault = self.crash, self.damage, self.changes, self.fault
-        run.seconds, run.began = self.seconds, self.began
+        run.seen, run.seconds, run.began = self.seen, self.seconds, self.began
         if isinstance(run, DeviceLaunchResult):
             run.digest, run.weighed, run.wrong = self.digest, self.weighed, self.wrong
             run.differences, run.cells = self.differences, tuple(self.cells)

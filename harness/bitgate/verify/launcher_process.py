@@ -24,6 +24,7 @@ from bitgate.kernel.record_check import RecordDefect
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, case_id
 from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.fill import FillPlan
 from bitgate.runtime.errors import HipError
 from bitgate.verify.judge_entry import OPEN_SECONDS, launcher_worker
 from bitgate.verify.launcher import (
@@ -51,6 +52,7 @@ from bitgate.verify.launcher_messages import (
     Raised,
     RunAnswer,
     StepPlaces,
+    SumOperands,
     tensors_at,
 )
 from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
@@ -99,6 +101,8 @@ class LauncherProcess(Endable):
         self._facts: DeviceFacts | None = None
         self._loaded: set[Part] = set()
         """What the process that runs now has loaded."""
+        self._tenant = ""
+        """The family whose threads run in it: a kernel of another one needs another process."""
         self._built: dict[Part, Path | None] = {}
         self._ahead: dict[Hashable, Ahead] = {}
         """Requests of the next case, by what they ask."""
@@ -165,8 +169,13 @@ class LauncherProcess(Endable):
     def replace(self) -> None:
         """Give the next request another process."""
         self._worker.end()
-        self._loaded.clear()
+        self._forget()
         self._ahead.clear()
+
+    def _forget(self) -> None:
+        """Forget what the process had loaded, which is no more."""
+        self._loaded.clear()
+        self._tenant = ""
 
     def end(self) -> None:
         self._worker.end()
@@ -176,6 +185,7 @@ class LauncherProcess(Endable):
     # ---- kernels
 
     def load(self, kernel: Kernel, race: bool, built: Path | None) -> LoadedKernel:
+        self._make_room(kernel)
         part = part_of(kernel, race)
         self._built[part] = built
         loaded = self._loading(KernelNames.of(kernel, race, built))
@@ -192,7 +202,7 @@ class LauncherProcess(Endable):
 
     def ask_ahead(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> None:
         """Begin with ``ask`` of the next case, whose answer is fetched later."""
-        if part_of(kernel, race) in self._loaded and self._worker.is_usable:
+        if self._may_begin(kernel, race):
             names = KernelNames.of(kernel, race, self._built[part_of(kernel, race)])
             self._put_ahead(AskKernel(names, case_id(problem), refused, states), [])
 
@@ -210,6 +220,8 @@ class LauncherProcess(Endable):
                 sets[id(step.inputs)][0],
                 _placed(layout, problem, problem.outputs),
                 None if step.earlier is None else sets[id(step.earlier)][0],
+                step.delayed,
+                step.captured,
             )
             for step in steps
         ]
@@ -234,10 +246,9 @@ class LauncherProcess(Endable):
 
     def launch_filled_ahead(self, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig]) -> None:
         """Begin with ``launch_filled`` of the next case, whose results are fetched later."""
-        part = part_of(launch.kernel, launch.race)
-        if part not in self._loaded or not self._worker.is_usable:
+        if not self._may_begin(launch.kernel, launch.race):
             return
-        names = KernelNames.of(launch.kernel, launch.race, self._built[part])
+        names = KernelNames.of(launch.kernel, launch.race, self._built[part_of(launch.kernel, launch.race)])
         message, layout, places = self._filled(names, launch, work, configs)
         message.arena = 1 - self._turn
         arena = self._arenas[message.arena]
@@ -296,6 +307,10 @@ class LauncherProcess(Endable):
             message = DigestReference(names, case_id(problem), data.plan, made, layout.size, other._turn)
             return other._ask(message, str)
 
+    def sums(self, problem: Problem, plan: FillPlan) -> dict[str, tuple[int, int]]:
+        self._open()
+        return self._ask(SumOperands(case_id(problem), plan), dict[str, tuple[int, int]])
+
     def call(self, question: CallGuest) -> Any:
         """Return what a guest of the process answers; its caller sees to the time."""
         self._open()
@@ -309,6 +324,7 @@ class LauncherProcess(Endable):
 
     def _names(self, kernel: Kernel, race: bool) -> KernelNames:
         """Return the kernel's names, once it is loaded in the process that runs now: the case is not charged."""
+        self._make_room(kernel)
         part = part_of(kernel, race)
         names = KernelNames.of(kernel, race, self._built.get(part))
         if not self._worker.is_usable:
@@ -317,6 +333,16 @@ class LauncherProcess(Endable):
             self._loading(names)
             self._loaded.add(part)
         return names
+
+    def _make_room(self, kernel: Kernel) -> None:
+        """Replace a process in which threads of another family run."""
+        if self._tenant not in ("", kernel.family.name):
+            self.replace()
+
+    def _may_begin(self, kernel: Kernel, race: bool) -> bool:
+        """Return whether a request about the kernel can be made at once: it is loaded, and the process is its own."""
+        is_loaded = part_of(kernel, race) in self._loaded and self._worker.is_usable
+        return is_loaded and self._tenant in ("", kernel.family.name)
 
     def _loading(self, names: KernelNames) -> LoadedKernel:
         self._open()
@@ -339,14 +365,14 @@ class LauncherProcess(Endable):
     def _open(self) -> None:
         """Wait for the process to be open. UsageError if it cannot be opened."""
         if not self._worker.is_usable:
-            self._loaded.clear()
+            self._forget()
         started = monotonic()
         for is_last in (False, True):
             try:
                 self._worker.opened()
                 break
             except WorkerDied as ended:
-                self._loaded.clear()
+                self._forget()
                 if is_last or ended.at is not self._early:  # what was done early ended it: it recurs where it matters
                     reason = f"the process for kernels of {self.opening.target} does not start: {ended.reason}"
                     raise UsageError(f"{reason}: see bitgate doctor") from None
@@ -387,11 +413,12 @@ class LauncherProcess(Endable):
         """Return the answer, or raise what the launcher raised. LauncherDied if there is none, or it is malformed."""
         try:
             said = self._worker.answer(asked)
-            if isinstance(said, dict) and "raised" in said:
+            self._tenant = convert(said["tenant"], str)
+            if "raised" in said:
                 raise _raised(convert(said["raised"], Raised))
             return convert(said["answer"], into)
         except WorkerDied as ended:
-            self._loaded.clear()
+            self._forget()
             if ended.at is not None and ended.at is not asked and ended.at in self._requests_ahead:
                 raise _DiedOfAnother from None
             reason = f"no verdict within {self._seconds:g} s" if ended.late else ended.reason

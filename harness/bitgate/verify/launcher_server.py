@@ -36,6 +36,7 @@ from bitgate.verify.launcher_messages import (
     PrewarmLauncher,
     Raised,
     RunAnswer,
+    SumOperands,
     config_of,
     tensors_at,
 )
@@ -68,20 +69,22 @@ def serve(channel: Channel) -> None:
         LaunchKernel: server.launch,
         LaunchFilled: server.launch_filled,
         DigestReference: server.digest,
+        SumOperands: server.sums,
         CallGuest: server.call,
     }
     with undisturbed():
-        serving.serve(channel, {kind: _answering(handler) for kind, handler in handlers.items()})
+        serving.serve(channel, {kind: _answering(server, handler) for kind, handler in handlers.items()})
 
 
-def _answering(handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a handler whose known exceptions are answers too."""
+def _answering(server: LauncherServer, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a handler whose known exceptions are answers too, and which says whose threads run here."""
 
     def answer(message: Any) -> Any:
         try:
-            return {"answer": handler(message)}
+            said = {"answer": handler(message)}
         except (KernelRefused, KernelFailed, HipError, BuildError, LibraryError, NoReference, MemoryError) as error:
-            return {"raised": _raised(error)}
+            said = {"raised": _raised(error)}
+        return {**said, "tenant": server.tenant}
 
     return answer
 
@@ -114,6 +117,10 @@ class LauncherServer:
     def launcher(self) -> LocalLauncher:
         assert self._launcher is not None
         return self._launcher
+
+    @property
+    def tenant(self) -> str:
+        return "" if self._launcher is None else self._launcher.opened.tenant
 
     def prewarm(self, question: PrewarmLauncher) -> None:
         self._early = self._opened(question.opening)
@@ -162,7 +169,13 @@ class LauncherServer:
             return sets.setdefault(min(places.values(), default=-1), tensors_at(problem, places, memory))
 
         steps = [
-            LaunchStep(config_of(one), inputs(one.inputs), None if one.earlier is None else inputs(one.earlier))
+            LaunchStep(
+                config_of(one),
+                inputs(one.inputs),
+                None if one.earlier is None else inputs(one.earlier),
+                one.delayed,
+                one.captured,
+            )
             for one in question.steps
         ]
         launch = self._launch(question.kernel, problem, question.workspace)
@@ -186,6 +199,9 @@ class LauncherServer:
         problem = cached_problem(question.case)
         data = DeviceData(question.plan, _made(problem, question.made, self._memory(question)))
         return self.launcher.reference_digest(self._launch(question.kernel, problem, -1), data)
+
+    def sums(self, question: SumOperands) -> dict[str, tuple[int, int]]:
+        return self.launcher.sums(cached_problem(question.case), question.plan)
 
     def call(self, question: CallGuest) -> Any:
         """Return what a guest answers: an object that is made with a session at the first call, and kept as long as the

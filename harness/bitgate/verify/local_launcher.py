@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import LibraryRunner
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.fill import FillPlan
 from bitgate.runtime.errors import HipError
+from bitgate.verify.captured import CapturedLaunch
+from bitgate.verify.delayed import run_delayed
 from bitgate.verify.fingerprint import gpu_of, runtime_of
 from bitgate.verify.launcher import (
     DeviceFacts,
@@ -29,6 +33,7 @@ from bitgate.verify.on_device import (
     compare_on_device,
     digest_on_device,
     run_on_device,
+    sums_on_device,
 )
 from bitgate.verify.opened_target import OpenedTarget
 from bitgate.verify.running import (
@@ -119,19 +124,27 @@ class LocalLauncher:
         return Measured(sentence, tuple(wrong[:MOST_FINDINGS]), dict(measurement.found))
 
     def launch(self, launch: Launch, steps: Sequence[LaunchStep], outputs: Outputs | None = None) -> list[LaunchResult]:
-        device, work = self.opened.device, self._work(launch)
+        work = self._work(launch)
         runs: list[LaunchResult] = []
         with undisturbed():
             for place, step in enumerate(steps):
                 into = blank_outputs(launch.problem) if outputs is None else outputs(place)
-                if step.earlier is None:
-                    run = run_once(device, work, step.inputs, into, step.config)
-                else:
-                    run = run_in_used_buffers(device, work, step.earlier, step.inputs, into, step.config)
+                run = self._step(work, step, into)
                 runs.append(run)
                 if run.crash or run.damage:
                     break
         return runs
+
+    def _step(self, work: KernelWork, step: LaunchStep, outputs: Mapping[str, HostTensor]) -> LaunchResult:
+        device, inputs, config = self.opened.device, step.inputs, step.config
+        if step.captured:
+            with CapturedLaunch(work.runner, work.problem, work.workspace, device) as captured:
+                return self._step(captured, replace(step, captured=False), outputs)
+        if step.delayed:
+            return run_delayed(device, work, inputs, outputs, config, self.opened.hold)
+        if step.earlier is None:
+            return run_once(device, work, inputs, outputs, config)
+        return run_in_used_buffers(device, work, step.earlier, inputs, outputs, config)
 
     def launch_filled(
         self, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig], outputs: Outputs | None = None
@@ -160,6 +173,9 @@ class LocalLauncher:
 
     def reference_digest(self, launch: Launch, data: DeviceData) -> str:
         return digest_on_device(self.opened.device, self.opened.device_tools, self._work(launch), data)
+
+    def sums(self, problem: Problem, plan: FillPlan) -> dict[str, tuple[int, int]]:
+        return sums_on_device(self.opened.device, self.opened.device_tools, problem, plan)
 
     def differences(
         self, launch: Launch, trusted: Launch, data: DeviceData, config: LaunchConfig

@@ -21,7 +21,6 @@ from bitgate.numerics.checksum import WeightPlan
 from bitgate.numerics.fill import FillPlan
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
-from bitgate.runtime.errors import check
 from bitgate.runtime.tools import DeviceDifferences, Tools, differences_at, least, sums_at
 from bitgate.verify.compare_outputs import number
 from bitgate.verify.guarded import Buffers
@@ -96,6 +95,19 @@ def compare_on_device(
     with _kept_outputs(device, tools, trusted, data) as (buffers, _):
         references = {role: buffer.pointer for role, buffer in buffers.items()}
         return _launched(device, tools, work, DeviceWork(data), config, {}, references)
+
+
+def sums_on_device(device: Device, tools: Tools, problem: Problem, plan: FillPlan) -> dict[str, tuple[int, int]]:
+    """Return the sums of the operands by role, filled and summed on the device one by one. Raises HipError."""
+    found = {}
+    for role, own in plan.tensors:
+        tensor = problem.tensors[role]
+        with device.alloc(tensor.bytes, name=role) as buffer:
+            tools.clear()
+            tools.fill(buffer.pointer, tensor, own, plan.seed)
+            ticket = tools.digest(buffer.pointer, tensor)
+            found[role] = sums_at(tools.read(), ticket)
+    return found
 
 
 def digest_on_device(device: Device, tools: Tools, trusted: KernelWork, data: DeviceData) -> str:
@@ -259,6 +271,5 @@ def _first_cells(
 
 def _element(device: Device, address: int, tensor: Tensor) -> float | int | str:
     cell = np.empty(1, tensor.dtype.numpy)
-    kind = device.hip.hipMemcpyKind.hipMemcpyDeviceToHost
-    check(device.hip.hipMemcpy(cell.ctypes.data, address, cell.nbytes, kind), "hipMemcpy")
+    device.copy_out(cell.ctypes.data, address, cell.nbytes)
     return number(cell[0])

@@ -30,7 +30,10 @@ from bitgate.runtime.targets import Target
 from bitgate.runtime.tools import DeviceTools, Tools
 from bitgate.runtime.tools_abi import family as tools_family
 from bitgate.verify.python_runner import open_python_runner
-from bitgate.verify.watch import watched_load
+from bitgate.verify.watch import threads_of, watched_load
+
+HOLD_TICKS = 4_000_000
+"""Ticks of a GPU's clock that ``OpenedTarget.hold`` lasts: about two milliseconds."""
 
 
 class OpenedTarget:
@@ -80,6 +83,11 @@ class OpenedTarget:
         """The fastest tools on the target."""
         return HostTools() if self.target.platform == "host" else self.device_tools
 
+    def hold(self) -> None:
+        """Keep a GPU's stream busy for a moment; the host's streams run late anyway."""
+        if self.target.platform != "host":
+            self.device_tools.hold(HOLD_TICKS)
+
     def take_over(self, earlier: OpenedTarget) -> None:
         """Take what was opened earlier in this process: the device, and libraries of families that are the same."""
         if earlier.target == self.target and earlier._overlay == self._overlay:
@@ -127,9 +135,18 @@ class OpenedTarget:
         native.library()  # built and loaded now, so that no case is charged for it
         try:
             path = built or self.builder.family(family, self._overlay or None, race=race)
-            return watched_load(lambda: KernelLibrary.load(path, family, target=self.target.name))
+            return watched_load(lambda: KernelLibrary.load(path, family, target=self.target.name), self.device)
         except (BuildError, LibraryError) as error:
             return error
+
+    @property
+    def tenant(self) -> str:
+        """The family whose threads run in this process, which no other family's kernels may share; empty if none."""
+        if self.target.platform != "host":  # drivers start threads as they need them
+            return ""
+        loaded = [(part[0], one.conduct) for part, one in self._libraries.items() if isinstance(one, KernelLibrary)]
+        opened = [(kernel.family.name, runner.conduct) for kernel, runner in self._opened.items()]
+        return next((name for name, conduct in loaded + opened if threads_of(conduct)), "")
 
     @contextmanager
     def _preparing(self) -> Iterator[None]:

@@ -16,7 +16,6 @@ from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.errors import DeclarationFailed, KernelFailed, KernelRefused, LibraryError, RecordRejected
 from bitgate.kernel.predicates import PredicateFailed
 from bitgate.kernel.runner import Capability
-from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.checksum import why_not
 from bitgate.results.record import Diagnosis, Outcome, Verdict
@@ -414,23 +413,4 @@ class Dump:
         np.save(self.folder / f"{name}.npy", np.ascontiguousarray(cells))
 
 
-CANARY_CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
-
-
-def distress(session: Session) -> str:
-    """Return a sentence on what is wrong with the device; empty if the naive kernel still computes there.
-
-    The canary is a small case that cannot fail on a sound device; it runs before a device is reused after a case that
-    broke it.
-    """
-    problem = parse_case_id(CANARY_CASE)
-    kernel = session.reference_kernel(problem)
-    if kernel is None:
-        return f"no naive kernel for {session.target.name} could try it"
-    verdict = verify(PlannedCase(problem, kernel, target=session.target.name), session)
-    if verdict.outcome is Outcome.PASS:
-        return ""
-    return f"the naive kernel ends in {verdict.outcome} on {CANARY_CASE}: {verdict.reason}"
-
-
-__all__ = ["Dump", "Judge", "Observer", "OnRun", "distress", "first_launch", "run_case", "verify"]
+__all__ = ["Dump", "Judge", "Observer", "OnRun", "first_launch", "run_case", "verify"]

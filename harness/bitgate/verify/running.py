@@ -24,6 +24,7 @@ from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.host import DeviceFault
 from bitgate.runtime.ledger import Incident, take_last_error
+from bitgate.runtime.seen_work import SeenWork
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
 from bitgate.verify.watch import Watch, WatchedLibrary, format_changes
@@ -121,6 +122,8 @@ class LaunchResult:
     damage: str = ""
     changes: list[str] = field(default_factory=list)
     fault: DeviceFault | None = None
+    seen: Sequence[SeenWork] | None = None
+    """The launches and fills that the runtime saw; None where it reports none."""
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
     began: float = 0.0
     """Time of ``perf_counter`` when all preparations of the launch had ended."""
@@ -215,11 +218,23 @@ def add_damage(run: LaunchResult, buffers: Buffers) -> None:
         run.damage = "; ".join(filter(None, [run.damage, format_changes(run.changes)]))
 
 
-def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: LaunchResult) -> None:
-    """Start the work and wait. Errors are written into the run, including those that the library did not report."""
+def execute(
+    device: Device,
+    work: Work,
+    buffers: Mapping[str, Buffer],
+    run: LaunchResult,
+    ahead: Callable[[], None] | None = None,
+) -> None:
+    """Start the work and wait. Errors are written into the run, including those that the library did not report.
+
+    ``ahead`` enqueues work on the device's stream that has not ended when the library is called.
+    """
     mark = before_launch(device)
     run.began = perf_counter()
     watch = Watch(device, work)
+    if ahead is not None:
+        ahead()
+    works = device.ledger.work_mark()
     try:
         run.record = work.start(buffers, device.stream)
         device.wait()
@@ -232,6 +247,7 @@ def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: Laun
     finally:
         run.changes = watch.changes()
         work.conduct.has_launched = True
+    run.seen = device.ledger.work_since(works)
     left = after_launch(device, mark, buffers, reported=run.crash)
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage

@@ -26,12 +26,13 @@ from bitgate.model import ProblemError
 from bitgate.numerics import native
 from bitgate.results.record import Key, Outcome, Verdict, to_event
 from bitgate.runtime.errors import HipError
+from bitgate.verify.canary import distress
 from bitgate.verify.diagnose.engine import diagnosis_seconds
 from bitgate.verify.evidence import Evidence, verdict_of
 from bitgate.verify.launcher import Launcher, LauncherDied
 from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.launcher_process import LauncherProcess
-from bitgate.verify.pipeline import Dump, begin_ahead, distress
+from bitgate.verify.pipeline import Dump, begin_ahead
 from bitgate.verify.planned import PlannedCase, cached_problem
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer

@@ -95,7 +95,7 @@ class Session:
         self.digests = DigestBook(self.project.shelves if suites is None else suites)
         self._large_bytes = large_bytes
         self._repeats_all = repeats_all
-        self._repeated: set[str] = set()
+        self._known: set[tuple[str, ...]] = set()
         self.stage: Callable[[str], None] = lambda stage: None
         """Receives the stage that a case has reached (deadline.py)."""
         self.foresee: Callable[[Verdict], None] = lambda verdict: None
@@ -125,9 +125,13 @@ class Session:
 
     def wants_repeat(self, kernel: str) -> bool:
         """Return whether to launch the current case of ``family.instance`` once more."""
-        is_first = kernel not in self._repeated
-        self._repeated.add(kernel)
-        return is_first or self._repeats_all
+        return self.is_first("repeated", kernel) or self._repeats_all
+
+    def is_first(self, *what: str) -> bool:
+        """Return whether this is the first time that the question is asked in these words."""
+        known = what in self._known
+        self._known.add(what)
+        return not known
 
     def load(self, kernel: Kernel, *, race: bool = False) -> BuiltKernel:
         """Build a kernel's library if need be, and have it loaded.

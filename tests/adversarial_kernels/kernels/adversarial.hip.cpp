@@ -11,6 +11,7 @@
 #include "results.hpp"
 #include "signals.hpp"
 #include "state.hpp"
+#include "streams.hpp"
 #include "threads.hpp"
 
 namespace bitgate {

@@ -128,4 +128,44 @@ static int32_t answers_with_99(const bitgate::ConvRequest&, bitgate_reason*) {
 static const bitgate::ConvRegistration unknown_status{
     described("unknown_status", run<healthy>, answers_with_99)};
 
+BAD_KERNEL(launches_twice) {
+  healthy(call);
+  compute(call, call.context.stream, call.y);
+}
+
+__global__ void __launch_bounds__(block_size)
+    once_more(const float* x, const float* w, float* y, ConvShape shape, int64_t cells) {
+  const int64_t cell = static_cast<int64_t>(blockIdx.x) * block_size + threadIdx.x;
+  if (cell < cells)
+    y[place_of(shape, cell).y] = sum_of(x, w, place_of(shape, cell), shape);
+}
+
+BAD_KERNEL(launches_what_it_does_not_record) {
+  healthy(call);
+  hipLaunchKernelGGL(once_more, blocks_of(call), dim3(block_size), 0, call.context.stream, call.x, call.w,
+                     call.y, call.shape, call.cells);
+}
+
+BAD_KERNEL(says_more_blocks) {
+  healthy(call);
+  if (call.context.record.events != nullptr)
+    call.context.record.events[0].grid[0] += 1;
+}
+
+BAD_KERNEL(says_another_kernel) {
+  healthy(call);
+  if (call.context.record.events != nullptr)
+    call.context.record.events[0].function += 16;
+}
+
+BAD_KERNEL(fills_what_it_does_not_record) {
+  (void)hipMemsetAsync(call.y, 0, sizeof(float), call.context.stream);
+  healthy(call);
+}
+
+BAD_KERNEL(says_it_filled) {
+  healthy(call);
+  call.context.record.zero_fill = 1;
+}
+
 } // namespace adversarial
