@@ -61,7 +61,7 @@ _EVER = re.compile(
 )
 _TURN = re.compile(
     r"$|\(null\)$|None|Priority|Resources|Dependency|BeginTime|Licenses|Reservation$|Prolog|Cleaning|JobArrayTaskLimit"
-    "|FedJobLock|PowerReserved|(Assoc|QOS|Max)\w+"
+    r"|FedJobLock|PowerReserved|(Assoc|QOS|Max)\w+"
 )
 """Reasons that end by themselves. With any other, known or not, people must do something."""
 
