@@ -55,7 +55,10 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     inputs, reference = _data(builder, seed)
     own, expected = _data(builder, planned.seed)
     session.stage(LAUNCH)
-    other = LaunchStep(config, inputs.tensors, delayed=session.is_first("delayed", planned.kernel.name))
+    # On the host a Python function computes at once, on no stream.
+    is_enqueued = bool(config.schedule) or session.target.platform != "host"
+    delayed = is_enqueued and session.is_first("delayed", planned.kernel.name)
+    other = LaunchStep(config, inputs.tensors, delayed=delayed)
     again = LaunchStep(config, own.tensors, earlier=inputs.tensors)
     first, *last = session.launcher.launch(launch, [other, again])
     words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
