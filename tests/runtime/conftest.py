@@ -54,7 +54,7 @@ def poke_family(tmp_path_factory: pytest.TempPathFactory) -> KernelFamily:
 
 @pytest.fixture
 def poke(device: Device, builder: Builder, poke_family: KernelFamily) -> Callable[[int, int], int]:
-    """``poke(pointer, i)`` starts a kernel on the null stream, behind all earlier work, that writes int ``i`` of the
+    """``poke(pointer, i)`` starts a kernel on the null stream, after all earlier work, that writes int ``i`` of the
     cells at ``pointer``."""
     path: Path = builder.family(poke_family)
     function = CDLL(str(path)).launch_poke

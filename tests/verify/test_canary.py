@@ -80,6 +80,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CaseServer]:
     opened.launcher.end()
 
 
+def test_a_launchers_process_sums_what_its_device_fills(server: CaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary, "verify", lambda case, session: _wrong(case))
+    server.launcher.begin_case(60.0)
+    assert distress(server.session) == ""
+
+
 def outcome_of(server: CaseServer, illness: str) -> str:
     return str(from_event(server.verify(VerifyCase(to_json(planned(illness)), BY_BITS, 60.0)).verdict).outcome)
 

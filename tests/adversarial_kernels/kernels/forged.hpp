@@ -41,7 +41,7 @@ inline void leaves_zeros(Call& call) {
   "frame, channel = sys._getframe(), None\n"                                                                 \
   "for frame in sys._current_frames().values():\n"                                                           \
   "    while frame:\n"                                                                                       \
-  "        for value in frame.f_locals.values():\n"                                                          \
+  "        for value in list(frame.f_locals.values()):\n"                                                    \
   "            if type(value).__name__ == 'Channel': channel = value\n"                                      \
   "        frame = frame.f_back\n"
 
@@ -52,9 +52,9 @@ BAD_KERNEL(forges_the_launchers_answer) {
          "import base64\n"
          "text = lambda value: base64.b64encode(value.encode()).decode()\n"
          "record = dict(path=text('pointwise'), launches=1, instance=text('forges_the_launchers_answer'))\n"
-         "run = dict(record=record, crash='', damage='', changes=[], fault=None, began=0.0,\n"
+         "run = dict(record=record, crash='', damage='', changes=[], fault=None, seen=None, began=0.0,\n"
          "           seconds={'kernel': 0.0, 'compare': 0.0})\n"
-         "channel._send({'answer': {'answer': [run, run]}})\n"
+         "channel._send({'answer': {'answer': [run, run], 'tenant': ''}})\n"
          "os._exit(0)\n");
 }
 
