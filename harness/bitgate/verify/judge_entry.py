@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 
 from bitgate.worker.channel import Channel
 from bitgate.worker.child import TOKEN
@@ -19,6 +20,8 @@ OPEN_SECONDS = 900.0
 def serve(channel: Channel) -> None:
     """Start a launcher, and answer until the parent has no more questions."""
     refuse_tracing()
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))  # shared memory counts as a file
     arenas = create_memory(), create_memory()
     worker = launcher_worker(arenas, channel.note)
     worker.start()

@@ -37,7 +37,7 @@ class Arena:
             size = max(size, 2 * self._bytes.nbytes)
             size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
             if os.fstat(self.descriptor).st_size < size:
-                os.ftruncate(self.descriptor, size)
+                _grow(self.descriptor, size)
             self._bytes = _mapped(self.descriptor, size)
         return self._bytes
 
@@ -62,6 +62,14 @@ class Layout:
         at = self.size
         self.size = -(-(at + size) // ALIGNMENT) * ALIGNMENT
         return at
+
+
+def _grow(descriptor: int, size: int) -> None:
+    """Make the memory larger. MemoryError if the system has no more, or lets no file be so large."""
+    try:
+        os.ftruncate(descriptor, size)
+    except OSError as error:
+        raise MemoryError(f"{size} bytes of shared memory: {error.strerror} (see ulimit -f)") from None
 
 
 def _mapped(descriptor: int, size: int) -> Bytes:

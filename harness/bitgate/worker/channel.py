@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from select import select
+from select import POLLIN, poll
 from typing import Any
 
 LOST = 87
@@ -21,6 +21,8 @@ class Channel:
 
     def __init__(self, questions: int, answers: int) -> None:
         self._questions = questions
+        self._arrivals = poll()
+        self._arrivals.register(questions, POLLIN)
         self._heard = bytearray()
         """What has arrived, and was not asked for yet."""
         self._answers = answers
@@ -50,7 +52,7 @@ class Channel:
     def upcoming(self) -> bytes | None:
         """Return the question after this one, if it is here already; it stays the next one."""
         while (end := self._heard.find(b"\n")) < 0:
-            if not select([self._questions], [], [], 0)[0] or not self._hear():
+            if not self._arrivals.poll(0) or not self._hear():
                 return None
         return bytes(self._heard[:end]).partition(b" ")[2]
 
