@@ -13,6 +13,9 @@ from bitgate.worker.worker import HearNote, Worker
 
 LAUNCHER = "bitgate.verify.launcher_server:serve"
 
+GRACE_SECONDS = 10.0
+"""Time that the parent gives a judge beyond a case's own: it is to say itself that a kernel hangs."""
+
 OPEN_SECONDS = 900.0
 """Limit for opening a device or loading a library, builds included."""
 

@@ -6,7 +6,7 @@ Each request has the time that the case has left. A process that died, hung or w
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -26,7 +26,7 @@ from bitgate.model import Problem, case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.fill import FillPlan
 from bitgate.runtime.errors import HipError
-from bitgate.verify.judge_entry import OPEN_SECONDS, launcher_worker
+from bitgate.verify.judge_entry import GRACE_SECONDS, OPEN_SECONDS, launcher_worker
 from bitgate.verify.launcher import (
     DeviceFacts,
     KernelAnswer,
@@ -68,7 +68,8 @@ LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
 """Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
 goes by the clock: on a busy machine a thread gets a part of it only."""
 
-Hear = Callable[[Any], None]
+Hear = Callable[..., None]
+"""Receives a note, and in how many seconds the answer is late from then on, if that changes."""
 Answer = TypeVar("Answer")
 
 
@@ -197,8 +198,10 @@ class LauncherProcess(Endable):
 
     def ask(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> KernelAnswer:
         message = AskKernel(self._names(kernel, race), case_id(problem), refused, states)
-        begun = self._begun(message)
-        return self._ask(message, KernelAnswer) if begun is None else self._answered(begun.asked, KernelAnswer)
+        if (begun := self._begun(message)) is not None:
+            with suppress(_DiedOfAnother):
+                return self._answered(begun.asked, KernelAnswer)
+        return self._ask(message, KernelAnswer)
 
     def ask_ahead(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> None:
         """Begin with ``ask`` of the next case, whose answer is fetched later."""
@@ -236,9 +239,11 @@ class LauncherProcess(Endable):
     ) -> list[DeviceLaunchResult]:
         names = self._names(launch.kernel, launch.race)
         message, layout, places = self._filled(names, launch, work, configs)
+        answers: list[RunAnswer] | None = None
         if (begun := self._begun(message)) is not None:
-            answers, outputs = self._answered(begun.asked, list[RunAnswer]), begun.outputs
-        else:
+            with suppress(_DiedOfAnother):
+                answers, outputs = self._answered(begun.asked, list[RunAnswer]), begun.outputs
+        if answers is None:
             outputs = self._arranged(self._arena, layout, launch.problem, places, _made(message.made, work.data))
             answers = self._ask(message, list[RunAnswer])
         runs = [DeviceLaunchResult(config) for config in configs]
@@ -347,7 +352,11 @@ class LauncherProcess(Endable):
     def _loading(self, names: KernelNames) -> LoadedKernel:
         self._open()
         started = monotonic()
-        loaded = self._answered(self._worker.put(LoadKernel(names), OPEN_SECONDS, self._hear), LoadedKernel)
+        asked = self._worker.put(LoadKernel(names), OPEN_SECONDS, self._hear)
+        try:
+            loaded = self._answered(asked, LoadedKernel)
+        except _DiedOfAnother:
+            return self._loading(names)
         self._prepares(started)
         return loaded
 
@@ -401,13 +410,14 @@ class LauncherProcess(Endable):
             try:
                 return self._answered(asked, into)
             except _DiedOfAnother:
-                if hasattr(message, "kernel"):
-                    self._reload(message.kernel)
+                self._begin_again(message)
 
-    def _reload(self, names: KernelNames) -> None:
-        """Load a kernel again: the next case's request, which began ahead, has ended the process."""
-        self._open()
-        self._loading(names)
+    def _begin_again(self, message: Any) -> None:
+        """Give a case another process and all of its time: a request of the next case has ended the process."""
+        self._until = monotonic() + self._seconds
+        self._hear({"stage": ""}, self._seconds + GRACE_SECONDS)
+        if hasattr(message, "kernel"):
+            self._loading(message.kernel)
 
     def _answered(self, asked: Request, into: type[Answer]) -> Answer:
         """Return the answer, or raise what the launcher raised. LauncherDied if there is none, or it is malformed."""

@@ -23,7 +23,7 @@ from bitgate.results.record import Outcome, RecordError, Verdict, from_event, ve
 from bitgate.runtime.targets import named
 from bitgate.verify.deadline import Deadline
 from bitgate.verify.fingerprint import fingerprint
-from bitgate.verify.judge_entry import OPEN_SECONDS
+from bitgate.verify.judge_entry import GRACE_SECONDS, OPEN_SECONDS
 from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.verify.planned import PlannedCase, repro_line
@@ -31,7 +31,6 @@ from bitgate.verify.server import (
     BY_BITS,
     ENTRY,
     FORESEEN,
-    GRACE_SECONDS,
     STAGE,
     CaseAnswer,
     GuestAnswer,

@@ -29,6 +29,7 @@ from bitgate.runtime.errors import HipError
 from bitgate.verify.canary import distress
 from bitgate.verify.diagnose.engine import diagnosis_seconds
 from bitgate.verify.evidence import Evidence, verdict_of
+from bitgate.verify.judge_entry import GRACE_SECONDS
 from bitgate.verify.launcher import Launcher, LauncherDied
 from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.launcher_process import LauncherProcess
@@ -52,8 +53,6 @@ FORESEEN = "foreseen"
 """Note with the verdict on a wrong result, should its diagnosis not come to an end."""
 
 CANARY_SECONDS = 300.0
-GRACE_SECONDS = 10.0
-"""Time that the parent gives a judge beyond a case's own: it is to say itself that a kernel hangs."""
 
 Hear = Callable[[dict[str, Any]], None]
 """Hears what the first launch of a case ran (``Tracer``)."""
