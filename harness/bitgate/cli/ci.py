@@ -161,7 +161,8 @@ def merge(
         annotate_merge(summary, out, annotate, partial(typer.echo, err=as_json))
     from bitgate.cli.after_merge import after_merge
 
-    return after_merge(paths, out, summary.headline, history, notify) or summary.exit_code
+    after = after_merge(paths, out, summary.headline, history, notify)
+    return summary.exit_code or after
 
 
 def _manifests(stated: list[Path]) -> list[Path]:

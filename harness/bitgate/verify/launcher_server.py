@@ -210,7 +210,9 @@ class LauncherServer:
 
         if self._session is None:
             opened = self.launcher.opened
-            self._session = Session(opened.target, project=opened.project, launcher=self.launcher, here=True)
+            self._session = Session(
+                opened.target, project=opened.project, overlay=opened.overlay, launcher=self.launcher, here=True
+            )
             self._session.stage = lambda stage: self._channel.note({"stage": stage})
         if question.to not in self._guests:
             module, _, guest = question.to.partition(":")

@@ -54,7 +54,7 @@ class OpenedTarget:
         self.project = project or ours()
         self.families = families(self.project, target.name, here=True)
         self.prepared = 0.0
-        self._overlay = dict(overlay or {})
+        self.overlay = dict(overlay or {})
         self._progress = progress
         self._libraries: dict[tuple[str, str, bool], KernelLibrary | BuildError | LibraryError] = {}
         self._opened: dict[Kernel, Runner] = {}
@@ -76,7 +76,7 @@ class OpenedTarget:
         """The tools as kernels, on any platform. Raises BuildError if they do not compile."""
         _ = self.device  # the runtime comes first: the library binds to it
         with self._preparing():
-            return DeviceTools(self.device, self.builder.family(tools_family(), self._overlay or None))
+            return DeviceTools(self.device, self.builder.family(tools_family(), self.overlay or None))
 
     @cached_property
     def tools(self) -> Tools:
@@ -90,7 +90,7 @@ class OpenedTarget:
 
     def take_over(self, earlier: OpenedTarget) -> None:
         """Take what was opened earlier in this process: the device, and libraries of families that are the same."""
-        if earlier.target == self.target and earlier._overlay == self._overlay:
+        if earlier.target == self.target and earlier.overlay == self.overlay:
             kept = ("builder", "device", "device_tools")
             vars(self).update({name: vars(earlier)[name] for name in kept if name in vars(earlier)})
             for part, library in earlier._libraries.items():
@@ -134,7 +134,7 @@ class OpenedTarget:
         _ = self.device  # the runtime comes first: the library binds to it
         native.library()  # built and loaded now, so that no case is charged for it
         try:
-            path = built or self.builder.family(family, self._overlay or None, race=race)
+            path = built or self.builder.family(family, self.overlay or None, race=race)
             return watched_load(lambda: KernelLibrary.load(path, family, target=self.target.name), self.device)
         except (BuildError, LibraryError) as error:
             return error

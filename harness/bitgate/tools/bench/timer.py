@@ -97,7 +97,7 @@ class Timers:
         """Return the build of the case's kernel today, as in its row's fingerprint."""
         case = from_json(planned, self._session.families)
         try:
-            self._session.opened.runner(case.kernel)
+            self._session.load(case.kernel)
         except (BuildError, LibraryError):
             return UNKNOWN
         return self._session.fingerprint(case.kernel)["build"]

@@ -100,7 +100,10 @@ class Assumptions:
         for values in product(*(self.columns[name] for name in names)):
             variant: Problem | None = problem
             for name, value in zip(names, values, strict=True):
-                variant = variant and put(variant, name, value)
+                try:
+                    variant = variant and put(variant, name, value)
+                except ValueError as error:
+                    raise UsageError(f"--assume {name}={value}: {error}") from None
             spread += [variant] if variant else []
         return spread
 
