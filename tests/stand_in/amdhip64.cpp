@@ -474,12 +474,12 @@ API int hipStreamDestroy(void* stream) {
   std::free(stream);
   return done("hipStreamDestroy");
 }
-API int hipStreamSynchronize(void*) {
-  return done("hipStreamSynchronize");
-}
-API int hipStreamQuery(void*) {
-  return done("hipStreamQuery");
-}
+#define ANSWERS(name)                                                                                        \
+  API int name(void*) {                                                                                      \
+    return done(#name);                                                                                      \
+  }
+ANSWERS(hipStreamSynchronize)
+ANSWERS(hipStreamQuery)
 API int hipEventCreate(void** event) {
   *event = new std::chrono::steady_clock::time_point();
   return done("hipEventCreate");
@@ -488,9 +488,7 @@ API int hipEventRecord(void* event, void*) {
   *static_cast<std::chrono::steady_clock::time_point*>(event) = std::chrono::steady_clock::now();
   return done("hipEventRecord");
 }
-API int hipEventSynchronize(void*) {
-  return done("hipEventSynchronize");
-}
+ANSWERS(hipEventSynchronize)
 API int hipEventElapsedTime(float* milliseconds, void* from, void* to) {
   using Point = std::chrono::steady_clock::time_point;
   *milliseconds =

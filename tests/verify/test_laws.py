@@ -143,7 +143,7 @@ def test_kernels_keep_the_laws_and_the_verdict_says_which(session):
 
 def test_a_gemm_is_held_to_the_laws_of_any_product(session):
     problem = parse_case_id("gemm_f16_rcr_b2m9n16k24")
-    instance = next(i.name for i in session.family("batched_gemm").instances if "f16" in i.dtypes and i.fits("host"))
+    instance = next(i.name for i in session.families["batched_gemm"].instances if "f16" in i.dtypes and i.fits("host"))
     verdict = judge_by_laws(PlannedCase(problem, kernel_called(session.families, "batched_gemm", instance)), session)
     assert verdict.outcome is Outcome.PASS, verdict.reason
     assert verdict.reason == "held: linear, turned_g, turned_n, turned_k, turned_c, cut_g, cut_n, cut_k, cut_c"

@@ -28,7 +28,7 @@ CASE = RowMaximumProblem(5, 40)
 @pytest.fixture(scope="module")
 def session() -> Session:
     session = Session("host", progress=lambda line: None)
-    session.families = {**session.families, FAMILY.name: FAMILY}
+    session.families = session.opened.families = {**session.families, FAMILY.name: FAMILY}
     return session
 
 
@@ -36,7 +36,7 @@ def session() -> Session:
 def stored(tmp_path) -> Session:
     """A session in which the digest of CASE is stored."""
     first = Session("host", progress=lambda line: None, suites=())
-    first.families = {**first.families, FAMILY.name: FAMILY}
+    first.families = first.opened.families = {**first.families, FAMILY.name: FAMILY}
     exact = verify(plan(reference="exact"), first)
     (tmp_path / "toy").mkdir()
     assert exact.certificate
@@ -46,7 +46,7 @@ def stored(tmp_path) -> Session:
         entries[key] = StoredDigest.of(exact.digest, exact.certificate)
     write(tmp_path / "toy" / FILE, entries)
     session = Session("host", progress=lambda line: None, suites=[tmp_path])
-    session.families = {**session.families, FAMILY.name: FAMILY}
+    session.families = session.opened.families = {**session.families, FAMILY.name: FAMILY}
     return session
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -17,15 +16,12 @@ from msgspec import ValidationError, convert
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
-from bitgate.kernel.build.errors import BuildError
-from bitgate.kernel.declaration import Refusal
-from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError, RecordRejected
-from bitgate.kernel.record_check import RecordDefect
+from bitgate.kernel.errors import KernelFailed, KernelRefused
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.fill import FillPlan
-from bitgate.runtime.errors import HipError
+from bitgate.verify.ahead import Ahead, DiedOfAnother, key_of
 from bitgate.verify.judge_entry import GRACE_SECONDS, OPEN_SECONDS, launcher_worker
 from bitgate.verify.launcher import (
     DeviceFacts,
@@ -36,6 +32,7 @@ from bitgate.verify.launcher import (
     LoadedKernel,
     NoReference,
 )
+from bitgate.verify.launcher_errors import raised_by
 from bitgate.verify.launcher_messages import (
     AskDevice,
     AskKernel,
@@ -199,7 +196,7 @@ class LauncherProcess(Endable):
     def ask(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> KernelAnswer:
         message = AskKernel(self._names(kernel, race), case_id(problem), refused, states)
         if (begun := self._begun(message)) is not None:
-            with suppress(_DiedOfAnother):
+            with suppress(DiedOfAnother):
                 return self._answered(begun.asked, KernelAnswer)
         return self._ask(message, KernelAnswer)
 
@@ -241,7 +238,7 @@ class LauncherProcess(Endable):
         message, layout, places = self._filled(names, launch, work, configs)
         answers: list[RunAnswer] | None = None
         if (begun := self._begun(message)) is not None:
-            with suppress(_DiedOfAnother):
+            with suppress(DiedOfAnother):
                 answers, outputs = self._answered(begun.asked, list[RunAnswer]), begun.outputs
         if answers is None:
             outputs = self._arranged(self._arena, layout, launch.problem, places, _made(message.made, work.data))
@@ -355,7 +352,7 @@ class LauncherProcess(Endable):
         asked = self._worker.put(LoadKernel(names), OPEN_SECONDS, self._hear)
         try:
             loaded = self._answered(asked, LoadedKernel)
-        except _DiedOfAnother:
+        except DiedOfAnother:
             return self._loading(names)
         self._prepares(started)
         return loaded
@@ -392,11 +389,11 @@ class LauncherProcess(Endable):
 
     def _put_ahead(self, message: Any, outputs: list[dict[str, HostTensor]]) -> None:
         asked = self._worker.put(message, self._seconds)
-        self._ahead[_key(message)] = Ahead(asked, outputs, self._worker.number, 1 - self._turn)
+        self._ahead[key_of(message)] = Ahead(asked, outputs, self._worker.number, 1 - self._turn)
 
     def _begun(self, message: Any) -> Ahead | None:
         """Return the request that began ahead; None if there is none, or its process ended before it began."""
-        begun = self._ahead.pop(_key(message), None)
+        begun = self._ahead.pop(key_of(message), None)
         if begun is None:
             return None
         if isinstance(lost := begun.asked.reply, WorkerDied):
@@ -409,7 +406,7 @@ class LauncherProcess(Endable):
             asked = self._worker.put(message, left)
             try:
                 return self._answered(asked, into)
-            except _DiedOfAnother:
+            except DiedOfAnother:
                 self._begin_again(message)
 
     def _begin_again(self, message: Any) -> None:
@@ -425,12 +422,12 @@ class LauncherProcess(Endable):
             said = self._worker.answer(asked)
             self._tenant = convert(said["tenant"], str)
             if "raised" in said:
-                raise _raised(convert(said["raised"], Raised))
+                raise raised_by(convert(said["raised"], Raised))
             return convert(said["answer"], into)
         except WorkerDied as ended:
             self._forget()
             if ended.at is not None and ended.at is not asked and ended.at in self._requests_ahead:
-                raise _DiedOfAnother from None
+                raise DiedOfAnother from None
             reason = f"no verdict within {self._seconds:g} s" if ended.late else ended.reason
             raise LauncherDied(reason, hung=ended.hung, out_of_memory=ended.out_of_memory) from None
         except (ValidationError, KeyError, TypeError) as error:
@@ -482,28 +479,6 @@ class LauncherProcess(Endable):
         return runs[: len(answers)]
 
 
-@dataclass(frozen=True, eq=False)
-class Ahead:
-    """A request of the next case that is under way: where its outputs will be, the number of its process, and whose
-    ``turn`` it is for."""
-
-    asked: Request
-    outputs: list[dict[str, HostTensor]]
-    process: int
-    turn: int
-
-
-class _DiedOfAnother(Exception):
-    """The end of the process at a request of the next case: this one is made again."""
-
-
-def _key(message: AskKernel | LaunchFilled) -> Hashable:
-    """Return what a request asks: the next case asks the same, or what began ahead is not for it."""
-    if isinstance(message, AskKernel):
-        return message.kernel, message.case, message.refused, message.states
-    return message.kernel, message.case, message.workspace, message.plan, len(message.steps), message.as_kernels
-
-
 def _made(places: Places | None, data: DeviceData) -> list[tuple[Places, Mapping[str, HostTensor]]]:
     return [] if places is None or data.made is None else [(places, data.made)]
 
@@ -519,49 +494,3 @@ def _as_reference(kernel: Kernel) -> Iterator[None]:
 
 def _placed(layout: Layout, problem: Problem, roles: Any) -> Places:
     return {role: layout.place(problem.tensors[role].bytes) for role in roles}
-
-
-def _raised(raised: Raised) -> Exception:
-    """Return the exception that a launcher's answer stands for."""
-    texts = (*raised.texts, "", "", "")
-    if raised.kind == "refused":
-        return KernelRefused(Refusal(texts[0], texts[1]))
-    if raised.kind == "hip":
-        return HipError(texts[0], texts[1], texts[2])
-    if raised.kind == "build":
-        return _BuildFailed(texts[0], texts[1])
-    if raised.kind == "record":
-        return _Rejected(texts[0], RecordDefect(texts[1], texts[2]))
-    kinds: dict[str, Callable[[str], Exception]] = {
-        "failed": _Failed,
-        "library": LibraryError,
-        "reference": NoReference,
-        "memory": MemoryError,
-    }
-    return kinds.get(raised.kind, LauncherDied)(texts[0])
-
-
-class _Failed(KernelFailed):
-    """A kernel's failure in the words of its launcher."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(None, text)
-
-    def __str__(self) -> str:
-        return self.reason
-
-
-class _Rejected(RecordRejected):
-    """A dispatch record that cannot be believed, in the words of its launcher."""
-
-    def __init__(self, text: str, defect: RecordDefect) -> None:
-        Exception.__init__(self, text)
-        self.defect = defect
-
-
-class _BuildFailed(BuildError):
-    """A failed build in the words of its launcher."""
-
-    def __init__(self, text: str, output: str) -> None:
-        Exception.__init__(self, text)
-        self.output = output

@@ -88,7 +88,11 @@ class Session:
         self.project = project or ours()
         here = launcher is None if here is None else here
         self.families = families(self.project, self.target.name, here=here)
-        self.launcher = launcher or LocalLauncher(OpenedTarget(self.target, self.project, progress, overlay))
+        if launcher is None:
+            opened = OpenedTarget(self.target, self.project, progress, overlay)
+            opened.families = self.families
+            launcher = LocalLauncher(opened)
+        self.launcher = launcher
         self.rules = (load_rules if here else isolated_rules)(self.project.rules)
         self._overlay = dict(overlay or {})
         self._progress = progress
