@@ -24,7 +24,6 @@
 #include <vector>
 
 #define API extern "C" __attribute__((visibility("default")))
-
 namespace {
 
 enum : int { success = 0, invalid_value = 1, out_of_memory = 2, no_device = 100, invalid_device = 101 };
