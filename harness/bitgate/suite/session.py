@@ -86,18 +86,18 @@ def _without_plan(end: SessionEnd) -> int:
 
 def _by_record(end: SessionEnd, folder: Path) -> tuple[int, Summary]:
     """Return the exit code by plan and record, which are read anew. Reports that the child left out are written."""
-    from bitgate.results.report.render import read_run, render
+    from bitgate.results.report.render import ledger_of_run, read_run, render
     from bitgate.results.report.summary import summarise
 
     early = bool(end.reported.get("early")) or end.interrupted or end.status == INTERRUPTED
     is_reported = _is_reported(folder) and "early" in end.reported
+    tier, target = str(end.reported.get("tier", "")), str(end.reported.get("target", ""))
     night = read_run(folder, interrupted=early)
-    summary = summarise(night.ledgers, night.findings, interrupted=early)
+    summary = summarise([ledger_of_run(night, tier, target)], interrupted=early)
     if end.status in OWN_CODES and is_reported:
         return end.status, summary
     if is_reported and summary.exit_code == GREEN == end.status:
         return GREEN, summary
-    tier, target = str(end.reported.get("tier", "")), str(end.reported.get("target", ""))
     summary = render(folder, tier=tier, target=target, interrupted=early, night=night)
     print(f"bitgate: pytest {_format_status(end.status)} before its run had ended", file=sys.stderr)
     print(f"bitgate: {summary.headline}; reports are in {folder}", file=sys.stderr)

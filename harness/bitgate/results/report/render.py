@@ -64,14 +64,19 @@ def render(
     ``notes`` of the run are added for the reader. A caller that has read the folder with ``read_run`` passes ``night``.
     """
     night = night or read_run(out_dir, interrupted=interrupted)
+    ledger = ledger_of_run(night, tier, target, notes)
+    summary = summarise([ledger], interrupted=interrupted)
+    _write_reports(ReportedRun((ledger,), summary), out_dir)
+    return summary
+
+
+def ledger_of_run(night: MergedNight, tier: str, target: str, notes: Sequence[str] = ()) -> Ledger:
+    """Return the ledger of one target's run, or of one shard of it."""
     empty = Ledger(target, tier, (), started=_now())
     own = next((ledger for ledger in night.ledgers if ledger.target == target), empty)
     # A shard that runs alone cannot have lost the other shards.
     apart = [finding for finding in own.findings if finding.kind != "LostShard"]
-    ledger = replace(own, tier=own.tier or tier, notes=(*own.notes, *notes), findings=(*apart, *night.findings))
-    summary = summarise([ledger], interrupted=interrupted)
-    _write_reports(ReportedRun((ledger,), summary), out_dir)
-    return summary
+    return replace(own, tier=own.tier or tier, notes=(*own.notes, *notes), findings=(*apart, *night.findings))
 
 
 def merge(
