@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.core.untrusted import InvalidInput, Name, NameOrNone, Seconds, Short, Text, parse_json, read_bytes, shaped
 from bitgate.results.record.identity import FIELDS, Key, stated
@@ -27,7 +28,7 @@ SCHEMA = 1
 _IN_KEY = frozenset(FIELDS)
 
 
-class PlanError(ValueError):
+class PlanError(UsageError):
     """A plan file that cannot be read; the message names the file and what is wrong in it."""
 
 

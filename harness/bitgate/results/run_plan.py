@@ -188,6 +188,8 @@ def _naming(path: Path) -> Iterator[None]:
     """Raise PlanError with the file's name for what is wrong in it."""
     try:
         yield
+    except PlanError:
+        raise
     except (InvalidInput, UsageError) as error:
         raise PlanError(f"{path}: {error}; write it with `bitgate ci plan`") from None
     except OSError as error:

@@ -108,9 +108,7 @@ class Device:
             address = check(self.hip.hipDeviceGetPCIBusId(32, self.index), "hipDeviceGetPCIBusId")
             found["pci"] = (address.decode() if isinstance(address, bytes) else str(address)).strip("\0 ").lower()
         with suppress(AttributeError, HipError, TypeError, ValueError):
-            uuid = self.hip.hipUUID()
-            check(self.hip.hipDeviceGetUuid(uuid, self.index), "hipDeviceGetUuid")
-            data = bytes(uuid.bytes)
+            data = bytes(check(self.hip.hipDeviceGetUuid(self.index), "hipDeviceGetUuid").bytes)
             # AMD's sixteen bytes are the letters of a hexadecimal number.
             found["uuid"] = f"GPU-{data.decode()}" if data.isalnum() else f"GPU-{UUID(bytes=data)}"
         return found

@@ -22,7 +22,7 @@ class Ahead:
 
 
 class DiedOfAnother(Exception):
-    """The end of the process at a request of the next case: this one is made again."""
+    """The end of the process at a request of the next case, or before it began with this one, which is made again."""
 
 
 def key_of(message: AskKernel | LaunchFilled) -> Hashable:

@@ -316,7 +316,7 @@ class LauncherProcess(Endable):
     def call(self, question: CallGuest) -> Any:
         """Return what a guest of the process answers; its caller sees to the time."""
         self._open()
-        return self._answered(self._worker.put(question, OPEN_SECONDS, self._hear), Any)
+        return self._twice(lambda: self._worker.put(question, OPEN_SECONDS, self._hear), Any, self._open)
 
     # ---- requests
 
@@ -349,11 +349,9 @@ class LauncherProcess(Endable):
     def _loading(self, names: KernelNames) -> LoadedKernel:
         self._open()
         started = monotonic()
-        asked = self._worker.put(LoadKernel(names), OPEN_SECONDS, self._hear)
-        try:
-            loaded = self._answered(asked, LoadedKernel)
-        except DiedOfAnother:
-            return self._loading(names)
+        loaded = self._twice(
+            lambda: self._worker.put(LoadKernel(names), OPEN_SECONDS, self._hear), LoadedKernel, self._open
+        )
         self._prepares(started)
         return loaded
 
@@ -401,13 +399,22 @@ class LauncherProcess(Endable):
         return begun if begun.process == self._worker.number else None
 
     def _ask(self, message: Any, into: type[Answer]) -> Answer:
-        while True:
+        def put() -> Request:
             left = max(0.0, self._until - monotonic()) if self._until else self._seconds
-            asked = self._worker.put(message, left)
-            try:
-                return self._answered(asked, into)
-            except DiedOfAnother:
-                self._begin_again(message)
+            return self._worker.put(message, left)
+
+        return self._twice(put, into, lambda: self._begin_again(message))
+
+    def _twice(self, put: Callable[[], Request], into: type[Answer], between: Callable[[], object]) -> Answer:
+        """Return the answer to a request, which is put again if the process ended for a reason of another one."""
+        try:
+            return self._answered(put(), into)
+        except DiedOfAnother:
+            between()
+        try:
+            return self._answered(put(), into)
+        except DiedOfAnother as ended:
+            raise LauncherDied(str(ended)) from None
 
     def _begin_again(self, message: Any) -> None:
         """Give a case another process and all of its time: a request of the next case has ended the process."""
@@ -426,8 +433,9 @@ class LauncherProcess(Endable):
             return convert(said["answer"], into)
         except WorkerDied as ended:
             self._forget()
-            if ended.at is not None and ended.at is not asked and ended.at in self._requests_ahead:
-                raise DiedOfAnother from None
+            is_of_another = ended.at is not asked and ended.at in self._requests_ahead
+            if is_of_another or (ended.at is asked and ended.status is not None and not ended.had_begun):
+                raise DiedOfAnother(ended.reason) from None
             reason = f"no verdict within {self._seconds:g} s" if ended.late else ended.reason
             raise LauncherDied(reason, hung=ended.hung, out_of_memory=ended.out_of_memory) from None
         except (ValidationError, KeyError, TypeError) as error:

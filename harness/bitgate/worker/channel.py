@@ -67,6 +67,10 @@ class Channel:
         and not before."""
         self._send({"note": value} if seconds is None else {"note": value, "seconds": seconds})
 
+    def begins(self) -> None:
+        """Say that this question is at work: an end before that was not at it."""
+        self._send({"begins": True})
+
     def serve(self, handle: Callable[[dict[str, Any]], Any]) -> None:
         """Answer with what ``handle`` returns until the parent has no more questions. A UsageError is the user's
         mistake, an OSError the environment's, any other Exception bitgate's own defect."""

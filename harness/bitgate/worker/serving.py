@@ -27,6 +27,7 @@ def serve(channel: Channel, handlers: Handlers) -> None:
 
     def answer(line: bytes) -> Any:
         message = decoder.decode(line)
+        channel.begins()
         return handlers[type(message)](message)
 
     while (line := channel.next_line()) is not None:

@@ -37,7 +37,7 @@ class WorkerDied(Exception):
 
     ``hung``: it had to be ended, ``late``: because its time was up; ``status``: its exit code, or minus the signal
     that it died of, if it ended by itself; ``out_of_memory``: the system's kernel killed it; ``at``: the request that
-    it was at, ``at_opening``: that was its opening.
+    it was at, ``at_opening``: that was its opening, ``had_begun``: the child had said that it begins with it.
     """
 
     def __init__(self, reason: str, *, hung: bool = False, late: bool = False, status: int | None = None) -> None:
@@ -49,6 +49,7 @@ class WorkerDied(Exception):
         self.out_of_memory = False
         self.at: Request | None = None
         self.at_opening = False
+        self.had_begun = False
 
 
 @dataclass(eq=False)
@@ -62,6 +63,8 @@ class Request:
     note: HearNote | None = None
     begun: float = 0.0
     """When all before it were answered (monotonic seconds)."""
+    is_taken: bool = False
+    """Has the child said that it begins with it? Only one with ``serving.serve`` does."""
     reply: dict[str, Any] | WorkerDied | None = None
 
     def starts(self, seconds: float | None = None) -> None:
@@ -245,6 +248,7 @@ class Worker(Endable):
         if self._under_way:
             ended.at = self._under_way[0]
             ended.at_opening = ended.at is self._opened
+            ended.had_begun = ended.at.is_taken
         for asked in self._under_way:
             asked.reply = ended
         self._under_way.clear()
@@ -288,7 +292,9 @@ class Worker(Endable):
             if not isinstance(said, dict) or said.get("nonce") != first.nonce:
                 raise WorkerDied(FORGED)
             del inbox[: end + 1]
-            if "note" in said:
+            if "begins" in said:
+                first.is_taken = True
+            elif "note" in said:
                 if isinstance(seconds := said.get("seconds"), (int, float)):
                     first.starts(seconds)
                 if first.note is not None:

@@ -37,7 +37,6 @@ from bitgate.lab.ci.screen import Screen
 from bitgate.lab.ci.view import OutcomeTally, case_of, view_of
 from bitgate.lab.executors.executor import Executor, TaskState, TaskStatus
 from bitgate.results.blackbox import left_behind
-from bitgate.results.plan import PlanError
 from bitgate.results.report.findings import MissingTarget, RunFinding
 from bitgate.results.report.render import merge
 from bitgate.results.report.summary import Summary
@@ -84,10 +83,7 @@ class Controller:
         self._until = until
         self._tallies: dict[Path, OutcomeTally] = {}
         self._ended_attempts: dict[tuple[Place, int], AttemptHistory] = {}
-        try:
-            self.plan = RunPlan.read(folder / PLAN)
-        except PlanError as error:
-            raise UsageError(str(error)) from None
+        self.plan = RunPlan.read(folder / PLAN)
         if self.planned.plan != self.plan.id:
             raise UsageError(f"{folder / PLAN}: is another plan than the night's: start another with --out")
         self.ids = {(p.target, Shard.parse(p.shard)): tuple(item.id for item in p.cases) for p in self.plan.shards}
