@@ -33,6 +33,8 @@ def fill(size: int = SIZE) -> SeenWork:
     return SeenWork(FILL, "hipMemsetAsync", (0, 0, 0), (0, 0, 0), 0, ADDRESS, size)
 
 
+private = replace(fill(4), is_private=True)
+
 RIGHT = {
     "one launch": (1, False, [event("gemm")], [launch()]),
     "a launch without a log": (1, False, [], [launch()]),
@@ -43,6 +45,9 @@ RIGHT = {
     "cells that nothing owns": (1, False, [event("fill_unowned"), event("gemm")], [launch(), launch()]),
     "a cleared workspace": (1, False, [memset(), event("gemm")], [fill(), launch()]),
     "a transpose": (1, False, [event("transpose_in", 1), event("gemm")], [launch("", 1), launch()]),
+    "a fill of the library's own memory": (1, False, [event("gemm")], [private, launch()]),
+    "one without a log": (1, False, [], [private, launch()]),
+    "one beside the result's": (1, True, [memset(), event("gemm")], [private, fill(), launch()]),
     "nothing is seen": (1, False, [event("gemm")], None),
     "nothing to do": (0, False, [], []),
 }

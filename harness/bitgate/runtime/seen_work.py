@@ -16,6 +16,7 @@ class SeenWork:
     """One launch of a kernel or one fill of device memory (``kind``), in the order in which they were enqueued.
 
     ``name`` is the kernel's where the runtime knows it, or the call that fills; ``function`` is the kernel's address.
+    ``is_private``: it fills memory that is none of the case's buffers.
     """
 
     kind: int
@@ -25,6 +26,7 @@ class SeenWork:
     function: int
     address: int
     bytes: int
+    is_private: bool = False
 
 
 class CWork(Structure):

@@ -29,11 +29,12 @@ def miscounts(record: DispatchRecord, seen: Sequence[SeenWork] | None) -> list[s
         found += _launches_differ(kernels, launched)
     elif len(launched) not in (record.launches, record.launches + record.zero_fill):
         found.append(f"launches is {record.launches}, the runtime saw {_listed(work.name for work in launched)}")
+    cleared = [work for work in filled if not work.is_private]
     if fills:
-        found += _fills_differ(fills, filled)
-    elif filled and not record.zero_fill:
-        found.append(f"the runtime saw a fill of {filled[0].bytes} bytes ({filled[0].name}), the record states none")
-    if record.zero_fill and not filled and len(launched) <= record.launches and not FILLS & {k.name for k in kernels}:
+        found += _fills_differ(fills, cleared) and _fills_differ(fills, filled)
+    elif cleared and not record.zero_fill:
+        found.append(f"the runtime saw a fill of {cleared[0].bytes} bytes ({cleared[0].name}), the record states none")
+    if record.zero_fill and not cleared and len(launched) <= record.launches and not FILLS & {k.name for k in kernels}:
         found.append("zero_fill is True, and the runtime saw neither a fill nor a further launch")
     return found
 

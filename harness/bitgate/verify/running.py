@@ -7,7 +7,7 @@ Effects are errors that the library swallowed and work that it did not wait for;
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
@@ -24,7 +24,7 @@ from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.host import DeviceFault
 from bitgate.runtime.ledger import Incident, take_last_error
-from bitgate.runtime.seen_work import SeenWork
+from bitgate.runtime.seen_work import FILL, SeenWork
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
 from bitgate.verify.watch import Watch, WatchedLibrary, format_changes
@@ -247,11 +247,21 @@ def execute(
     finally:
         run.changes = watch.changes()
         work.conduct.has_launched = True
-    run.seen = device.ledger.work_since(works)
+    run.seen = _with_owners(device.ledger.work_since(works), buffers)
     left = after_launch(device, mark, buffers, reported=run.crash)
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage
     run.crash = left.crash or run.crash
+
+
+def _with_owners(seen: Sequence[SeenWork] | None, buffers: Mapping[str, Buffer]) -> Sequence[SeenWork] | None:
+    """Mark the fills of memory that is the library's own: what it does there is its own matter."""
+
+    def is_private(work: SeenWork) -> bool:
+        end = work.address + work.bytes
+        return not any(one.pointer < end and work.address < one.pointer + one.bytes for one in buffers.values())
+
+    return seen and [replace(one, is_private=True) if one.kind == FILL and is_private(one) else one for one in seen]
 
 
 CORRUPTING = frozenset({"lds_canary", "global_canary", "fp_environment"})
