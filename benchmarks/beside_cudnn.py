@@ -117,9 +117,9 @@ class Candidates:
             for instance in session.family(name).instances
             if instance.dtypes[0] in dtypes and any(fnmatch(f"{name}.{instance.name}", g) for g in kernels.split(","))
         }
-        session.device.synchronize()
+        session.opened.device.synchronize()
         with ThreadPoolExecutor(8) as pool:
-            paths = dict(zip(groups, pool.map(session.builder.family, groups.values()), strict=True))
+            paths = dict(zip(groups, pool.map(session.opened.builder.family, groups.values()), strict=True))
         self.found: list[tuple[str, KernelLibrary, Instance]] = []
         self.wrong: list[str] = []
         self.shows_each = False

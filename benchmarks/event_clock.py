@@ -33,12 +33,12 @@ def main() -> int:
     target = arguments.target or best().name
     session, problem = Session(target), parse_case_id(arguments.case)
     kernel = select_for(problem, candidates(arguments.kernel, {}, target)).supporting[0]
-    runner = session.runner(kernel)
+    runner = session.opened.runner(kernel)
     if not isinstance(runner, LibraryRunner):
         parser.error(f"{kernel.name} is of no library")
     plan = plan_fill(problem, kernel.instance.accumulation_for(problem))
-    held = BufferSet(session.device, session.tools, problem, DeviceData(plan))
-    sets, clock = [held.arguments(runner.workspace(problem))], Clock(session.device)
+    held = BufferSet(session.opened.device, session.opened.tools, problem, DeviceData(plan))
+    sets, clock = [held.arguments(runner.workspace(problem))], Clock(session.opened.device)
     clock.of_calls(runner, problem, sets, 10)
     print(f"{kernel.name} on {target}, {clock.name}; us a launch")
     for launches in arguments.launches:

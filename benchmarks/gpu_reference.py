@@ -34,10 +34,10 @@ from bitgate.numerics.ordered import ordered_reference
 from bitgate.numerics.reference import exact_reference
 from bitgate.ops.convolution import ConvProblem
 from bitgate.results.record import Verdict
-from bitgate.verify.on_device import DeviceData, reference_on_device
+from bitgate.verify.on_device import DeviceData, DeviceWork, run_on_device
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.running import Launch
+from bitgate.verify.running import KernelWork, LaunchConfig
 from bitgate.verify.session import Session
 from bitgate.verify.stored import FILE, StoredDigest, key_of, write
 
@@ -106,13 +106,14 @@ def measure(session: Session, problem: ConvProblem, repeat: int) -> dict[str, An
     kernel = session.reference_kernel(problem)
     assert kernel is not None
     plan = plan_fill(problem, kernel.instance.accumulation_for(problem))
-    launch = Launch(session.runner(kernel), problem, 0)
+    work = KernelWork(session.opened.runner(kernel), problem, 0)
+    config = LaunchConfig("right", "forward" if session.target.platform == "host" else "")
     inputs = make_inputs(problem, plan)
 
     def on_device() -> tuple[str, float]:
-        reference = reference_on_device(session.device, session.device_tools, launch, DeviceData(plan))
-        reference.free()
-        return reference.digest, reference.seconds
+        asked, opened = DeviceWork(DeviceData(plan)), session.opened
+        run = run_on_device(opened.device, opened.device_tools, work, asked, config, {})
+        return run.digest, run.seconds["kernel"]
 
     found: list[str] = []
     device, kernel_seconds = [], []

@@ -22,7 +22,8 @@ from time import perf_counter
 
 import pytest
 
-from bitgate.core import paths
+from bitgate.core.project import ours
+from bitgate.lab.planning.collect import PLUGIN, QUIET, suites_and_root
 from bitgate.model import parse_case_id
 from bitgate.results.record import Verdict, read
 from bitgate.verify.pipeline import verify
@@ -95,12 +96,10 @@ def _of_tests(words: str) -> dict[str, float]:
     clock = _Clock()
     session = Session("host")
     for name in session.families:
-        session.library(name)
+        session.opened.library(name)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["BITGATE_OUT"] = folder
-        suites = str(paths.data_folder("suites"))
-        arguments = [suites, "-m", "smoke", "-q", "--target", "host", "-p", "no:cacheprovider"]
-        arguments += ["-p", "bitgate.pytest_plugin"]
+        arguments = [*suites_and_root(ours()), "-m", "smoke", "-q", "--target", "host", *QUIET, "-p", PLUGIN]
         code = pytest.main([*arguments, *(("-k", words) if words else ())], plugins=[clock])
         if code != 0:
             sys.exit(f"pytest ended with {code}: an overhead is only worth knowing of a green run")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import yaml
 from expression import evaluate, fill_in
@@ -26,18 +27,21 @@ class Workflow:
     event: str
 
     def run(self, only: Sequence[str] = (), prefix: str = "") -> dict[str, bool]:
-        """By name whether a job was green; ``only`` names those to run, all if it is empty."""
+        """By name whether a job was green or skipped; ``only`` names those to run, all if it is empty."""
         self.document = yaml.safe_load(self.path.read_text())
         jobs = {name: job for name, job in self.document["jobs"].items() if not only or name in only}
         results: dict[str, Any] = {}
         for name in in_order({name: _listed(job.get("needs", [])) for name, job in jobs.items()}):
             needs = {needed: results[needed] for needed in _listed(jobs[name].get("needs", []))}
             results[name] = self._job(name, jobs[name], needs, prefix)
-        return {name: result["result"] == "success" for name, result in results.items()}
+        return {name: result["result"] != "failure" for name, result in results.items()}
 
     def _job(self, name: str, job: Mapping[str, Any], needs: Mapping[str, Any], prefix: str) -> dict[str, Any]:
         names = self._names(needs, green=all(need["result"] == "success" for need in needs.values()))
-        if not evaluate(str(job.get("if", "success()")), names):
+        condition = str(job.get("if", "success()"))
+        if not any(f"{status}()" in condition for status in names["status"]):
+            condition = f"success() && ({condition})"
+        if not evaluate(condition, names):
             print(f"=== {prefix}{name}: skipped", flush=True)
             return {"result": "skipped", "outputs": {}}
         if "uses" in job:
@@ -86,7 +90,7 @@ class Workflow:
             folder,
             {
                 "GITHUB_ACTIONS": "true",
-                "GITHUB_RUN_ID": "1",
+                "GITHUB_RUN_ID": str(crc32(str(self.machine.work).encode())),
                 "GITHUB_RUN_ATTEMPT": ATTEMPT,
                 "GITHUB_EVENT_NAME": self.event,
                 "GITHUB_OUTPUT": str(output),
@@ -110,7 +114,8 @@ class Workflow:
         elif name == "actions/download-artifact":
             for found in sorted(artifacts.iterdir()):
                 if fnmatchcase(found.name, stated["pattern"]):
-                    copy_into(found, folder / stated["path"] / found.name)
+                    apart = "" if stated.get("merge-multiple") else found.name
+                    copy_into(found, folder / stated["path"] / apart)
         elif name != "actions/setup-python":
             raise StepError(f"no action that is known here: {name}")
 
@@ -121,7 +126,7 @@ class Workflow:
         return {
             "inputs": {**defaults, **self.inputs},
             "needs": needs,
-            "github": {"run_attempt": ATTEMPT, "event_name": self.event},
+            "github": {"run_attempt": ATTEMPT, "event_name": self.event, "event": self.machine.change(self.event)},
             "status": {"always": True, "success": green, "failure": not green},
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,7 +77,10 @@ class Pipeline:
 
     def _environment(self, job: Mapping[str, Any]) -> dict[str, str]:
         known = {**self.variables, **{key: str(value) for key, value in job.get("variables", {}).items()}}
-        return {"GITLAB_CI": "true", **{key: Template(value).safe_substitute(known) for key, value in known.items()}}
+        return {
+            "GITLAB_CI": "true",
+            **{key: Template(value).substitute(defaultdict(str, known)) for key, value in known.items()},
+        }
 
     def _of_parent(self, needed: Mapping[str, str], folder: Path) -> None:
         named = Template(needed["pipeline"]).safe_substitute(self.variables)
@@ -92,7 +96,7 @@ class Pipeline:
         for path in stated.get("paths", []):
             copy_into(folder / path, kept / path)
         for report in stated.get("reports", {}).values():
-            if not (folder / report).is_file():
+            if not any(folder.glob(report)):
                 raise StepError(f"no report {report}")
         if kept.is_dir():
             self.kept[name] = kept

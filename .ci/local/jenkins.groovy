@@ -104,13 +104,12 @@ abstract class Steps extends Script {
     }
 
     def junit(Map stated) {
-        def file = new File(State.folder(), stated.testResults)
-        if (!file.isFile()) {
-            if (stated.allowEmptyResults) { return }
-            throw new Exception("no JUnit file ${stated.testResults}")
+        def names = new FileNameFinder().getFileNames(State.folder().path, stated.testResults)
+        if (!names && !stated.allowEmptyResults) { throw new Exception("no JUnit file ${stated.testResults}") }
+        names.each { name ->
+            def suites = new XmlSlurper().parse(new File(name))
+            println "JUnit: ${suites.@tests} tests, ${suites.@failures} failures, ${suites.@errors} errors"
         }
-        def suites = new XmlSlurper().parse(file)
-        println "JUnit: ${suites.@tests} tests, ${suites.@failures} failures, ${suites.@errors} errors"
     }
 
     def archiveArtifacts(Map stated) { copy(State.folder(), stashFolder('archive'), stated.artifacts - '/**', stated.allowEmptyArchive ?: false) }

@@ -59,6 +59,12 @@ class Machine:
             else:
                 copy.unlink(missing_ok=True)
 
+    def change(self, event: str) -> dict[str, object]:
+        """What an event says of a pull request: its base is the parent of the last commit, if there is one."""
+        asked = ["git", "-C", str(self.repository), "rev-parse", "--verify", "-q", "HEAD~1"]
+        found = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+        return {"pull_request": {"base": {"sha": found}}} if event == "pull_request" and found else {}
+
     def environment(self, stated: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
         python = self.python()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bitgate.core.progress import print_progress
 from bitgate.core.project_file import find
 from bitgate.kernel import registry
 from bitgate.kernel.loading import to_load, with_operations
@@ -105,7 +105,7 @@ def _process(target: str, project: Project) -> CaseProcess:
 
     if (target, project) not in _open:
         _end()
-        _open[target, project] = CaseProcess(Opening(target, project), progress=_progress)
+        _open[target, project] = CaseProcess(Opening(target, project), progress=print_progress)
     return _open[target, project]
 
 
@@ -114,7 +114,3 @@ def _end() -> None:
     for process in _open.values():
         process.end()
     _open.clear()
-
-
-def _progress(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

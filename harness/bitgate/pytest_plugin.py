@@ -5,17 +5,17 @@ hook or exit code before a test asks for that."""
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
-from pathlib import Path
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from bitgate.core.suite_paths import names_a_suite
 
 if TYPE_CHECKING:
     from bitgate.suite.pytest.checks import Check
     from bitgate.suite.pytest.run import TestRun
 
-TABLE = "cases.toml"
 AWAKE = "bitgate_target"
 """An attribute of ``config.option`` that only our options make; xdist hands it on to its workers."""
 
@@ -26,27 +26,6 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         from bitgate.suite.pytest import options
 
         options.add(parser)
-
-
-def names_a_suite(arguments: Sequence[str | object], folder: Path) -> bool:
-    """Return whether a pytest command line asks for suites: folders that have a case table, up to two levels down."""
-    paths = [folder / str(argument).partition("::")[0] for argument in arguments if not str(argument).startswith("-")]
-    places = [path for path in paths if _exists(path)]
-    if not places:
-        # No path: pytest goes by ``testpaths``, which are another project's tests unless we stand in the suites.
-        return _has_table(folder, 1)
-    return any(_has_table(place, 2) if place.is_dir() else (place.parent / TABLE).is_file() for place in places)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # no path at all: the words of a long -k
-        return False
-
-
-def _has_table(folder: Path, depth: int) -> bool:
-    return any(next(folder.glob("*/" * level + TABLE), None) for level in range(depth + 1))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -50,6 +50,8 @@ class BadKernel:
 
     def difference(self, verdict: str, reason: str) -> str:
         """What was to be and what was; empty if they agree."""
+        if self.verdict == "red" and verdict not in ("PASS", "nothing"):
+            return ""
         if verdict == self.verdict and self.says.lower() in reason.lower():
             return ""
         word = f" that says '{self.says}'" if self.says else ""

@@ -176,5 +176,10 @@ def test_a_run_without_the_fixture_is_left_alone(tmp_path: Path) -> None:
         check=True,
     )
     assert "1 passed" in done.stdout
-    assert done.stdout.split("\n")[-2].split() == ["bitgate", "bitgate.pytest_plugin"]
+    assert done.stdout.split("\n")[-2].split() == [
+        "bitgate",
+        "bitgate.core",
+        "bitgate.core.suite_paths",
+        "bitgate.pytest_plugin",
+    ]
     assert not (tmp_path / "out").exists()

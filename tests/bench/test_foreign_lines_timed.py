@@ -12,7 +12,7 @@ from bitgate.cli.main import run
 from bitgate.results.record.timing import Timing, timings
 
 KERNEL = "grouped_bwd_data.f16_32x32x32_a1b1c1*"
-PROFILED = "ckProfiler grouped_conv_bwd_data 1 1 {} 2 1 1 8 8 3 3 6 6 2 2 1 1 1 1 1 1"
+PROFILED = "ckProfiler grouped_conv_bwd_data 1 1 {} 2 1 1 8 8 3 3 6 6 2 2 1 1 1 1 1 1 1"
 DRIVEN = "MIOpenDriver convfp16 -n 1 -c 8 -H 6 -W 6 -k 8 -y 3 -x 3 -p 1 -q 1 -u 2 -v 2 -I NHWC -O NHWC -f NHWC -F 2"
 
 Bench = Callable[..., tuple[int, str, str, list[Timing]]]

@@ -20,14 +20,14 @@ def session() -> Session:
 @pytest.fixture(scope="module")
 def clock(session: Session) -> Clock:
     """With events, as a device has."""
-    found = Clock(session.device)
+    found = Clock(session.opened.device)
     found.by_events = True
     return found
 
 
 @pytest.fixture(scope="module")
 def hold(session: Session, clock: Clock) -> QueueGate:
-    return QueueGate(session.device_tools, clock.between_events)
+    return QueueGate(session.opened.device_tools, clock.between_events)
 
 
 @pytest.mark.parametrize(("launches", "seconds"), [(1, 1e-6), (100, 1e-4), (10, 0.0)])

@@ -63,7 +63,8 @@ def test_a_runtime_without_a_function_is_a_broken_installation(tmp_path: Path) -
         (tools / name).symlink_to(str(shutil.which(name)))
     build = (
         "import sys; from pathlib import Path; from stand_in import build;"
-        "build(Path(sys.argv[1]), 'device gfx90a:sramecc+:xnack- cu=104', without={'hipStreamCreate', 'hipMemset2D'})"
+        "build(Path(sys.argv[1]), 'device gfx90a:sramecc+:xnack- cu=104',"
+        " without={'hipStreamCreateWithFlags', 'hipMemset2D'})"
     )
     rocm = tmp_path / "rocm"
     subprocess.run([sys.executable, "-c", build, str(rocm)], check=True, cwd=STAND_IN.parent)
@@ -79,10 +80,11 @@ def test_a_runtime_without_a_function_is_a_broken_installation(tmp_path: Path) -
         },
     )
     assert (found.code, found.document["verdict"], found.document["target"]) == (2, "installation", "gfx90a")
-    assert "lacks hipStreamCreate (runtime/device.py)" in found.step("runtime")["sentence"]
+    assert "lacks hipStreamCreateWithFlags (runtime/device.py)" in found.step("runtime")["sentence"]
     assert "hipMemset2D" not in found.step("runtime")["sentence"]
-    assert found.step("runtime")["detail"]["missing"] == {"hipMemset2D": [], "hipStreamCreate": ["runtime/device.py"]}
-    assert "lacks hipStreamCreate" in found.document["sentence"]
+    missing = found.step("runtime")["detail"]["missing"]
+    assert missing == {"hipMemset2D": [], "hipStreamCreateWithFlags": ["runtime/device.py"]}
+    assert "lacks hipStreamCreateWithFlags" in found.document["sentence"]
     assert "the administrator of this machine" in found.document["send"]
     assert found.results == ["red"] * 4 + ["not tried"] * 4
     assert found.step("tools")["sentence"].startswith("device is red: ")

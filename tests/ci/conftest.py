@@ -32,22 +32,33 @@ layouts = ["nhwgc"]
 shape = [{shapes}]
 tier = "smoke"
 """
-# A second case waits for as long as the file "hold" is there.
+# A second case waits for as long as the file "hold" is there, and names its target or none. A case that "fatal" names
+# takes its job along, one that "hungry" names takes 2 GiB: each by its target and a part of its id.
 MODULE = """
+import os
+import signal
 import time
 from pathlib import Path
 
 from bitgate.testing import cases
 
-HOLD = Path(__file__).parents[2] / "hold"
+HOLD, FATAL, HUNGRY = (Path(__file__).parents[2] / name for name in ("hold", "fatal", "hungry"))
 seen = []
+
+
+def names(file, planned):
+    target, _, part = file.read_text().partition(" ") if file.exists() else ("none", "", "")
+    return target in planned.key.target and part in planned.id
 
 
 @cases("mine")
 def test_bits(planned, check, expect_dispatch):
+    if names(FATAL, planned):
+        os.kill(os.getpid(), signal.SIGKILL)
+    eaten = bytearray((2 << 30) * names(HUNGRY, planned))
     expect_dispatch(check(planned), path="pointwise")
     seen.append(planned)
-    while len(seen) > 1 and HOLD.exists():
+    while len(seen) > 1 and names(HOLD, planned):
         time.sleep(0.05)
 """
 

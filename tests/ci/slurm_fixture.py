@@ -15,6 +15,10 @@ from pathlib import Path
 
 PATIENCE_SECONDS = 120.0
 
+MEMORY = Path("/sys/fs/cgroup/memory")
+MEMORY_MIB = 6000
+"""Of each node. A job gets 1024 of it unless it asks for more, and is killed if it takes more."""
+
 _MARK, _NODE = "BITGATE_TEST_SLURM", "BITGATE_TEST_SLURM_NODE"
 _PR_SET_PDEATHSIG = 1
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
@@ -34,12 +38,14 @@ SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
+TaskPlugin={task}
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=1
+JobAcctGatherParams={gather}
 SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
+SelectTypeParameters=CR_CPU_Memory
 SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmdTimeout=10
@@ -52,10 +58,16 @@ SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=2
 
 
 class SlurmFixture:
-    """``nodes``: the features of each, ``gfx942,cdna3``. Each has ``cpus`` and one pretended GPU."""
+    """``nodes``: the features of each, ``gfx942,cdna3``. Each has ``cpus`` and one pretended GPU.
 
-    def __init__(self, folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> None:
+    ``has_groups``: the kernel holds jobs to their memory, by control groups; else Slurm looks every second.
+    """
+
+    def __init__(
+        self, folder: Path, nodes: Mapping[str, str], cpus: int = 2, has_groups: bool = os.access(MEMORY, os.W_OK)
+    ) -> None:
         self.folder = folder
+        self.has_groups = has_groups
         self.nodes = dict(nodes)
         self._cpus = cpus
         self._controller: subprocess.Popen[bytes] | None = None
@@ -66,6 +78,8 @@ class SlurmFixture:
         # Of commands alone, which give up sooner where there is no answer.
         self.client_conf = folder / "client.conf"
         self.client_conf.write_text(self.conf.read_text() + "MessageTimeout=2\n")
+        constrained = ["CgroupPlugin=cgroup/v1", f"CgroupMountpoint={MEMORY.parent}", "ConstrainRAMSpace=yes", ""]
+        (folder / "cgroup.conf").write_text("\n".join(constrained))
         (folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
 
     @property
@@ -86,6 +100,10 @@ class SlurmFixture:
 
     def stop(self) -> None:
         self._kill(lambda _: True)
+        for node in self.nodes:
+            for folder in sorted(MEMORY.glob(f"slurm_{node}/**/"), reverse=True):
+                with suppress(OSError):  # another Slurm's of this machine
+                    folder.rmdir()
 
     def start_controller(self) -> None:
         self._controller = self._daemon("slurmctld", "-D", "-f", str(self.conf))
@@ -121,15 +139,19 @@ class SlurmFixture:
     def _configuration(self) -> str:
         host = socket.gethostname().split(".")[0]
         ports = _free_ports(1 + len(self.nodes))
-        lines = [_CONF.format(host=host, controller_port=ports[0], user=getuser(), folder=self.folder)]
+        places = {"host": host, "controller_port": ports[0], "user": getuser(), "folder": self.folder}
+        memory = {"task": "task/cgroup", "gather": "NoOverMemoryKill"}
+        if not self.has_groups:
+            memory = {"task": "task/none", "gather": "OverMemoryKill"}
+        lines = [_CONF.format(**places, **memory)]
         for port, (node, features) in zip(ports[1:], self.nodes.items(), strict=True):
             lines.append(
                 f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self._cpus}"
-                f" Gres=gpu:1 Feature={features}"
+                f" RealMemory={MEMORY_MIB} Gres=gpu:1 Feature={features}"
             )
         names = ",".join(self.nodes)
-        lines.append(f"PartitionName=lab Nodes={names} Default=YES State=UP PriorityTier=1")
-        lines.append(f"PartitionName=urgent Nodes={names} State=UP PriorityTier=10")
+        lines.append(f"PartitionName=lab Nodes={names} Default=YES State=UP PriorityTier=1 DefMemPerNode=1024")
+        lines.append(f"PartitionName=urgent Nodes={names} State=UP PriorityTier=10 DefMemPerNode=1024")
         return "\n".join([*lines, ""])
 
     def _variables(self, **more: str) -> dict[str, str]:
@@ -169,9 +191,9 @@ class SlurmFixture:
 
 
 @contextmanager
-def slurm_fixture(folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> Iterator[SlurmFixture]:
+def slurm_fixture(folder: Path, nodes: Mapping[str, str], cpus: int = 2, **more: bool) -> Iterator[SlurmFixture]:
     """Started, this process' commands talk to it, and nothing of it is left over."""
-    cluster = SlurmFixture(folder, nodes, cpus)
+    cluster = SlurmFixture(folder, nodes, cpus, **more)
     before = {name: os.environ.get(name) for name in cluster.environment}
     try:
         cluster.start()

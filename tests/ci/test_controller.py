@@ -5,6 +5,7 @@ The cases' records are written as a run would; the rest is the controller's own.
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -150,7 +151,7 @@ def test_a_task_asks_for_what_its_target_needs(night: Callable[..., Finished]) -
         (TaskState.LOST, {"avoid": ("n1",)}),
         (TaskState.PREEMPTED, {}),
         (TaskState.TIMED_OUT, {"avoid": ("n1",), "minutes": 20.0}),
-        (TaskState.OUT_OF_MEMORY, {"avoid": ("n1",), "exclusive": True}),
+        (TaskState.OUT_OF_MEMORY, {"avoid": ("n1",), "exclusive": True, "all_memory": True}),
     ],
 )
 def test_the_end_of_the_first_attempt_decides_on_a_second(
@@ -187,11 +188,47 @@ def test_a_night_without_any_machine_compared_nothing(night: Callable[..., Finis
     assert done.summary.exit_code == 3
 
 
-def test_a_shard_without_a_machine_is_lost_where_others_ran(night: Callable[..., Finished]) -> None:
+def test_a_shard_without_a_machine_did_not_run_and_is_red(night: Callable[..., Finished]) -> None:
     none = TaskStatus(TaskState.NO_CAPACITY, reason="down")
     done = night(lambda task: (none, ()) if task.shard.index == 2 else well(), shards=2)
     assert done.summary.exit_code == 1
-    assert done.summary.outcomes["LOST"] == len(done.engine.plan.shards[1].cases)
+    assert done.summary.outcomes == {"PASS": 2, "NOT_RUN": 2}
+    assert {red.sentence for red in done.summary.reds} == {"not run in shard 2/2: no capacity: down"}
+    assert done.summary.findings == ()
+
+
+def test_a_night_that_is_over_ends_what_runs_and_waits_for_nothing(tmp_path: Path) -> None:
+    plan = make("smoke", [Plan("smoke", "gfx942", tuple(item("gfx942", number) for number in ALL))], {"gfx942": 2})
+    plan.write(tmp_path / PLAN)
+    places = tuple((part.target, part.shard, part.cases) for part in plan.parts)
+    Journal(tmp_path).add(NightPlanned("night", plan.id, str(tmp_path), "told", shards=places))
+    lines = io.StringIO()
+    controller = Controller(tmp_path, Endless(), PlainScreen(lines), until=time.time() + 0.1)
+    controller.run()
+    summary = controller.finish()
+    assert summary.outcomes == {"NOT_RUN": 2, "LOST": 2}
+    assert (
+        "gfx942 1/2 is given up: no capacity: the night was over before it began (PartitionConfig)" in lines.getvalue()
+    )
+    assert "gfx942 2/2 is given up: cancelled: the night was over" in lines.getvalue()
+
+
+class Endless:
+    """An engine whose first task waits for ever, and whose second runs for ever."""
+
+    name = "endless"
+
+    def __init__(self) -> None:
+        self.states = {"0": TaskStatus(TaskState.WAITING, reason="PartitionConfig"), "1": TaskStatus(TaskState.RUNNING)}
+
+    def submit(self, new: Sequence[Task]) -> Sequence[str]:
+        return [str(number) for number in range(len(new))]
+
+    def poll(self, handles: Sequence[str]) -> Mapping[str, TaskStatus]:
+        return {handle: self.states[handle] for handle in handles}
+
+    def cancel(self, handles: Sequence[str]) -> None:
+        self.states = dict.fromkeys(handles, TaskStatus(TaskState.CANCELLED))
 
 
 def test_a_machine_that_loses_every_shard_ends_the_attempts(night: Callable[..., Finished]) -> None:

@@ -174,6 +174,24 @@ def test_a_dead_worker_fails_its_node_and_retries_go_elsewhere(cluster: DaskFixt
     assert cluster.workers["a"].poll() is None, "a worker that lacks what a task needs would die of it"
 
 
+def test_a_scheduler_that_is_away_is_waited_for(tmp_path: Path) -> None:
+    """Longer than a client waits, which is closed then; tasks that end meanwhile are known by their folders."""
+    with dask_fixture(tmp_path / "dask", {"a": "gfx942"}) as cluster:
+        dask = engine(cluster, tmp_path, absence="40")
+        runs = on("gfx942", task_of(tmp_path / "t1", "while [ ! -e go ]; do sleep 0.1; done"))
+        handles = list(dask.submit([runs, on("gfx942", task_of(tmp_path / "t2", "true"))]))
+        until(lambda: dask_worker.begun(runs.folder))
+        assert cluster.scheduler
+        cluster.scheduler.kill()
+        until(lambda: "no Dask scheduler answers" in dask.poll(handles)[handles[1]].reason)
+        assert {status.state for status in dask.poll(handles).values()} <= {TaskState.WAITING, TaskState.RUNNING}
+        ended = wait(dask, handles)
+        assert ended[handles[1]].state is TaskState.LOST
+        assert ended[handles[1]].reason.startswith("the Dask scheduler does not answer: ")
+        with pytest.raises(UsageError, match=r"has not answered for 40 s: .* go on with --resume"):
+            dask.submit([on("gfx942", task_of(tmp_path / "t3", "true"))])
+
+
 def test_a_night_that_loses_a_worker_has_a_verdict_a_case(lab: Callable[..., Any], tmp_path: Path) -> None:
     """The worker dies with a case that waits; another worker of the target answers what it did not."""
     mine, place = lab(4), ("host_for_gfx942", "s1of1")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -258,3 +261,104 @@ def test_bitgates_own_workflow_is_green_on_a_bare_machine(bitgate: Path, tmp_pat
     done = _run(bitgate, work, flavour, *only, "--bare")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "GREEN" in _merged(work)
+
+
+MANY = "".join(
+    f"""
+[[case]]
+name = "k = {k}"
+why = "every cell of dx is the sum over K"
+pass = "bwd_data"
+dtypes = "f32"
+layouts = ["nhwgc"]
+shape = "g1n2k{k}c3_y1x1_h5x7"
+tier = "smoke"
+"""
+    for k in range(1, 26)
+)
+NIGHTLY = """
+on: schedule
+permissions:
+  contents: read
+jobs:
+  kernels:
+    uses: OWNER/bitgate/.github/workflows/tier.yml@0123456789abcdef0123456789abcdef01234567
+    with:
+      tier: smoke
+      shards: "2"
+      history: {history}
+      notify: {notify}
+"""
+
+
+def _commit(folder: Path, message: str) -> None:
+    for words in (["add", "-A"], ["-c", "user.name=ann", "-c", "user.email=ann@lab", "commit", "-qm", message]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+
+
+@pytest.fixture
+def twenty_five(owners: Path) -> Path:
+    """The repository with 25 cases of a row each, in a commit."""
+    (owners / "suites" / "mine" / "cases.toml").write_text(MANY)
+    subprocess.run(["git", "init", "-q"], cwd=owners, check=True)
+    _commit(owners, "a kernel")
+    return owners
+
+
+@pytest.mark.nightly
+def test_a_pull_request_runs_the_cases_that_it_can_change(twenty_five: Path, tmp_path: Path) -> None:
+    """A row of 25 is 4 %; a document is nothing, and green."""
+    table = twenty_five / "suites" / "mine" / "cases.toml"
+    table.write_text(table.read_text().replace("k7c3_y1x1_h5x7", "k7c3_y1x1_h5x8"))
+    _commit(twenty_five, "a longer row")
+    done = _run(twenty_five, tmp_path / "row", "github", FILE["github"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "GREEN: 1 verdicts on host" in _merged(tmp_path / "row")
+    assert done.stdout.count("bitgate run --tier") == 1
+    (twenty_five / "notes.md").write_text("Words.\n")
+    _commit(twenty_five, "words")
+    done = _run(twenty_five, tmp_path / "words", "github", FILE["github"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing to run: no change since" in done.stdout
+    assert "bitgate run --tier" not in done.stdout
+
+
+@pytest.mark.nightly
+def test_a_night_tells_a_planted_red_from_a_known_one(twenty_five: Path, tmp_path: Path) -> None:
+    posted, server = _webhook()
+    place = {"history": str(tmp_path / "nights.sqlite"), "notify": f"http://127.0.0.1:{server.server_port}/"}
+    (twenty_five / ".github" / "workflows" / "night.yml").write_text(NIGHTLY.format(**place))
+    kernel = twenty_five / "kernels" / "mine" / "pointwise.hip.cpp"
+    right = kernel.read_text()
+    for night, sizes in enumerate(("5", "5 || shape.k == 9")):
+        kernel.write_text(right.replace("at_y.column < shape.k", f"at_y.column < shape.k - (shape.k == {sizes})"))
+        _commit(twenty_five, f"night {night}")
+        done = _run(twenty_five, tmp_path / f"n{night}", "github", ".github/workflows/night.yml", "--event=schedule")
+        assert done.returncode == 1, done.stdout + done.stderr
+    server.shutdown()
+    print(done.stdout, done.stderr)
+    summary = _merged(tmp_path / "n1")
+    assert "RED: 2 of 25 verdicts on host" in summary
+    new, known = (line for line in summary.splitlines() if line.startswith(("new ", "known ")))
+    assert new.startswith("new    1 x MISMATCH")
+    assert known.startswith("known  1 x MISMATCH")
+    assert "k9c3" in summary[summary.index(new) : summary.index(known)]
+    assert [one["text"].split("; ")[-2] for one in posted] == [
+        "1 new, 0 known, 0 fixed (1 of cases never seen before)",
+        "1 new, 1 known, 0 fixed",
+    ]
+
+
+def _webhook() -> tuple[list[dict[str, str]], HTTPServer]:
+    """A chat's server that keeps what it is sent."""
+    posted: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    return posted, server

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.lab.ci.retry import TIMES_LONGER, AttemptHistory, Health, decide, unanswered
+from bitgate.lab.ci.retry import TIMES_LONGER, AttemptHistory, Decision, Health, culprits, decide, unanswered
 from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import Outcome
 
@@ -40,9 +41,83 @@ def test_only_cases_without_answers_run_once_more_elsewhere(state: TaskState) ->
     assert decision.again
     assert decision.only == frozenset(CASES[60:])
     assert decision.avoid == (() if state is TaskState.PREEMPTED else ("n1",))
+
+
+@pytest.mark.parametrize("state", [TaskState.LOST, TaskState.ENDED, TaskState.TIMED_OUT])
+def test_a_case_without_two_answers_is_given_up(state: TaskState) -> None:
     again = decide(CASES, [tried(state, cases=60), tried(state, "n2", cases=80)])
     assert not again.again
     assert again.why.startswith("ran again, and still 20 cases without an answer")
+
+
+@pytest.mark.parametrize("state", [TaskState.NODE_FAILED, TaskState.PREEMPTED])
+def test_a_lost_node_costs_nothing_while_some_is_answered(state: TaskState) -> None:
+    attempts = [tried(state, f"n{count}", cases=count) for count in (20, 40, 60, 80)]
+    assert decide(CASES, attempts).only == frozenset(CASES[80:])
+    stuck = [*attempts, *[tried(state, "n9", cases=0)] * 2]
+    assert decide(CASES, stuck).again
+    given_up = decide(CASES, [*stuck, tried(state, "n9", cases=0)])
+    assert given_up.why.startswith("3 attempts in a row gave no answer, and still 20 cases without an answer")
+
+
+def answers(outcomes: dict[str, Outcome]) -> AttemptHistory:
+    """An attempt that ended with these outcomes."""
+    return AttemptHistory(TaskStatus(TaskState.ENDED, 0, "n1"), outcomes)
+
+
+def died(
+    under_way: Sequence[str], answered: Sequence[str] = (), asked: Sequence[str] = (), **how: Any
+) -> AttemptHistory:
+    """An attempt that ended with these cases in its black boxes."""
+    status = TaskStatus(how.get("state", TaskState.LOST), None, "n1", "its job died of SIGKILL")
+    outcomes = dict.fromkeys(answered, Outcome.PASS)
+    return AttemptHistory(status, outcomes, asked=frozenset(asked), under_way=frozenset(under_way))
+
+
+def test_what_was_under_way_runs_last_one_by_one() -> None:
+    """A run of four processes dies; the third suspect is the culprit."""
+    suspects, others = CASES[10:14], [*CASES[:10], *CASES[14:]]
+    attempts = [died(suspects, CASES[:10])]
+    first = decide(CASES, attempts)
+    assert (first.only, first.in_turn) == (frozenset(CASES[14:]), False)
+    attempts.append(answers(dict.fromkeys(first.only, Outcome.PASS)))
+    second = decide(CASES, attempts)
+    assert (second.only, second.in_turn) == (frozenset(suspects), True)
+    attempts.append(died(suspects[2:], suspects[:2], suspects))
+    third = decide(CASES, attempts)
+    assert (third.only, third.why) == (
+        frozenset(suspects[2:3]),
+        "1 case last and alone, under way when a run died: case12",
+    )
+    attempts.append(died(suspects[2:3], (), suspects[2:3]))
+    assert culprits(attempts) == frozenset(suspects[2:3])
+    assert decide(CASES, attempts).only == frozenset(suspects[3:])
+    attempts.append(answers({suspects[3]: Outcome.PASS}))
+    assert decide(CASES, attempts) == Decision(False)
+    assert not unanswered(others, attempts)
+
+
+def test_a_case_out_of_memory_runs_alone_with_all_of_it() -> None:
+    first = replace(tried(case7=Outcome.INFRA), short=frozenset(["case7"]))
+    decision = decide(CASES, [first])
+    assert (decision.only, decision.alone, decision.in_turn) == (frozenset(["case7"]), True, True)
+    again = replace(tried(cases=0, case7=Outcome.INFRA), short=frozenset(["case7"]), asked=decision.only)
+    assert decide(CASES, [first, again]).why.startswith("ran again, and still 1 case without an answer")
+
+
+def test_a_job_out_of_memory_spares_what_was_not_at_fault() -> None:
+    attempts = [died([CASES[50]], CASES[:50], state=TaskState.OUT_OF_MEMORY)]
+    others = decide(CASES, attempts)
+    assert (others.only, others.alone) == (frozenset(CASES[51:]), False)
+    attempts.append(answers(dict.fromkeys(others.only, Outcome.PASS)))
+    alone = decide(CASES, attempts)
+    assert (alone.only, alone.alone) == (frozenset([CASES[50]]), True)
+
+
+def test_a_shard_whose_runs_all_die_is_unhealthy() -> None:
+    attempts = [died([CASES[number]]) for number in range(4)]
+    assert decide(CASES, attempts[:3]).again
+    assert decide(CASES, attempts).why.startswith("unhealthy on n1: 4 runs died with cases under way")
 
 
 def test_a_shard_without_any_answer_runs_as_a_whole() -> None:
@@ -137,7 +212,7 @@ _attempts = st.lists(
 
 @given(st.data())
 def test_nothing_runs_for_ever(data: st.DataObject) -> None:
-    """Whatever happens, a shard has three attempts: the first, one for answers, one to classify."""
+    """Whatever happens: a case is charged twice, each death has a suspect, each excuse an answer."""
     attempts: list[AttemptHistory] = []
     asked = frozenset(CASES[:8])
     while not attempts or (decision := decide(CASES[:8], attempts)).again:
@@ -145,8 +220,10 @@ def test_nothing_runs_for_ever(data: st.DataObject) -> None:
         outcomes = data.draw(st.dictionaries(st.sampled_from(sorted(asked)), st.sampled_from(Outcome)))
         red = frozenset(i for i, one in outcomes.items() if one is not Outcome.PASS)
         state = data.draw(st.sampled_from([state for state in TaskState if state.over]))
-        attempts.append(AttemptHistory(TaskStatus(state, 0, "n1"), outcomes, red))
-        assert len(attempts) <= 3
+        boxes = data.draw(st.frozensets(st.sampled_from(sorted(asked)), max_size=2))
+        only = frozenset() if len(asked) == 8 else asked
+        attempts.append(AttemptHistory(TaskStatus(state, 0, "n1"), outcomes, red, asked=only, under_way=boxes))
+        assert len(attempts) <= 60
 
 
 @given(_attempts)

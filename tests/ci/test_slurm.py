@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.ci.slurm_fixture import SlurmFixture, slurm_fixture
-from tests.ci.tasks import task_of, until, wait
+from tests.ci.tasks import python, task_of, until, wait
 
 from bitgate.core.errors import UsageError
 from bitgate.lab.ci import task as tasks
@@ -107,6 +107,29 @@ def test_a_job_whose_process_was_killed_is_lost(slurm: Slurm, tmp_path: Path) ->
 def test_a_run_whose_process_was_killed_ends_with_its_signal(slurm: Slurm, tmp_path: Path) -> None:
     (status,) = wait(slurm, list(slurm.submit([at("gfx942", tmp_path / "t", "kill -9 $$")]))).values()
     assert (status.state, status.exit_code) == (TaskState.ENDED, 137)
+
+
+EATS = python("import time; x = bytearray(2 << 30); time.sleep(20)")
+
+
+def test_a_job_out_of_memory_is_told_and_gets_all_of_it(slurm: Slurm, tmp_path: Path) -> None:
+    """By Slurm's state; a process of the run that was killed counts, though the run ended by itself."""
+    small = at("gfx942", tmp_path / "t1", EATS)
+    survives = at("gfx942", tmp_path / "t2", f"({EATS}); exit 1")
+    first, second = wait(slurm, list(slurm.submit([small, survives]))).values()
+    assert (first.state, second.state) == (TaskState.OUT_OF_MEMORY,) * 2, (first, second)
+    fits = at("gfx942", tmp_path / "t3", EATS.replace("sleep(20)", "sleep(0)"), exclusive=True, all_memory=True)
+    (status,) = wait(slurm, list(slurm.submit([fits]))).values()
+    assert (status.state, status.exit_code) == (TaskState.ENDED, 0)
+
+
+def test_a_slurm_that_watches_memory_itself_says_so_in_a_log(tmp_path: Path) -> None:
+    (tmp_path / "slurm").mkdir()
+    with slurm_fixture(tmp_path / "slurm", {"n1": "gfx942"}, has_groups=False):
+        slurm = Slurm(tmp_path / "logs")
+        (status,) = wait(slurm, list(slurm.submit([at("gfx942", tmp_path / "t", EATS)]))).values()
+    assert status.state is TaskState.OUT_OF_MEMORY
+    assert status.reason.startswith("Slurm ended it for lack of memory: see ")
 
 
 def test_cancelled_here_or_by_somebody_else(slurm: Slurm, tmp_path: Path) -> None:

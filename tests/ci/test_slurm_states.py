@@ -53,6 +53,11 @@ def test_a_state(word: str, state: TaskState) -> None:
     ("reason", "wait"),
     [
         ("None", Wait.TURN),
+        ("", Wait.TURN),
+        ("(null)", Wait.TURN),
+        ("AssocGrpGRES", Wait.TURN),
+        ("PartitionConfig", Wait.PEOPLE),
+        ("AReasonOfLater", Wait.PEOPLE),
         ("Priority", Wait.TURN),
         ("Resources", Wait.TURN),
         ("QOSGrpGRES", Wait.TURN),

@@ -19,6 +19,7 @@ from bitgate.lab.ci import task as tasks
 from bitgate.lab.ci.journal import AttemptEnded, Journal, NightPlanned
 from bitgate.lab.executors.executor import TaskState
 from bitgate.results.record import Outcome
+from bitgate.results.shard import Shard
 
 Make = Callable[..., Any]
 TWO = ("--target", "host", "--target", "host_for_gfx942", "--shards", "3", "--jobs", "2")
@@ -93,7 +94,7 @@ def test_ctrl_c_ends_what_runs_and_the_night_can_go_on(lab: Make) -> None:
     assert f"interrupted; nothing runs any more: go on with bitgate submit --resume --out {mine.night}" in said
     assert "Traceback" not in said
     assert not _live(mine.folder)
-    assert {progress.settled for progress in mine.state.shards.values()} == {"cancelled"}
+    assert {progress.settled.partition(":")[0] for progress in mine.state.shards.values()} == {"cancelled"}
     mine.release()
     done = mine.submit("--resume")
     assert (done["code"], done["compared"]) == (0, 6), done["said"]
@@ -271,3 +272,18 @@ def test_a_full_disk_ends_a_night_that_resumes_with_space(lab: Make, tmp_path: P
         assert len(mine.results()) + len(mine.results(number=2)) == 4
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_a_case_that_takes_its_job_along_costs_no_other(lab: Make) -> None:
+    mine = lab(6)
+    (mine.folder / "fatal").write_text("host k2c3")
+    done = mine.submit("--target", "host", "-n0")
+    assert done["outcomes"] == {"PASS": 5, "CRASHED": 1}, done["said"]
+    (red,) = done["reds"]
+    assert red["sentence"] == (
+        f"it ended its run twice, the second time when nothing else ran: its run ended with 3 on {tasks.node()}"
+    )
+    assert "n2k2c3" in red["case"]
+    assert [attempt.number for attempt in mine.state.shards[("host", Shard(1, 1))].attempts] == [1, 2, 3]
+    resumed = mine.submit("--resume")
+    assert resumed["outcomes"] == done["outcomes"], "what is settled does not run again"

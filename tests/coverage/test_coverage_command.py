@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bitgate.cli.main import run
+from bitgate.core import paths
 
 TABLE = str(Path(__file__).parent / "data" / "ck_bwd_data_shapes.csv")
 
@@ -59,3 +61,12 @@ def test_a_bad_command_line_ends_with_2_and_one_line(
 ) -> None:
     assert run(["coverage", *arguments]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suite", ["conv_bwd_data", "gemm"])
+@pytest.mark.parametrize("assumed", ["numd=0", "in_op=pass,scale", "layout=nhwgc,rcr", "wei_op=scale", "gap=strided"])
+def test_a_row_that_an_assumption_does_not_fit_is_left_out(suite: str, assumed: str, capsys: Any) -> None:
+    table = str(paths.data_folder("suites") / suite / "cases.toml")
+    code = run(["coverage", "--cases", table, "--assume", assumed, "--strength", "2", "--top", "1"])
+    said = capsys.readouterr().err
+    assert code == 0 or (code == 2 and said.startswith("bitgate: ") and said.count("\n") == 1), said

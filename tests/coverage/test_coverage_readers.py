@@ -92,7 +92,7 @@ def test_command_lines_and_case_ids(tmp_path: Path) -> None:
         tmp_path,
         "cases.txt",
         "# two spellings of one problem\n"
-        "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1\n"
+        "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1 1\n"
         f"{CASE}\n\nnonsense line\n",
     )
     table = read(path, TableRequest())

@@ -30,7 +30,7 @@ def fuzz(out: Path, instance: str, *more: str) -> tuple[int, str, str]:
 
 
 def test_a_wrong_kernel_is_found_shrunk_and_written_as_a_row(tmp_path):
-    code, out, _ = fuzz(tmp_path, "wrong", "--first", "--json", "--seconds", "60")
+    code, out, _ = fuzz(tmp_path, "wrong", "--first", "--json", "--seconds", "1200")
     document = json.loads(out)
     (failure,) = document["failures"]
     assert code == document["summary"]["exit"] == 1
@@ -51,10 +51,11 @@ def test_a_wrong_kernel_is_found_shrunk_and_written_as_a_row(tmp_path):
 
 @pytest.mark.nightly
 def test_a_kernel_that_ends_its_process_does_not_end_fuzzing(tmp_path):
-    code, out, _ = fuzz(tmp_path, "dies", "--json", "--seconds", "4", "--shrink-seconds", "3")
-    document = json.loads(out)
-    (failure,) = document["failures"]
-    assert code == 1
+    for seconds in ("4", "40", "400"):  # a busy machine may not come to the case in four
+        code, out, _ = fuzz(tmp_path, "dies", "--json", "--seconds", seconds, "--shrink-seconds", "3")
+        if code == 1:
+            break
+    (failure,) = json.loads(out)["failures"]
     assert failure["verdict"]["verdict"] == "CRASHED"
     assert "SIGABRT" in failure["verdict"]["reason"]
     state = json.loads((tmp_path / "host" / "fuzz" / "state.json").read_text())
@@ -62,7 +63,7 @@ def test_a_kernel_that_ends_its_process_does_not_end_fuzzing(tmp_path):
 
 
 def test_a_library_stricter_than_its_declaration_is_a_failure(tmp_path):
-    code, out, _ = fuzz(tmp_path, "denies", "--first", "--json", "--seconds", "60")
+    code, out, _ = fuzz(tmp_path, "denies", "--first", "--json", "--seconds", "1200")
     (failure,) = json.loads(out)["failures"]
     assert code == 1
     assert "the library refuses (c_vector) what its declaration supports" in failure["verdict"]["reason"]
@@ -75,7 +76,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
 
     def compared(known: int, *more: str) -> str:
         """What it says once it has compared more than is known: a second is not enough on a busy machine."""
-        for seconds in ("1", "5", "25"):
+        for seconds in ("1", "5", "25", "300"):
             code, out, err = fuzz(tmp_path, "well", "--seconds", seconds, "--seed", "4", *more)
             if json.loads(state.read_text())["tally"]["compared"] > known:
                 break
@@ -96,17 +97,16 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_loses_nothing(tmp_path, number):
     environment = {**os.environ, "BITGATE_OUT": str(tmp_path)}
-    question = ["fuzz", "--load", FLAKY, "--kernel", "flaky.wrong", "--target", "host", "-n", "1", "--seconds", "300"]
+    question = ["fuzz", "--load", FLAKY, "--kernel", "flaky.wrong", "--target", "host", "-n", "1", "--seconds", "3600"]
     process = subprocess.Popen(
         [*COMMAND, *question], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     rows = tmp_path / "host" / "fuzz" / "failures.toml"
     try:
-        end = time.monotonic() + 120
-        while not rows.exists() and time.monotonic() < end:
+        while not rows.exists() and process.poll() is None:
             time.sleep(0.1)
         process.send_signal(number)
-        said = process.communicate(timeout=30)[1]
+        said = process.communicate()[1]
         assert process.returncode == 130
         assert said.endswith("bitgate: interrupted\n")
     finally:

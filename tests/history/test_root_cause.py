@@ -152,3 +152,22 @@ def test_a_machine_that_loses_several_cases_is_reported() -> None:
     assert unreliable(Counter({"n1": 1}), answers) == []
     assert unreliable(Counter(), answers) == []
     assert [cause.name for cause in unreliable(Counter({"n1": 1000}), answers)] == ["n1"]
+
+
+@pytest.mark.parametrize("bad", [1, 8])
+def test_one_bad_gpu_of_eight_is_told_from_a_bad_host(bad: int) -> None:
+    """Two hosts of eight GPUs; the named ones of the first spoil a fifth of 100 answers each."""
+    gpus = [f"n{host} GPU {number}" for host in (1, 2) for number in range(8)]
+    spoiled = [
+        Outlier((gpu, number), gpu.partition(" ")[0], (number % 10,), True, gpu)
+        for gpu in gpus[:bad]
+        for number in range(20)
+    ]
+    answers: dict[CauseKind, dict[Any, int]] = {
+        CauseKind.CASE: {one.case: 16 for one in spoiled} | {f"c{number}": 1 for number in range(1600)},
+        CauseKind.MACHINE: {"n1": 800, "n2": 800},
+        CauseKind.GPU: dict.fromkeys(gpus, 100),
+        CauseKind.NIGHT: {(number,): 160 for number in range(10)},
+    }
+    found = {(cause.kind, cause.name) for cause in infer_causes(spoiled, answers)}
+    assert found == ({(CauseKind.GPU, "n1 GPU 0")} if bad == 1 else {(CauseKind.MACHINE, "n1")})

@@ -46,6 +46,12 @@ def build_kernels(builder: Builder) -> Callable[..., Path]:
     return build
 
 
+def address(pointer: ctypes.c_void_p) -> int:
+    """Return the address that is not null."""
+    assert pointer.value
+    return pointer.value
+
+
 @dataclass
 class Buffer:
     """Device memory; `pointer` is what a kernel takes."""

@@ -18,6 +18,7 @@ from .conftest import (
     LAUNCH_OUT_OF_RESOURCES,
     SUCCESS,
     Host,
+    address,
 )
 
 Load = Callable[..., ctypes.CDLL]
@@ -83,7 +84,7 @@ def test_a_write_into_buffer_slack_is_found_by_its_canary(host: Host, load: Load
     assert host.hip.bitgateHostCheckCanary(x.pointer, None) == SUCCESS
     load("faults").launch_touch(x.pointer, ctypes.c_long(20), True)
     assert host.synchronize() == SUCCESS
-    assert host.settings.damaged_at(x.pointer.value) == 80
+    assert host.settings.damaged_at(address(x.pointer)) == 80
     assert "+0 past the end" in host.text()
     assert "gradient" in host.text()
     assert host.hip.hipFree(x.pointer) == ILLEGAL_ADDRESS

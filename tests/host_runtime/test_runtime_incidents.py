@@ -17,6 +17,7 @@ from .conftest import (
     OUT_OF_MEMORY,
     SUCCESS,
     Host,
+    address,
 )
 
 Load = Callable[..., ctypes.CDLL]
@@ -50,7 +51,7 @@ def test_a_launch_that_was_refused_and_cleared(host: Host, load: Load, since) ->
 def test_frees_that_were_refused(host: Host, since) -> None:
     x = host.malloc(64, "weights")
     outside = np.zeros(4)
-    assert host.hip.hipFree(ctypes.c_void_p(x.pointer.value + 16)) == INVALID_VALUE
+    assert host.hip.hipFree(ctypes.c_void_p(address(x.pointer) + 16)) == INVALID_VALUE
     assert host.hip.hipFree(ctypes.c_void_p(outside.ctypes.data)) == INVALID_VALUE
     assert host.hip.hipFree(x.pointer) == SUCCESS
     assert host.hip.hipFree(x.pointer) == INVALID_VALUE
@@ -62,7 +63,7 @@ def test_frees_that_were_refused(host: Host, since) -> None:
 
 def test_a_lent_buffer_cannot_be_freed(host: Host, since) -> None:
     x = host.array(np.arange(4, dtype=np.int32), "out")
-    host.settings.lend(x.pointer.value, True)
+    host.settings.lend(address(x.pointer), True)
     assert host.hip.hipFree(x.pointer) == INVALID_VALUE
     assert host.hip.hipFreeAsync(x.pointer, None) == SUCCESS  # refused when its turn comes
     host.synchronize()
@@ -71,7 +72,7 @@ def test_a_lent_buffer_cannot_be_freed(host: Host, since) -> None:
         "hipFreeAsync: buffer out belongs to the caller, who frees it",
     ]
     assert x.download(np.int32).tolist() == [0, 1, 2, 3]
-    host.settings.lend(x.pointer.value, False)
+    host.settings.lend(address(x.pointer), False)
     assert host.hip.hipFree(x.pointer) == SUCCESS
 
 
@@ -147,19 +148,19 @@ def test_work_on_another_stream_is_in_flight_until_a_wait(host: Host, load: Load
     a, b = (host.array(np.array([i], np.int32)) for i in (1, 2))
     mine, other = host.stream(NON_BLOCKING), host.stream(NON_BLOCKING)
     copy = load("incidents").launch_copy
-    assert host.settings.work_in_flight(mine.value) == (0, "")
+    assert host.settings.work_in_flight(address(mine)) == (0, "")
     copy(a.pointer, b.pointer, mine)
-    assert host.settings.work_in_flight(mine.value) == (0, "")
+    assert host.settings.work_in_flight(address(mine)) == (0, "")
     copy(a.pointer, b.pointer, other)
-    assert host.settings.work_in_flight(mine.value) == (1, "kernel copy_cell on a stream of its own")
+    assert host.settings.work_in_flight(address(mine)) == (1, "kernel copy_cell on a stream of its own")
     assert host.hip.hipStreamSynchronize(mine) == SUCCESS
-    assert host.settings.work_in_flight(mine.value)[0] == 1
+    assert host.settings.work_in_flight(address(mine))[0] == 1
     assert host.hip.hipStreamDestroy(other) == SUCCESS  # ends the handle, not the work
-    assert host.settings.work_in_flight(mine.value)[0] == 1
+    assert host.settings.work_in_flight(address(mine))[0] == 1
     assert host.synchronize() == SUCCESS
-    assert host.settings.work_in_flight(mine.value) == (0, "")
+    assert host.settings.work_in_flight(address(mine)) == (0, "")
     assert host.hip.hipMemsetAsync(a.pointer, 0, ctypes.c_size_t(4), None) == SUCCESS
-    assert host.settings.work_in_flight(mine.value) == (1, "a copy, a fill or a host function on the null stream")
+    assert host.settings.work_in_flight(address(mine)) == (1, "hipMemsetAsync on the null stream")
 
 
 def test_an_awaited_event_ends_the_other_streams_work(host: Host, load: Load) -> None:
@@ -170,7 +171,7 @@ def test_an_awaited_event_ends_the_other_streams_work(host: Host, load: Load) ->
     assert host.hip.hipStreamWaitEvent(mine, event, 0) == SUCCESS
     assert host.hip.hipStreamDestroy(other) == SUCCESS
     assert host.hip.hipStreamSynchronize(mine) == SUCCESS
-    assert host.settings.work_in_flight(mine.value) == (0, "")
+    assert host.settings.work_in_flight(address(mine)) == (0, "")
     assert a.download(np.int32).tolist() == [2]
 
 

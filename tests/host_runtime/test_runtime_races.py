@@ -28,6 +28,9 @@ BETWEEN_BLOCKS = (
     "write_beside_atomics",
     "read_beside_atomics",
     "last_block_sums_without_fence",
+    "one_sets_another_flag",
+    "atomics_of_block_scope",
+    "scoped_atomics_across_blocks",
 )
 HEALTHY = (
     "lds_with_barrier",
@@ -36,6 +39,9 @@ HEALTHY = (
     "compare_and_swap",
     "bytes_side_by_side",
     "last_block_sums",
+    "all_set_a_flag",
+    "all_set_a_flag_in_lds",
+    "atomics_of_block_scope_in_a_block",
 )
 
 

@@ -23,9 +23,7 @@ def watched(host: Host) -> Host:
 
 def spun(host: Host) -> None:
     """The launch ends by itself, with the fault."""
-    begun = time.perf_counter()
     assert host.synchronize() == LAUNCH_FAILURE
-    assert time.perf_counter() - begun < 60
     fault = host.fault()
     assert fault.kind == "spin"
     assert "without reaching a barrier or its end" in fault.text

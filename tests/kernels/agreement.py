@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import reject
 
-from bitgate.kernel.declaration import KernelFamily, Refusal
+from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.library import KernelLibrary
 from bitgate.model import Problem, ProblemError, parse_case_id
 
@@ -33,12 +33,19 @@ def said(library: KernelLibrary, problem: Problem, options: Mapping[str, str] | 
     }
 
 
+def instance_called(family: KernelFamily, name: str) -> Instance:
+    """Return the instance of this name."""
+    found = family.instance(name)
+    assert found, name
+    return found
+
+
 def clauses(
     library: KernelLibrary, problem: Problem, instance: str, options: Mapping[str, str] | None = None
 ) -> Clauses:
     """By which the declaration refuses, and the library; None: supported."""
     asked = dict(options or {})
-    declared = library.family.supports(problem, library.family.instance(instance), asked)
+    declared = library.family.supports(problem, instance_called(library.family, instance), asked)
     answered = library.is_supported(problem, instance, asked)
     return (declared.clause if declared else None), (answered.clause if answered else None)
 

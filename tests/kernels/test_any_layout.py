@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kernels.agreement import disagreements, possible, said
+from tests.kernels.agreement import disagreements, instance_called, possible, said
 from tests.kernels.shared import shared
 from tests.problems import convolution
 
@@ -52,7 +52,7 @@ def test_vectors_on_packed_copies(bench, integers, oracle, direction, schedule):
     problem = convolution(f"{direction}_f16_ngchw_gkcyx_g2n2k40c40_y3x3_h9x9_s2_p1_gap")
     inputs = integers(problem)
     family = FAMILIES[direction]
-    wide = [i for i in family.instances if family.supports(problem, i, {}) is None and max(i.vector) == 8]
+    wide = [i for i in family.instances if family.supports(problem, i, {}) is None and max(i.vector or (0,)) == 8]
     assert wide
     outcomes = {i.name: bench.run(problem, inputs, family, i.name, schedule=schedule).values for i in wide}
     expected = oracle(problem, inputs)
@@ -68,7 +68,8 @@ def test_the_workspace_is_the_sum_of_the_copies(bench, integers, direction, layo
     size = sum(-(-problem.tensors[name].elements * 2 // 256) * 256 for name in copied)
     assert bench.library(family).workspace_size(problem, instance) == size
     record = bench.run(problem, integers(problem), family, instance).record
-    predicted = family.dispatch(problem, family.instance(instance), {})
+    predicted = family.dispatch(problem, instance_called(family, instance), {})
+    assert predicted
     assert record.workspace_bytes == predicted.workspace_bytes == size
     assert record.transposes == predicted.transposes == len(copied)
     assert record.launches == predicted.launches  # the GEMMs; transposes are counted beside them
@@ -107,7 +108,8 @@ def test_chunks_of_images_are_those_of_the_copies(bench, integers, oracle, direc
     family, instance, options = FAMILIES[direction], instance_of(direction, "f16"), {"split_n_bytes": "4096"}
     outcome = bench.run(problem, inputs, family, instance, options)
     np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
-    predicted = family.dispatch(problem, family.instance(instance), options)
+    predicted = family.dispatch(problem, instance_called(family, instance), options)
+    assert predicted
     assert outcome.facts["split_n"] == predicted.facts["split_n"] == 2
 
 
@@ -115,8 +117,10 @@ def test_chunks_of_images_are_those_of_the_copies(bench, integers, oracle, direc
 def test_copies_beyond_64_bits_are_refused(bench, direction):
     problem = convolution(f"{direction}_f32_ngchw_g2147483647n2147483647k1c2_y1x1_h2x2")
     family, instance = FAMILIES[direction], instance_of(direction, "f32")
-    declared = family.supports(problem, family.instance(instance), {})
+    declared = family.supports(problem, instance_called(family, instance), {})
     answered = bench.library(family).is_supported(problem, instance)
+    assert declared
+    assert answered
     assert declared.clause == answered.clause == "index_range"
     assert "copies" in declared.text
     assert "copies" in answered.text

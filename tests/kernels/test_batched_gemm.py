@@ -36,7 +36,7 @@ def session():
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case_texts())
 def test_supported_means_that_it_runs_and_verifies(session, case):
-    problem, library = parse_case_id(case), session.library(FAMILY.name)
+    problem, library = parse_case_id(case), session.opened.library(FAMILY.name)
     declared = {i.name: FAMILY.supports(problem, i, {}) is None for i in FAMILY.instances}
     assert {name: library.is_supported(problem, name) is None for name in declared} == declared
     runs = {

@@ -66,8 +66,8 @@ NO_COPY_OF_DW = {"bwd_weight_explicit"}
 def session():
     session = Session("host")
     yield session
-    assert session.device.host is not None
-    session.device.host.reset()
+    assert session.opened.device.host is not None
+    session.opened.device.host.reset()
 
 
 CASES_OF = {"gemm": GEMM_CASES, "reduction": REDUCTION_CASES}

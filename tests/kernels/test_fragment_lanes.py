@@ -217,9 +217,10 @@ def test_a_wave_multiplies_as_the_instruction_says(lanes, case):
                 assert np.isnan(seen[place]) or seen[place] == np.float32(value)
                 seen[place] = np.float32(value)
     sums = np.int32 if type_a == "i8" else np.float32
-    stated = architecture_of(TARGETS[case.target]).matrix.exact_range
+    matrix = architecture_of(TARGETS[case.target]).matrix
+    assert matrix
     exact_range = c_int64.in_dll(library, f"exact_range_{case.fragment}").value
-    assert exact_range == stated["i32" if type_a == "i8" else "f32"]
+    assert exact_range == matrix.exact_range["i32" if type_a == "i8" else "f32"]
     done = product(seen_a, seen_b).astype(sums)
     result = np.full((m, m), -1, sums)
     for lane in range(wave):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.kernels.agreement import instances_in, runs
+from tests.kernels.agreement import instance_called, instances_in, runs
 from tests.oracle import gaps
 from tests.problems import convolution
 
@@ -123,9 +123,10 @@ def test_record_agrees_with_the_decomposition(bench, integers, gate):
     """What the library says it launched, against the decomposition and the declaration's prediction."""
     options = {"flat_path_gate": gate}
     for name, problem in problems("f16", SHAPES, "nhwgc").items():
-        instance = FAMILY.instance("f16_32x32x32_a1b1c1")
+        instance = instance_called(FAMILY, "f16_32x32x32_a1b1c1")
         outcome = bench.run(problem, integers(problem), FAMILY, instance.name, options)
         predicted = FAMILY.dispatch(problem, instance, options)
+        assert predicted
         assert predicted.stated.items() <= outcome.record.summary().items(), name
         expected = sub_gemms(problem)
         assert [(g.tilde, g.taps, g.m, g.n, g.k) for g in outcome.gemms] == [

@@ -71,6 +71,7 @@ def test_both_say_the_same_way(bench, integers, oracle, text, options, choice):
     inputs = integers(problem, reach=1)
     outcome = bench.run(problem, inputs, FAMILY, instance.name, options, alias_d=problem.op.in_place)
     predicted = FAMILY.dispatch(problem, instance, options)
+    assert predicted
     assert predicted.stated.items() <= outcome.record.summary().items(), (text, instance.name)
     if options.get("flat_path_gate") != "off":
         np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=f"{text} {instance.name}")

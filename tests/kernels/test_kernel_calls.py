@@ -196,7 +196,7 @@ def test_null_arguments(raw):
     two = CBuffers(struct_size=sizeof(CBuffers), tensor_count=2, tensors=(c_void_p * 2)(16, 16))
     status = raw.bitgate_run(SOUND.reference, INSTANCE, None, byref(two), byref(record), None)
     assert record.reason.text == b"2 buffers are given, the problem has 3 tensors"
-    empty = COptions(struct_size=sizeof(COptions), count=1, items=cast(None, POINTER(COption)))
+    empty = COptions(struct_size=sizeof(COptions), count=1, items=POINTER(COption)())
     assert supported(raw, options=empty)[:2] == (AbiStatus.BAD_ARGUMENT, "options")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kernels.agreement import LAYOUTS, disagreements, instances_in, possible, runs, said
+from tests.kernels.agreement import LAYOUTS, disagreements, instance_called, instances_in, possible, runs, said
 
 from bitgate.kernel.registry import families
 from bitgate.model import parse_case_id
@@ -56,9 +56,10 @@ def test_one_launch_a_sub_gemm(bench, integers, shape):
     problem = parse_case_id(f"bwd_data_f16_nhwgc_{SHAPES[shape]}")
     outcome = bench.run(problem, integers(problem), FAMILY, ANY)
     record = outcome.record
-    predicted = FAMILY.dispatch(problem, FAMILY.instance(ANY), {})
+    predicted = FAMILY.dispatch(problem, instance_called(FAMILY, ANY), {})
     needed = sub_gemms(problem)
     assert (record.path, record.launches, record.facts["gemms_count"]) == ("nongrouped", len(needed), len(needed))
+    assert predicted
     assert predicted.stated.items() <= record.summary().items()
     assert [(g.tilde, g.taps, g.m, g.n, g.k) for g in outcome.gemms] == [
         (g.tilde, g.taps, g.m, g.n, g.k) for g in needed

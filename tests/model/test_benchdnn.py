@@ -72,6 +72,12 @@ READ = {
     "--matmul --stag=aby --wtag=aby 3x4:4x5": "gemm_f32_ccr_b1m3n5k4",
     "--matmul --stag=abx --wtag=aby 2x3x4:2x4x5": "gemm_f32_rcr_b2m3n5k4",
     "--matmul --dt=f16 --bia-dt=f16 3x4:4x5": "gemm_f16_rcr_b1m3n5k4_bias",
+    "--matmul --bia-dt=f32 --bia_mask=4 1x3x4:1x4x5_n": "gemm_f32_rcr_b1m3n5k4_bias",
+    # the bias of FWD_B is f32, or f64 where the weights are, whatever --bia-dt says; here it has the result's type
+    "--dt=f16 ic8oc8iw8kw1": "fwd_f16_nwgc_g1n2k8c8_y1_h8_bias",
+    "--dt=s8:s8:s32 ic8oc8iw8kw1": "fwd_i8_i8_i32_nwgc_g1n2k8c8_y1_h8_bias",
+    "--bia-dt=f16 ic8oc8iw8kw1": "fwd_f32_nwgc_g1n2k8c8_y1_h8_bias",
+    "--dt= --dir=BWD_D --dir= ic8oc8iw8kw1": "fwd_f32_nwgc_g1n2k8c8_y1_h8_bias",
 }
 
 
@@ -97,7 +103,8 @@ REFUSED = {
     "ic1_6oc8ih8kh3": "'6oc8ih8kh3' is not understood",
     "ic8oc8ih8kh3zz3": "'zz3' is not understood",
     f"ic8oc8ih{'9' * 5000}kh3": "is no size: a number has at most",
-    "--dir=BWD_WB ic8oc8ih8kh3": "--dir=BWD_WB is not understood: FWD_D",
+    "--dir=BWD_DW ic8oc8ih8kh3": "--dir=BWD_DW is not understood: FWD_D",
+    "--dir=BWD_WB --stag=abx ic8oc8ih8kh3": "the gradient of the bias (--dir=BWD_WB) is not understood",
     "--cfg=u8s8s32 ic8oc8ih8kh3": "types 'u8s8s32'",
     "--dt=f32:f32 ic8oc8ih8kh3": "types 'f32:f32'",
     "--stag=aBx16b ic8oc8ih8kh3": "--stag=aBx16b is not understood",
@@ -106,14 +113,10 @@ REFUSED = {
     "--wtag=axb g1ic8oc8ih8kh3": "--wtag=axb is not understood: any, abcde, abdec, gohwi, goihw",
     "--stag=abx --dtag=axb ic8oc8ih8kh3": "images in two layouts",
     "--attr-post-ops=relu ic8oc8ih8kh3": "option '--attr-post-ops=relu' is not understood",
-    "--match=resnet ic8oc8ih8kh3": "option '--match=resnet'",
+    "--match=resnet ic8oc8ih8kh3": "no problem descriptor",
+    "--match=\\(a\\) ic8oc8ih8kh3": "--match=\\(a\\): '\\(a\\)' is not understood: letters",
     "--ip ic8oc8ih8kh3": "option '--ip'",
     "--mb=x ic8oc8ih8kh3": "--mb=x is not a number",
-    # the bias of FWD_B is f32, or f64 where the weights are
-    "--dt=f16 ic8oc8ih8kh3": "--dir=FWD_B has a bias of f32 with a result of f16, which is not understood:"
-    " --dir=FWD_D --bia-dt=f16 has one of its type",
-    "--dt=s8:s8:s32 ic8oc8ih8kh3": "--dir=FWD_B has a bias of f32 with a result of s32",
-    "--bia-dt=f16 ic8oc8ih8kh3": "--bia-dt=f16: the bias of --dir=FWD_B is f32",
     "--dir=FWD_D --bia-dt=f32 --dt=f16 ic8oc8ih8kh3": "--bia-dt=f32: a bias has the result's type here, f16",
     "--dir=BWD_W --bia-dt=f32 ic8oc8ih8kh3": "--bia-dt=f32: --dir=BWD_W with a bias is not understood",
     "--dt=f32": "no problem descriptor",
@@ -123,7 +126,8 @@ REFUSED = {
     "--matmul m3n4k5": "is no [batch x ..]MxK:[batch x ..]KxN",
     "--matmul --dtag=ba 3x4:4x5": "no layout of A, B and C is like that",
     "--matmul --stag=AB16b 3x4:4x5": "--stag=AB16b is not understood: any, ab, ba are",
-    "--dt=" + ",".join(["f32"] * 1001) + " ic8oc8ih8kh3": "1001 combinations of options: 1000 at most",
+    f"--mb={','.join(map(str, range(20_001)))} ic8oc8ih8kh3": "20001 combinations of options: 20000 at most",
+    "--matmul --bia-dt=f32 1x3x4:1x4x5": "a bias is understood with mask 4",
 }
 
 

@@ -46,7 +46,7 @@ def test_the_split_k_of_backward_weight(word, meant):
     ("line", "case"),
     [
         (f"ckProfiler conv_fwd 1 1 1 1 0 1 2 {SIZES}", f"fwd_f16_nhwgc_{CASE}"),
-        (f"ckProfiler conv_fwd 3 1 1 1 0 1 2 {SIZES[2:]}", f"fwd_i8_nhwgc_{CASE}"),
+        (f"ckProfiler conv_fwd 3 1 1 1 0 1 2 {SIZES}", f"fwd_i8_nhwgc_{CASE}"),
         (f"ckProfiler conv_bwd_data 2 1 1 1 0 1 2 {SIZES}", f"bwd_data_bf16_nhwgc_{CASE}"),
         (f"ckProfiler grouped_conv_fwd_tile 1 1 0 1 1 0 1 2 {SIZES} --instance 4", f"fwd_f16_nhwgc_{CASE}"),
         (f"ckProfiler grouped_conv_bwd_data_tile 2 1 1 1 0 1 2 {SIZES} 2", f"bwd_data_bf16_nhwgc_{CASE}_sk2"),
@@ -55,7 +55,7 @@ def test_the_split_k_of_backward_weight(word, meant):
     ],
 )
 def test_operations_beside_the_grouped_ones(line, case):
-    """The ungrouped ones with and without G, CK Tile's, and 64 bits to count by."""
+    """The ungrouped ones with a G of 1, CK Tile's, and 64 bits to count by."""
     assert read(line) == same(case)
 
 
@@ -83,6 +83,28 @@ def test_operations_beside_the_grouped_ones(line, case):
 def test_refused(words, reason):
     with pytest.raises(ProblemError, match=re.escape(reason)):
         parse_foreign(f"ckProfiler {words}")
+
+
+WHOLE = (
+    f"grouped_conv_fwd 1 1 0 1 1 0 1 2 {SIZES}",
+    f"grouped_conv_bwd_data 1 1 1 1 0 1 2 {SIZES} 1",
+    f"grouped_conv_bwd_weight_tile 1 2 1 1 0 1 2 {SIZES} 1",
+    f"conv_fwd 1 1 1 1 0 1 2 {SIZES}",
+    f"conv_bwd_data 1 1 1 1 0 1 2 {SIZES}",
+    "gemm 1 1 1 1 0 1 4 5 6 6 6 5",
+    "gemm_splitk 1 1 1 1 0 1 4 5 6 6 6 5 2",
+    "batched_gemm 1 1 1 1 0 1 4 5 6 6 6 5 -1 -1 -1 2",
+)
+
+
+@pytest.mark.parametrize("line", WHOLE, ids=lambda line: line.split()[0])
+def test_a_line_with_one_word_too_few_is_refused(line):
+    """Whichever word is missing: the others would be another problem's."""
+    name, *words = line.split()
+    assert read(f"ckProfiler {line}")
+    for at in range(len(words)):
+        with pytest.raises(ProblemError):
+            parse_foreign(" ".join(["ckProfiler", name, *words[:at], *words[at + 1 :]]))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from bitgate.model import ProblemError, case_id, foreign_line, parse_case_id
 
 UNDERSTOOD = {
     # the repro style of CK's own bug reports
-    "ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 2 32 4 192 192 3 3 28 28 1 1 1 1 1 1 1 1": (
+    "ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 2 32 4 192 192 3 3 28 28 1 1 1 1 1 1 1 1 1": (
         "bwd_data_f16_gnhwc_g32n4k192c192_y3x3_h28x28_p1"
     ),
     "./bin/ckProfiler grouped_conv_bwd_data 2 3 1 1 0 0 3 1 2 16 8 3 3 3 5 6 7 2 2 2 1 1 1 1 1 1 0 0 0 2": (
@@ -140,7 +140,7 @@ def test_what_ck_profiler_cannot_say(case):
         ("ckProfiler grouped_conv_bwd_weight 1 0 1 1 0 1 2 1", "layout 0 is not understood"),
         ("ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 2 32 4 192", "4 problem parameters: 2D takes 17"),
         ("ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 2 a 4 1 1 1 1 1 1 1 1 1 1 0 0 0 0", "is 'a', not a number"),
-        ("ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 1 1 4 8 8 9 4 1 1 0 0", "the dilated filter covers 9 cells"),
+        ("ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 1 1 4 8 8 9 4 1 1 0 0 1", "the dilated filter covers 9 cells"),
         ("MIOpenDriver pool -n 1", "'pool' is not understood: conv, convfp16"),
         ("MIOpenDriver conv -n 1 -B 2", "option '-B' is not understood"),
         ("MIOpenDriver conv -c 9 -g 2", "--in_channels 9 does not divide into 2 groups"),
@@ -193,7 +193,7 @@ def test_the_instances_that_an_example_asks_for_by_its_name(line, variant):
 
 
 CONTROLLED = {
-    "ckProfiler grouped_conv_bwd_data 1 0 2 1 0 1 2 32 4 192 192 3 3 28 28 1 1 1 1 1 1 1 1": Controls(2, 1, 1),
+    "ckProfiler grouped_conv_bwd_data 1 0 2 1 0 1 2 32 4 192 192 3 3 28 28 1 1 1 1 1 1 1 1 1": Controls(2, 1, 1),
     "ckProfiler grouped_conv_fwd 3 1 0 0 2 1 0 1 2 4 8 16 3 14 2 1 1 0": Controls(0, 2, 0, log=1),
     "ckProfiler grouped_conv_bwd_weight 2 2 1 1 0 0 2 1 2 8 8 1 1 7 7 1 1 1 1 0 0 0 0 -1": Controls(1, 1, 0),
     "example_convnd_bwd_data_xdl 0 1 5": Controls(0, 1, 5),
@@ -211,7 +211,7 @@ def test_how_a_line_wants_to_be_run(line):
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("ckProfiler grouped_conv_bwd_data 1 0 5 1 0 1 1 1 1 8 8 3 28 1 1 1 1", "the verification is 5"),
+        ("ckProfiler grouped_conv_bwd_data 1 0 5 1 0 1 1 1 1 8 8 3 28 1 1 1 1 1", "the verification is 5"),
         ("example_convnd_bwd_data_xdl 1 9 0", "the init method is 9"),
         ("example_convnd_bwd_data_xdl 1 1 -5", "the time switch is -5: 0 (no), 1 (yes) or a number of runs"),
         ("example_convnd_bwd_data_xdl 1 1", "2 arguments: give verify, init and time, or none of them"),

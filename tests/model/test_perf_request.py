@@ -9,7 +9,7 @@ import pytest
 from bitgate.interop import PerfRequest, found_in_case, perf_of
 from bitgate.model import ProblemError
 
-PROFILED = "ckProfiler grouped_conv_bwd_data 1 1 {} 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1"
+PROFILED = "ckProfiler grouped_conv_bwd_data 1 1 {} 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1 1"
 DRIVEN = "MIOpenDriver convfp16 -n 4 -c 64 -H 28 -W 28 -k 128 -y 3 -x 3 -F 4"
 DESCRIPTOR = "mb4_g1ic64ih28oc128oh10kh3sh3ph1"
 

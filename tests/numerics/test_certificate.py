@@ -48,6 +48,7 @@ def test_planned_data_hold(problem: ConvProblem, contract: Accumulation | None) 
     assert certificate.holds
     assert certificate.bound <= certificate.exact_range == accumulation.exact_range
     assert 0 < certificate.density <= 1
+    assert certificate.sensitivity is not None
     assert 0 <= certificate.sensitivity <= 1
 
 

@@ -78,7 +78,7 @@ def test_the_host_is_as_declared(session, instance):
 
 
 def test_every_fragment_of_a_kernel_is_probed(session):
-    bench = Workbench(session.device, session.library("platform_probe"))
+    bench = Workbench(session.opened.device, session.opened.library("platform_probe"))
     probed = {((f.a.name, f.b.name), (f.m, f.n, f.k), f.wave) for f in bench.fragments()}
     used = {}
     for family in families(target="host").values():

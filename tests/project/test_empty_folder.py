@@ -63,3 +63,13 @@ def test_what_is_missing_is_one_line(
     assert run(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message.replace("{folder}", str(empty.folder)) in line
+
+
+def test_above_kernels_that_no_file_names_nothing_runs(empty: Any, monkeypatch: Any, capsys: Any) -> None:
+    empty.write("kernels/mine/declaration.py", "")
+    monkeypatch.chdir(empty.folder)
+    assert run(["run", "-n0", "--target=host"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "kernels/mine/declaration.py is a kernel of yours, and no bitgate.toml here or above names it" in line
+    done = empty.bitgate("run", "-n0", "--target=host", "--bitgate-suites", "-k", "no_such_case")
+    assert (done.code, "these are bitgate's own suites" in done.err) == (3, True), done.said

@@ -54,7 +54,7 @@ def test_without_tiles_nothing_is_asked_for(example: Any) -> None:
     [
         ('{"q": 16}', "instance f32: tiles names 'q', which is not a length of weighted_sums: known are r, c"),
         ('{"c": 0}', "instance 'f32': tiles: c is 0: give a number from 1 up"),
-        ('{"c": "16"}', "instance 'f32': tiles: c is '16': give a number from 1 up"),
+        ('{"c": "16"}', "Expected 'int', got 'str' - at '$.instances[0].tiles[...]'"),
     ],
 )
 def test_tiles_that_cannot_be_are_named(example: Any, tiles: str, said: str) -> None:

@@ -81,7 +81,7 @@ def test_coverage(served: Any) -> None:
 
 
 def test_fuzz(served: Any) -> None:
-    done = served.bitgate("fuzz", "--seconds=5", "--target=host", "-n1", "--json")
+    done = served.fuzz("--target=host", "-n1", "--json")
     assert done.code == 0, done.said
     assert set(done.document["summary"]["instances"]) == {"pointwise.f32"}
 
@@ -234,9 +234,9 @@ RULES = (%s,)
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
-        ("loops", "the diagnosis broke off: it did not end within 2 s"),
-        ("leaves", "the diagnosis broke off: its process ended with exit code 7 and no verdict"),
-        ("crashes", "the diagnosis broke off: its process died of SIGSEGV"),
+        ("loops", "did not end within 0.4 s"),
+        ("leaves", "RuleFailed: its process ended without an answer"),
+        ("crashes", "RuleFailed: its process ended without an answer"),
     ],
 )
 def test_a_rule_that_takes_its_process_along_takes_no_verdict(
@@ -250,7 +250,7 @@ def test_a_rule_that_takes_its_process_along_takes_no_verdict(
     done = owners.bitgate("verify", POINTWISE, "--target=host", "--json")
     (verdict,) = done.document["verdicts"]
     assert (done.code, verdict["verdict"]) == (1, "MISMATCH"), done.said
-    assert says in verdict["reason"]
+    assert verdict["diagnosis"]["evidence"]["failed_rules"] == {rule: says}
     assert verdict["reason"] == verdict["diagnosis"]["sentence"]
     assert verdict["diagnosis"]["evidence"]["first_wrong_cells"]
     assert verdict["digest"]

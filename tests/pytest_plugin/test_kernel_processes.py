@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
+from bitgate.results.blackbox import BlackBox
 from bitgate.runtime.targets import Target
-from bitgate.suite.pytest.blackbox import BlackBox
 from bitgate.suite.pytest.case_pool import environments
 from bitgate.suite.pytest.leases import Leases, count
 

@@ -133,3 +133,24 @@ def test_a_quarantine_holds_on_the_machines_that_it_names(
     ledger("expires = 2999-12-31", f"{quarantine}expires = {date.today() + timedelta(days=30)}")
     run_here(OFF)
     assert suites.outcomes == [*outcomes, "PASS"]
+
+
+@pytest.mark.parametrize(
+    ("new", "words"),
+    [
+        ('options = { flat_path_gate = "of" }', "flat_path_gate is never 'of'; known are "),
+        ('options = { flat_gate = "off" }', "none of its kernels has an option 'flat_gate'"),
+    ],
+)
+def test_an_option_that_no_kernel_has_is_an_error(run_here: Any, ledger: Any, new: str, words: str) -> None:
+    ledger('options = { flat_path_gate = "off" }', new)
+    code, said = run_here()
+    assert code == 2, said
+    assert words in said
+
+
+def test_an_entry_that_is_about_no_case_is_listed(run_here: Any, ledger: Any) -> None:
+    ledger("g = 1, ", "g = 7, ")
+    words = "the known bug RL#7732"
+    assert words not in run_here("-k", "h9x9")[1], "a part of a run says nothing"
+    assert words in run_here()[1]

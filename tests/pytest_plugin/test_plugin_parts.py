@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from bitgate.core.suite_paths import names_a_suite
 from bitgate.kernel import registry
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import parse_case_id
-from bitgate.pytest_plugin import names_a_suite
+from bitgate.results.blackbox import BlackBox, left_behind
 from bitgate.runtime.targets import Target
 from bitgate.suite.pytest import leases
-from bitgate.suite.pytest.blackbox import BlackBox, left_behind
 from bitgate.suite.pytest.collecting import PARAMETER, one_of_each_instance
 from bitgate.suite.pytest.leases import Leases
 from bitgate.suite.pytest.outcome import exit_code

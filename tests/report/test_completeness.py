@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from junitparser import JUnitXml
 
+from bitgate.results.plan import Plan
 from bitgate.results.record import Verdict
 from bitgate.results.report.ledger import MergedNight, read_night
 from bitgate.results.report.render import merge
+from bitgate.results.run_plan import make
 
 Make = Callable[..., Verdict]
 Folder = Callable[..., Path]
@@ -69,12 +71,24 @@ def test_two_commits_are_red_also_on_two_targets(verdict: Make, run_folder: Fold
     assert JUnitXml.fromfile(str(tmp_path / "out" / "junit.xml")).errors == 1
 
 
-def test_two_builds_of_one_library_are_red_unless_of_one_job(verdict: Make, run_folder: Folder) -> None:
+def test_two_builds_of_an_instance_are_red_in_one_job_too(verdict: Make, run_folder: Folder) -> None:
     run_folder("a/s1of2", verdict(case="a", fingerprint={"build": "x"}))
     folder = run_folder("a/s2of2", verdict(case="b", fingerprint={"build": "y"}))
     assert _kinds(read_night([folder.parent])) == ["OtherBuild"]
     both = [verdict(case="a", fingerprint={"build": "x"}), verdict(case="b", fingerprint={"build": "y"})]
-    assert _kinds(read_night([run_folder("b", *both)])) == []
+    assert _kinds(read_night([run_folder("b", *both)])) == ["OtherBuild"]
+    apart = [both[0], verdict(case="b", instance="another", fingerprint={"build": "y"})]
+    assert _kinds(read_night([run_folder("c", *apart)])) == [], "an instance may be a library of its own"
+
+
+def test_a_commit_that_is_not_known_beside_the_plans_is_red(verdict: Make, run_folder: Folder) -> None:
+    """As where git does not answer in a container."""
+    one = verdict(case="a", fingerprint={"commit": "unknown"})
+    folder = run_folder("r/host", one, planned=[one], shard="1/1")
+    cases = Plan.read(folder / "plan.json").cases
+    for commit, kinds in {"aaa": ["OtherCommit"], "unknown": [], "": []}.items():
+        night = read_night([folder.parent], plan=make("smoke", [Plan("smoke", "host", cases)], {}, commit))
+        assert [kind for kind in _kinds(night) if kind == "OtherCommit"] == kinds
 
 
 def test_a_damaged_file_of_no_target_makes_the_night_red(verdict: Make, run_folder: Folder, tmp_path: Path) -> None:

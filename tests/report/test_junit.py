@@ -81,6 +81,7 @@ def test_every_red_outcome_has_an_element() -> None:
 def test_a_red_case_tells_what_is_wrong_and_how_to_see_it_again(dropped: Verdict) -> None:
     (suite,) = document(_ledger(dropped))
     (failure,) = next(iter(suite)).result
+    assert dropped.diagnosis
     assert failure.message == dropped.diagnosis.sentence
     assert f"repeat: {dropped.repro}" in failure.text
     assert "missing_sub_gemm" in failure.text

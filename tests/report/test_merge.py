@@ -82,6 +82,7 @@ def test_the_summary_shows_reds_with_sentence_and_repro(verdict: Make, dropped: 
     render(folder, tier="smoke", target="host")
     text = (folder / "summary.md").read_text()
     assert text.startswith("# bitgate: RED: 1 of 3 verdicts on host (smoke)\n")
+    assert dropped.diagnosis
     assert dropped.diagnosis.sentence in text
     assert f"    {dropped.repro}\n" in text
     assert "| host | host, 2 threads (cpu) | 3 | 2 | 3 | 2 | 1 |" in text

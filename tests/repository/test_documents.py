@@ -84,7 +84,7 @@ def every_option() -> frozenset[str]:
     described = subprocess.run(asked, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     bench = "".join(path.read_text() for path in (CHECKOUT / "benchmarks").glob("*.py"))
     read = {f"--{name}" for driver in benchdnn.drivers().values() for name in driver.defaults}
-    read |= {f"--{name}" for name in (*benchdnn.drivers(), *benchdnn.RUNNING, "batch", "reset", "cfg")}
+    read |= {f"--{name}" for name in (*benchdnn.drivers(), *benchdnn.RUNNING, "batch", "reset", "cfg", "match")}
     return frozenset(found | read | set(_OPTION.findall(described)) | set(_OPTION.findall(bench)))
 
 
@@ -162,7 +162,7 @@ def test_every_field_of_a_results_line_is_in_a_results_line(capsys: pytest.Captu
     assert named - set(line) - OF_A_RUN - OF_A_RED == set()
 
 
-OF_A_RUN = {"plan", "suite", "test", "tier"}
+OF_A_RUN = {"plan", "suite", "test", "tier", "where"}
 """Fields that only a run of suites has; ``tests/pytest_plugin`` looks at those."""
 OF_A_RED = {"view"}
 """A field that only a red line has; ``tests/verify/test_fingerprint.py`` looks at it."""

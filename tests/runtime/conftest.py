@@ -54,9 +54,14 @@ def poke_family(tmp_path_factory: pytest.TempPathFactory) -> KernelFamily:
 
 @pytest.fixture
 def poke(device: Device, builder: Builder, poke_family: KernelFamily) -> Callable[[int, int], int]:
-    """``poke(pointer, i)`` starts a kernel that writes int ``i`` of the cells at ``pointer``."""
+    """``poke(pointer, i)`` starts a kernel on the null stream, after all earlier work, that writes int ``i`` of the
+    cells at ``pointer``."""
     path: Path = builder.family(poke_family)
     function = CDLL(str(path)).launch_poke
     function.restype, function.argtypes = c_int, [c_void_p, c_int64]
-    launch: Callable[[int, int], int] = function
+
+    def launch(pointer: int, i: int) -> int:
+        device.synchronize()
+        return int(function(pointer, i))
+
     return launch

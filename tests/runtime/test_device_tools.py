@@ -253,6 +253,7 @@ def test_guards_of_several_buffers_are_made_at_once(device, tools, poke, placeme
         assert [buffer.check_guards() for buffer in buffers] == [None] * 3
         for number, buffer in enumerate(buffers, 1):
             assert poke(buffer.pointer, -1) == 0
+            device.synchronize()  # it is on the null stream, with which the tools' stream has no order
             own.clear()
             ticket = own.guards(buffers)
             assert own.read()[ticket] == 4 * number

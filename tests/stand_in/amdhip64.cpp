@@ -24,7 +24,6 @@
 #include <vector>
 
 #define API extern "C" __attribute__((visibility("default")))
-
 namespace {
 
 enum : int { success = 0, invalid_value = 1, out_of_memory = 2, no_device = 100, invalid_device = 101 };
@@ -446,20 +445,40 @@ API int hipMemcpyAsync(void* to, const void* from, size_t bytes, int, void*) {
   return done("hipMemcpyAsync");
 }
 
-API int hipStreamCreate(void** stream) {
+API int hipStreamBeginCapture(void*, int) {
+  return done("hipStreamBeginCapture");
+}
+API int hipStreamEndCapture(void*, void** graph) {
+  *graph = nullptr;
+  return done("hipStreamEndCapture");
+}
+API int hipGraphInstantiateWithFlags(void** executable, void*, unsigned long long) {
+  *executable = nullptr;
+  return done("hipGraphInstantiateWithFlags");
+}
+API int hipGraphLaunch(void*, void*) {
+  return done("hipGraphLaunch");
+}
+API int hipGraphExecDestroy(void*) {
+  return done("hipGraphExecDestroy");
+}
+API int hipGraphDestroy(void*) {
+  return done("hipGraphDestroy");
+}
+API int hipStreamCreateWithFlags(void** stream, unsigned) {
   *stream = std::malloc(1);
-  return done("hipStreamCreate");
+  return done("hipStreamCreateWithFlags");
 }
 API int hipStreamDestroy(void* stream) {
   std::free(stream);
   return done("hipStreamDestroy");
 }
-API int hipStreamSynchronize(void*) {
-  return done("hipStreamSynchronize");
-}
-API int hipStreamQuery(void*) {
-  return done("hipStreamQuery");
-}
+#define ANSWERS(name)                                                                                        \
+  API int name(void*) {                                                                                      \
+    return done(#name);                                                                                      \
+  }
+ANSWERS(hipStreamSynchronize)
+ANSWERS(hipStreamQuery)
 API int hipEventCreate(void** event) {
   *event = new std::chrono::steady_clock::time_point();
   return done("hipEventCreate");
@@ -468,9 +487,7 @@ API int hipEventRecord(void* event, void*) {
   *static_cast<std::chrono::steady_clock::time_point*>(event) = std::chrono::steady_clock::now();
   return done("hipEventRecord");
 }
-API int hipEventSynchronize(void*) {
-  return done("hipEventSynchronize");
-}
+ANSWERS(hipEventSynchronize)
 API int hipEventElapsedTime(float* milliseconds, void* from, void* to) {
   using Point = std::chrono::steady_clock::time_point;
   *milliseconds =

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def _objects() -> tuple[str, str]:
     source = HERE / "amdhip64.cpp"
     others = Path(_FOLDER.name) / "others.cpp"
     text = source.read_text()
-    rest = [name for name in functions() if f" {name}(" not in text]
+    rest = [name for name in functions() if not re.search(rf"[ (]{name}[()]", text)]
     others.write_text("".join(f'extern "C" int {name}() {{ return {NOT_SUPPORTED}; }}\n' for name in rest))
     made = []
     for file in (source, others):

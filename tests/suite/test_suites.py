@@ -172,7 +172,9 @@ def test_what_is_predicted_is_what_the_table_says(row: CaseRow) -> None:
         options = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
         for instance in family.instances:
             if is_meant(row, family, instance) and family.supports(candidate.problem, instance, options) is None:
-                predictions.append(family.dispatch(candidate.problem, instance, options).stated)
+                predicted = family.dispatch(candidate.problem, instance, options)
+                assert predicted
+                predictions.append(predicted.stated)
     assert predictions
     known = row.dispatch.keys() & predictions[0].keys()  # a run also asserts what is not predicted
     stated = {name: row.dispatch[name] for name in known}

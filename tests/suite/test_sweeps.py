@@ -29,8 +29,10 @@ def path_of(problem: Problem, gate: str) -> str:
     """The path that the grouped kernel's production instance takes, as its declaration says."""
     family = FAMILIES["grouped_bwd_data"]
     instance = family.instance("f16_32x32x32_a1b1c1")
+    assert instance
     assert family.supports(problem, instance, {}) is None
     dispatched = family.dispatch(problem, instance, {"flat_path_gate": gate})
+    assert dispatched
     return dispatched.path
 
 

@@ -240,6 +240,7 @@ def test_any_nan_is_as_good_as_another_but_not_an_unwritten_one():
     nan = np.isnan(reference.logical)
     payload, number = (reference.bits.copy() for _ in range(2))
     payload[nan], number[nan] = 0xFFC12345, 0
+    assert judge
     assert not judge.outside(payload.view(np.float32)).any()
     for turn in (0, 1):
         unwritten = reference.bits.copy()

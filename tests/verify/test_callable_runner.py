@@ -122,6 +122,7 @@ def test_a_right_function_passes_by_exact_bits_and_stated_bound(session) -> None
     verdict = verdict_on(session, right)
     assert (verdict.outcome, verdict.reference, verdict.compared) == (Outcome.PASS, "exact", True), verdict.reason
     assert verdict.digest.startswith("bg1:")
+    assert verdict.certificate
     assert "whose exp is 0 in f32" in verdict.certificate.note
     decimal = verdict_on(session, right, "decimal")
     assert (decimal.outcome, decimal.reference, decimal.digest) == (Outcome.PASS, "bounds", ""), decimal.reason
@@ -131,8 +132,8 @@ def test_a_right_function_passes_by_exact_bits_and_stated_bound(session) -> None
 def test_what_could_not_be_looked_at_is_stated(session) -> None:
     facts = verdict_on(session, right).fingerprint
     assert facts["unchecked"] == "capsule,capture,independent_listing,launch_log,schedules,workspace"
-    assert facts["build"] == session.runner(kernel_called(session.families, FAMILY.name, "right")).content_key
-    assert facts["build"] != session.runner(kernel_called(session.families, FAMILY.name, "idle")).content_key
+    assert facts["build"] == session.opened.runner(kernel_called(session.families, FAMILY.name, "right")).content_key
+    assert facts["build"] != session.opened.runner(kernel_called(session.families, FAMILY.name, "idle")).content_key
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
-from bitgate.results.record import Outcome
-from bitgate.verify import pipeline, process
-from bitgate.verify.pipeline import distress
+from bitgate.results.record import Outcome, from_event
+from bitgate.verify import canary
+from bitgate.verify import server as server_module
+from bitgate.verify.canary import distress
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.process import CaseProcess, Opening
-from bitgate.verify.server import RunCanary
+from bitgate.verify.process import Opening
+from bitgate.verify.server import BY_BITS, CaseServer, VerifyCase, to_json
 from bitgate.verify.session import Session
-from bitgate.worker.worker import Worker
 
 UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
 FAMILIES = families(ours().loading([UNHEALTHY]), "host", here=True)
@@ -34,12 +35,17 @@ def test_a_sound_device_has_nothing_to_say() -> None:
 
 
 def test_a_device_that_computes_wrongly_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session("host", project=ours().loading([UNHEALTHY]))
-    kernel = kernel_called(session.families, "unhealthy", "fwd_f32")
-    monkeypatch.setattr(session, "reference_kernel", lambda problem: kernel)
-    monkeypatch.setattr(pipeline, "CANARY_CASE", "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3_s1")
-    monkeypatch.setattr(pipeline, "verify", lambda case, session: _wrong(case))
+    monkeypatch.setattr(canary, "verify", lambda case, session: _wrong(case))
+    session = Session("host")
+    tools = session.opened.device_tools
+    digest = tools.digest
+    monkeypatch.setattr(tools, "digest", lambda data, tensor: digest(data, tensor, 1))
     assert distress(session).startswith("the naive kernel ends in MISMATCH")
+
+
+def test_a_naive_kernel_that_is_wrong_itself_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary, "verify", lambda case, session: _wrong(case))
+    assert distress(Session("host")) == ""
 
 
 def _wrong(case: PlannedCase) -> Any:
@@ -48,23 +54,65 @@ def _wrong(case: PlannedCase) -> Any:
     return Verdict(case.key, Outcome.MISMATCH, "one cell is wrong")
 
 
-@pytest.mark.parametrize(("said", "outcome"), [("", Outcome.PASS), ("it is dead", Outcome.INFRA)])
-def test_it_goes_first_behind_a_case_that_took_its_process(
-    monkeypatch: pytest.MonkeyPatch, said: str, outcome: Outcome
+class Silent:
+    """A channel without a reader."""
+
+    def note(self, value: Any, seconds: float | None = None) -> None:
+        return
+
+    def upcoming(self) -> None:
+        return
+
+
+def answering(asked: list[Session], said: str) -> Callable[[Session], str]:
+    def distress(session: Session) -> str:
+        asked.append(session)
+        return said
+
+    return distress
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CaseServer]:
+    opened = CaseServer(Silent())  # type: ignore[arg-type]
+    opened.open(Opening("host", ours().loading([UNHEALTHY])).message())
+    yield opened
+    opened.launcher.end()
+
+
+def test_a_launchers_process_sums_what_its_device_fills(server: CaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary, "verify", lambda case, session: _wrong(case))
+    server.launcher.begin_case(60.0)
+    assert distress(server.session) == ""
+
+
+def outcome_of(server: CaseServer, illness: str) -> str:
+    return str(from_event(server.verify(VerifyCase(to_json(planned(illness)), BY_BITS, 60.0)).verdict).outcome)
+
+
+@pytest.mark.parametrize(("said", "outcome"), [("", "PASS"), ("it is dead", "INFRA")])
+def test_it_goes_first_after_a_case_that_broke_a_gpu(
+    server: CaseServer, monkeypatch: pytest.MonkeyPatch, said: str, outcome: str
 ) -> None:
-    """As on a GPU: the host's device is part of the process and needs no canary."""
-    asked: list[type] = []
-    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as kernels:
-        monkeypatch.setattr(process, "platform_of", lambda target: "nvidia")
-        ask = Worker.ask
+    asked: list[Session] = []
+    monkeypatch.setattr(server_module, "distress", answering(asked, said))
+    monkeypatch.setattr(CaseServer, "faults_last", True)
+    assert outcome_of(server, "none") == "PASS"
+    assert not asked
+    assert outcome_of(server, "abort") == "CRASHED"
+    assert outcome_of(server, "none") == outcome
+    assert len(asked) == 1
 
-        def listen(worker: Any, question: Any, *more: Any) -> Any:
-            asked.append(type(question))
-            return said if isinstance(question, RunCanary) else ask(worker, question, *more)
 
-        monkeypatch.setattr(Worker, "ask", listen)
-        assert kernels.verify(planned("none")).outcome is Outcome.PASS
-        assert RunCanary not in asked
-        assert kernels.verify(planned("abort")).outcome is Outcome.CRASHED
-        assert kernels.verify(planned("none")).outcome is outcome
-        assert asked.count(RunCanary) == 1
+@pytest.mark.parametrize("said", ["", "it is dead"])
+def test_a_host_process_that_survived_a_crash_is_tried(
+    server: CaseServer, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """One in which the canary fails is replaced: a kernel that left no memory made later verdicts INFRA."""
+    asked: list[Session] = []
+    monkeypatch.setattr(server_module, "distress", answering(asked, said))
+    assert outcome_of(server, "past") == "CRASHED"
+    before = server.launcher.number
+    assert outcome_of(server, "none") == "PASS"
+    assert len(asked) == 1
+    assert server.launcher.number == before + bool(said)

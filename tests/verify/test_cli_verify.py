@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,7 @@ def test_the_founding_bug_shows_nowhere_else(bitgate, case):
 
 
 def test_a_foreign_line_is_a_case(bitgate):
-    line = "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 0 2 1 2 16 16 3 3 9 9 2 2 1 1 1 1 1 1"
+    line = "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 0 2 1 2 16 16 3 3 9 9 2 2 1 1 1 1 1 1 1"
     code, out, _ = bitgate("verify", line, "--kernel", "grouped_bwd_data*")
     assert code == 0
     assert "bwd_data_f16_nhwgc_g1n2k16c16_y3x3_h9x9_s2x2_d1x1_p1x1_q1x1" in out
@@ -203,7 +204,7 @@ def test_nothing_is_compared_without_a_reference(bitgate):
 
 @pytest.mark.parametrize(("mode", "reference", "code"), [(0, "none", 3), (1, "exact", 0), (2, "gpu", 0)])
 def test_the_verification_mode_of_a_profiler_line(bitgate, mode, reference, code):
-    line = f"ckProfiler grouped_conv_bwd_data 1 1 {mode} 1 0 0 1 1 2 16 16 3 9 2 1 1 1"
+    line = f"ckProfiler grouped_conv_bwd_data 1 1 {mode} 1 0 0 1 1 2 16 16 3 9 2 1 1 1 1"
     ended, out, _ = bitgate("verify", line, "--kernel", ONE, "--json")
     assert ended == code
     assert {verdict["reference"] for verdict in json.loads(out)["verdicts"]} == {reference}
@@ -253,8 +254,8 @@ mb1ic8oc8ih5kh3ph1n"a"
 --dt=u8:s8:f32
 mb1ic8oc8ih5kh3ph1n"b"
 mb1ic8oc8ih6kh3ph1n"c"
-ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1
-ckProfiler grouped_conv_bwd_data 1 1 7 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1
+ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1 1
+ckProfiler grouped_conv_bwd_data 1 1 7 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1 1
 """
 
 
@@ -277,6 +278,20 @@ def test_a_list_is_verified_and_refusals_follow_the_result(tmp_path, capsys):
     printed = json.loads(capsys.readouterr().out)
     assert [reason["count"] for reason in printed["refused"]] == [2, 1]
     assert printed["summary"]["refused_lines"] == 3
+    assert run([*command, "--fail-on-refused"]) == 1
+    path.write_text(LIST.splitlines()[-2] + "\n")
+    assert run([*command, "--fail-on-refused"]) == 0
+
+
+def test_a_case_that_cannot_be_asked_loses_no_other(tmp_path, capsys):
+    """The first has no exact reference; the second has its verdict, and the exit code is that of a mistake."""
+    cases = [f"fwd_f32_nhwgc_g1n1k1c{c}_y1x1_h2x2" for c in (3, 2)]
+    path = tmp_path / "list"
+    path.write_text("\n".join(cases))
+    command = ["verify", "--cases", str(path), "--kernel", "grouped_fwd*", "--target", "host", "--json"]
+    assert run([*command, "--fill", "decimal", "--reference", "exact"]) == 2
+    said = capsys.readouterr()
+    assert said.err.count("bitgate: ") == len(json.loads(said.out)["errors"]) > 1
 
 
 @pytest.mark.parametrize(
@@ -322,6 +337,36 @@ def test_a_case_refused_by_all_is_not_green_next_to_a_pass(bitgate):
     code, out, _ = bitgate("verify", refused, BACKWARD, *WAVELET)
     assert code == 1
     assert out.splitlines()[-1].startswith("cases: 2 asked, 1 compared, 1 refused, 0 not run; verdicts: ")
+
+
+def test_equal_refusals_of_a_case_are_one_line(bitgate):
+    code, out, _ = bitgate("verify", "bwd_data_f64_nhwgc_n1k8c8_y1_h4", "--kernel", "grouped_bwd_data*")
+    first, last = out.splitlines()
+    assert code == 3
+    assert re.fullmatch(
+        r"REFUSED  bwd_data_f64\S+  \d+ kernels: \d+ x dtypes: f64 is not \w+; .* \(all: --json\)", first
+    )
+    assert "1 asked, 0 compared, 1 refused, 0 not run" in last
+
+
+def test_cases_with_nothing_to_compare_are_named_with_a_reason(bitgate):
+    """It said "2 asked, 1 compared, 0 refused, 0 not run", and ended with 1."""
+    nothing, something = (f"bwd_data_f16_nhwgc_g1n1k8c8_y2x2_h{size}_s1x1_d3x3_p2x2" for size in ("1x1", "2x2"))
+    code, out, _ = bitgate("verify", nothing, something, "--kernel", ONE)
+    lines = out.splitlines()
+    assert code == 1
+    assert lines[-2].startswith(f"nothing to compare: {nothing}_q2x2: no product exists")
+    assert lines[-1] == (
+        "cases: 2 asked, 1 compared, 0 refused, 0 not run, 1 nothing to compare; verdicts: 2 PASS;"
+        " exit code 1: 1 of 2 cases not compared (1 nothing to compare)"
+    )
+
+
+def test_a_bias_of_another_type_is_told_after_the_result(bitgate):
+    code, out, _ = bitgate("verify", "benchdnn --conv --dt=f16 mb1ic8oc8ih5kh3ph1", "--kernel", "naive_conv*", "--json")
+    assert code == 0
+    note = "1 x the bias of --dir=FWD_B is f32 in benchdnn; here it has the type of y, f16"
+    assert json.loads(out)["notes"] == [note]
 
 
 def test_one_line_says_what_became_of_what_was_asked(bitgate):

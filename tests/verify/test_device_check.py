@@ -131,6 +131,8 @@ def test_the_file_is_sorted_and_has_one_line_a_digest(tmp_path):
 def test_the_device_reference_gives_the_cpus_digest(book, exact):
     verdict = verify(plan(reference="gpu"), book())
     assert (verdict.outcome, verdict.reference, verdict.digest) == (Outcome.PASS, "gpu", exact.digest)
+    assert verdict.certificate
+    assert exact.certificate
     assert verdict.certificate.holds
     assert verdict.certificate.bound >= exact.certificate.bound
 
@@ -171,6 +173,7 @@ def test_a_result_too_large_for_the_host_is_judged_on_device(book, monkeypatch, 
     verdict = verify(plan(illness, reference=reference), book())
     assert verdict.outcome is outcome
     assert words in verdict.reason
+    assert verdict.diagnosis
     assert verdict.diagnosis.evidence["not_diagnosed"] == "no room"
     if reference == "gpu" and illness == "wrong":
         (cell,) = verdict.diagnosis.evidence["first_wrong_cells"]
@@ -179,7 +182,7 @@ def test_a_result_too_large_for_the_host_is_judged_on_device(book, monkeypatch, 
 
 def test_a_case_that_the_device_cannot_hold_is_not_run(book):
     session = book()
-    host = session.device.host
+    host = session.opened.device.host
     assert host is not None
     host.set_total_memory(205 << 20)  # of which tests before this one, in the same process, may hold a little
     try:
@@ -188,7 +191,7 @@ def test_a_case_that_the_device_cannot_hold_is_not_run(book):
     finally:
         host.set_total_memory(0)
     assert (verdict.outcome, verdict.green) == (Outcome.NOT_RUN, True)
-    assert verdict.reason == "the case needs 0.27 GiB of device memory, 0.20 GiB are free"
+    assert verdict.reason == "the case needs 0.26 GiB of device memory, 0.20 GiB are free"
 
 
 def test_a_case_the_checksum_cannot_verify_is_a_usage_error(book):

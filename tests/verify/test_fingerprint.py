@@ -138,12 +138,12 @@ def test_runtimes_of_gpus_are_named_as_their_users_know_them() -> None:
     def runtime(platform_name: str, version: int) -> str:
         hip = SimpleNamespace(hipRuntimeGetVersion=lambda: (0, version))
         device: Any = SimpleNamespace(hip=hip, target=Target("t", platform_name, "hardware", "GPU"))
-        return fingerprints._runtime(device)
+        return fingerprints.runtime_of(device)
 
     assert runtime("nvidia", 12040).startswith("CUDA 12.4,")
     assert runtime("amd", 70125424).endswith("HIP 7.1.25424")
     failing: Any = SimpleNamespace(hip=SimpleNamespace(hipRuntimeGetVersion=lambda: (1, 0)))
-    assert fingerprints._runtime(failing) == UNKNOWN
+    assert fingerprints.runtime_of(failing) == UNKNOWN
 
 
 def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None:

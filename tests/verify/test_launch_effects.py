@@ -64,13 +64,17 @@ def test_an_error_that_the_library_cleared_is_a_crash(session, value, words, ref
 
 
 def test_where_a_hidden_fault_happened_is_evidence(session):
-    fault = verdict(session, "hides", "null").diagnosis.evidence["fault"]
+    diagnosis = verdict(session, "hides", "null").diagnosis
+    assert diagnosis
+    fault = diagnosis.evidence["fault"]
     assert (fault["kind"], fault["kernel"], fault["thread"]) == ("null", "add", [0, 0, 0])
 
 
 @pytest.mark.parametrize("value", ["own_memory", "full_memory"])
 def test_private_memory_and_a_failed_allocation_are_no_errors(session, value):
-    assert verdict(session, "hides", value).outcome is Outcome.PASS
+    found = verdict(session, "hides", value)
+    assert found.outcome is Outcome.PASS
+    assert found.fingerprint["unchecked"] == "capture"  # its declaration says that launches wait
 
 
 @pytest.mark.parametrize("reference", ["auto", "gpu"])
@@ -79,7 +83,7 @@ def test_private_memory_and_a_failed_allocation_are_no_errors(session, value):
     [
         ("stream", "kernel add on a stream of its own"),
         ("destroyed_stream", "kernel add on a stream of its own"),
-        ("null_stream", "a copy, a fill or a host function on the null stream"),
+        ("null_stream", "hipMemsetAsync on the null stream"),
     ],
 )
 def test_work_that_nobody_waits_for_is_corruption(session, value, words, reference):
@@ -136,12 +140,14 @@ def test_a_cell_that_nobody_wrote_and_that_is_right_by_luck(session):
     """An i8 cell that should hold 0xA5 holds the first poison, which is 0xA5."""
     found = verdict(session, "trusts", "luck", "i8", "fwd_i8_nhwgc_g1n1k32c16_y1_h16")
     assert found.outcome is Outcome.MISMATCH
+    assert found.diagnosis
     assert found.diagnosis.kinds[0] == "never_written"
     assert found.diagnosis.evidence["run"] == "reverse schedule, left-aligned buffers"
 
 
 def test_cells_that_no_launch_wrote_are_no_race(session):
     found = verdict(session, "trusts", "idle")
+    assert found.diagnosis
     assert (found.outcome, found.diagnosis.kinds[0]) == (Outcome.MISMATCH, "never_written")
 
 
@@ -260,7 +266,7 @@ def test_on_a_gpu_work_in_flight_corrupts_a_dead_device_crashes():
 
 
 def test_waiting_for_the_callers_stream_spares_other_streams(session):
-    device = session.device
+    device = session.opened.device
     buffer = device.alloc(4, name="word")
     device.hip.hipMemset(buffer.pointer, 1, 4)
     device.synchronize()
@@ -268,7 +274,7 @@ def test_waiting_for_the_callers_stream_spares_other_streams(session):
     other = device.hip.hipStreamCreateWithFlags(1)[1]
     device.hip.hipMemsetAsync(buffer.pointer, 2, 4, other)
     device.wait()
-    assert device.ledger.in_flight(device.stream) == "a copy, a fill or a host function on a stream of its own"
+    assert device.ledger.in_flight(device.stream) == "hipMemsetAsync on a stream of its own"
     device.synchronize()
     assert device.ledger.in_flight(device.stream) == ""
     device.hip.hipStreamDestroy(other)
@@ -276,10 +282,10 @@ def test_waiting_for_the_callers_stream_spares_other_streams(session):
 
 
 def test_a_buffer_of_the_harness_can_be_freed_by_nobody_else(session):
-    buffer = session.device.alloc(4, name="word")
-    mark = session.device.ledger.mark()
-    session.device.hip.hipFree(buffer.pointer)
-    (incident,) = session.device.ledger.since(mark)
+    buffer = session.opened.device.alloc(4, name="word")
+    mark = session.opened.device.ledger.mark()
+    session.opened.device.hip.hipFree(buffer.pointer)
+    (incident,) = session.opened.device.ledger.since(mark)
     assert incident.text == "hipFree: buffer word belongs to the caller, who frees it"
     buffer.free()
-    assert len(session.device.ledger.since(mark)) == 1
+    assert len(session.opened.device.ledger.since(mark)) == 1

@@ -143,7 +143,7 @@ def test_kernels_keep_the_laws_and_the_verdict_says_which(session):
 
 def test_a_gemm_is_held_to_the_laws_of_any_product(session):
     problem = parse_case_id("gemm_f16_rcr_b2m9n16k24")
-    instance = next(i.name for i in session.family("batched_gemm").instances if "f16" in i.dtypes and i.fits("host"))
+    instance = next(i.name for i in session.families["batched_gemm"].instances if "f16" in i.dtypes and i.fits("host"))
     verdict = judge_by_laws(PlannedCase(problem, kernel_called(session.families, "batched_gemm", instance)), session)
     assert verdict.outcome is Outcome.PASS, verdict.reason
     assert verdict.reason == "held: linear, turned_g, turned_n, turned_k, turned_c, cut_g, cut_n, cut_k, cut_c"
@@ -164,6 +164,7 @@ def test_laws_of_maxima_look_at_their_places_too(session):
     data, wrong = small_data(problem, 0, 2**23, [problem]), Function(last_row_at_0)
     broken = {law.name: break_of(law, problem, wrong, data) for law in REDUCTION_LAWS}
     assert {name for name, found in broken.items() if found} == {"turned_o", "cut_o"}
+    assert broken["turned_o"]
     assert broken["turned_o"].what == "index: outer in reverse order"
 
 

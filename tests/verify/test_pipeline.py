@@ -48,6 +48,7 @@ def test_pass_carries_all_that_a_results_line_needs(session):
     assert verdict.outcome is Outcome.PASS
     assert verdict.green
     assert verdict.compared
+    assert verdict.certificate
     assert verdict.certificate.holds
     assert verdict.digest.startswith("bg1:")
     assert verdict.dispatch["path"] == "naive"
@@ -64,6 +65,7 @@ def test_a_case_that_is_cut_short_says_what_is_known_until_then(session):
 
     verdict = verify(plan(), session, observer=ends)
     assert (verdict.outcome, verdict.reason) == (Outcome.INFRA, "the host ran out of memory: no room for the dump")
+    assert verdict.certificate
     assert verdict.certificate.holds
     assert verdict.reference == "exact"
     assert verdict.seconds["kernel"] > 0
@@ -94,7 +96,9 @@ def test_each_illness_is_red_and_named(session, illness, outcome, words):
 
 
 def test_a_fault_names_kernel_block_thread_buffer_and_offset(session):
-    fault = verify(plan("past"), session).diagnosis.evidence["fault"]
+    diagnosis = verify(plan("past"), session).diagnosis
+    assert diagnosis
+    fault = diagnosis.evidence["fault"]
     assert fault["kernel"] == "write_one"
     assert fault["block"] == fault["thread"] == [0, 0, 0]
     assert (fault["buffer"], fault["offset"], fault["size"]) == ("out", 1152, 1152)
@@ -185,6 +189,7 @@ def test_the_naive_kernels_take_real_numbers(session):
     planned = PlannedCase(problem, kernel_called(FAMILIES, "naive_conv", "bwd_weight_f32"), fill="decimal")
     verdict = verify(planned, session)
     assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "ordered")
+    assert verdict.certificate
     assert not verdict.certificate.holds
 
 
@@ -194,6 +199,7 @@ def test_real_numbers_are_held_to_a_bound_a_cell(session):
     wrong = verify(plan("wrong", fill="decimal"), session)
     assert wrong.outcome is Outcome.MISMATCH
     assert "1 of 288 cells of y are wrong" in wrong.reason
+    assert wrong.diagnosis
     assert len(wrong.diagnosis.evidence["first_wrong_cells"]) == 1
 
 
@@ -225,6 +231,7 @@ def test_a_kernel_that_kills_its_process_is_a_crash():
 def test_a_third_launch_on_other_data_shows_hidden_state(illness, words):
     verdict = verify_alone(plan(illness), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
+    assert verdict.diagnosis
     assert "launch 3 of the same problem, with other data" in verdict.diagnosis.sentence
     assert verdict.diagnosis.evidence["seed"] == 1000003
     assert words in verdict.diagnosis.sentence
@@ -234,6 +241,7 @@ def test_memory_by_address_is_found_in_buffers_of_other_data():
     verdict = verify_alone(plan("kept"), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
     assert "launch 5 of the same problem, after those of seed 1000003 in the same buffers" in verdict.reason
+    assert verdict.diagnosis
     assert "seed" not in verdict.diagnosis.evidence
 
 

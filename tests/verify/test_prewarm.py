@@ -17,9 +17,10 @@ from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome
+from bitgate.runtime.targets import named
+from bitgate.verify.opened_target import OpenedTarget, prewarm
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
-from bitgate.verify.session import Session, prewarm
 
 UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
 PROJECT = ours().loading([UNHEALTHY])
@@ -72,7 +73,8 @@ def test_one_that_ends_over_it_is_replaced(process: CaseProcess, ahead: bool) ->
 
 
 def test_what_was_opened_is_not_opened_again() -> None:
-    early, later = Session("host"), Session("host", project=PROJECT, suites=[])
+    early, later = OpenedTarget(named("host")), OpenedTarget(named("host"), PROJECT)
+    early.library(OURS[0])
     prewarm(early, OURS)
     later.take_over(early)
     assert later.device is early.device
@@ -82,6 +84,6 @@ def test_what_was_opened_is_not_opened_again() -> None:
 def test_nothing_is_built_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "cache_dir", lambda: tmp_path)
     assert not Builder().is_built()
-    session = Session("host", progress=lambda line: pytest.fail(line))
-    prewarm(session, OURS)
-    assert "device" not in vars(session)
+    opened = OpenedTarget(named("host"), progress=lambda line: pytest.fail(line))
+    prewarm(opened, OURS)
+    assert "device" not in vars(opened)

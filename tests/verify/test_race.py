@@ -86,7 +86,7 @@ def test_slices_that_meet_without_atomics_are_named(open_with, fault: Fault) -> 
     case, instance = CASES[fault.name]
     family = FAMILIES[fault.name.partition("_")[0]]
     session = open_with(fault)
-    session.device.set_threads(1)
+    session.opened.device.set_threads(1)
     whole = session.families[family]
     session.families[family] = whole.only(find_instance(whole, instance).group)  # the others need not be built
     asked = PlannedCase(parse_case_id(case), kernel_called(session.families, family, instance))

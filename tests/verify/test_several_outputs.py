@@ -28,7 +28,7 @@ CASE = RowMaximumProblem(5, 40)
 @pytest.fixture(scope="module")
 def session() -> Session:
     session = Session("host", progress=lambda line: None)
-    session.families = {**session.families, FAMILY.name: FAMILY}
+    session.families = session.opened.families = {**session.families, FAMILY.name: FAMILY}
     return session
 
 
@@ -36,16 +36,17 @@ def session() -> Session:
 def stored(tmp_path) -> Session:
     """A session in which the digest of CASE is stored."""
     first = Session("host", progress=lambda line: None, suites=())
-    first.families = {**first.families, FAMILY.name: FAMILY}
+    first.families = first.opened.families = {**first.families, FAMILY.name: FAMILY}
     exact = verify(plan(reference="exact"), first)
     (tmp_path / "toy").mkdir()
+    assert exact.certificate
     entries = {}
     for problem in (CASE, replace(CASE, pitch=2)):
         key = key_of(plan(problem=problem).case, plan_fill(problem, F32_ACCUMULATION))
         entries[key] = StoredDigest.of(exact.digest, exact.certificate)
     write(tmp_path / "toy" / FILE, entries)
     session = Session("host", progress=lambda line: None, suites=[tmp_path])
-    session.families = {**session.families, FAMILY.name: FAMILY}
+    session.families = session.opened.families = {**session.families, FAMILY.name: FAMILY}
     return session
 
 
@@ -70,6 +71,7 @@ def test_a_right_kernel_passes_with_a_digest_of_each_output(session) -> None:
 def test_the_second_output_alone_may_be_wrong(session) -> None:
     verdict = red(session, "last", Outcome.MISMATCH)
     assert "cells of index are wrong" in verdict.reason
+    assert verdict.diagnosis
     assert verdict.diagnosis.evidence["output"] == "index"
     assert "wrong_too" not in verdict.diagnosis.evidence
     right, wrong = verify(plan(), session).digest.split(","), verdict.digest.split(",")
@@ -81,6 +83,7 @@ def test_the_second_output_alone_may_be_wrong(session) -> None:
 def test_of_two_wrong_outputs_one_is_diagnosed_and_both_named(session) -> None:
     verdict = red(session, "both", Outcome.MISMATCH)
     assert "1 of 5 cells of value are wrong, within r 1" in verdict.reason
+    assert verdict.diagnosis
     assert (verdict.diagnosis.evidence["output"], verdict.diagnosis.evidence["wrong_too"]) == ("value", ["index"])
     assert list(wrong_cells(verdict.view, "other")) == [(1,)]
 
@@ -132,8 +135,10 @@ def test_an_index_of_only_zeros_is_not_the_cases_fault(session) -> None:
 def test_one_stored_digest_covers_all_outputs_of_the_operation(stored) -> None:
     verdict = verify(plan(), stored)
     assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "stored"), verdict.reason
-    assert verdict.digest == verify(plan(reference="exact"), stored).digest
-    assert verdict.certificate.sensitivity == verify(plan(reference="exact"), stored).certificate.sensitivity
+    exact = verify(plan(reference="exact"), stored)
+    assert verdict.certificate
+    assert exact.certificate
+    assert (verdict.digest, verdict.certificate.sensitivity) == (exact.digest, exact.certificate.sensitivity)
 
 
 @pytest.mark.parametrize("illness", ["last", "value", "both", "no_index", "past_index", "race"])

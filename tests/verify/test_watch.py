@@ -19,7 +19,7 @@ from bitgate.kernel.runner import LibraryState
 from bitgate.verify.watch import Watch, undisturbed
 from bitgate.worker import state
 
-DEVICE: Any = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)))
+DEVICE: Any = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)), host=None)
 HANDLER = "signal handlers: SIGUSR2"
 
 
@@ -56,7 +56,7 @@ from bitgate.verify import watch
 
 take, taken = watch.snapshot, []
 watch.snapshot = lambda: taken.append(take()) or taken[-1]
-device = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)))
+device = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)), host=None)
 library = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=LibraryState(has_launched=True))
 def look():
     taken.clear()

@@ -69,6 +69,7 @@ BEHAVIOURS: dict[str, Callable[[], object]] = {
     "sys_exit": lambda: sys.exit(0),
     "abort": os.abort,
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "eat": lambda: bytearray(1 << 32),
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "terminate_group": lambda: os.kill(0, signal.SIGTERM),
     "sleep": lambda: time.sleep(1000),

@@ -65,11 +65,9 @@ def test_an_answer_with_what_comes_before_it(child: Any) -> None:
 def test_an_end_is_reported_as_what_it_is(child: Any, behaviour: str, reason: str, hung: bool) -> None:
     one = child()
     one.ask({"behaviour": "well"}, 20)
-    started = time.monotonic()
     with pytest.raises(WorkerDied, match=reason) as ended:
         one.ask({"behaviour": behaviour}, 1 if behaviour == "sleep" else 60)
     assert ended.value.hung is hung
-    assert time.monotonic() - started < 50
     assert not one.is_usable
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bitgate.cli.args import check_writable, options_named
-from bitgate.cli.verify import progress
 from bitgate.core import paths
 from bitgate.core.errors import UsageError, meant
+from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
 from bitgate.interop import Refused, in_words, reasons
@@ -157,7 +157,7 @@ def bench(
     second = _OtherArm(compare, compare_option, compare_commit, compare_tree)
     _check_gate(gate, base, second)
     sides = (
-        gate_run.sides(project, base, kernel, options_named(option), progress)
+        gate_run.sides(project, base, kernel, options_named(option), print_progress)
         if gate
         else _sides(kernel, option, second, project)
     )
@@ -182,7 +182,7 @@ def bench(
     )
     check_writable(asked.journal, markdown, plot)
     for note in notes(wanted):
-        progress(note)
+        print_progress(note)
     rows = _measured(asked)
     comparison = _compared(rows, asked) if len(sides) > 1 else None
     if gate:
@@ -194,7 +194,7 @@ def bench(
         if json_output:
             print(json.dumps(_document(rows, comparison, asked, code), indent=2))
         else:
-            _tell(rows, comparison, asked)
+            _print_rows(rows, comparison, asked)
     if comparison is not None:
         _write(comparison, None if gate else markdown, plot)
     return code
@@ -236,7 +236,7 @@ def _measured(asked: BenchArguments) -> list[Timing]:
             asked.project,
             journal=asked.journal,
             resume=asked.resume,
-            progress=progress,
+            progress=print_progress,
             begins=begins,
         )
     )
@@ -254,7 +254,7 @@ def _measured(asked: BenchArguments) -> list[Timing]:
             for line in format_row(row, asked.significance):
                 print(line, flush=True)
     except KeyboardInterrupt:
-        progress(f"{len(rows)} rows are kept in {asked.journal}: --resume goes on")
+        print_progress(f"{len(rows)} rows are kept in {asked.journal}: --resume goes on")
         raise
     if of_case:
         _close_case(of_case, format_best(of_case, asked.significance), format_clocks(of_case[-1]))
@@ -274,7 +274,7 @@ def _compared(rows: Sequence[Timing], asked: BenchArguments) -> SweepComparison:
     return compare(rows, asked.significance)
 
 
-def _tell(rows: Sequence[Timing], comparison: SweepComparison | None, asked: BenchArguments) -> None:
+def _print_rows(rows: Sequence[Timing], comparison: SweepComparison | None, asked: BenchArguments) -> None:
     if comparison is not None:
         from bitgate.tools.bench.table import text
 
@@ -296,7 +296,7 @@ def _write(comparison: SweepComparison, markdown: Path | None, plot: Path | None
         markdown.write_text(in_markdown(comparison))
     if plot is not None:
         if not any(one.compared for one in comparison.shapes):
-            progress(f"{plot} is not written: nothing was compared")
+            print_progress(f"{plot} is not written: nothing was compared")
             return
         from bitgate.tools.bench.plot import draw
 
@@ -322,7 +322,7 @@ def _check_gate(gate: bool, base: str | None, second: _OtherArm) -> None:
 
 def _gated(rows: Sequence[Timing], asked: BenchArguments, markdown: Path | None) -> int:
     def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
-        progress(f"{len(suspects)} shapes have a winner, or seem slower: they are measured again")
+        print_progress(f"{len(suspects)} shapes have a winner, or seem slower: they are measured again")
         shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
         journal = asked.journal.with_name(gate_run.AGAIN)
         journal.unlink(missing_ok=True)
@@ -379,12 +379,12 @@ def _sides(kernel: str | None, option: list[str] | None, second: _OtherArm, proj
         build = str(second.tree)
     if second.commit is not None:
         commit = commit_of(project, second.commit, "--compare-commit")
-        progress(f"side B: the sources of {commit[:12]}")
+        print_progress(f"side B: the sources of {commit[:12]}")
         tree, build = sources_of(project, commit), commit
     other = Arm("B", second.kernel or kernel, options | options_named(second.options), tree, build)
     first = Arm("A", kernel, options)
     if (first.kernel, first.options, first.tree) == (other.kernel, other.options, other.tree):
-        progress("side B is side A: whatever differs is noise")
+        print_progress("side B is side A: whatever differs is noise")
     return first, other
 
 

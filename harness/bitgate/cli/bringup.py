@@ -13,6 +13,7 @@ import typer
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
 from bitgate.core.targets import target_id
@@ -66,7 +67,7 @@ def bringup(
     path = (out or paths.out_dir() / name / "first_contact.tar.gz").absolute()
     options = BringupOptions(name, project, DOCTOR, kernel, arguments if smoke else None)
     bundle = Bundle(path, scrubber_of_this_machine())
-    done = bring_up(options, bundle, _say)
+    done = bring_up(options, bundle, print_progress)
     seconds, end = time.monotonic() - begun, done.conclusion
     if as_json:
         document = {
@@ -88,19 +89,15 @@ def bringup(
         print(json.dumps(document, indent=2, default=str))
     if done.trouble:
         for finding in done.findings:
-            _say(f"{finding.step}: {finding.result}: {finding.sentence}")
+            print_progress(f"{finding.step}: {finding.result}: {finding.sentence}")
     talk = sys.stderr if as_json or done.trouble else sys.stdout
     print(f"{end.kind}: {end.sentence}\n{end.send}", file=talk)
     if done.trouble:
         fix = "free some space, or name another place with --out; what was found is above"
-        _say(f"bitgate: {path}: {done.trouble}: {fix}")
+        print_progress(f"bitgate: {path}: {done.trouble}: {fix}")
         return 2
     print(f"{path}  {done.size / 2**20:.2f} MiB  {len(bundle.names)} files  {seconds:.0f} s", file=talk)
     return end.code
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswer:
@@ -131,7 +128,7 @@ def best(tell: Callable[[str], None], *, target: str, project: Any) -> StepAnswe
 def _best(project: Project) -> str:
     """Ask for the best target in a child, since a driver may hang. Raises UsageError if it does."""
     arguments = {"target": "", "project": project.as_json()}
-    found, _ = taken(STEPS[0], BEST, arguments, _say)
+    found, _ = taken(STEPS[0], BEST, arguments, print_progress)
     if found.result is StepResult.RED:
         raise UsageError(f"the GPU of this machine cannot be determined ({found.sentence}): name one with --target")
     return found.sentence

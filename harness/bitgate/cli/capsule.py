@@ -112,8 +112,8 @@ def replay(
 def _ask(question: Message) -> dict[str, Any]:
     """Ask a child: kernels run in it, and one that ends it is a defect that was found."""
     from bitgate.tools.capsule.server import ENTRY
+    from bitgate.verify.judge_entry import OPEN_SECONDS
     from bitgate.verify.output_limit import to_stderr
-    from bitgate.verify.process import OPEN_SECONDS
     from bitgate.worker.worker import Worker, WorkerDied
 
     with Worker(ENTRY, to_stderr) as child:

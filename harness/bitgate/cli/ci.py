@@ -40,6 +40,10 @@ def matrix(
             help="Print the jobs of its pools in the format it takes.",
         ),
     ] = "",
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help="Print the jobs of this plan's shards only.")
+    ] = None,
+    unsharded: Annotated[bool, typer.Option("--whole", help="Print one job a target, as for builds.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write jobs and absent targets, for `ci merge --matrix`.")
     ] = None,
@@ -52,7 +56,7 @@ def matrix(
     """
     from bitgate.core.project_file import find
     from bitgate.lab.ci.forges import FORMS, github
-    from bitgate.lab.ci.matrix import BACKENDS, cells, document, jobs, shard_counts
+    from bitgate.lab.ci.matrix import BACKENDS, cells, document, jobs, planned, shard_counts
     from bitgate.results.targets_file import read_targets
 
     if forge and forge not in FORMS:
@@ -69,16 +73,18 @@ def matrix(
         of = f" on a pool of {forge}" if forge else ""
         raise UsageError(f"{path}: no target runs {tier}{of}: an empty matrix would pass without comparing anything")
     counts = shard_counts(shards or [], [cell.target for cell in found])
+    if plan_file:
+        found, counts = planned(found, plan_file)
     for cell in found:
         line = f"{cell.target:<8} {cell.tier}  {'run ' if cell.runs else 'skip'}  {cell.reason}"
         typer.echo(line, err=as_json or bool(forge))
-    whole = document(config, found, counts)
-    for said in whole["expired"]:
+    matrix = document(config, found, counts)
+    for said in matrix["expired"]:
         typer.echo(f"expired: {said}", err=True)
     if out:
-        _write(out, json.dumps(whole, indent=1) + "\n")
+        _write(out, json.dumps(matrix, indent=1) + "\n")
     if as_json or forge:
-        typer.echo(FORMS.get(forge, github)(jobs(found, counts)), nl=False)
+        typer.echo(FORMS.get(forge, github)(jobs(found, {} if unsharded else counts)), nl=False)
     return 0
 
 
@@ -112,7 +118,10 @@ def merge(
         str,
         typer.Option(metavar="github|gitlab", help="Show red cases in the forge: ::error, codequality.json."),
     ] = "",
-    history: Annotated[str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too.")] = "",
+    history: Annotated[
+        str, typer.Option(metavar="FILE|URL", help="Compare with this history, and read the results into it.")
+    ] = "",
+    notify: Annotated[str, typer.Option(metavar="URL", help="Post the headline to this webhook.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Merge the results of all jobs; a missing verdict is LOST.
@@ -142,7 +151,7 @@ def merge(
         out,
         expected_targets=expected.targets,
         plan=plan,
-        built=[BuildManifest.read(path) for path in built or []],
+        built=[BuildManifest.read(path) for path in _manifests(built or [])],
         absent=expected.absent,
         findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
         notes=expected.notes,
@@ -150,9 +159,12 @@ def merge(
     print_summary(summary, out, as_json)
     if annotate:
         annotate_merge(summary, out, annotate, partial(typer.echo, err=as_json))
-    if not history:
-        return summary.exit_code
-    from bitgate.cli.history import remember
+    from bitgate.cli.after_merge import after_merge
 
-    remembered = remember(paths, history)
-    return summary.exit_code or remembered
+    after = after_merge(paths, out, summary.headline, history, notify)
+    return summary.exit_code or after
+
+
+def _manifests(stated: list[Path]) -> list[Path]:
+    """Return the files that are stated, and those in stated folders."""
+    return [file for path in stated for file in (sorted(path.rglob("built-*.json")) if path.is_dir() else [path])]

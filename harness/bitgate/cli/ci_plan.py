@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +18,10 @@ from bitgate.results.shard import SETUP_SECONDS
 if TYPE_CHECKING:
     from bitgate.core.project import Project
     from bitgate.results.run_plan import RunPlan
+
+
+HISTORY_RUNS = 20
+"""Runs of a history by which cases are estimated."""
 
 
 def plan(
@@ -44,6 +51,10 @@ def plan(
         Path | None,
         typer.Option(metavar="FILE", help="Plan only the cases that `ci select --out` wrote."),
     ] = None,
+    base: Annotated[
+        str, typer.Option(metavar="REV", help="Plan only what changes since REV can turn red; empty: all.")
+    ] = "",
+    history: Annotated[str, typer.Option(metavar="FILE|URL", help="Estimate by the durations in this history.")] = "",
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load a user's kernel declaration.")] = None,
     suites: Annotated[
@@ -70,15 +81,39 @@ def plan(
     targets = [target_id(name).name for name in target or []]
     targets = targets or targets_planned(matrix_file, tier, project)
     sizes = Sizes.of(shards or [], targets, shard_seconds, setup_seconds)
-    made = make_run_plan(tier, targets, sizes, project, kernel, durations, select)
+    if history and durations:
+        raise UsageError("--durations and --history: give one of them")
+    with _recorded(history, durations) as recorded:
+        made = make_run_plan(tier, targets, sizes, project, kernel, recorded, select, base)
     made.write(out)
     if as_json:
         typer.echo(json.dumps({"plan": _document(made, out)}))
         return 0
+    if not made.parts:
+        typer.echo(f"nothing to run: no change since {base} can turn a case of {tier} red")
     for name in made.targets:
-        typer.echo(_line(made, name))
-    typer.echo(f"{out}  {sum(len(part.cases) for part in made.shards)} cases; plan {made.id[:12]}")
+        typer.echo(_format_target(made, name))
+    typer.echo(f"{out}  {sum(part.cases for part in made.parts)} cases; plan {made.id[:12]}")
     return 0
+
+
+@contextmanager
+def _recorded(history: str, durations: Path | None) -> Iterator[Path | None]:
+    """Yield the folder of durations: that which is stated, or one made of a history, if that has some."""
+    if not history:
+        yield durations
+        return
+    from bitgate.lab.history.durations import as_verdicts
+    from bitgate.lab.history.durations import durations as known
+    from bitgate.lab.history.query import last_runs
+    from bitgate.lab.history.store import opened
+    from bitgate.suite.recorded import note_runs
+
+    with TemporaryDirectory() as name, opened(history) as store:
+        with store.reading() as connection:
+            chosen = last_runs(connection, HISTORY_RUNS, may_be_empty=True)
+            noted = note_runs(as_verdicts(known(connection, chosen)), Path(name))
+        yield Path(name) if noted else None
 
 
 def durations(
@@ -121,10 +156,10 @@ def targets_planned(matrix_file: Path | None, tier: str, project: Project) -> li
     return [cell.target for cell in cells(read_targets(project.ci_targets, project.tiers), tier) if cell.runs]
 
 
-def _line(made: RunPlan, target: str) -> str:
+def _format_target(made: RunPlan, target: str) -> str:
     """Format how a target is split; in seconds where they are known."""
-    parts = made.of(target)
-    said = f"{target:<8} {sum(len(part.cases) for part in parts)} cases in {len(parts)} shards"
+    parts = [part for part in made.parts if part.target == target]
+    said = f"{target:<8} {sum(part.cases for part in parts)} cases in {len(parts)} shards"
     lengths = [part.length for part in parts if part.length]
     seconds = [length.seconds for length in lengths]
     if not any(seconds):
@@ -140,10 +175,10 @@ def _document(made: RunPlan, out: Path) -> dict[str, Any]:
         {
             "target": part.target,
             "shard": part.shard,
-            "cases": len(part.cases),
+            "cases": part.cases,
             "seconds": part.length.seconds if part.length else None,
             "limit_minutes": limit_minutes(part.length) if part.length else None,
         }
-        for part in made.shards
+        for part in made.parts
     ]
     return {"file": str(out), "id": made.id, "tier": made.tier, "commit": made.commit, "shards": parts}

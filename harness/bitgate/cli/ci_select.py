@@ -78,7 +78,7 @@ def select(
         typer.echo(json.dumps({"select": document}))
         return 0
     for one in found:
-        _tell(one, project, explain)
+        _print_selection(one, project, explain)
     return 0
 
 
@@ -112,7 +112,7 @@ def _plans(project: Project, tier: str, targets: Sequence[str], kernel: str) -> 
     from bitgate.lab.planning.shards import Sizes, make_run_plan
 
     names = [target_id(name).name for name in targets or targets_planned(None, tier, project)]
-    return make_run_plan(tier, names, Sizes(), project, kernel).shards
+    return tuple(make_run_plan(tier, names, Sizes(), project, kernel).shards)
 
 
 def _selected(plans: Iterable[Plan], changes: tuple[FileChange, ...], project: Project) -> list[CaseSelection]:
@@ -123,7 +123,7 @@ def _selected(plans: Iterable[Plan], changes: tuple[FileChange, ...], project: P
     return [select_cases(plan, facts_of(project, plan, gone), changes) for plan in plans]
 
 
-def _tell(one: CaseSelection, project: Project, explain: bool) -> None:
+def _print_selection(one: CaseSelection, project: Project, explain: bool) -> None:
     from bitgate.lab.ci.select import shown
 
     if explain:

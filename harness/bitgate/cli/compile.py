@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from bitgate.core import git
 from bitgate.core.errors import UsageError
+from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
 from bitgate.core.targets import target_id
@@ -74,7 +74,7 @@ def compile_(
     instances: dict[str, set[str]] = {}
     project = with_operations(find().loading(to_load(load)))
     wanted_too = _of_tier(tier, name, project) if tier else None
-    for family, instance in _asked(kernel, project, name):
+    for family, instance in _selected(kernel, project, name):
         if wanted_too is not None and family.name not in wanted_too:
             continue
         chosen[family.name] = family
@@ -129,7 +129,7 @@ def _store(url: str, manifest: Path | None) -> Artefacts | None:
         raise UsageError(
             f"--artefacts: {overlay.VARIABLE} or {overlay.QUICK} is set: others are not to run such kernels"
         )
-    store = Artefacts(url, pushes=True, progress=lambda line: print(line, file=sys.stderr, flush=True))
+    store = Artefacts(url, pushes=True, progress=print_progress)
     try:
         store.store.make()
     except StoreError as error:
@@ -164,7 +164,7 @@ def _list(store: Artefacts, target: str, project: Project, manifest: Path | None
         report.notes.append(f"{manifest}: what they are")
 
 
-def _asked(kernel: str, project: Project, target: str) -> list[tuple[KernelFamily, Instance]]:
+def _selected(kernel: str, project: Project, target: str) -> list[tuple[KernelFamily, Instance]]:
     """Return what a glob names; else the user's kernels in a user's repository, and all kernels in bitgate's."""
     chosen = registry.select(kernel or None, project, target)
     mine = loaded_names(project.declarations) if project.load and not kernel else frozenset()

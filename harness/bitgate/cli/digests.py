@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import typer
 
+from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
 
 TARGETS = ("host", "gfx942", "gfx1100", "sm_90")
@@ -34,18 +34,15 @@ def go_over(tier: str, kernel: str, project: Project, *, store: bool, reason: st
 
     check_setting(with_tables(settings(kernel)[0], project.tables()))
 
-    def progress(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-
     changes = digesting.Changes(0)
     for folder in project.suites:
         tables = [table for table in project.tables() if table.is_relative_to(folder)]
         every = list(digesting.wishes(settings(""), tables))
         chosen = list(digesting.wishes(settings(kernel), tables, tier))
         if store:
-            changes += digesting.update(every, chosen, folder, progress, reason)
+            changes += digesting.update(every, chosen, folder, print_progress, reason)
         else:
-            changes += digesting.check(every, chosen, folder, progress)
+            changes += digesting.check(every, chosen, folder, print_progress)
     lists = {"added": changes.added, "wrong": changes.wrong, "dropped": changes.dropped}
     if changes.disputed:
         lists["disputed"] = changes.disputed

@@ -99,13 +99,13 @@ def _differences(runs: list[ProgramExit]) -> list[_Finding]:
             shorter = min(len(first), len(other))
             at = next((n for n in range(shorter) if first[n] != other[n]), shorter)
             said = " and ".join(
-                f"'{_line(lines, at)}' under {which.schedule}" for lines, which in ((first, runs[0]), (other, run))
+                f"'{_quoted(lines, at)}' under {which.schedule}" for lines, which in ((first, runs[0]), (other, run))
             )
             found.append(_Finding(f"the order of threads shows: line {at + 1} is {said}"))
     return found
 
 
-def _line(lines: list[bytes], at: int) -> str:
+def _quoted(lines: list[bytes], at: int) -> str:
     return lines[at].decode(errors="replace")[:80] if at < len(lines) else ""
 
 

@@ -75,7 +75,7 @@ def run(
     def done(trial: Trial) -> None:
         if kept:
             kept.add(trial)
-        _tell(trial, as_json)
+        _print_trial(trial, as_json)
 
     trials = try_faults(faults, bench, done, tried)
     killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)
@@ -113,7 +113,7 @@ def _faults(files: list[Path] | None, name: str, project: Project) -> tuple[Faul
     return choose(read_faults(paths), name)
 
 
-def _tell(trial: Trial, as_json: bool) -> None:
+def _print_trial(trial: Trial, as_json: bool) -> None:
     """Print a line as soon as it is known; on stderr where stdout is for JSON."""
     state = "found" if trial.killed else "HOLE" if trial.valid else "not valid"
     kinds = f" ({', '.join(trial.kinds)})" if trial.kinds else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError, near
+from bitgate.core.progress import print_progress
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
 from bitgate.lab.planning.collect import print_whose_suites
@@ -95,59 +95,55 @@ def mutate(
     families = asked.built_families()
     if not families:
         raise UsageError(f"{tier} has no case for a kernel of sources{f' called {kernel}' if kernel else ''}")
-    builder = Builder("host", _say)
+    builder = Builder("host", print_progress)
     builder.runtime()
     builder.native()
     pool = population(builder, families.values(), project, file, operator or ())
     drawn = pool.drawn(sample, seed)
-    _say(_of_draw(drawn, pool, seed))
+    print_progress(_format_draw(drawn, pool, seed))
     path = record or paths.out_dir() / target / "mutants.jsonl"
     if record is None:
         path.unlink(missing_ok=True)
     kept = MutantRecord(path, tier, target, git.commit_of(project.root))
     known = kept.known(drawn)
     if known:
-        _say(f"{len({mutant for mutant, _ in known})} of {len(drawn)} mutants were tried before: {path}")
+        print_progress(f"{len({mutant for mutant, _ in known})} of {len(drawn)} mutants were tried before: {path}")
     told = {mutant for mutant, _ in known}
 
     def done(trial: MutantTrial) -> None:
         kept.add(trial)
         told.add(trial.mutant)
-        _tell(trial, f"{len(told)}/{len(drawn)}", as_json)
+        _print_trial(trial, f"{len(told)}/{len(drawn)}", as_json)
 
     count = jobs or paths.threads()
-    bench = campaign.MutationSetup(builder, families, asked.questions, asked.opening, limit, count, _say)
+    bench = campaign.MutationSetup(builder, families, asked.questions, asked.opening, limit, count, print_progress)
     try:
         score = campaign.run(bench, drawn, pool, known, done)
     except KeyboardInterrupt:
         if path.exists():
-            _say(f"what was tried is in {path}: go on with --record {path} and the same --sample and --seed")
+            print_progress(f"what was tried is in {path}: go on with --record {path} and the same --sample and --seed")
         raise
     if as_json:
         typer.echo(json.dumps(_document(score, drawn, pool, seed), indent=1))
     else:
-        typer.echo(_closing(score))
+        typer.echo(_format_score(score))
     if score.value is None:
         return 3
     return 1 if least is not None and score.value < least else 0
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def _of_draw(drawn: Sequence[Mutant], pool: Population, seed: int) -> str:
+def _format_draw(drawn: Sequence[Mutant], pool: Population, seed: int) -> str:
     left = ", ".join(f"{count} {why}" for why, count in sorted(pool.left_out.items()))
     return f"{len(drawn)} mutants of {len(pool.families)} (seed {seed}); left out: {left or 'none'}"
 
 
-def _tell(trial: MutantTrial, place: str, as_json: bool) -> None:
+def _print_trial(trial: MutantTrial, place: str, as_json: bool) -> None:
     kinds = f" ({', '.join(trial.kinds)})" if trial.kinds else ""
     end = f"{trial.verdict}{kinds} by {trial.by}" if trial.by else f"{trial.cases} cases"
     typer.echo(f"{place:>9} {trial.fate.value:<14} {trial.mutant.name}  {trial.seconds:.1f} s  {end}", err=as_json)
 
 
-def _closing(score: Score) -> str:
+def _format_score(score: Score) -> str:
     from bitgate.tools.faults.mutation.trial import Fate
 
     counts, lines = score.counts, []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bitgate.core.progress import print_progress
 from bitgate.results.record.identity import MOST_SEED
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ def fuzz(
         workers=workers or default_workers(name),
         first_only=first,
         failed=lambda shrunk: None if as_json else print_failure(shrunk),
-        progress=lambda line: print(line, file=sys.stderr, flush=True),
+        progress=print_progress,
     )
     campaign.run(seconds)
     code = 1 if state.failures else 0 if state.tally.compared else 3
     if as_json:
         print(json.dumps({"failures": state.failures, "summary": state.summary() | {"exit": code}}, indent=1))
     else:
-        print(_closing(state.summary(), len(state.failures), folder))
+        print(_format_summary(state.summary(), len(state.failures), folder))
     return code
 
 
@@ -94,7 +94,7 @@ def print_failure(shrunk: ShrunkFailure) -> None:
     print("  " + shrunk.row().replace("\n", "\n  ").rstrip(), flush=True)
 
 
-def _closing(summary: dict[str, Any], failures: int, folder: Path) -> str:
+def _format_summary(summary: dict[str, Any], failures: int, folder: Path) -> str:
     return (
         f"\n{summary['seconds']:.0f} s, seed {summary['seed']}: {summary['problems']} problems,"
         f" {summary['verdicts']} verdicts on {len(summary['instances'])} instances, {failures} failures"

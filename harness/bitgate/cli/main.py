@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from typer.core import TyperGroup
 from bitgate import __version__
 from bitgate.core import settings
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import message, shown
 
 # name -> module with a typer app called ``app``. Imported only when asked for, so that --version and merges stay light.
 COMMANDS: dict[str, str] = {
@@ -116,6 +118,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; print one line for an error that the user can fix."""
     try:
+        _check_text(arguments)
         if not {"-h", "--help", "--version"} & set(arguments):
             settings.check()
         code = command().main(args=arguments, prog_name="bitgate", standalone_mode=False)
@@ -123,7 +126,7 @@ def run(arguments: list[str]) -> int:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except UsageError as error:
-        print(f"bitgate: {error}", file=sys.stderr)
+        print(f"bitgate: {message(str(error))}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, typer.Abort):
         print("bitgate: interrupted", file=sys.stderr)
@@ -133,11 +136,13 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"bitgate: {error}", file=sys.stderr)
+        print(f"bitgate: {message(str(error))}", file=sys.stderr)
         return 2
     except Exception as error:
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a bad option: click's own usage error
-            error.show()  # type: ignore[attr-defined]
+            said = io.StringIO()
+            error.show(file=said)  # type: ignore[attr-defined]
+            sys.stderr.write(message(said.getvalue()))
             return 2
         # 1 would say that a kernel is wrong.
         traceback.print_exc()
@@ -146,3 +151,12 @@ def run(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
+
+
+def _check_text(arguments: list[str]) -> None:
+    """Raise UsageError for an argument that is no text: no record, plan or report could hold it."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"the argument '{shown(argument)}' is not UTF-8") from None

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bitgate.core.project import ours
-from bitgate.lab.planning.collect import PLUGIN, QUIET, Keeper, print_whose_suites, suites_and_root
-from bitgate.runtime import nvidia
+from bitgate.lab.planning.collect import PLUGIN, QUIET, check_meant, print_whose_suites, suites_and_root
 
 SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "--benchmark"}
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
@@ -50,6 +47,9 @@ def run(
     fetch_only: Annotated[
         bool, typer.Option("--fetch-only", help="Refuse libraries that are not in the store; build nothing.")
     ] = False,
+    mean_bitgates: Annotated[
+        bool, typer.Option("--bitgate-suites", help="Run bitgate's suites, above kernels of yours.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document; pytest's output goes to stderr.")
     ] = False,
@@ -60,17 +60,17 @@ def run(
 
     Exit codes: 0 green, 1 red, 2 usage, 3 nothing was compared, 130 interrupted.
     """
-    if target != "host":  # a driver takes its time over its first answer
-        threading.Thread(target=nvidia.devices, daemon=True).start()
-    import pytest
-
     from bitgate.core.project_file import find
-    from bitgate.pytest_plugin import names_a_suite
+    from bitgate.core.suite_paths import names_a_suite
+    from bitgate.kernel.loading import to_load
+    from bitgate.suite.session import run_session
 
     own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
     project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()
     if not own:
         project.tables()  # without a suite pytest would not know our options
+        if not (mean_bitgates or kernel or select or plan or shard or project.file or to_load(load)):
+            check_meant(project)
         print_whose_suites(project)
     is_bare = not own and all(map(ours().holds, project.suites))
     arguments = [] if own else suites_and_root(project)
@@ -81,11 +81,9 @@ def run(
     arguments += [f"{name}={value}" for name, values in stated.items() for value in values if value]
     arguments += ["--resume"] * resume + ["--race"] * race + ["-n0", f"--processes={workers}"]
     arguments += ["-q", *QUIET, "-p", PLUGIN]
-    keeper = Keeper()
-    with _libraries_from(artefacts, fetch_only), _talking_on_stderr(as_json):
-        code = int(pytest.main(arguments, plugins=[keeper]))
+    with _libraries_from(artefacts, fetch_only):
+        code, summary = run_session(arguments, stdout=2 if as_json else None)
     if as_json:
-        summary = keeper.run.summary if keeper.run else None
         typer.echo(json.dumps({"summary": summary.as_json() if summary else {"exit_code": code}}))
     return code
 
@@ -103,25 +101,21 @@ def spared(arguments: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _libraries_from(store: str, only: bool) -> Iterator[None]:
-    """Name the store in the environment, since workers and kernel processes build too. UsageError if it is unusable."""
-    from bitgate.kernel.build import artefacts
+    """Name the store in the environment, which pytest, workers and kernel processes inherit: all of them build.
 
-    before = dict(os.environ)
-    os.environ.update({artefacts.VARIABLE: store} if store else {})
-    os.environ.update({artefacts.ONLY: "1"} if only else {})
+    UsageError if it is unusable.
+    """
+    from bitgate.kernel.build.artefacts import ONLY, VARIABLE, from_environment
+
+    named = {VARIABLE: store} if store else {}
+    named |= {ONLY: "1"} if only else {}
+    before = {name: os.environ.get(name) for name in named}
+    os.environ.update(named)
     try:
-        artefacts.from_environment(print)
+        from_environment(print)
         yield
     finally:
-        for name in (artefacts.VARIABLE, artefacts.ONLY):
-            os.environ.pop(name, None)
-        os.environ.update({name: before[name] for name in (artefacts.VARIABLE, artefacts.ONLY) if name in before})
-
-
-@contextmanager
-def _talking_on_stderr(wanted: bool) -> Iterator[None]:
-    if not wanted:
-        yield
-        return
-    with redirect_stdout(sys.stderr):
-        yield
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.cli.verify import exit_code, print_verdict, progress
+from bitgate.cli.verify import exit_code, print_verdict
 from bitgate.core.errors import UsageError
+from bitgate.core.progress import print_progress
 from bitgate.interop import Controls, Variant, controls_of, parse_foreign, variant_of
 from bitgate.interop.requests import reference_of
 from bitgate.kernel.declaration import Instance
@@ -100,7 +101,7 @@ def run_example(
         reference=_reference(problem, controls),
     )
     ran: list[dict[str, Any]] = []
-    with CaseProcess(Opening(where.name, project), progress=progress) as process:
+    with CaseProcess(Opening(where.name, project), progress=print_progress) as process:
         verdict = process.verify(planned, trace=ran.append)
         times = _times(controls, ran[0]["seconds"]) if ran and _is_verified(verdict) else 0
         for trace in ran:

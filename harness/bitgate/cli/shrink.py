@@ -10,7 +10,7 @@ import typer
 
 from bitgate.cli.args import options_named, problems_named
 from bitgate.cli.fuzz import print_failure
-from bitgate.cli.verify import progress
+from bitgate.core.progress import print_progress
 from bitgate.results.record.identity import MOST_SEED
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def shrink(
     project = with_operations(find().loading(to_load(load)))
     problems, options = problems_named(case), options_named(option)
     name = (named(target) if target else best()).name
-    process = CaseProcess(Opening(name, project), progress=progress)
+    process = CaseProcess(Opening(name, project), progress=print_progress)
 
     def verdict_on(planned: PlannedCase) -> Verdict:
         try:
@@ -87,16 +87,16 @@ def shrink(
                 )
                 verdict = verdict_on(planned)
                 if is_failure(verdict):
-                    return _tell(
+                    return _print_failures(
                         [Shrinker(verdict_on, FuzzFailure(planned, verdict), seconds).run()], green, silent, as_json
                     )
                 green += verdict.green
                 compared = compared or verdict.compared
             silent += not compared
-        return _tell([], green, silent, as_json)
+        return _print_failures([], green, silent, as_json)
 
 
-def _tell(failures: list[ShrunkFailure], green: int, silent: int, as_json: bool) -> int:
+def _print_failures(failures: list[ShrunkFailure], green: int, silent: int, as_json: bool) -> int:
     """Print the failures and return the exit code. ``silent`` is how many cases no kernel was compared on."""
     if as_json:
         document = {"failures": [failure.as_json() for failure in failures], "green": green, "not_compared": silent}

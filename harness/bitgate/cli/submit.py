@@ -54,6 +54,9 @@ def submit(
         typer.Option("-n", metavar="N", help="Run each shard in N processes [auto]."),
     ] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the night in NIGHT; keep its answers.")] = False,
+    until: Annotated[
+        str, typer.Option(metavar="TIME", help="End the night at 06:30, or after 8h or 90m; or never [24h].")
+    ] = "",
     detach: Annotated[bool, typer.Option("--detach", help="Leave shards running on Ctrl-C, for --resume.")] = False,
     history: Annotated[str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
@@ -70,6 +73,7 @@ def submit(
     from bitgate.cli.report import print_summary
     from bitgate.core import paths
     from bitgate.lab.ci.attempts import SHARDS
+    from bitgate.lab.ci.deadline import DEFAULT, deadline
     from bitgate.lab.ci.night import MERGED, Controller, lock
     from bitgate.lab.ci.screen import screen
     from bitgate.lab.planning.night import NightOptions
@@ -87,6 +91,7 @@ def submit(
         options,
         workers,
     )
+    end = deadline(until or DEFAULT)
     folder = (out or paths.out_dir() / "night").absolute()
     if resume and order.stated:
         raise UsageError(f"{order.stated} and --resume: the night is planned: leave it out")
@@ -94,7 +99,7 @@ def submit(
         raise UsageError(f"{folder}: no such folder: leave --resume out to start a night")
     with lock(folder), screen() as told:
         engine = _engine(order, folder, jobs, resume)
-        controller = Controller(folder, engine, told)
+        controller = Controller(folder, engine, told, end)
         try:
             controller.run()
             summary = controller.finish()

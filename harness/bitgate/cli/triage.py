@@ -42,27 +42,32 @@ def triage(
     if against:
         found = sort_out(night, of_record(against), ", ".join(map(str, against)))
     else:
-        found = _against_history(night, url, last, runs_of(night))
+        found = against_history(night, url, last, runs_of(night))
     if as_json:
         print(json.dumps({"triage": _json(found)}))
-        return found.exit_code
-    for what, causes in (("new", found.new), ("known", found.known)):
-        for line in _lines(what, causes):
-            print(line)
-    for verdict, was in found.fixed[:20]:
-        print(f"fixed  {verdict.key.case}  {verdict.key.name} on {verdict.key.target}: was {was.outcome}")
-    if len(found.fixed) > 20:
-        print(f"       ... and {len(found.fixed) - 20} more")
-    for finding in found.findings:
-        print(f"run    {finding}")
-    counts = {"new": _count(found.new), "known": _count(found.known), "fixed": len(found.fixed)}
-    said = ", ".join(f"{count} {name}" for name, count in counts.items())
-    unseen = f" ({found.unseen} of cases never seen before)" if found.unseen else ""
-    print(f"{said}{unseen}; against {found.against}")
+    else:
+        print("\n".join(lines_of(found)))
     return found.exit_code
 
 
-def _against_history(night: Any, url: str, last: int, skipped: set[str]) -> Triage:
+def lines_of(found: Triage) -> list[str]:
+    """Format a triage; the last line has the numbers."""
+    told = []
+    for what, causes in (("new", found.new), ("known", found.known)):
+        told += _lines(what, causes)
+    for verdict, was in found.fixed[:20]:
+        told.append(f"fixed  {verdict.key.case}  {verdict.key.name} on {verdict.key.target}: was {was.outcome}")
+    if len(found.fixed) > 20:
+        told.append(f"       ... and {len(found.fixed) - 20} more")
+    for finding in found.findings:
+        told.append(f"run    {finding}")
+    counts = {"new": _count(found.new), "known": _count(found.known), "fixed": len(found.fixed)}
+    said = ", ".join(f"{count} {name}" for name, count in counts.items())
+    unseen = f" ({found.unseen} of cases never seen before)" if found.unseen else ""
+    return [*told, f"{said}{unseen}; against {found.against}"]
+
+
+def against_history(night: Any, url: str, last: int, skipped: set[str], *, may_be_empty: bool = False) -> Triage:
     from bitgate.lab.history.query import last_runs
     from bitgate.lab.history.store import opened
     from bitgate.lab.history.triage import of_history
@@ -70,7 +75,7 @@ def _against_history(night: Any, url: str, last: int, skipped: set[str]) -> Tria
 
     with opened(url, must_exist=True) as store, store.reading() as connection:
         # The run itself may be among them, once for each of its ids.
-        chosen = last_runs(connection, last + len(skipped))
+        chosen = last_runs(connection, last + len(skipped), may_be_empty=may_be_empty)
         before = of_history(connection, chosen, skipped)
         return sort_out(night, before, f"{len(chosen)} runs of {store.name}")
 

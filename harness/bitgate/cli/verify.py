@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -15,8 +16,10 @@ import typer
 from bitgate.cli.args import options_named
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
+from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
+from bitgate.core.untrusted import message, printable
 from bitgate.interop import Refused, in_words, reasons
 from bitgate.interop.requests import CommandOptions, RequestedCase, requested_by, requested_in
 from bitgate.kernel.loading import to_load, with_operations
@@ -34,6 +37,10 @@ if TYPE_CHECKING:
     from bitgate.verify.this_process import ThisProcess
 
 app = typer.Typer(add_completion=False)
+
+MOST_NAMED = 20
+MOST_REASONS = 3
+"""Cases that are named, and reasons of a case, before the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,9 @@ def verify(
     dump: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy files.")
     ] = None,
+    fail_on_refused: Annotated[
+        bool, typer.Option("--fail-on-refused", help="Exit with 1 if a line of --cases is refused.")
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print tensors, descriptors, launches (stderr with --json).")
     ] = False,
@@ -108,8 +118,8 @@ def verify(
     A foreign line is one of ckProfiler, a CK example, MIOpenDriver or benchdnn; data and reference default to what it
     says. Kernels that --load names run alone, each case in a separate process. A law takes no reference.
 
-    Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, 3 nothing was
-    compared.
+    Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, also of one of
+    several cases, 3 nothing was compared.
     """
     if reference is not None:
         _one_of("reference", reference, REFERENCES)
@@ -141,25 +151,45 @@ def verify(
         raise UsageError("--in-process and --isolate exclude each other")
     verdicts: list[list[Verdict]] = [[] for _ in asked.problems]
     """Of each case that was named."""
-    for number, verdict in _verdicts(asked, target, sys.stderr if json_output else sys.stdout):
-        verdicts[number].append(verdict)
+    errors: list[str] = []
+    ran = _verdicts(asked, target, sys.stderr if json_output else sys.stdout)
+    for number, of_case in groupby(ran, key=lambda numbered: numbered[0]):
+        refusing: list[Verdict] = []
+        for _, verdict in of_case:
+            if isinstance(verdict, UsageError):
+                errors.append(message(str(verdict)))
+                print(f"bitgate: {errors[-1]}", file=sys.stderr)
+                continue
+            verdicts[number].append(verdict)
+            if verdict.green and verdict.outcome is Outcome.REFUSED:
+                refusing.append(verdict)
+            elif not json_output:
+                print_verdict(verdict)
         if not json_output:
-            print_verdict(verdict)
-    code = exit_code(*verdicts)
+            print_refusals(refusing)
+    code = 2 if errors else exit_code(*verdicts)
+    if refused and fail_on_refused and code in (0, 3):
+        code = 1
     if in_process and code == 0:
         code = 3
         print("bitgate: kernels ran in this very process (--in-process), which vouches for nothing", file=sys.stderr)
     summary = summary_of(verdicts) | {"exit": code, "refused_lines": len(refused)}
+    counted = Counter(one.note for one in asked.problems if one.note)
+    notes = [f"{count} x {note}" for note, count in counted.most_common()]
     if json_output:
         document = {
             "verdicts": [to_event(verdict) for of_case in verdicts for verdict in of_case],
             "refused": [reason.as_json() for reason in reasons(refused)],
+            "notes": notes,
+            "errors": errors,
             "summary": summary,
         }
         print(json.dumps(document, indent=2))
         return code
+    for line in uncompared(verdicts):
+        print(line)
     print(closing(summary))
-    for line in in_words(refused, len(listed)):
+    for line in [*in_words(refused, len(listed)), *(f"note: {note}" for note in notes)]:
         print(line)
     return code
 
@@ -176,20 +206,26 @@ def exit_code(*cases: Sequence[Verdict]) -> int:
     return 0 if compared and all(verdict.green for verdict in verdicts) else 1
 
 
-def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict]]:
-    """Yield verdicts with the number of their case: at least one for every case."""
+def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict | UsageError]]:
+    """Yield verdicts, or a mistake of the user's that forbids one, with the number of their case: at least one for
+    every case."""
     from bitgate.runtime.targets import best, named
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
 
     where = named(target) if target else best()
     kind = ThisProcess if asked.in_process else CaseProcess
-    with kind(Opening(where.name, asked.project), progress=progress) as process:
+    with kind(Opening(where.name, asked.project), progress=print_progress) as process:
         for number, planned in _planned(asked, where.name):
             if isinstance(planned, PlannedCase):
-                yield number, _verdict(asked, planned, process, trace)
+                try:
+                    yield number, _verdict(asked, planned, process, trace)
+                except UsageError as error:
+                    if not process.is_running or len(asked.problems) == 1:  # no other case would fare better
+                        raise
+                    yield number, error
             else:
-                yield number, _nobody(planned, asked, where)
+                yield number, _no_kernel(planned, asked, where)
             if asked.isolate:
                 process.end()
 
@@ -218,7 +254,7 @@ def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, Planned
             yield number, planned
 
 
-def _nobody(wanted: RequestedCase, asked: VerifyArguments, target: Target) -> Verdict:
+def _no_kernel(wanted: RequestedCase, asked: VerifyArguments, target: Target) -> Verdict:
     """Return the verdict of a case whose operation no requested kernel computes."""
     nobody = replace(NO_KERNEL, options=asked.options)
     planned = PlannedCase(wanted.problem, nobody, wanted.fill, asked.seed, target=target.name)
@@ -243,11 +279,6 @@ def _verdict(
         dump=asked.dump / planned.id if asked.dump else None,
         trace=tell if asked.verbose else None,
     )
-
-
-def progress(line: str) -> None:
-    """Print a build's progress on stderr: the first one takes a minute."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def _nothing_to_do(path: Path | None, refused: list[Refused]) -> str:
@@ -277,18 +308,18 @@ def print_verdict(verdict: Verdict) -> None:
     shown = f"\x1b[{colour}m{plain}\x1b[0m" if colour else plain
     dispatch = verdict.dispatch
     count = f", gemms_count {dispatch['gemms_count']}" if "gemms_count" in dispatch else ""
-    ran = f"  {dispatch['path']}{count}" if dispatch else ""
+    ran = printable(f"  {dispatch['path']}{count}") if dispatch else ""
     error = verdict.error
     held = f"  error {error['rms']:.1e} rms, {error['of_bound']:.0%} of the bound" if error else ""
     print(f"{shown}  {key.case}  {where}{ran}{held}  {verdict.seconds.get('total', 0.0) * 1e3:.1f} ms")
     if verdict.outcome in (Outcome.REFUSED, Outcome.NOT_RUN) and verdict.green:
-        print(f"  {verdict.reason}")
+        print(f"  {message(verdict.reason)}")
     if verdict.outcome is Outcome.PASS and not verdict.compared:
         print(f"  not compared: {verdict.reason}")
     if verdict.green:
         return
     print(f"  {verdict.human}")
-    print(f"  {verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason}")
+    print(f"  {message(verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason)}")
     rows = verdict.diagnosis.evidence.get("first_wrong_cells", []) if verdict.diagnosis else []
     if rows:
         print(_table(rows, verdict))
@@ -296,6 +327,17 @@ def print_verdict(verdict: Verdict) -> None:
         print(f"  again: {verdict.repro}")
     if verdict.foreign:
         print(f"  also:  {verdict.foreign}")
+
+
+def print_refusals(refusing: Sequence[Verdict]) -> None:
+    """Print a case's refusals in one line: how many kernels there are, and the most frequent reasons."""
+    if len(refusing) == 1:
+        print_verdict(refusing[0])
+    elif refusing:
+        counts = Counter(verdict.reason for verdict in refusing)
+        told = "; ".join(f"{count} x {reason}" for reason, count in counts.most_common(MOST_REASONS))
+        rest = f"; {len(counts) - MOST_REASONS} other reasons (all: --json)" if len(counts) > MOST_REASONS else ""
+        print(f"{Outcome.REFUSED.value}  {refusing[0].key.case}  {len(refusing)} kernels: {told}{rest}")
 
 
 def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
@@ -312,7 +354,8 @@ def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
 
 
 def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
-    """Count cases ``asked``, ``compared``, ``refused`` (by all kernels) and ``not_run``, and their verdicts."""
+    """Count cases ``asked``, ``compared``, ``refused`` (by all kernels), ``not_run`` and with ``nothing_to_compare``,
+    and their verdicts."""
     verdicts = [verdict for of_case in cases for verdict in of_case]
     counts = Counter(verdict.outcome.value for verdict in verdicts)
     said = [{verdict.outcome for verdict in of_case} for of_case in cases]
@@ -321,17 +364,43 @@ def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
         "compared": sum(any(verdict.compared for verdict in of_case) for of_case in cases),
         "refused": sum(outcomes == {Outcome.REFUSED} for outcomes in said),
         "not_run": sum(Outcome.NOT_RUN in outcomes <= {Outcome.NOT_RUN, Outcome.REFUSED} for outcomes in said),
+        "nothing_to_compare": sum(map(_has_nothing, cases)),
         "verdicts": len(verdicts),
         "green": sum(verdict.green for verdict in verdicts),
+        "red": sum(not verdict.green and verdict.outcome is not Outcome.NOT_RUN for verdict in verdicts),
         "outcomes": dict(counts),
     }
 
 
+def _has_nothing(of_case: Sequence[Verdict]) -> bool:
+    """Return whether a case passed though nothing of its results was compared."""
+    passed = [verdict for verdict in of_case if verdict.outcome is Outcome.PASS]
+    return bool(passed) and all(verdict.green and not verdict.compared for verdict in of_case)
+
+
+def uncompared(cases: Sequence[Sequence[Verdict]]) -> list[str]:
+    """Name the cases with nothing to compare, and why."""
+    found = [next(one for one in of_case if one.outcome is Outcome.PASS) for of_case in cases if _has_nothing(of_case)]
+    lines = [f"nothing to compare: {verdict.key.case}: {verdict.reason}" for verdict in found[:MOST_NAMED]]
+    rest = len(found) - len(lines)
+    return [*lines, f"nothing to compare: {rest} more (all: --json)"] if rest else lines
+
+
+def _reason_of_exit(summary: dict[str, Any]) -> str:
+    """Say what an exit code of 1 is for."""
+    why = [f"{summary['red']} red verdicts"] if summary["red"] else []
+    if missing := summary["asked"] - summary["compared"]:
+        named = ("refused", "not_run", "nothing_to_compare")
+        parts = ", ".join(f"{summary[name]} {name.replace('_', ' ')}" for name in named if summary[name])
+        why.append(f"{missing} of {summary['asked']} cases not compared" + (f" ({parts})" if parts else ""))
+    return " and ".join(why)
+
+
 def closing(summary: dict[str, Any]) -> str:
     """Format the last line: the cases that were requested, and their verdicts."""
-    cases = ", ".join(
-        f"{summary[name]} {name.replace('_', ' ')}" for name in ("asked", "compared", "refused", "not_run")
-    )
+    columns = ("asked", "compared", "refused", "not_run", *["nothing_to_compare"] * bool(summary["nothing_to_compare"]))
+    cases = ", ".join(f"{summary[name]} {name.replace('_', ' ')}" for name in columns)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in summary["outcomes"].items())
     nothing = "nothing is vouched for; " if summary["compared"] else "nothing was compared; "
-    return f"{nothing if summary['exit'] == 3 else ''}cases: {cases}; verdicts: {counts}"
+    why = f"; exit code 1: {_reason_of_exit(summary)}" if summary["exit"] == 1 else ""
+    return f"{nothing if summary['exit'] == 3 else ''}cases: {cases}; verdicts: {counts}{why}"

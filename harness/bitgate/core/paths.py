@@ -11,15 +11,24 @@ from bitgate.core.errors import UsageError
 
 VARIABLE, FORMER_VARIABLE = "BITGATE_DATA_ROOT", "BITGATE_ROOMS"
 """Variables that name another data root, for a process whose kernels are another commit's."""
+PACKED = "_data"
+"""The folder of the wheel's copies."""
 
 
 @lru_cache(maxsize=1)
 def root() -> Path:
-    """Return the data root that the environment names, else ``home``. UsageError if that is no data root."""
+    """Return the data root that the environment names, else the checkout that this process stands in, else ``home``.
+
+    A wheel inside a checkout works on the checkout: its own copies of the sources are not what is being changed there.
+    UsageError if the environment names no data root.
+    """
     name = VARIABLE if os.environ.get(VARIABLE) else FORMER_VARIABLE
     stated = os.environ.get(name)
     if not stated:
-        return home()
+        checkout = checkout_around(Path.cwd()) if home().name == PACKED else None
+        if checkout is not None:
+            os.environ[VARIABLE] = str(checkout)  # child processes work elsewhere, and on the same
+        return checkout or home()
     if not is_root(Path(stated)):
         raise UsageError(f"{name}={stated}: holds no kernels/include/bitgate/abi.h; unset it")
     return Path(stated).resolve()
@@ -32,10 +41,16 @@ def home() -> Path:
     checkout = here.parent.parent
     if is_root(checkout):
         return checkout
-    packed = here / "_data"
+    packed = here / PACKED
     if (packed / "kernels").is_dir():
         return packed
     raise UsageError(f"no kernels folder found beside {here}: reinstall bitgate, or run from a checkout")
+
+
+def checkout_around(place: Path) -> Path | None:
+    """Return the checkout of bitgate that a folder is in, if it is in one."""
+    folders = (place, *place.parents)
+    return next((one for one in folders if is_root(one) and (one / "harness/bitgate/__init__.py").is_file()), None)
 
 
 def is_root(folder: Path) -> bool:

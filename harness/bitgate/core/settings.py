@@ -11,10 +11,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
-from bitgate.core.table_fields import Check, number
+
+if TYPE_CHECKING:
+    from bitgate.core.table_fields import Check
 
 MOST_SECONDS = 1_000_000
 MOST_ATTEMPTS = 999_999_999
@@ -42,7 +45,13 @@ def shown(value: str) -> str:
 
 
 def _count(most: int) -> Check:
-    return lambda value: number(1, most)(int(value) if re.fullmatch(r"[0-9]{1,9}", value) else value)
+    def check(value: str) -> int:
+        from bitgate.core.table_fields import number  # most commands need it for nothing else
+
+        count: int = number(1, most)(int(value) if re.fullmatch(r"[0-9]{1,9}", value) else value)
+        return count
+
+    return check
 
 
 def _seconds(value: str) -> None:
@@ -107,6 +116,7 @@ VARIABLES: dict[str, Check] = {
     "BITGATE_OVERLAY_ROOT": _folder,
     "BITGATE_QUICK_BUILD": _only("1"),
     "BITGATE_ROOMS": _folder,
+    "BITGATE_LOG": _text,
     "BITGATE_RUN_ATTEMPT": _count(MOST_ATTEMPTS),
     "BITGATE_RUN_ID": _text,
     "BITGATE_SPIN_SECONDS": _seconds,

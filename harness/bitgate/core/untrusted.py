@@ -31,6 +31,35 @@ def safe_name(text: str, what: str) -> str:
     return text
 
 
+MOST_SHOWN = 200
+"""Most characters of one value in a message."""
+
+
+def shown(value: object, most: int = MOST_SHOWN) -> str:
+    """Return a value as a message may hold it, on one line: see ``printable``; what is longer is cut."""
+    text = str(value) if isinstance(value, (str, BaseException)) else repr(value)
+    cut = text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+    return printable(cut.replace("\n", "\\n"))
+
+
+def printable(text: str) -> str:
+    """Return a text with escapes for all that a terminal would act upon: control characters, changes of direction,
+    halves of surrogate pairs. Ends of lines and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
+
+
+MOST_OF_A_WORD = 400
+MOST_OF_A_MESSAGE = 8000
+
+
+def message(text: str) -> str:
+    """Return a message for a terminal: see ``printable``; a word or a text without end is cut."""
+    words = re.sub(rf"\S{{{MOST_OF_A_WORD},}}", lambda word: shown(word[0]), text)
+    return printable(words if len(words) <= MOST_OF_A_MESSAGE else shown(words, MOST_OF_A_MESSAGE))
+
+
 T = TypeVar("T")
 
 DEEPEST = 40

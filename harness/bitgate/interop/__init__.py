@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bitgate.interop import benchdnn
+from bitgate.interop.benchdnn_words import without_comment, words_of
 from bitgate.interop.controls import Controls
 from bitgate.interop.dialect import dialects
 from bitgate.interop.found import NO_LINE, Found, Refused, Understood, all_understood, in_words, one_line, reasons
@@ -18,6 +19,7 @@ from bitgate.interop.listing import read_list, understood
 from bitgate.interop.perf_request import PerfRequest
 from bitgate.interop.program import Program, Variant
 from bitgate.interop.shell import of_one_command
+from bitgate.interop.tables import found_in_table, reader_of
 from bitgate.model.problem import Problem, ProblemError
 from bitgate.model.registry import check_numbers, parse_case_id
 
@@ -52,7 +54,7 @@ MOST_QUOTED = 200
 QUOTES = "\"'`"
 _PATH = re.compile(r"[/\\]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_JOINED = re.compile(r"\\\s*(?:\n|$)")
+_JOINED = re.compile(r"\\[^\S\n]*(?:\n|$)")
 """A backslash that joins lines. Elsewhere it parts a path: none of these lines escapes anything."""
 
 
@@ -77,8 +79,12 @@ def is_foreign(text: str) -> bool:
 
 
 def found_in_list(path: Path) -> Iterator[Found]:
-    """Yield what a list of case ids and command lines asks for, line by line. OSError if it cannot be read."""
-    return read_list(path, _found_in_line)
+    """Yield what a list of case ids and command lines, or a table of a dialect, asks for, line by line.
+
+    OSError if it cannot be read; UsageError for a table without the columns that it needs.
+    """
+    reader = reader_of(path)
+    return read_list(path, _found_in_line) if reader is None else found_in_table(path, reader)
 
 
 def found_in_case(text: str) -> tuple[Understood, ...]:
@@ -90,7 +96,7 @@ def found_in_case(text: str) -> tuple[Understood, ...]:
     if not bare and _program(text)[0] != BENCHDNN:
         return tuple(Understood("", problem, text) for problem in parse_foreign(text))
     check_numbers(text)
-    words = benchdnn.words_of(text) if bare else _program(text)[1]
+    words = words_of(text) if bare else _program(text)[1]
     try:
         found = tuple(benchdnn.Reader(Path()).words(words, "") if bare else benchdnn.found_in(words, Path(), ""))
         all_understood(found)
@@ -123,7 +129,7 @@ def parse_foreign(line: str) -> tuple[Problem, ...]:
     name, words = ("", []) if bare else _program(line)
     try:
         if bare:
-            return all_understood(benchdnn.Reader(Path()).words(benchdnn.words_of(line), ""))
+            return all_understood(benchdnn.Reader(Path()).words(words_of(line), ""))
         return programs()[name].parse(words)
     except ProblemError as error:
         raise ProblemError(f"{one_line(line)}: {one_line(str(error))}") from None
@@ -178,7 +184,7 @@ def _program(line: str) -> tuple[str, list[str]]:
     """Return the entry of ``programs`` that a line is for, and its words from the program on."""
     name, command = _located(line)
     try:
-        first, *others = shlex.split(_JOINED.sub(" ", benchdnn.without_comment(command)).replace("\\", "/"))
+        first, *others = shlex.split(_JOINED.sub("", without_comment(command).strip()).replace("\\", "/"))
     except ValueError as error:
         raise ProblemError(f"command line '{one_line(line)}': {error}") from None
     return name, [_called(first)[1], *of_one_command(others, lambda word: bool(_called(word)[0]))]

@@ -11,10 +11,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
+from math import prod
 from pathlib import Path
 
+from bitgate.interop.benchdnn_match import Pattern
 from bitgate.interop.benchdnn_perf import perf_request
 from bitgate.interop.benchdnn_types import types_of_configuration
+from bitgate.interop.benchdnn_words import joined_lines, joined_words, words_of
 from bitgate.interop.decoding import decoded
 from bitgate.interop.dialect import dialects
 from bitgate.interop.found import Found, Refused, Understood, all_understood
@@ -25,16 +28,18 @@ from bitgate.model.problem import Problem, ProblemError
 RUNNING = frozenset(
     (
         "alg", "allow-enum-tags-only", "attr-deterministic", "attr-same-pd-check", "attr-scratchpad",
-        "buffer-prefix", "canonical", "check-ref-impl", "cold-cache", "cpu-isa-hints", "ctx-exe", "ctx-init",
-        "engine", "execution-mode", "fast-ref", "fast-ref-gpu", "fix-times-per-prb", "global-impl", "impl",
-        "max-ms-per-prb", "mem-check", "memory-kind", "mode", "mode-modifier", "num-streams", "perf-template",
-        "repeats-per-prb", "runtime-dims-masks", "skip-impl", "start", "stream-kind", "summary", "verbose",
+        "buffer-prefix", "canonical", "check-ref-impl", "cold-cache", "concise", "cpu-isa-hints", "ctx-exe",
+        "ctx-init", "engine", "execution-mode", "fast-ref", "fast-ref-gpu", "fix-times-per-prb", "global-impl",
+        "global-skip-impl", "impl", "max-ms-per-prb", "mem-check", "memory-kind", "mode", "mode-modifier",
+        "num-streams", "perf-template", "repeats-per-prb", "runtime-dims-masks", "skip-impl", "start",
+        "stream-kind", "summary", "verbose",
     )
 )  # fmt: skip
 NEUTRAL: dict[str, tuple[str, ...]] = {
     "attr-acc-mode": ("", "strict"),
-    "attr-fpmath": ("", "strict"),
-    "match": ("", ".*"),
+    "encoding": ("",),
+    "grouped": ("",),
+    "attr-fpmath": ("", "strict", "strict:false"),
     "strides": ("", ":", "::"),
 }
 """Values that leave the problem as it is, of options that are not understood otherwise; of each ``attr-`` the empty."""
@@ -43,12 +48,13 @@ MOST_FILES = 1000
 """Batch files that one line may open: one that names another twice, and so on, would open 2^n."""
 DEEPEST = 50
 MOST_BYTES = 64 << 20
-MOST_PROBLEMS = 1000
+MOST_PROBLEMS = 20_000
 """Values of all options that one descriptor may be combined with."""
 
 QUOTE = '"'
 _OPTION = re.compile(r"--?[A-Za-z]")
-_WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
+_ALIKE = frozenset(("deconv", "binary", "brgemm", "concat", "ip", "pool", "prelu", "sdpa"))
+"""Drivers of benchdnn's whose descriptors may look like those of one here."""
 
 
 @lru_cache(maxsize=1)
@@ -63,87 +69,125 @@ def parse(words: Sequence[str]) -> tuple[Problem, ...]:
 
 
 def found_in(words: Sequence[str], folder: Path, where: str) -> Iterator[Found]:
-    """Yield what a command line asks for, batch files included, which are sought in ``folder``."""
-    reader = Reader(folder)
+    """Yield what a command line asks for, batch files included, which are sought in ``folder``.
+
+    benchdnn ends at a word that is no descriptor, so nothing after it is read.
+    """
     if not any(word.lstrip("-") in drivers() for word in words[1:] if word.startswith("--")):
         raise ProblemError(f"only benchdnn {' and '.join(f'--{name}' for name in drivers())} are understood")
-    yield from reader.words(words[1:], where)
+    known = [word for word in words[1:] if word.startswith("-") or _drivers_of(word)]
+    wrong = next((word for word in words[1:] if word not in known), None)
+    yield from Reader(folder).words(words[1 : words.index(wrong)] if wrong else words[1:], where)
+    if wrong:
+        yield Refused(where, f"'{wrong}' is no descriptor: benchdnn ends there, so nothing from it on is read")
 
 
 def is_bare(text: str) -> bool:
     """Return whether this is a line of a batch file: options or a descriptor without a program's name."""
     first = next(iter(words_of(text)), "")
-    return bool(_OPTION.match(first)) or any(driver.descriptor.match(first) for driver in drivers().values())
-
-
-def words_of(line: str) -> list[str]:
-    """Split a line of a batch file into words, without its comment. A name in quotes may hold blanks."""
-    return _WORD.findall(without_comment(line))
-
-
-def without_comment(text: str) -> str:
-    """Cut each line at its first word that begins with #."""
-    kept = []
-    for line in text.splitlines():
-        comment = next((word.start() for word in _WORD.finditer(line) if word[0].startswith("#")), len(line))
-        kept.append(line[:comment])
-    return "\n".join(kept).strip()
+    return bool(_OPTION.match(first) or _drivers_of(first))
 
 
 class Reader:
-    """benchdnn's state between words: the driver and the values of its options. ``folder`` is where batch files
-    are sought, ``path`` the file that the words are read from, if it is one."""
+    """benchdnn's state between words: the driver and the values of its options.
 
-    def __init__(self, folder: Path, path: Path | None = None) -> None:
+    ``folder`` is where batch files are sought; ``path`` is the file that the words are read from, if it is one, and
+    ``text`` what it holds.
+    """
+
+    def __init__(self, folder: Path, path: Path | None = None, text: str = "") -> None:
         self._driver = ""
         self._settings: dict[str, tuple[str, ...]] = {}
+        self._combined: dict[str, list[tuple[Values, str]]] = {}
+        """Combinations of the settings by driver, each with the reason for which it is refused, until one changes."""
         self._running: dict[str, str] = {}
         """Options on how it runs: no reset and no driver ends them."""
         self._perf = perf_request({})
         self._folders = [folder]
         self._open: list[Path] = [path.resolve()] if path is not None else []
+        self._others = [_other_driver(path, text) if path is not None else ""]
         self._opened = 0
 
     def words(self, words: Sequence[str], where: str) -> Iterator[Found]:
         """Yield what the words ask for; ``where`` they are is part of a refusal."""
         for word in words:
-            name = word.lstrip("-").partition("=")[0].replace("_", "-")
+            name, equals, value = word.lstrip("-").partition("=")
+            name = name.replace("_", "-")
             if not word.startswith("-"):
                 yield from self._descriptor(word, where)
-            elif name in drivers():
-                self._driver, self._settings = name, {}
             elif name == "reset":
-                self._settings = {}
+                self._settings, self._combined = {}, {}
             elif name == "batch":
-                yield from self._batch(word.partition("=")[2], where)
+                yield from self._batch(value, where)
             elif name in RUNNING:
-                self._running[name] = word.partition("=")[2]
+                self._running[name] = value
                 self._perf = perf_request(self._running)
-            elif not re.match(r"-v\d*$", word):
-                self._set(name, word.partition("=")[2])
+            elif equals:
+                self._set(name, value)
+            elif not re.match(r"-(v\d*|c)$", word):  # what has no value names a driver, understood or not
+                self._driver, self._settings, self._combined = name, {}, {}
 
     def _set(self, name: str, value: str) -> None:
+        """Set an option; an empty value is the default."""
+        self._combined = {}
         if name == "cfg":
             name, value = "dt", ",".join(types_of_configuration(one) for one in value.split(","))
-        self._settings[name] = tuple(value.split(","))
+        known = name == "match" or name in NEUTRAL or any(name in driver.defaults for driver in drivers().values())
+        if not value and (known or name.startswith("attr-")):
+            self._settings.pop(name, None)
+        else:
+            self._settings[name] = (value,) if name == "match" else tuple(value.split(","))
 
     def _descriptor(self, word: str, where: str) -> Iterator[Found]:
-        driver = drivers()[self._driver or _driver_of(word)]
-        settings = {name: (value,) for name, value in driver.defaults.items()} | self._settings
-        count = 1
-        for values in settings.values():
-            count *= len(values)
-        if count > MOST_PROBLEMS:
-            yield Refused(where, f"descriptor '{word}' with {count} combinations of options: {MOST_PROBLEMS} at most")
+        """Yield the problems of a descriptor, each once, and a refusal for each combination that is not understood."""
+        likely = next(iter(_drivers_of(word)), next(iter(drivers())))
+        name = self._driver or likely
+        driver = drivers().get(name)
+        if driver is None:
+            known = ", ".join(_known(drivers()[likely]))
+            yield Refused(where, f"option '--{name}' is not understood: {known} are")
             return
-        begin, end = f"--{self._driver or _driver_of(word)}", _quoted(word)
-        for combination in product(*settings.values()):
-            chosen = dict(zip(settings, combination, strict=True))
-            stated = [f"--{name}={value}" for name, value in chosen.items() if value != driver.defaults.get(name)]
+        if not self._driver and self._others[-1]:
+            yield Refused(where, f"--{name} is not stated, and {self._others[-1]}: put --{name} before it if it is one")
+            return
+        try:
+            pattern = Pattern(self._settings["match"][0]) if "match" in self._settings else None
+            combinations = self._combinations(name)
+        except ProblemError as error:
+            yield Refused(where, f"descriptor '{word}': {error}")
+            return
+        seen: set[Problem] = set()
+        for values, refusal in combinations:
             try:
-                yield Understood(where, _problem(driver, word, chosen), " ".join([begin, *stated, end]), self._perf)
+                if pattern is not None and not pattern.found_in(driver.spelled(word, values)):
+                    continue
+                if refusal:
+                    raise ProblemError(refusal)
+                stated = [f"--{one}={value}" for one, value in values.items() if value != driver.defaults.get(one)]
+                line = " ".join([f"--{name}", *stated, _quoted(word)])
+                for problem, note in driver.problems(word, values):
+                    if problem not in seen:
+                        perf = self._perf.noting(note) if note else self._perf
+                        yield Understood(where, problem, line, perf, note)
+                    seen.add(problem)
             except ProblemError as error:
                 yield Refused(where, str(error))
+
+    def _combinations(self, name: str) -> list[tuple[Values, str]]:
+        """Return each combination of the options' values once, with the reason for which it is refused, or none."""
+        if name not in self._combined:
+            driver = drivers()[name]
+            stated = {one: values for one, values in self._settings.items() if one != "match"}
+            settings = {one: (value,) for one, value in driver.defaults.items()} | stated
+            count = prod(len(set(values)) for values in settings.values())
+            if count > MOST_PROBLEMS:
+                raise ProblemError(f"{count} combinations of options: {MOST_PROBLEMS} at most")
+            chosen = (
+                dict(zip(settings, values, strict=True)) for values in product(*map(dict.fromkeys, settings.values()))
+            )
+            settled = {tuple(values.items()): values for values in map(driver.settled, chosen)}
+            self._combined[name] = [(values, _refusal(driver, values)) for values in settled.values()]
+        return self._combined[name]
 
     def _batch(self, name: str, where: str) -> Iterator[Found]:
         path = self._folders[-1] / name.replace("\0", "?")
@@ -155,7 +199,7 @@ class Reader:
                 raise ProblemError(
                     f"--batch={name}: at most {MOST_FILES} batch files are read, {DEEPEST} in each other"
                 )
-            lines = _text(path).splitlines()
+            text = _text(path)
         except UnicodeError:
             yield Refused(where, f"--batch={name!r}: no file can have this name")
             return
@@ -165,10 +209,28 @@ class Reader:
         self._opened += 1
         self._open.append(resolved)
         self._folders.append(path.parent)
-        for number, line in enumerate(lines, 1):
-            yield from self.words(words_of(line), f"{path}:{number}")
-        self._folders.pop()
-        self._open.pop()
+        self._others.append(self._others[-1] or _other_driver(path, text))
+        for number, lines in joined_lines(text):
+            yield from self.words(joined_words(lines), f"{path}:{number}")
+        for stack in (self._others, self._folders, self._open):
+            stack.pop()
+
+
+def _other_driver(path: Path, text: str) -> str:
+    """Return why a file seems to hold descriptors of a driver that is not understood, else nothing."""
+    for what, name in (("folder", path.absolute().parent.name), ("name", path.name)):
+        words = {name} if what == "folder" else set(re.split(r"[^A-Za-z]+", name))
+        if words & set(drivers()):
+            return ""
+        if other := next(iter(sorted(words & _ALIKE)), ""):
+            return f"the {what} of its file says {other}"
+    for word in words_of(text):
+        if word.startswith("-") or not _drivers_of(word):
+            continue
+        other = next((other for driver in drivers().values() if (other := driver.resembles(word))), "")
+        if other:
+            return f"'{word}' in its file is one of --{other} by its name or lengths"
+    return ""
 
 
 def _quoted(word: str) -> str:
@@ -177,19 +239,18 @@ def _quoted(word: str) -> str:
     return numbers + (f'n"{name.strip(QUOTE)}"' if n else "")
 
 
-def _driver_of(word: str) -> str:
-    """Return the driver of a descriptor without an option for it: the one that its form fits, else the first."""
-    known = drivers()
-    return next((name for name, driver in known.items() if driver.descriptor.match(word)), next(iter(known)))
+def _drivers_of(word: str) -> list[str]:
+    """Return the drivers whose descriptors begin like a word."""
+    return [name for name, driver in drivers().items() if driver.descriptor.match(word.lstrip("_"))]
 
 
-def _problem(driver: BenchdnnDriver, word: str, values: Values) -> Problem:
+def _refusal(driver: BenchdnnDriver, values: Values) -> str:
+    """Return why a combination is refused, whatever the descriptor: an option that is not understood; else nothing."""
     for name, value in values.items():
         neutral = NEUTRAL.get(name, ("",) if name.startswith("attr-") else ())
         if name not in driver.defaults and value not in neutral:
-            said = f"--{name}={value}" if value else f"--{name}"
-            raise ProblemError(f"option '{said}' is not understood: {', '.join(_known(driver))} are")
-    return driver.problem(word, values)
+            return f"option '--{name}={value}' is not understood: {', '.join(_known(driver))} are"
+    return ""
 
 
 def _known(driver: BenchdnnDriver) -> list[str]:

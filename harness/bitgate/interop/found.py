@@ -16,13 +16,15 @@ class Understood:
     """Problem that was understood, with how to time it.
 
     ``line`` is the command line that asks for the problem, where one does: it may say how to run it, too. ``perf`` is
-    what benchdnn's options say of the timing; elsewhere the line says that itself.
+    what benchdnn's options say of the timing; elsewhere the line says that itself. ``note`` says in what the problem
+    differs from the line's.
     """
 
     where: str
     problem: Problem
     line: str = ""
     perf: PerfRequest | None = None
+    note: str = ""
 
 
 Found = Understood | Refused

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bitgate.interop import benchdnn
+from bitgate.interop.benchdnn_words import joined_lines, joined_words
 from bitgate.interop.decoding import decoded
 from bitgate.interop.found import Found, Refused, Understood, one_line
 from bitgate.model.problem import Problem, ProblemError
 
+_NAMES = re.compile(r"\s*(?:[^\s|]+\s*\|(?!\|)\s*)+")
 Parser = Callable[[str, Path, str], Iterator[Found]]
 
 
@@ -17,34 +20,26 @@ def read_list(path: Path, parse: Parser) -> Iterator[Found]:
     """Yield what each line asks for; ``parse`` reads a line that names a program or is a case id. Errors are refusals.
 
     Lines without a program's name are benchdnn's and share one state, as in its batch files; a command line has its
-    own. Files that a line names are sought next to the list. OSError if it cannot be read.
+    own. ``NAME|`` in front of a line is its name. Files that a line names are sought next to the list. OSError if it
+    cannot be read.
     """
-    reader = benchdnn.Reader(path.parent, path)
-    for number, line in _lines(decoded(path.read_bytes())):
-        text, where = benchdnn.without_comment(line), f"line {number}"
-        if not text:
-            continue
+    text = decoded(path.read_bytes())
+    reader = benchdnn.Reader(path.parent, path, text)
+    for number, lines in joined_lines(text, lambda line: not benchdnn.is_bare(_unnamed(line))):
+        where, first = f"line {number}", _unnamed(lines[0])
+        whole = "".join(line.removesuffix("\\") for line in [first, *lines[1:]]).strip()
         try:
-            if benchdnn.is_bare(text):
-                yield from reader.words(benchdnn.words_of(text), where)
-            else:
-                yield from parse(text, path.parent, where)
+            if benchdnn.is_bare(first):
+                yield from reader.words(joined_words([first, *lines[1:]]), where)
+            elif whole:
+                yield from parse(whole, path.parent, where)
         except ProblemError as error:
-            yield Refused(where, str(error).removeprefix(f"{one_line(text)}: "))
+            yield Refused(where, str(error).removeprefix(f"{one_line(whole)}: "))
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each line with its number; lines that a backslash joins are one, with the number of the first."""
-    joined, begin = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        joined, begin = joined + line, begin or number
-        if joined.endswith("\\"):
-            joined = joined[:-1]
-            continue
-        yield begin, joined
-        joined, begin = "", 0
-    if joined:
-        yield begin, joined
+def _unnamed(line: str) -> str:
+    """Return a line without the names that are parted from it by bars and hold no blanks."""
+    return _NAMES.sub("", line)
 
 
 def understood(problems: tuple[Problem, ...], where: str, line: str) -> Iterator[Found]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +48,18 @@ class Program:
 
 @dataclass(frozen=True)
 class BenchdnnDriver:
-    """One of benchdnn's drivers: ``problem`` makes one of a descriptor and a value for each of ``defaults``;
-    ``descriptor`` matches the begin of what only this driver's descriptors look like."""
+    """One of benchdnn's drivers.
 
-    problem: Callable[[str, Values], Problem]
+    ``problems`` makes those of a descriptor and a value for each of ``defaults``, each with a note where benchdnn's is
+    another; ProblemError for one that cannot be. ``descriptor`` matches the begin of what only this driver's
+    descriptors look like. ``settled`` puts options that say nothing next to the others at their defaults, so that
+    values which differ in them only are one. ``spelled`` prints options and descriptor as benchdnn does, for
+    ``--match``. ``resembles`` names another driver whose descriptor this is by its lengths, else is empty.
+    """
+
+    problems: Callable[[str, Values], Iterator[tuple[Problem, str]]]
     defaults: Values
     descriptor: re.Pattern[str]
+    settled: Callable[[Values], Values]
+    spelled: Callable[[str, Values], str]
+    resembles: Callable[[str], str] = lambda descriptor: ""

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
-from bitgate.interop import Controls, Refused, controls_of, found_in_list, is_foreign, one_line, problems_of
+from bitgate.interop import (
+    Controls,
+    Refused,
+    Understood,
+    controls_of,
+    found_in_case,
+    found_in_list,
+    is_foreign,
+    one_line,
+)
 from bitgate.model import Problem, ProblemError
 
 OF_VERIFICATION = ("none", "auto", "gpu")
@@ -26,11 +35,12 @@ class CommandOptions:
 
 @dataclass(frozen=True)
 class RequestedCase:
-    """A problem, the reference that it is compared with, and its data."""
+    """A problem, the reference that it is compared with, and its data; ``note``: in what it differs from its line's."""
 
     problem: Problem
     reference: str
     fill: str
+    note: str = ""
 
 
 def requested_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase], list[Refused]]:
@@ -43,11 +53,9 @@ def requested_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase
                 refused.append(entry)
                 continue
             try:
-                controls = controls_of(entry.line) if is_foreign(entry.line) else None
+                listed.append(_wanted(entry, stated))
             except ProblemError as error:
                 refused.append(Refused(entry.where, str(error).removeprefix(f"{one_line(entry.line)}: ")))
-                continue
-            listed.append(_wanted(entry.problem, controls, stated))
     except OSError as error:
         raise UsageError(f"--cases {path} cannot be read: {error.strerror}") from None
     return listed, refused
@@ -56,17 +64,16 @@ def requested_in(path: Path, stated: CommandOptions) -> tuple[list[RequestedCase
 def requested_by(case: str, stated: CommandOptions) -> Iterator[RequestedCase]:
     """Yield the problems of a case, each as it is to be run if nothing else is said."""
     try:
-        problems = problems_of(case)
-        controls = controls_of(case) if is_foreign(case) else None
+        yield from [_wanted(entry, stated) for entry in found_in_case(case)]
     except ProblemError as error:
         raise UsageError(str(error)) from None
-    for problem in problems:
-        yield _wanted(problem, controls, stated)
 
 
-def _wanted(problem: Problem, controls: Controls | None, stated: CommandOptions) -> RequestedCase:
+def _wanted(entry: Understood, stated: CommandOptions) -> RequestedCase:
+    controls = controls_of(entry.line) if is_foreign(entry.line) else None
     fill = stated.fill or ("exact" if controls is None else OF_INIT[controls.init])
-    return RequestedCase(problem, stated.reference or reference_of(problem, controls, fill), fill)
+    reference = stated.reference or reference_of(entry.problem, controls, fill)
+    return RequestedCase(entry.problem, reference, fill, entry.note)
 
 
 def reference_of(problem: Problem, controls: Controls | None, fill: str = "exact") -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from bitgate.model.problem import ProblemError
 
-_ELSEWHERE = re.compile(r"(?:\d*|&)[<>]|\|(?!\|)")
-"""Begins a word from which on nothing is the program's: where its output goes."""
+_ELSEWHERE = re.compile(r"(?:\d*|&)>|\d*<(?!\w)|\|(?!\|)")
+"""Begins a word from which on nothing is the program's: where its output goes. ``<args>`` is no such word but stands
+for words that are not there."""
 _ENDS = ("&&", "||", ";", "&")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from ctypes import (
+    CDLL,
     POINTER,
     Structure,
     c_char,
@@ -11,6 +12,7 @@ from ctypes import (
     c_double,
     c_int32,
     c_int64,
+    c_size_t,
     c_uint8,
     c_uint32,
     c_uint64,
@@ -19,13 +21,17 @@ from ctypes import (
     string_at,
 )
 from enum import IntEnum
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 ABI_VERSION = 2
 MAX_RANK = 8
 MAX_ARGS = 48
 NAME_BYTES = 160
 REASON_BYTES = 256
+MOST_INTEGERS = 4096
+"""Most integers that are read of a library's value, which may state any count."""
+MOST_TEXT = 1 << 16
+"""Most bytes that are read of a library's text, which may have no end."""
 
 
 Value: TypeAlias = "int | float | str | tuple[int, ...]"
@@ -272,27 +278,67 @@ VALUE = struct.Struct("@QiIqdQQ")
 assert VALUE.size == sizeof(CValue)
 
 
-def values_of(entries: Any, count: int) -> dict[str, Value]:
-    """Return the first ``count`` of an array of named values. ValueError if one is of an unknown kind."""
-    named: dict[str, Value] = {}
+class RawValue(NamedTuple):
+    """A named value as the library left it, with as much of its text and its integers as may be read."""
+
+    name: bytes
+    kind: int
+    length: int
+    integer: int
+    real: float
+    text: bytes
+    integers: tuple[int, ...]
+
+
+def raw_values(entries: Any, count: int) -> tuple[RawValue, ...]:
+    """Return the first ``count`` of an array of named values. ValueError if there is no array."""
     if count and not entries:
         raise ValueError(f"{count} named values at null")
     # Read as bytes: ctypes makes an object of each entry that is looked at.
-    for name, kind, length, integer, real, text, integers in VALUE.iter_unpack(
-        string_at(entries, count * VALUE.size) if count else b""
-    ):
-        if kind == _INTEGER:  # most values
-            value: Value = integer
-        elif kind == _TEXT:
-            value = _c_text(text)
-        elif kind == _INTEGERS:
-            value = struct.unpack(f"={length}q", string_at(integers, 8 * length)) if length else ()
-        else:
-            _ = ValueKind(kind)
-            value = real
-        named[_c_text(name)] = value
-    return named
+    data = string_at(entries, count * VALUE.size) if count else b""
+    return tuple(_raw_value(*fields) for fields in VALUE.iter_unpack(data))
 
 
-def _c_text(address: int) -> str:
-    return string_at(address).decode(errors="replace") if address else ""
+def _raw_value(name: int, kind: int, count: int, integer: int, real: float, text: int, integers: int) -> RawValue:
+    listed: tuple[int, ...] = ()
+    if kind == _INTEGERS and integers and count <= MOST_INTEGERS:
+        listed = struct.unpack(f"={count}q", string_at(integers, 8 * count))
+    return RawValue(_c_text(name), kind, count, integer, real, _c_text(text) if kind == _TEXT else b"", listed)
+
+
+def value_of(raw: RawValue) -> Value:
+    """Return the value. ValueError if it is of an unknown kind, or too long."""
+    if raw.kind == _INTEGER:  # most values
+        return raw.integer
+    if raw.kind == _TEXT:
+        return utf_8(raw.text)
+    if raw.kind == _INTEGERS:
+        if len(raw.integers) != raw.length:
+            what = "at null" if raw.length <= MOST_INTEGERS else f"where at most {MOST_INTEGERS} are read"
+            raise ValueError(f"{raw.length} integers {what}")
+        return raw.integers
+    _ = ValueKind(raw.kind)
+    return raw.real
+
+
+def values_of(entries: Any, count: int) -> dict[str, Value]:
+    """Return the first ``count`` of an array of named values. ValueError as ``value_of``."""
+    return {utf_8(raw.name): value_of(raw) for raw in raw_values(entries, count)}
+
+
+def utf_8(data: bytes) -> str:
+    """Return a text of a library. ValueError if it is not UTF-8, or too long to be read."""
+    if len(data) > MOST_TEXT:
+        raise ValueError(f"a text of more than {MOST_TEXT} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{data[:40]!r} is not UTF-8") from None
+
+
+_strnlen = CDLL(None).strnlen
+_strnlen.argtypes, _strnlen.restype = (c_void_p, c_size_t), c_size_t
+
+
+def _c_text(address: int) -> bytes:
+    return string_at(address, _strnlen(address, MOST_TEXT + 1)) if address else b""

@@ -153,7 +153,8 @@ class KernelFamily:
     empty. ``supports`` and ``dispatch`` are written independently of the C++: a disagreement is a finding. A family
     without ``supports`` takes all that its instances declare; ``dispatch`` may be left out or return None: no
     prediction. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe). ``changes``
-    names what the library may change of its process: threads, descriptors, subprocesses.
+    names what the library may change of its process: threads, descriptors, subprocesses. Without ``is_captured`` its
+    launches wait or allocate, and are not captured into a graph: its verdicts state that this is unchecked.
     """
 
     name: str
@@ -172,6 +173,7 @@ class KernelFamily:
     generated: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Texts of the sources that are no files, by name (bitgate.kernel.generated)."""
     changes: tuple[str, ...] = ()
+    is_captured: bool = True
     opens: Opens | None = None
     """Opens the kernel of an instance with options, for kernels that are no library. Then there are neither sources nor
     a library, and nothing is built."""

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from ctypes import sizeof, string_at
-from dataclasses import dataclass
+from ctypes import sizeof
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from msgspec import Struct
 
-from bitgate.kernel.abi import MAX_ARGS, NAME_BYTES, CDispatchRecord, CLaunch, EventKind, Value, values_of
+from bitgate.kernel.abi import MAX_ARGS, NAME_BYTES, CLaunch, EventKind, Value, utf_8
 
 _EVENT = struct.Struct(f"@2i{NAME_BYTES}s6IQ2IQ{3 * MAX_ARGS}I5Q")
 """The layout of ``bitgate_launch`` of abi.h, field by field, aligned as in C."""
-assert _EVENT.size == sizeof(CLaunch)
+EVENT_BYTES = _EVENT.size
+assert sizeof(CLaunch) == EVENT_BYTES
+_OUTLINE = struct.Struct(f"@2i{NAME_BYTES}s6IQ2IQ{12 * MAX_ARGS}x5Q")
+assert _OUTLINE.size == EVENT_BYTES
 _KIND_AND_NAME = struct.Struct(f"@2i{NAME_BYTES}s{_EVENT.size - 8 - NAME_BYTES}x")
 
 TRANSPOSES = frozenset({"transpose_in", "transpose_out"})
 """Names of the launches that bring a tensor to the layout of the kernel, and its result back."""
+
+
+Octets = bytes
+"""The type, which the field ``bytes`` of an event hides from msgspec."""
 
 
 class LaunchEvent(Struct, frozen=True):
@@ -36,7 +43,7 @@ class LaunchEvent(Struct, frozen=True):
     lds_bytes: int
     wave_size: int
     args: tuple[tuple[int, int, bool], ...]
-    kernargs: bytes
+    kernargs: Octets
     address: int
     source: int
     bytes: int
@@ -44,22 +51,39 @@ class LaunchEvent(Struct, frozen=True):
     launcher: int = 0
 
 
+class LaunchOutline(NamedTuple):
+    """The fields of a LaunchEvent that distinguish launches and fills."""
+
+    kind: EventKind
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    address: int
+    bytes: int
+    function: int
+
+
 class Launches(Sequence[LaunchEvent]):
     """The events of a dispatch record, copied as bytes and decoded when first used, which most never are.
 
-    ValueError for an event of an unknown kind.
+    ValueError for an event of an unknown kind, or whose name is not UTF-8.
     """
 
     def __init__(self, data: bytes, kernargs: bytes) -> None:
-        self._data, self._kernargs = data, kernargs
+        self.data, self._kernargs = data, kernargs
         heads = list(_KIND_AND_NAME.iter_unpack(data))
         self.names = tuple(_name(name) for _, _, name in heads)
         for kind, *_ in heads:
             _kind(kind)
 
+    @property
+    def outlines(self) -> list[LaunchOutline]:
+        """The events without their arguments, which take most of the time to decode."""
+        return [_outline(fields) for fields in _OUTLINE.iter_unpack(self.data)]
+
     @cached_property
     def _events(self) -> tuple[LaunchEvent, ...]:
-        return tuple(_event(fields, self._kernargs) for fields in _EVENT.iter_unpack(self._data))
+        return tuple(_event(fields, self._kernargs) for fields in _EVENT.iter_unpack(self.data))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -105,6 +129,8 @@ class DispatchRecord:
     parts: tuple[tuple[int, ...], ...]
     events: Sequence[LaunchEvent]
     lost_events: int = 0
+    raw: Any = field(default=None, compare=False, repr=False)
+    """The ``RawRecord`` that it was read from, for another process that is to check it again."""
 
     @property
     def launched(self) -> tuple[int, ...]:
@@ -134,6 +160,15 @@ class DispatchRecord:
         }
 
 
+def outlines_of(events: Sequence[LaunchEvent]) -> list[LaunchOutline]:
+    """Return the outlines of a record's events."""
+    if isinstance(events, Launches):
+        return events.outlines
+    return [
+        LaunchOutline(one.kind, one.name, one.grid, one.block, one.address, one.bytes, one.function) for one in events
+    ]
+
+
 def spans(indices: Iterable[int]) -> str:
     """Format ascending integers as spans: ``0-3,7``."""
     runs: list[list[int]] = []
@@ -143,48 +178,6 @@ def spans(indices: Iterable[int]) -> str:
         else:
             runs.append([index, index])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
-
-
-def from_c(record: CDispatchRecord) -> DispatchRecord:
-    """Copy a filled record. Entries beyond the stated capacities were cut by the library and are not read. ValueError
-    if the record contradicts abi.h."""
-    columns, parts = _parts(record)
-    return DispatchRecord(
-        path=_text(record.path),
-        launches=record.launches,
-        zero_fill=bool(record.zero_fill),
-        workspace_bytes=record.workspace_bytes,
-        instance=_text(record.instance),
-        facts=values_of(record.facts, min(record.fact_count, record.fact_capacity)),
-        part_columns=columns,
-        parts=parts,
-        events=_events(record),
-        lost_events=max(0, record.event_count - record.event_capacity),
-    )
-
-
-def _parts(record: CDispatchRecord) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    if record.part_count == 0:
-        return (), ()
-    columns = tuple(_text(record.part_columns or b"").split(","))
-    count = min(record.part_count, record.part_capacity // len(columns))
-    return columns, _rows(len(columns), string_at(record.parts, 8 * count * len(columns)))
-
-
-@lru_cache(maxsize=16)
-def _rows(columns: int, data: bytes) -> tuple[tuple[int, ...], ...]:
-    """Decode rows; they are kept, since the launches of a case, and of instances of one problem, list the same."""
-    return tuple(struct.Struct(f"={columns}q").iter_unpack(data))
-
-
-def _events(record: CDispatchRecord) -> Sequence[LaunchEvent]:
-    """Copy the events as bytes, since ctypes makes an object of each field that is read."""
-    count = min(record.event_count, record.event_capacity)
-    if not count:
-        return ()
-    stored = min(record.kernarg_count, record.kernarg_capacity)
-    kernargs = string_at(record.kernargs, stored) if stored else b""
-    return Launches(string_at(record.events, count * _EVENT.size), kernargs)
 
 
 def _event(fields: tuple[Any, ...], kernargs: bytes) -> LaunchEvent:
@@ -209,6 +202,11 @@ def _event(fields: tuple[Any, ...], kernargs: bytes) -> LaunchEvent:
     )
 
 
+def _outline(fields: tuple[Any, ...]) -> LaunchOutline:
+    kind, _, name, x, y, z, bx, by, bz, *_, address, _, size, function, _ = fields
+    return LaunchOutline(_kind(kind), _name(name), (x, y, z), (bx, by, bz), address, size, function)
+
+
 @lru_cache(maxsize=64)
 def _kind(number: int) -> EventKind:
     return EventKind(number)
@@ -216,8 +214,4 @@ def _kind(number: int) -> EventKind:
 
 @lru_cache(maxsize=1024)
 def _name(field: bytes) -> str:
-    return _text(field.partition(b"\0")[0])
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace")
+    return utf_8(field.partition(b"\0")[0])

@@ -5,10 +5,23 @@ from __future__ import annotations
 from bitgate.core.errors import UsageError
 from bitgate.kernel.abi import AbiStatus
 from bitgate.kernel.declaration import Refusal
+from bitgate.kernel.record_check import RecordDefect
 
 
 class LibraryError(UsageError):
     """A shared library that cannot be trusted with a call: the message names the file and what is wrong with it."""
+
+
+class DeclarationFailed(UsageError):
+    """A user's declaration that could not be asked: its code raised, ended its process, or did not end."""
+
+
+class RecordRejected(LibraryError):
+    """A dispatch record that cannot be believed; ``defect`` says which field of it is wrong."""
+
+    def __init__(self, where: object, defect: RecordDefect) -> None:
+        super().__init__(f"{where}: {defect}")
+        self.defect = defect
 
 
 class KernelRefused(Exception):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.targets import runs_on
+from bitgate.core.untrusted import shown
 from bitgate.kernel import abi
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, remembered, sha256
@@ -81,6 +82,9 @@ def _probe(path: Path, runtime: Path | None) -> dict[str, Any]:
         raise LibraryError(
             f"{path}: {_format_end(ended)} while {_format_step(steps[-1])}{limit}{_last_line(printed)}"
         ) from None
+    except RuntimeError as error:  # what it lists is not of abi.h
+        last = str(error).strip().rpartition("\n")[2]
+        raise LibraryError(f"{path}: {shown(last)} after {_format_step(steps[-1])}") from None
     if "error" in facts:
         raise LibraryError(f"{path}: {_explain_dlopen(facts['error'], path, runtime)}")
     if "second_runtime" in facts:

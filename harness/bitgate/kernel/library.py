@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitgate.core.untrusted import shown
 from bitgate.kernel.abi import (
     EXPORTS,
+    REASON_BYTES,
     AbiStatus,
     CDispatchRecord,
     CInstanceInfo,
@@ -31,9 +33,11 @@ from bitgate.kernel.arguments import (
 from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT, AbiProblem, CProblemMemory, lent_problem
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
-from bitgate.kernel.dispatch import DispatchRecord, from_c
-from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
+from bitgate.kernel.dispatch import DispatchRecord
+from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError, RecordRejected
 from bitgate.kernel.examine import examine
+from bitgate.kernel.raw_record import raw_of_c
+from bitgate.kernel.record_check import RecordDefect, checked
 from bitgate.kernel.runner import LibraryState
 from bitgate.worker.mapped import mapped_runtimes
 
@@ -157,7 +161,10 @@ class KernelLibrary:
         finally:
             self._take_back(lent)
         if status == AbiStatus.OK:
-            return self._copied(record)
+            found = checked(raw_of_c(record, self._memory.cleared, status), name.decode())
+            if isinstance(found, RecordDefect):
+                raise RecordRejected(self.path, found)
+            return found
         raise self.failure(status, record)
 
     @contextmanager
@@ -184,12 +191,6 @@ class KernelLibrary:
     def _take_back(self, lent: CProblemMemory) -> None:
         """Note and undo what a call wrote into the problem, since other calls get the same memory."""
         self.conduct.wrote_problem |= lent.restore()
-
-    def _copied(self, record: CDispatchRecord) -> DispatchRecord:
-        try:
-            return from_c(record)
-        except ValueError as error:
-            raise LibraryError(f"{self.path}: its dispatch record is not one of abi.h: {error}") from None
 
     def _call(self, instance: Instance | str, options: Mapping[str, str] | None) -> tuple[bytes, COptions]:
         name = instance if isinstance(instance, str) else instance.name
@@ -225,20 +226,20 @@ class _RecordMemory:
         record.part_capacity, record.parts = len(self._parts), cast(self._parts, POINTER(c_int64))
         record.event_capacity, record.events = len(self._events), cast(self._events, POINTER(CLaunch))
         record.kernarg_capacity, record.kernargs = len(self._kernargs), cast(self._kernargs, POINTER(c_uint8))
-        self._record, self._cleared = record, bytes(record)
+        self._record, self.cleared = record, bytes(record)
 
     def fresh(self) -> CDispatchRecord:
         """Return the record, cleared; the arrays are not cleared, since the counts say what is valid."""
-        memmove(byref(self._record), self._cleared, len(self._cleared))
+        memmove(byref(self._record), self.cleared, len(self.cleared))
         return self._record
 
 
 def _refusal(reason: CReason) -> Refusal:
-    return Refusal(reason.clause.decode(errors="replace"), reason.text.decode(errors="replace"))
+    return Refusal(*(shown(text.decode(errors="replace"), REASON_BYTES) for text in (reason.clause, reason.text)))
 
 
 def _failure(call: str, status: int, reason: CReason, hip_error: int = 0) -> KernelFailed:
-    text = reason.text.decode(errors="replace")
+    text = shown(reason.text.decode(errors="replace"), REASON_BYTES)
     try:
         return KernelFailed(AbiStatus(status), text or f"{call} gives no reason", hip_error)
     except ValueError:

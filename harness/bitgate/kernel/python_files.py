@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import shown
 from bitgate.model.sized import Sized
 
 
@@ -77,7 +78,7 @@ def load_operations(file: Path) -> Iterator[Sized]:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{file}: {type(error).__name__}: {error}") from None
+        raise UsageError(f"{file}: {type(error).__name__}: {shown(error)}") from None
     yield from found
 
 

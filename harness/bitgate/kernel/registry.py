@@ -17,8 +17,11 @@ from typing import Any, TypeAlias
 
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import Project, own_declarations, own_kernels
+from bitgate.core.untrusted import shown
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
+from bitgate.kernel.declared_fields import check_fields
+from bitgate.kernel.predicates import guarded
 from bitgate.kernel.python_files import load_module
 from bitgate.kernel.user_declaration import UserFamily
 from bitgate.model import operations
@@ -107,19 +110,21 @@ def load_here(path: Path) -> KernelFamily:
     except UsageError:
         raise
     except Exception as error:
-        raise UsageError(f"{path}{_format_line(error, path)}: {type(error).__name__}: {error}") from None
+        raise UsageError(f"{path}{_format_line(error, path)}: {type(error).__name__}: {shown(error)}") from None
     family = getattr(module, "FAMILY", None)
     if not isinstance(family, KernelFamily):
         raise UsageError(f"{path}: defines no FAMILY of bitgate.kernel.declaration.KernelFamily")
     if family.folder == Path():
         family = replace(family, folder=path.parent)
     try:
+        check_fields(family)
         fault = next(iter(_faults(family)), None)
-    except (TypeError, AttributeError, ValueError) as error:
-        raise UsageError(f"{path}: FAMILY has a field of another type than KernelFamily says: {error}") from None
+    except Exception as error:  # any value may be in any field
+        what = f"FAMILY has a field of another type or value than KernelFamily says: {shown(error)}"
+        raise UsageError(f"{path}: {what}") from None
     if fault is not None:
-        raise UsageError(f"{path}: {fault}")
-    return family
+        raise UsageError(f"{path}: {shown(fault)}")
+    return guarded(family)
 
 
 def _declaration_file(path: Path) -> Path:

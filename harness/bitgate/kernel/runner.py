@@ -34,6 +34,9 @@ class Capability(str, Enum):
     """The kernel states itself which problems it takes, so that its declaration can be compared with that."""
 
 
+_ALL = frozenset(Capability)
+
+
 @dataclass(eq=False)
 class LibraryState:
     """The behaviour of a kernel's code in this process, shared by all kernels of the same code."""
@@ -42,6 +45,8 @@ class LibraryState:
     """True after the first launch, which may start threads and other things that the code keeps."""
     wrote_problem: bool = False
     """True once a call has changed the problem that it got as const."""
+    threads: set[int] = field(default_factory=set)
+    """OS threads that the code has started and not ended, as far as a first launch may leave any."""
     loading_changed: list[str] = field(default_factory=list)
     """What loading the code changed in the process, a line each."""
 
@@ -91,7 +96,10 @@ class LibraryRunner:
     library: KernelLibrary
     instance: Instance
     options: Mapping[str, str] = field(default_factory=dict)
-    capabilities = frozenset(Capability)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return _ALL if self.family.is_captured else _ALL - {Capability.CAPTURE}
 
     @property
     def family(self) -> KernelFamily:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -16,7 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import printable
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.errors import DeclarationFailed
+from bitgate.kernel.predicates import checked_answer, failure
 from bitgate.kernel.runner import Runner
 from bitgate.kernel.user_operation import add_here
 from bitgate.model import DTYPES, Accumulation, Problem, case_id, parse_case_id
@@ -67,7 +69,7 @@ class UserFamily:
     def dispatch(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
         answer = self._about("dispatch", problem, instance, options)
         try:
-            return None if answer is None else Dispatch(**answer)
+            return None if answer is None else checked_answer(Dispatch, Dispatch(**answer), "dispatch")
         except TypeError:
             raise UsageError(f"{self._path}: dispatch: returned {answer!r}: return None or a Dispatch") from None
 
@@ -80,9 +82,11 @@ class UserFamily:
     def _heard(self, ask: Callable[[], Any], when: str) -> Any:
         try:
             return ask()
+        except UsageError as error:
+            raise DeclarationFailed(str(error)) from None
         except WorkerDied as ended:
             reason = ended.reason.replace("verdict", "answer")
-            raise UsageError(f"{self._path}: while {when}: {reason}") from None
+            raise DeclarationFailed(f"{self._path}: while {when}: {reason}") from None
 
     def _declared(self, said: dict[str, Any]) -> KernelFamily:
         try:
@@ -92,7 +96,7 @@ class UserFamily:
 
 
 def _to_stderr(data: bytes) -> None:
-    sys.stderr.write(data.decode(errors="replace"))
+    sys.stderr.write(printable(data.decode(errors="replace")))
 
 
 def serve(channel: Channel) -> None:
@@ -132,20 +136,13 @@ def _users_code(family: KernelFamily, what: str) -> Iterator[None]:
     except UsageError:
         raise
     except BaseException as error:
-        raise UsageError(f"{family.folder}: {what}: {_place(error, family)}") from None
+        raise UsageError(failure(what, error, family.folder)) from None
 
 
 def _checked(said: Any) -> Any:
     """Return what can be an answer. TypeError if it cannot."""
     json.dumps(said)
     return said
-
-
-def _place(error: BaseException, family: KernelFamily) -> str:
-    """Return the error with the last line of the user's own code that it came through."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(family.folder)]
-    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
-    return f"{where}{type(error).__name__}: {error}"
 
 
 def _as_json(family: KernelFamily) -> dict[str, Any]:
@@ -162,6 +159,7 @@ def _as_json(family: KernelFamily) -> dict[str, Any]:
         "is_probe": family.is_probe,
         "library": None if family.library is None else str(family.library),
         "changes": list(family.changes),
+        "is_captured": family.is_captured,
         "is_opened": family.opens is not None,
     }
 
@@ -200,6 +198,7 @@ def _family(said: dict[str, Any], owner: UserFamily) -> KernelFamily:
         is_probe=said["is_probe"],
         library=None if said["library"] is None else Path(said["library"]),
         changes=tuple(said["changes"]),
+        is_captured=said["is_captured"],
         opens=_elsewhere if said["is_opened"] else None,
     )
 

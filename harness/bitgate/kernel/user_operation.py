@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import printable, shown
 from bitgate.kernel.arrays import as_text, from_text
 from bitgate.kernel.python_files import load_operations
 from bitgate.model import DTYPES, Accumulation, Dtype, Fill, ProblemError, case_id, parse_case_id
@@ -196,7 +197,7 @@ def _form(child: OperationChild, problem: SizedProblem) -> UserForm | None:
 
 
 def _to_stderr(data: bytes) -> None:
-    sys.stderr.write(data.decode(errors="replace"))
+    sys.stderr.write(printable(data.decode(errors="replace")))
 
 
 # ------------------------------------------------------------------------------------------------ the child's side
@@ -312,4 +313,4 @@ def _place(error: BaseException, path: str) -> str:
     """Return the error with the last line of the user's own code that it came through."""
     own = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     where = f"line {own[-1]}: " if own else ""
-    return f"{where}{type(error).__name__}: {error}"
+    return f"{where}{type(error).__name__}: {shown(error)}"

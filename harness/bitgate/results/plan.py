@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.core.untrusted import InvalidInput, Name, NameOrNone, Seconds, Short, Text, parse_json, read_bytes, shaped
 from bitgate.results.record.identity import FIELDS, Key, stated
@@ -24,7 +25,10 @@ from bitgate.results.shard import ShardText, ShardTime
 SCHEMA = 1
 
 
-class PlanError(ValueError):
+_IN_KEY = frozenset(FIELDS)
+
+
+class PlanError(UsageError):
     """A plan file that cannot be read; the message names the file and what is wrong in it."""
 
 
@@ -62,7 +66,7 @@ class PlannedItem(Struct, frozen=True, forbid_unknown_fields=True):
     def of(cls, flat: Mapping[str, Any]) -> PlannedItem:
         """Read an item of a file; options, seed and schedule may be left out. InvalidInput if it is not one."""
         key = {"seed": 0, "schedule": "forward", **stated(flat)}
-        return shaped(cls, {name: value for name, value in flat.items() if name not in FIELDS} | {"key": key})
+        return shaped(cls, {name: value for name, value in flat.items() if name not in _IN_KEY} | {"key": key})
 
 
 @dataclass(frozen=True)

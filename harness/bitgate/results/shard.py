@@ -98,6 +98,11 @@ def count_for(items: Sequence[PlannedItem], shard_seconds: float, setup_seconds:
     count = max(1, ceil(sum(map(_weight, items)) / 1e6 / (shard_seconds - setup_seconds)))
     if count > MOST:
         raise UsageError(f"--shard-seconds {shard_seconds:g}: {count} shards, more than {MOST}; ask for longer ones")
+    return fitting(items, count)
+
+
+def fitting(items: Sequence[PlannedItem], count: int) -> int:
+    """Return the largest number of shards up to ``count`` of which none is empty."""
     while count > 1 and (pieces := len(_pieces(items, count))) < count:
         count = max(1, pieces)
     return count

@@ -84,7 +84,8 @@ class Buffer:
 
     def upload(self, source: np.ndarray[Any, Any]) -> None:
         """Copy a contiguous array of exactly this size to the device."""
-        self._copy(self.pointer, address_of(source, self.bytes), self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
+        if self.bytes:
+            self._device.copy_in(self.pointer, address_of(source, self.bytes), self.bytes)
 
     def put(self, source: np.ndarray[Any, Any]) -> None:
         """Copy an array to a buffer without guards, and make these: in one copy where that costs less."""
@@ -93,7 +94,7 @@ class Buffer:
             whole = np.full(self._extent, CANARY, np.uint8)
             at = self.pointer - self._base
             memmove(whole.ctypes.data + at, address, self.bytes)
-            self._copy_all(self._base, whole.ctypes.data, self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
+            self._device.copy_in(self._base, whole.ctypes.data, self._extent)
             return
         if self._device.host is None:
             self._make_guards()
@@ -105,7 +106,7 @@ class Buffer:
         if self._extent > SMALL:
             return Look(self.check_guards())
         whole = np.empty(self._extent, np.uint8)
-        self._copy_all(whole.ctypes.data, self._base, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+        self._device.copy_out(whole.ctypes.data, self._base, self._extent)
         return self.look_at(whole)
 
     def look_at(self, whole: np.ndarray[Any, np.dtype[np.uint8]]) -> Look:
@@ -120,12 +121,13 @@ class Buffer:
 
     def download(self, target: np.ndarray[Any, Any]) -> None:
         """Copy to a contiguous array of exactly this size. Work on other streams must have ended."""
-        self._copy(address_of(target, self.bytes), self.pointer, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+        if self.bytes:
+            self._device.copy_out(address_of(target, self.bytes), self.pointer, self.bytes)
 
     def fill(self, byte: int) -> None:
         """Set every byte."""
         if self.bytes:
-            check(self._hip.hipMemset(self.pointer, byte, self.bytes), "hipMemset")
+            self._device.fill(self.pointer, byte, self.bytes)
 
     def check_guards(self) -> GuardDamage | None:
         """Return the first write outside the buffer, None if there was none. Work must have ended."""
@@ -174,7 +176,7 @@ class Buffer:
     def _make_guards(self) -> None:
         whole = (self._base, self._base + self._extent)
         for begin, end in [whole] if self._extent <= SMALL else self.zones():
-            check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")
+            self._device.fill(begin, CANARY, end - begin)
 
     def _find_damage(self) -> GuardDamage | None:
         if self._device.host is not None:
@@ -182,12 +184,7 @@ class Buffer:
             return None if offset is None else GuardDamage(self.name, offset, self.bytes)
         for begin, end in self.zones():
             zone = np.empty(end - begin, np.uint8)
-            check(
-                self._hip.hipMemcpy(
-                    zone.ctypes.data, begin, zone.nbytes, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost
-                ),
-                "hipMemcpy",
-            )
+            self._device.copy_out(zone.ctypes.data, begin, zone.nbytes)
             if damage := self._damage_in(zone, begin):
                 return damage
         return None
@@ -203,14 +200,6 @@ class Buffer:
     def zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return (begin, end) of the guards before and after the buffer on a GPU: their bytes hold CANARY."""
         return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)
-
-    def _copy_all(self, target: int, source: int, kind: Any) -> None:
-        """Copy the guards and what is between them."""
-        check(self._hip.hipMemcpy(target, source, self._extent, kind), "hipMemcpy")
-
-    def _copy(self, target: int, source: int, kind: Any) -> None:
-        if self.bytes:
-            check(self._hip.hipMemcpy(target, source, self.bytes, kind), "hipMemcpy")
 
 
 def extent_of(size: int) -> int:
@@ -250,14 +239,12 @@ class BufferBlock:
             memmove(address + buffer.pointer - self._base, address_of(content, size), size)
             self.buffers[name] = buffer
             at += extent_of(size)
-        kind = device.hip.hipMemcpyKind.hipMemcpyHostToDevice
-        check(device.hip.hipMemcpy(self._base, address, self._extent, kind), "hipMemcpy")
+        device.copy_in(self._base, address, self._extent)
 
     def look(self) -> dict[str, Look]:
         """Inspect each buffer as ``Buffer.look`` does. Work must have ended."""
         whole = np.empty(self._extent, np.uint8)
-        kind = self._device.hip.hipMemcpyKind.hipMemcpyDeviceToHost
-        check(self._device.hip.hipMemcpy(whole.ctypes.data, self._base, self._extent, kind), "hipMemcpy")
+        self._device.copy_out(whole.ctypes.data, self._base, self._extent)
         looks, at = {}, 0
         for name, buffer in self.buffers.items():
             extent = extent_of(buffer.bytes)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from bitgate.core.errors import UsageError
 from bitgate.runtime.buffers import BlockPool, Buffer
-from bitgate.runtime.errors import check
+from bitgate.runtime.errors import HipError, check
 from bitgate.runtime.host import DeviceFault, HostRuntime
 from bitgate.runtime.ledger import HipLedger, HostLedger, IncidentLedger
 from bitgate.runtime.targets import Target
@@ -37,7 +40,9 @@ class Device:
         self.index = index
         self.ledger = ledger or (HipLedger(hip) if host is None else HostLedger(host))
         check(hip.hipSetDevice(index), "hipSetDevice")
-        self._stream = check(hip.hipStreamCreate(), "hipStreamCreate")
+        # Nothing orders it with the null stream: a library that uses that one without a wait is found out.
+        flags = hip.hipStreamNonBlocking
+        self._stream = check(hip.hipStreamCreateWithFlags(flags), "hipStreamCreateWithFlags")
         self.stream = int(self._stream)
         self.ledger.lend_stream(self.stream, True)
         self.pool = BlockPool(hip)
@@ -61,6 +66,26 @@ class Device:
         """Wait for the work on this device's stream only. Raises HipError as ``synchronize`` does."""
         check(self.hip.hipStreamSynchronize(self._stream), "hipStreamSynchronize")
 
+    def copy_in(self, target: int, source: int, size: int) -> None:
+        """Copy bytes of host memory, which may change afterwards, to the device, on its stream."""
+        self._copy(target, source, size, self.hip.hipMemcpyKind.hipMemcpyHostToDevice)
+
+    def copy_out(self, target: int, source: int, size: int) -> None:
+        """Copy bytes of device memory to the host, on its stream, and wait. Work on other streams must have ended."""
+        self._copy(target, source, size, self.hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+        self.wait()
+
+    def copy_within(self, target: int, source: int, size: int) -> None:
+        """Copy bytes within device memory, on its stream, without a wait."""
+        self._copy(target, source, size, self.hip.hipMemcpyKind.hipMemcpyDeviceToDevice)
+
+    def fill(self, target: int, byte: int, size: int) -> None:
+        """Set bytes of device memory, on its stream, without a wait."""
+        check(self.hip.hipMemsetAsync(target, byte, size, self._stream), "hipMemsetAsync")
+
+    def _copy(self, target: int, source: int, size: int, kind: Any) -> None:
+        check(self.hip.hipMemcpyAsync(target, source, size, kind, self._stream), "hipMemcpyAsync")
+
     @property
     def attributes(self) -> Attributes:
         """The attributes that the device reports now: tests change the host's."""
@@ -72,6 +97,21 @@ class Device:
             lds_per_block=self._attribute(kinds.hipDeviceAttributeMaxSharedMemoryPerBlock),
             total_memory=self._memory()[1],
         )
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Names of this GPU among others of its kind: uuid, PCI address, index. The host has none."""
+        if self.host is not None:
+            return {}
+        found = {"index": str(self.index)}
+        with suppress(AttributeError, HipError, TypeError, ValueError):
+            address = check(self.hip.hipDeviceGetPCIBusId(32, self.index), "hipDeviceGetPCIBusId")
+            found["pci"] = (address.decode() if isinstance(address, bytes) else str(address)).strip("\0 ").lower()
+        with suppress(AttributeError, HipError, TypeError, ValueError):
+            data = bytes(check(self.hip.hipDeviceGetUuid(self.index), "hipDeviceGetUuid").bytes)
+            # AMD's sixteen bytes are the letters of a hexadecimal number.
+            found["uuid"] = f"GPU-{data.decode()}" if data.isalnum() else f"GPU-{UUID(bytes=data)}"
+        return found
 
     def free_memory(self) -> int:
         """Return the bytes that can still be allocated."""

@@ -16,6 +16,7 @@ from ctypes import (
     c_char_p,
     c_double,
     c_int,
+    c_int32,
     c_int64,
     c_size_t,
     c_uint,
@@ -30,6 +31,7 @@ from typing import Any, ClassVar
 
 from bitgate.core.errors import UsageError
 from bitgate.runtime.errors import hip_error
+from bitgate.runtime.seen_work import WorkLog, signatures
 
 PLACEMENTS = {"right": 0, "left": 1}
 SCHEDULES = {"forward": 0, "reverse": 1, "random": 2, "lockstep": 3}
@@ -104,6 +106,27 @@ class _CFault(Structure):
     ]
 
 
+class CHostSettings(Structure):
+    """The C structure ``BitgateHostSettings``; field names are the words of reports."""
+
+    _fields_: ClassVar[Any] = [
+        ("threads", c_uint32),
+        ("wave_size", c_uint32),
+        ("compute_units", c_uint32),
+        ("occupancy", c_uint32),
+        ("lds_limit", c_uint64),
+        ("total_memory", c_uint64),
+        ("schedule", c_int32),
+        ("placement", c_int32),
+        ("seed", c_uint64),
+        ("poison", c_int32),
+        ("poison_byte", c_int32),
+        ("stream_mode", c_int32),
+        ("reserved", c_int32),
+        ("spin_seconds", c_double),
+    ]
+
+
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "bitgateHostSetThreads": (c_int, [c_uint]),
     "bitgateHostGetThreads": (c_uint, []),
@@ -118,6 +141,10 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "bitgateHostSetPoisonByte": (c_int, [c_uint]),
     "bitgateHostSetStreamMode": (c_int, [c_int]),
     "bitgateHostResetSettings": (c_int, []),
+    "bitgateHostGetSettings": (None, [POINTER(CHostSettings)]),
+    "bitgateHostSetSettings": (c_int, [POINTER(CHostSettings)]),
+    "bitgateHostOwnsThread": (c_int, [c_int]),
+    **signatures("bitgateHost"),
     "bitgateHostMalloc": (c_int, [POINTER(c_void_p), c_size_t, c_size_t, c_int]),
     "bitgateHostNameBuffer": (c_int, [c_void_p, c_char_p]),
     "bitgateHostLendBuffer": (c_int, [c_void_p, c_int]),
@@ -138,6 +165,22 @@ class HostRuntime:
         self.path = path
         self._functions = functions_of(handle, path, "host", _FUNCTIONS)
         self._text = create_string_buffer(256)
+        self.works = WorkLog(self._functions, "bitgateHost")
+        """The launches and fills since the library was loaded."""
+
+    def settings(self) -> bytes:
+        """Return all settings, for ``changed_settings`` and ``restore``."""
+        value = CHostSettings()
+        self._functions["bitgateHostGetSettings"](byref(value))
+        return bytes(value)
+
+    def restore(self, settings: bytes) -> None:
+        """Set all settings to what they were."""
+        self._call("bitgateHostSetSettings", byref(CHostSettings.from_buffer_copy(settings)))
+
+    def owns_thread(self, thread: int) -> bool:
+        """Return whether the runtime itself has started an OS thread of this process."""
+        return bool(self._functions["bitgateHostOwnsThread"](thread))
 
     def set_threads(self, count: int) -> None:
         """Set the number of CPU threads that run blocks; 0 for BITGATE_THREADS, else the cores."""
@@ -248,6 +291,16 @@ def _fault(value: _CFault) -> DeviceFault:
         offset=value.offset,
         buffer=value.buffer.decode(errors="replace"),
         buffer_size=value.buffer_size,
+    )
+
+
+def changed_settings(before: bytes, after: bytes) -> str:
+    """Return the settings that differ, in words; empty if none does."""
+    old, new = CHostSettings.from_buffer_copy(before), CHostSettings.from_buffer_copy(after)
+    return ", ".join(
+        f"{name.replace('_', ' ')} was {getattr(old, name)}, is {getattr(new, name)}"
+        for name, *_ in CHostSettings._fields_
+        if getattr(old, name) != getattr(new, name)
     )
 
 

@@ -18,6 +18,7 @@ from bitgate.numerics import native
 from bitgate.numerics.checksum import WeightPlan, weighted_sum
 from bitgate.numerics.fill import TensorFill, write_tensor
 from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.tools import can_fill
 
 _WORD = 2**64
 
@@ -46,7 +47,7 @@ class HostTools:
         """The sums over the memory at an address when it was filled."""
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
-        return fill.kind not in ("hot", "distinct", "stated")  # those need the problem, not the tensor alone
+        return can_fill("host", tensor, fill)
 
     def fill(self, data: int, tensor: Tensor, fill: TensorFill, seed: int) -> None:
         if tensor.bytes > LARGEST_KEPT:

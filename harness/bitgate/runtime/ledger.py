@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from bitgate.runtime.host import DeviceFault, HostRuntime, functions_of
+from bitgate.runtime.seen_work import SeenWork, WorkLog, signatures
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,12 @@ class IncidentLedger(Protocol):
         Call it before anything waits for the device.
         """
 
+    def work_mark(self) -> int:
+        """Return the present end of the log of launches and fills."""
+
+    def work_since(self, mark: int) -> Sequence[SeenWork] | None:
+        """Return the launches and fills after the mark; None where they are not seen."""
+
 
 class HostLedger:
     """The ledger of the host runtime, which sees every stream and every call."""
@@ -59,6 +66,12 @@ class HostLedger:
     def in_flight(self, stream: int) -> str:
         return _format_work(*self._host.work_in_flight(stream))
 
+    def work_mark(self) -> int:
+        return self._host.works.mark()
+
+    def work_since(self, mark: int) -> Sequence[SeenWork] | None:
+        return self._host.works.since(mark)
+
 
 class _CIncident(Structure):
     _fields_: ClassVar[Any] = [
@@ -74,6 +87,7 @@ _NVIDIA: dict[str, tuple[Any, list[Any]]] = {
     "bitgateNvidiaIncident": (c_int, [c_uint64, POINTER(_CIncident)]),
     "bitgateNvidiaLendStream": (c_int, [c_void_p, c_int]),
     "bitgateNvidiaWorkInFlight": (c_uint64, [c_void_p, c_char_p, c_size_t]),
+    **signatures("bitgateNvidia"),
 }
 
 
@@ -83,6 +97,7 @@ class NvidiaLedger:
     def __init__(self, path: str, handle: CDLL) -> None:
         self._functions = functions_of(handle, path, "nvidia", _NVIDIA)
         self._text = text_buffer(128)
+        self._works = WorkLog(self._functions, "bitgateNvidia")
 
     def mark(self) -> int:
         return int(self._functions["bitgateNvidiaIncidents"]())
@@ -102,6 +117,12 @@ class NvidiaLedger:
         text = self._text
         count = self._functions["bitgateNvidiaWorkInFlight"](stream, text, len(text))
         return _format_work(count, text.value.decode(errors="replace")) if count else ""
+
+    def work_mark(self) -> int:
+        return self._works.mark()
+
+    def work_since(self, mark: int) -> Sequence[SeenWork] | None:
+        return self._works.since(mark)
 
 
 def take_last_error(hip: Any) -> str:
@@ -137,6 +158,12 @@ class HipLedger:
     def in_flight(self, stream: int) -> str:
         code = self._hip.hipStreamQuery(None)[0]
         return "work on the null stream" if code == self._hip.hipError_t.hipErrorNotReady else ""
+
+    def work_mark(self) -> int:
+        return 0
+
+    def work_since(self, mark: int) -> Sequence[SeenWork] | None:
+        return None
 
 
 def _format_work(count: int, first: str) -> str:

@@ -22,7 +22,7 @@ from bitgate.numerics.checksum import WeightPlan
 from bitgate.numerics.fill import TensorFill
 from bitgate.runtime.buffers import CANARY, Buffer
 from bitgate.runtime.device import Device
-from bitgate.runtime.errors import check, hip_error
+from bitgate.runtime.errors import hip_error
 from bitgate.runtime.tools_abi import (
     CONSTANT,
     FILL,
@@ -132,6 +132,13 @@ def least(answer: int) -> int:
     return _WORD - 1 - answer if answer else -1
 
 
+def can_fill(platform: str, tensor: Tensor, fill: TensorFill) -> bool:
+    """Return whether the fastest tools of a platform can make the data: the host's read no problem, only a tensor."""
+    if platform == "host":
+        return fill.kind not in ("hot", "distinct", "stated")
+    return fill.kind == "integer" or (fill.kind == "real" and tensor.dtype.name in ("f64", "f32", "f16", "bf16"))
+
+
 class DeviceTools:
     """The tools as kernels on an open device. Raises HipError where one cannot be launched."""
 
@@ -156,7 +163,7 @@ class DeviceTools:
         self._batch = ToolBatch(self._call)
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
-        return fill.kind == "integer" or (fill.kind == "real" and tensor.dtype.name in ("f64", "f32", "f16", "bf16"))
+        return can_fill("gpu", tensor, fill)
 
     def fill(self, data: int, tensor: Tensor, fill: TensorFill, seed: int) -> None:
         if not self.can_fill(tensor, fill):
@@ -268,11 +275,10 @@ class DeviceTools:
         return self._request(2, "weighted_sum", data, self._values(tensor.dtype), byref(cells_of(tensor)), byref(plan))
 
     def read(self) -> list[int]:
-        self._device.wait()
         if self._requested:
-            hip = self._device.hip
-            kind, size = hip.hipMemcpyKind.hipMemcpyDeviceToHost, 8 * self._requested
-            check(hip.hipMemcpy(self._words_at, self._place(0), size, kind), "hipMemcpy")
+            self._device.copy_out(self._words_at, self._place(0), 8 * self._requested)
+        else:
+            self._device.wait()
         answers: list[int] = self._words[: self._requested].tolist()
         for ticket, made in self._remembered.items():
             made.sums = sums_at(answers, ticket)
@@ -318,9 +324,7 @@ class DeviceTools:
 
     def _fill_gaps(self, data: int, tensor: Tensor) -> None:
         if has_gaps(tensor):
-            code = self._device.hip.hipMemset(data, GAP_PATTERN, tensor.bytes)[0]
-            if code:
-                raise hip_error(code, "hipMemset")
+            self._device.fill(data, GAP_PATTERN, tensor.bytes)
 
     def _patterns(self, dtype: Dtype, range_: int) -> int:
         """Return device memory with -range .. range in a type of at most two bytes; null for others."""

@@ -8,15 +8,17 @@ format.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.targets import architecture_of
+from bitgate.kernel.declaration import KernelFamily
 from bitgate.results.record import Outcome, Verdict
 from bitgate.suite.known_bug_fields import PropertyMatch, read_entries
 from bitgate.verify.planned import PlannedCase
@@ -66,6 +68,11 @@ class KnownBug:
             and all(wanted.fits(planned.problem) for wanted in self.where.values())
         )
 
+    def names(self, family: KernelFamily) -> bool:
+        """Return whether the entry is about kernels of the family."""
+        names = (family.name, *(f"{family.name}.{instance.name}" for instance in family.instances))
+        return any(fnmatchcase(name, glob) for name in names for glob in self.kernels)
+
     def is_of(self, machine: str) -> bool:
         return not self.machines or any(fnmatchcase(machine, glob) for glob in self.machines)
 
@@ -94,6 +101,34 @@ class KnownBugs:
         beside = (declaration.resolve().parent / FILE for declaration in project.declarations)
         for path in (*project.known_bugs, *beside):
             self.of_all[path] = read(path)
+
+    @property
+    def entries(self) -> tuple[KnownBug, ...]:
+        """All entries, each once."""
+        ledgers = {**self.of_all}
+        for known in self.by_suite.values():
+            ledgers |= known
+        return tuple(bug for bugs in ledgers.values() for bug in bugs)
+
+    def check_options(self, families: Iterable[KernelFamily]) -> None:
+        """Raise UsageError for an entry with an option, or a value of one, that none of its kernels has."""
+        every = tuple(families)
+        for bug in self.entries:
+            own = [family for family in every if bug.names(family)]
+            for name, values in bug.options.items() if own else ():
+                options = [option for family in own if (option := family.option(name)) is not None]
+                if not options:
+                    raise UsageError(f"{bug.origin}: options: none of its kernels has an option '{name}'")
+                for value in values:
+                    if not any(option.allows(value) for option in options):
+                        known = ", ".join(dict.fromkeys(one for option in options for one in option.values))
+                        raise UsageError(f"{bug.origin}: options: {name} is never '{value}'; known are {known}")
+
+    def idle(self, planned: Iterable[PlannedCase], target: str) -> list[KnownBug]:
+        """Return the entries for a target that are about none of the cases."""
+        cases = tuple(planned)
+        mine = (bug for bug in self.entries if any(fnmatchcase(target, glob) for glob in bug.targets))
+        return [bug for bug in mine if not any(map(bug.covers, cases))]
 
     def judged(self, verdict: Verdict, planned: PlannedCase, today: date | None = None) -> Verdict:
         """Return the verdict as the ledgers see it: the same, unless an entry is about the case. ``today`` is UTC."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.dispatch import DispatchRecord
+from bitgate.kernel.runner import Capability
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_products
@@ -19,6 +21,7 @@ from bitgate.verify.bounds import Bounds, Judge
 from bitgate.verify.compare_outputs import Judgement, OutputExpectation, diagnose_harm, judge_harm, judge_outputs
 from bitgate.verify.device_check import DeviceCheck
 from bitgate.verify.evidence import Evidence, verdict_of
+from bitgate.verify.launch_count import miscounts
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import LaunchResult
 from bitgate.verify.stored import REFRESH
@@ -119,11 +122,19 @@ def check_dispatch(evidence: Evidence) -> Verdict:
     planned = evidence.planned
     # A naive kernel has one thread a cell, no sub-GEMMs.
     decomposes = planned.kernel.is_production and not planned.kernel.family.is_reference
-    reason = dispatch_disagreement(planned.problem, record, planned.predicted, decomposes)
+    reason = dispatch_disagreement(planned.problem, record, planned.predicted, decomposes, _miscounts(evidence))
     if not reason:
         return verdict_of(evidence, Outcome.PASS)
     diagnosis = Diagnosis(("other",), reason, {"dispatch": record.summary()})
     return verdict_of(evidence, Outcome.MISMATCH, reason, diagnosis)
+
+
+def _miscounts(evidence: Evidence) -> list[str]:
+    """Return how the launches of the case differ from those that the runtime saw; those of the first that does."""
+    if evidence.loaded is None or Capability.LAUNCH_LOG not in evidence.loaded.capabilities:
+        return []
+    found = (miscounts(run.record, run.seen) for run in evidence.runs if run.record is not None)
+    return next(filter(None, found), [])
 
 
 def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, Any]:
@@ -178,17 +189,22 @@ LISTED_DISAGREEMENTS = 3
 
 
 def dispatch_disagreement(
-    problem: Problem, record: DispatchRecord, predicted: Dispatch | None, decomposes: bool
+    problem: Problem,
+    record: DispatchRecord,
+    predicted: Dispatch | None,
+    decomposes: bool,
+    miscounted: Sequence[str] = (),
 ) -> str:
     """Return one sentence that names what differs, empty if nothing does.
 
     A prediction holds whatever the options. With ``decomposes`` the record must also cover the parts of the problem,
     one by one: for kernels that decompose it, under production options (with another option a path may be wrong on
-    purpose).
+    purpose). ``miscounted`` are further differences, from what the runtime saw.
     """
     differences = _against_prediction(record, predicted) if predicted is not None else []
     if decomposes:
         differences += problem.operation.diagnostics.launch_errors(problem, record)
+    differences += miscounted
     if not differences:
         return ""
     more = f"; {len(differences) - LISTED_DISAGREEMENTS} more" if len(differences) > LISTED_DISAGREEMENTS else ""

@@ -6,21 +6,21 @@ has inputs and a reference in host memory and can say which cells are wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bitgate.model import Problem
-from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics import checksum
+from bitgate.numerics import checksum, digest
 from bitgate.numerics.certificate import certify_plan
 from bitgate.numerics.checksum import WeightPlan
 from bitgate.numerics.fill import FillPlan, is_stored, plan_fill
 from bitgate.results.record import Certificate
+from bitgate.runtime.tools import can_fill
 from bitgate.verify.deadline import DATA, LAUNCH, REFERENCE
+from bitgate.verify.launcher import Launch
 from bitgate.verify.memory import device_shortage
-from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, LaunchExpectation, run_on_device
+from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.running import Launch, LaunchConfig
+from bitgate.verify.running import LaunchConfig
 from bitgate.verify.session import Session
 from bitgate.verify.stored import StoredDigest
 
@@ -69,13 +69,20 @@ class DeviceCheck:
 
 def route_of(planned: PlannedCase, session: Session) -> Route | None:
     """Return how the case can be judged without a reference in host memory; None if it cannot, or must not."""
+    known: tuple[Session, Route | None] | None = vars(planned).get("_route")
+    if known is None or known[0] is not session:  # found ahead, while the case before was judged
+        known = vars(planned)["_route"] = session, _find_route(planned, session)
+    return known[1]
+
+
+def _find_route(planned: PlannedCase, session: Session) -> Route | None:
     problem = planned.problem
     if planned.reference not in ("auto", "gpu", "checksum") or not is_stored(problem, planned.fill):
         return None
     accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)
     stored = session.digests.find(planned.case, plan)
-    fillable = all(session.tools.can_fill(problem.tensors[name], own) for name, own in plan.tensors)
+    fillable = all(can_fill(session.target.platform, problem.tensors[name], own) for name, own in plan.tensors)
     if planned.reference == "auto" and stored is not None:
         route = Route(plan, stored.certificate(accumulation), stored, is_made=not fillable)
     else:
@@ -108,38 +115,91 @@ def check_on_device(
     planned: PlannedCase, session: Session, route: Route, launch: Launch, configs: tuple[LaunchConfig, ...]
 ) -> DeviceCheck:
     """Launch once for each of ``configs``, until something is wrong."""
-    session.forget_device_reference(but=(launch.problem, route.plan))
-    references = int(route.gpu and not session.has_device_reference)
-    if shortage := device_shortage(launch.problem, session.device, launch.workspace, references):
+    on_host = session.target.platform == "host"
+    if shortage := device_shortage(launch.problem, session.launcher.free_memory, on_host, launch.workspace):
         return DeviceCheck(route, shortage=shortage)
     started = session.clock()
     session.stage(DATA)
-    data = DeviceData(route.plan, _made(planned, session, launch) if route.is_made else None)
+    data = device_data(planned, session, route)
     session.stage(REFERENCE)
     expected = _expected(session, launch.problem, route, data)
     seconds = session.clock() - started
-    tools = session.device_tools if planned.reference in ("gpu", "checksum") else session.tools
+    session.stage(LAUNCH)
+    work = _work(planned, session, data, expected.weights)
     runs: list[DeviceLaunchResult] = []
-    for config in configs:
-        session.stage(LAUNCH)
-        runs.append(run_on_device(session.device, tools, launch, data, config, expected))
-        if runs[-1].crash or runs[-1].damage or runs[-1].disagreement:
+    for run in session.launcher.launch_filled(launch, work, configs):
+        _hold(run, launch.problem, expected)
+        runs.append(run)
+        if run.crash or run.damage or run.disagreement:
             break
     return DeviceCheck(route, tuple(runs), seconds)
 
 
-def _made(planned: PlannedCase, session: Session, launch: Launch) -> Mapping[str, HostTensor]:
-    return session.inputs(launch.problem, launch.runner.instance, planned.fill, planned.seed).tensors
+def check_ahead(planned: PlannedCase, session: Session, workspace: int, configs: tuple[LaunchConfig, ...]) -> None:
+    """Let the launcher begin with the check of the next case, if a stored digest decides it."""
+    route = route_of(planned, session)
+    if route is None or route.gpu or route.checksum or session.is_large(planned.problem):
+        return
+    launch = Launch(planned.kernel, planned.problem, workspace, planned.raced)
+    work = _work(planned, session, device_data(planned, session, route), None)
+    session.launcher.launch_filled_ahead(launch, work, configs)
 
 
-def _expected(session: Session, problem: Problem, route: Route, data: DeviceData) -> LaunchExpectation:
-    expected = LaunchExpectation() if route.stored is None else LaunchExpectation(digest=route.stored.digest)
+def _work(planned: PlannedCase, session: Session, data: DeviceData, weights: WeightPlan | None) -> DeviceWork:
+    as_kernels = planned.reference in ("gpu", "checksum")
+    # In the host's memory the outputs themselves can be had: then the launcher's word is needed for nothing.
+    in_reach = session.target.platform == "host" and not session.is_large(planned.problem)
+    return DeviceWork(data, weights, as_kernels, in_reach and not as_kernels)
+
+
+def device_data(planned: PlannedCase, session: Session, route: Route) -> DeviceData:
+    if not route.is_made:
+        return DeviceData(route.plan)
+    instance = planned.kernel.instance
+    return DeviceData(route.plan, session.inputs(planned.problem, instance, planned.fill, planned.seed).tensors)
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """The references that a launch is held to: digests of the outputs, a checksum. Any of them may be absent."""
+
+    stored: str = ""
+    gpu: str = ""
+    weights: WeightPlan | None = None
+    checksum: int = 0
+
+
+def _expected(session: Session, problem: Problem, route: Route, data: DeviceData) -> _Expected:
+    expected = _Expected("" if route.stored is None else route.stored.digest)
     if route.gpu:
-        reference = session.device_reference(problem, data)
-        pointers = {role: buffer.pointer for role, buffer in reference.buffers.items()}
-        expected = replace(expected, digest=expected.digest or reference.digest, references=pointers)
+        expected = replace(expected, gpu=session.device_digest(problem, data))
     if route.checksum:
         weights = WeightPlan.of(problem.tensors[problem.result], route.plan.seed)
         values = checksum.planned_values(problem, route.plan)
         expected = replace(expected, weights=weights, checksum=checksum.expected(problem, weights, values))
     return expected
+
+
+def _hold(run: DeviceLaunchResult, problem: Problem, expected: _Expected) -> None:
+    """Note in what a run differs from what was expected."""
+    if run.crash or run.damage:
+        return
+    if run.outputs:
+        run.digest = digest.digest_of(problem, {role: run.outputs[role] for role in problem.outputs})
+        run.outputs = {}
+    run.disagreement = _disagreement(run, expected)
+
+
+def _disagreement(run: DeviceLaunchResult, expected: _Expected) -> str:
+    if expected.gpu and run.digest != expected.gpu:
+        return f"the result's digest is {run.digest}, that of the GPU reference {expected.gpu}"
+    if expected.weights is not None and run.weighed != (expected.checksum, 0):
+        total, parts = run.weighed or (0, 0)
+        fractions = f", {parts} cells are no integers" if parts else ""
+        return (
+            f"the checksum identity does not hold: the result sums to {total} under the weights, its operands to"
+            f" {expected.checksum}{fractions}"
+        )
+    if expected.stored and run.digest != expected.stored:
+        return f"the result's digest is {run.digest}, not {expected.stored}"
+    return ""

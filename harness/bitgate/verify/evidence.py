@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from bitgate.kernel.runner import Capability, Runner
+from bitgate.kernel.runner import Capability
 from bitgate.model.host_tensor import HostTensor
 from bitgate.results.record import Certificate, Diagnosis, Outcome, Verdict, verdict_on
 from bitgate.verify.device_check import DeviceCheck
+from bitgate.verify.launcher import LoadedKernel
 from bitgate.verify.planned import PlannedCase, repro_line
 from bitgate.verify.problem_data import Inputs, Reference
 from bitgate.verify.running import LaunchResult
@@ -28,8 +29,7 @@ class Evidence:
     session: Session
     started: float
     seconds: Mapping[str, float] = field(default_factory=_UNSPENT.copy)
-    runner: Runner | None = None
-    """Known once the kernel is loaded."""
+    loaded: LoadedKernel | None = None
     device_check: DeviceCheck | None = None
     """The result of the device-side check; inputs and reference are those of the host-side check."""
     inputs: Inputs | None = None
@@ -100,6 +100,7 @@ def verdict_of(
         session.target,
         outcome,
         reason,
+        device_id=session.launcher.device_facts().identity,
         digest=evidence.digest(results or {}) if compared else "",
         reference=evidence.reference_kind,
         certificate=evidence.certificate,
@@ -120,6 +121,6 @@ def _fingerprint(evidence: Evidence) -> dict[str, str]:
         fingerprint["guards"] = "both" if len(runs) == 2 else runs[0].config.placement
         if changes := planned.kernel.family.changes:
             fingerprint["changes"] = ",".join(changes)
-    if evidence.runner is not None and len(evidence.runner.capabilities) < len(Capability):
-        fingerprint["unchecked"] = ",".join(sorted(set(Capability) - evidence.runner.capabilities))
+    if evidence.loaded is not None and len(evidence.loaded.capabilities) < len(Capability):
+        fingerprint["unchecked"] = ",".join(sorted(set(Capability) - evidence.loaded.capabilities))
     return fingerprint

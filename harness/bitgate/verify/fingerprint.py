@@ -31,20 +31,21 @@ def fingerprint(
     *,
     build: str = UNKNOWN,
     compiler: str = UNKNOWN,
-    device: Device | None = None,
+    gpu: str = "",
+    runtime: str = UNKNOWN,
 ) -> dict[str, str]:
     """Return the fingerprint of a case on ``target``.
 
-    ``places`` are the folders of its kernel and of its suites. Entries that only an open device can report are unknown
-    without one.
+    ``places`` are the folders of its kernel and of its suites. Entries that only an open device can report (``gpu``,
+    ``runtime``) are unknown without one.
     """
     parts = {
         "build": build,
         "host": platform.node() or UNKNOWN,
         "os": _system(),
-        "gpu": "none" if target.platform == "host" else _gpu(device) if device else target.device_name,
+        "gpu": "none" if target.platform == "host" else gpu or target.device_name,
         "driver": _driver(target.platform),
-        "runtime": _runtime(device) if device else UNKNOWN,
+        "runtime": runtime,
         "compiler": compiler,
         "commit": _commit(tuple(places)),
         "guards": NO_GUARDS,
@@ -79,7 +80,8 @@ def nvidia_driver(text: str) -> str:
     return match[1] if match else UNKNOWN
 
 
-def _runtime(device: Device) -> str:
+def runtime_of(device: Device) -> str:
+    """Return the name and version of the runtime that a device runs on."""
     version = _query(device.hip, "hipRuntimeGetVersion")
     if version is None:
         return UNKNOWN
@@ -97,7 +99,8 @@ def _rocm() -> str:
     return _text(library.parent.parent / ".info" / "version") or UNKNOWN
 
 
-def _gpu(device: Device) -> str:
+def gpu_of(device: Device) -> str:
+    """Return the name that a device gives itself."""
     name = _query(device.hip, "hipDeviceGetName", 256, device.index)
     text = name.decode(errors="replace") if isinstance(name, bytes) else str(name or "")
     return text.strip("\0 ") or device.target.device_name

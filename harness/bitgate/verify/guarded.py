@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT
-from bitgate.model.host_tensor import HostTensor, has_gaps
+from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.bits import bits_of
 from bitgate.runtime.buffers import Buffer, BufferBlock, Look, fits
 from bitgate.runtime.device import Device
@@ -67,74 +67,54 @@ class Buffers:
         if self._block is not None:
             self._block.free()
 
-    def look(
-        self, inputs: Mapping[str, HostTensor], reference: Mapping[str, HostTensor]
-    ) -> tuple[dict[str, HostTensor], str]:
-        """Return (results, harm): the outputs whose memory differs from the reference's, and a sentence on forbidden
-        writes.
+    def look(self, inputs: Mapping[str, HostTensor], outputs: Mapping[str, HostTensor]) -> str:
+        """Copy the outputs, and return a sentence on forbidden writes, which is empty if there were none.
 
-        Outputs are compared byte for byte. Forbidden writes are those to guards, to inputs that have a buffer, and to
-        the padding between the rows of results; the sentence is empty if there were none.
+        Forbidden writes are those to guards, and to inputs that have a buffer. Those to the padding of the outputs are
+        found where these are compared.
         """
         looks = {} if self._device.host is not None else self._looks()
-        results = {
-            role: _downloaded(self.named[role], expected)
-            for role, expected in reference.items()
-            if not self._holds(role, expected.storage, looks)
-        }
-        return results, self._harm(inputs, results, reference, looks)
+        for role, output in outputs.items():
+            content = looks[role].content if looks else None
+            if content is None:
+                self.named[role].download(output.storage)
+            else:
+                output.storage.view(np.uint8)[...] = content
+        return self._harm(inputs, looks)
 
     def _looks(self) -> dict[str, Look]:
         looks = {} if self._block is None else self._block.look()
         return {name: looks[name] if name in looks else one.look() for name, one in self.named.items()}
 
-    def _harm(
-        self,
-        inputs: Mapping[str, HostTensor],
-        results: Mapping[str, HostTensor],
-        reference: Mapping[str, HostTensor],
-        looks: Mapping[str, Look],
-    ) -> str:
+    def _harm(self, inputs: Mapping[str, HostTensor], looks: Mapping[str, Look]) -> str:
         damages = [looks[name].damage if looks else buffer.check_guards() for name, buffer in self.named.items()]
         found = [damage.text for damage in damages if damage is not None]
         for name, tensor in inputs.items():
             if name in self.named and not self._holds(name, tensor.storage, looks):
                 found.append(f"input {name} was changed: {_where_changed(self.named[name], tensor)}")
-        for role, result in results.items():
-            gaps = _other_gaps(result, reference[role]) if has_gaps(result.tensor) else np.empty(0)
-            if gaps.size:
-                found.append(f"the padding between the rows of {role} was written (index {gaps[0]} of its memory)")
         return "; ".join(found)
 
     def _holds(self, name: str, expected: NDArray[Any], looks: Mapping[str, Look]) -> bool:
         """Return whether the buffer holds exactly these bytes; the host's memory is compared in place."""
         buffer = self.named[name]
         if self._device.host is not None:
-            return bool(_memcmp(buffer.pointer, expected.ctypes.data, buffer.bytes) == 0)
+            return same_bytes(buffer.pointer, expected)
         found: NDArray[Any] | None = looks[name].content
         if found is None:
             found = np.empty_like(expected)
             buffer.download(found)
-        return found.nbytes == expected.nbytes and _memcmp(found.ctypes.data, expected.ctypes.data, found.nbytes) == 0
+        return found.nbytes == expected.nbytes and same_bytes(found.ctypes.data, expected)
 
 
-def _downloaded(buffer: Buffer, like: HostTensor) -> HostTensor:
-    storage = np.empty_like(like.storage)
-    buffer.download(storage)
-    return HostTensor(like.tensor, storage)
-
-
-def _other_gaps(result: HostTensor, reference: HostTensor) -> NDArray[np.intp]:
-    """Return indices of memory between the cells that differ from the reference's."""
-    dtype = result.tensor.dtype.bits
-    rest = HostTensor(result.tensor, result.storage.copy())
-    rest.bits[...] = reference.bits
-    return np.flatnonzero(rest.storage.view(dtype) != reference.storage.view(dtype))
+def same_bytes(address: int, expected: NDArray[Any]) -> bool:
+    """Return whether memory at an address of this process holds the bytes of an array."""
+    return bool(_memcmp(address, expected.ctypes.data, expected.nbytes) == 0)
 
 
 def _where_changed(buffer: Buffer, tensor: HostTensor) -> str:
-    now = _downloaded(buffer, tensor)
-    changed = bits_of(now.storage) != bits_of(tensor.storage)
+    now = np.empty_like(tensor.storage)
+    buffer.download(now)
+    changed = bits_of(now) != bits_of(tensor.storage)
     return (
         f"{np.count_nonzero(changed)} of {tensor.tensor.space} elements, the first at index {changed.argmax()} of its"
         " memory"

@@ -17,7 +17,6 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.declared import is_own
 from bitgate.kernel.errors import KernelRefused
 from bitgate.kernel.resolved import Kernel
-from bitgate.kernel.runner import Runner
 from bitgate.model import Problem, human
 from bitgate.model.host_tensor import HostTensor
 from bitgate.model.law import Cells, Data, KernelFunction, Law
@@ -25,10 +24,10 @@ from bitgate.numerics.certificate import measure_bound
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.compare_outputs import Comparison, compare
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
+from bitgate.verify.launcher import Launch, LaunchStep
 from bitgate.verify.pipeline import first_launch, run_case
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.poison import poisoned
-from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_once
+from bitgate.verify.running import LaunchConfig, LaunchResult
 from bitgate.verify.session import Session
 
 
@@ -153,7 +152,7 @@ class CaseKernel:
 
     builder: EvidenceBuilder
     kernel: Kernel
-    runner: Runner
+    race: bool
     config: LaunchConfig
     on_run: OnRun | None = None
     has_summed: bool = False
@@ -163,7 +162,7 @@ class CaseKernel:
     def of(
         cls, builder: EvidenceBuilder, launch: Launch, config: LaunchConfig, on_run: OnRun | None = None
     ) -> CaseKernel:
-        return cls(builder, builder.evidence.planned.kernel, launch.runner, config, on_run)
+        return cls(builder, launch.kernel, launch.race, config, on_run)
 
     @property
     def name(self) -> str:
@@ -174,16 +173,16 @@ class CaseKernel:
 
     def __call__(self, problem: Problem, data: Data, output: str = "") -> Cells:
         """Return an output in logical order. Raises KernelBrokeDown, KernelRefused, KernelFailed or HipError."""
-        launch = Launch(self.runner, problem, self.runner.workspace(problem))
-        blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
-        run = run_once(self.builder.evidence.session.device, launch, stored(problem, data), blank, self.config)
+        launcher = self.builder.evidence.session.launcher
+        launch = Launch(self.kernel, problem, -1, self.race)
+        (run,) = launcher.launch(launch, [LaunchStep(self.config, stored(problem, data))])
         if self.on_run is not None:
             self.on_run(run)
-        known, kept = self.builder.evidence, replace(run, results={})
+        known, kept = self.builder.evidence, replace(run, outputs={})
         self.builder.evidence = known.spent(run.seconds) if known.runs else known.launched(kept)
         if run.crash or run.damage:
             raise KernelBrokeDown(problem, run)
-        result = values({**blank, **run.results}[output or problem.result].logical)
+        result = values(run.outputs[output or problem.result].logical)
         self.has_summed = self.has_summed or bool(result.any())
         return result
 
@@ -200,7 +199,8 @@ class CaseKernel:
             for instance in family.instances:
                 kernel = Kernel(family, instance)
                 if kernel.computes(problem) and kernel.refusal(problem) is None:
-                    return replace(self, kernel=kernel, runner=session.runner(kernel), on_run=None)
+                    session.load(kernel)
+                    return replace(self, kernel=kernel, race=False, on_run=None)
         return None
 
 

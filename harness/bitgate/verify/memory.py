@@ -6,12 +6,14 @@ A process that takes too much is killed, and a full device fails cases that had 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import psutil
 
+from bitgate.core import memory_group
 from bitgate.kernel.declaration import Dispatch
 from bitgate.model import Problem
 from bitgate.runtime.buffers import GUARD_BYTES
-from bitgate.runtime.device import Device
 
 SMALL = 256 << 20
 """Cases below this many bytes are not checked."""
@@ -19,10 +21,7 @@ SMALL = 256 << 20
 
 def memory_shortage(problem: Problem, on_host: bool) -> str:
     """Return one sentence if the case does not fit into host memory, empty if it does."""
-    tensors = problem.tensors
-    results = sum(tensors[role].bytes for role in problem.outputs)
-    # Host copies of all tensors, poison and results that were read back; on the host the device's memory as well.
-    needed = sum(tensor.bytes for tensor in tensors.values()) * (2 if on_host else 1) + 2 * results
+    needed = _needed(problem, on_host)
     if needed < SMALL:
         return ""
     available = psutil.virtual_memory().available
@@ -31,16 +30,41 @@ def memory_shortage(problem: Problem, on_host: bool) -> str:
     return f"the case needs about {needed / 2**30:.1f} GiB of host memory, {available / 2**30:.1f} GiB are available"
 
 
-def device_shortage(problem: Problem, device: Device, workspace: int, references: int = 0) -> str:
-    """Return one sentence if the device cannot hold the case's tensors, its workspace and ``references`` more results;
-    empty if it can."""
+def limit_shortage(problem: Problem, on_host: bool) -> str:
+    """Return one sentence if the case needs more host memory than the job may take, empty if it does not.
+
+    The machine may have it: such a case is not refused, but was given too little.
+    """
+    needed, limit = _needed(problem, on_host), memory_group.limit()
+    if needed < SMALL or limit is None or needed <= limit:
+        return ""
+    return (
+        f"out of memory: the case needs about {needed / 2**30:.1f} GiB of host memory, its job may take"
+        f" {limit / 2**30:.1f} GiB: give it more (--option mem=...)"
+    )
+
+
+def _needed(problem: Problem, on_host: bool) -> int:
+    """Return the bytes of host copies of all tensors, poison and results that were read back.
+
+    On the host the device's memory counts as well.
+    """
+    tensors = problem.tensors
+    results = sum(tensors[role].bytes for role in problem.outputs)
+    return sum(tensor.bytes for tensor in tensors.values()) * (2 if on_host else 1) + 2 * results
+
+
+def device_shortage(problem: Problem, free_memory: Callable[[], int], on_host: bool, workspace: int) -> str:
+    """Return one sentence if the device cannot hold the case's tensors and its workspace; empty if it can.
+
+    ``free_memory`` is asked for large cases only.
+    """
     sizes = [tensor.bytes for tensor in problem.tensors.values()] + [workspace]
-    sizes += [problem.tensors[role].bytes for role in problem.outputs] * references
     needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
     if needed < SMALL:
         return ""
-    free = device.free_memory()
-    if device.host is not None:  # its memory is the host's own, which other processes use too
+    free = free_memory()
+    if on_host:  # its memory is the host's own, which other processes use too
         free = min(free, psutil.virtual_memory().available)
     if needed <= free:
         return ""

@@ -6,14 +6,14 @@ launch on uploaded data (running.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from bitgate.core.errors import UsageError
 from bitgate.model import Problem, Tensor
 from bitgate.model.host_tensor import HostTensor, has_gaps
 from bitgate.numerics import digest
@@ -21,33 +21,26 @@ from bitgate.numerics.checksum import WeightPlan
 from bitgate.numerics.fill import FillPlan
 from bitgate.runtime.buffers import Buffer
 from bitgate.runtime.device import Device
-from bitgate.runtime.errors import check
 from bitgate.runtime.tools import DeviceDifferences, Tools, differences_at, least, sums_at
 from bitgate.verify.compare_outputs import number
 from bitgate.verify.guarded import Buffers
+from bitgate.verify.launcher import NoReference
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
-from bitgate.verify.running import WORKSPACE, Launch, LaunchConfig, LaunchResult, add_damage, execute
-
-
-@dataclass(frozen=True)
-class LaunchExpectation:
-    """The references that a launch is held to: a digest of the outputs, references in device memory by role, a
-    checksum. Any of them may be absent."""
-
-    digest: str = ""
-    references: Mapping[str, int] = field(default_factory=dict)
-    weights: WeightPlan | None = None
-    checksum: int = 0
+from bitgate.verify.running import WORKSPACE, KernelWork, LaunchConfig, LaunchResult, add_damage, execute
 
 
 @dataclass(eq=False)
 class DeviceLaunchResult(LaunchResult):
-    """The result of a launch that was judged on the device; ``disagreement`` says how it differs from what was
-    expected. ``differences`` are those of the first output that has any, ``wrong``; ``cells`` lists its first wrong
-    cells."""
+    """The result of a launch whose data stayed on the device: the ``digest`` of its outputs, or these themselves.
 
-    disagreement: str = ""
+    ``weighed`` is the checksum's sum, with the number of cells that are no integers. ``disagreement`` is for those who
+    know what was expected. ``differences`` are those of the first output that has any, ``wrong``; ``cells`` lists its
+    first wrong cells.
+    """
+
     digest: str = ""
+    weighed: tuple[int, int] | None = None
+    disagreement: str = ""
     wrong: str = ""
     differences: DeviceDifferences | None = None
     cells: tuple[dict[str, Any], ...] = ()
@@ -69,74 +62,128 @@ class DeviceData:
             buffer.upload(self.made[tensor.name].storage)
 
 
+@dataclass(frozen=True)
+class DeviceWork:
+    """The order for launches on data of the device: the data, and the part of the results that comes back.
+
+    Either a digest, or with ``brings_outputs`` the outputs; with ``weights`` a checksum too. ``as_kernels``: the tools
+    themselves run on the device.
+    """
+
+    data: DeviceData
+    weights: WeightPlan | None = None
+    as_kernels: bool = False
+    brings_outputs: bool = False
+
+
 def run_on_device(
-    device: Device, tools: Tools, launch: Launch, data: DeviceData, config: LaunchConfig, expected: LaunchExpectation
+    device: Device,
+    tools: Tools,
+    work: KernelWork,
+    asked: DeviceWork,
+    config: LaunchConfig,
+    outputs: Mapping[str, HostTensor],
 ) -> DeviceLaunchResult:
     """Fill, launch and inspect. Raises HipError if memory runs out, KernelRefused if the library refuses now."""
+    return _launched(device, tools, work, asked, config, outputs, None)
+
+
+def compare_on_device(
+    device: Device, tools: Tools, work: KernelWork, trusted: KernelWork, data: DeviceData, config: LaunchConfig
+) -> DeviceLaunchResult:
+    """Launch as ``run_on_device``, and compare the outputs with those of a trusted kernel, cell by cell."""
+    with _kept_outputs(device, tools, trusted, data) as (buffers, _):
+        references = {role: buffer.pointer for role, buffer in buffers.items()}
+        return _launched(device, tools, work, DeviceWork(data), config, {}, references)
+
+
+def sums_on_device(device: Device, tools: Tools, problem: Problem, plan: FillPlan) -> dict[str, tuple[int, int]]:
+    """Return the sums of the operands by role, filled and summed on the device one by one. Raises HipError."""
+    found = {}
+    for role, own in plan.tensors:
+        tensor = problem.tensors[role]
+        with device.alloc(tensor.bytes, name=role) as buffer:
+            tools.clear()
+            tools.fill(buffer.pointer, tensor, own, plan.seed)
+            ticket = tools.digest(buffer.pointer, tensor)
+            found[role] = sums_at(tools.read(), ticket)
+    return found
+
+
+def digest_on_device(device: Device, tools: Tools, trusted: KernelWork, data: DeviceData) -> str:
+    """Launch a trusted kernel once and return its outputs' digest. Raises NoReference with what went wrong."""
+    with _kept_outputs(device, tools, trusted, data) as (_, found):
+        return found
+
+
+def _launched(
+    device: Device,
+    tools: Tools,
+    work: KernelWork,
+    asked: DeviceWork,
+    config: LaunchConfig,
+    outputs: Mapping[str, HostTensor],
+    references: Mapping[str, int] | None,
+) -> DeviceLaunchResult:
     run = DeviceLaunchResult(config, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
     with Buffers(device, config.placement) as buffers:
         started = perf_counter()
-        before = _prepare(tools, launch, data, buffers, config)
+        before = _prepare(tools, work, asked.data, buffers, config)
         config.arrange(device)
-        execute(device, launch, buffers.named, run)
+        execute(device, work, buffers.named, run)
         ran = perf_counter()
         run.seconds["fill"], run.seconds["kernel"] = run.began - started, ran - run.began
         if not run.crash and not run.damage:
-            _inspect(tools, launch.problem, buffers.named, before, expected, run)
-            if run.wrong:
-                run.cells = _first_cells(device, tools, launch.problem.tensors[run.wrong], buffers.named, expected)
+            if asked.brings_outputs:
+                for role, output in outputs.items():
+                    buffers.named[role].download(output.storage)
+                run.outputs = dict(outputs)
+            _inspect(tools, work.problem, buffers.named, before, asked, run, references or {})
+            if references and run.wrong:
+                run.cells = _first_cells(device, tools, work.problem.tensors[run.wrong], buffers.named, references)
             run.seconds["compare"] = perf_counter() - ran
     add_damage(run, buffers)
     return run
 
 
-@dataclass(frozen=True, eq=False)
-class DeviceReference:
-    """The outputs of a trusted kernel, kept in device memory until ``free``; the launch took ``seconds``."""
-
-    buffers: Mapping[str, Buffer]
-    digest: str
-    seconds: float
-
-    def free(self) -> None:
-        for buffer in self.buffers.values():
-            buffer.free()
-
-
-def reference_on_device(device: Device, tools: Tools, launch: Launch, data: DeviceData) -> DeviceReference:
-    """Launch a trusted kernel once and return its outputs. Raises UsageError with what went wrong if it fails."""
+@contextmanager
+def _kept_outputs(
+    device: Device, tools: Tools, trusted: KernelWork, data: DeviceData
+) -> Iterator[tuple[Mapping[str, Buffer], str]]:
+    """Keep the outputs of a trusted kernel in device memory, with their digest. Raises NoReference if it fails."""
     config = LaunchConfig("right", "forward" if device.host is not None else "")
     run = DeviceLaunchResult(config)
     buffers = Buffers(device, config.placement)
     kept: dict[str, Buffer] = {}
-    with buffers:
-        before = _prepare(tools, launch, data, buffers, config)
-        config.arrange(device)
-        device.synchronize()
-        started = perf_counter()
-        execute(device, launch, buffers.named, run)
-        seconds = perf_counter() - started
-        if not run.crash and not run.damage:
-            _inspect(tools, launch.problem, buffers.named, before, LaunchExpectation(), run)
-            kept = {role: buffers.named.pop(role) for role in launch.problem.outputs}
-    reference = DeviceReference(kept, run.digest, seconds)
-    if not kept or run.damage or buffers.damage:
-        reference.free()
-        what = run.crash or run.damage or buffers.damage
-        raise UsageError(f"the reference kernel {launch.kernel} failed: {what}")
-    return reference
+    try:
+        with buffers:
+            before = _prepare(tools, trusted, data, buffers, config)
+            config.arrange(device)
+            device.synchronize()
+            execute(device, trusted, buffers.named, run)
+            if not run.crash and not run.damage:
+                _inspect(tools, trusted.problem, buffers.named, before, DeviceWork(data), run, {})
+                kept = {role: buffers.named.pop(role) for role in trusted.problem.outputs}
+        if what := run.crash or run.damage or buffers.damage:
+            raise NoReference(f"the reference kernel {trusted.kernel} failed: {what}")
+        yield kept, run.digest
+    finally:
+        for buffer in kept.values():
+            buffer.free()
 
 
-def _prepare(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, config: LaunchConfig) -> dict[str, int]:
+def _prepare(
+    tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, config: LaunchConfig
+) -> dict[str, int]:
     """Fill operands, and poison outputs and workspace, between guards; return for each operand the ticket of the sum
     over its memory."""
     tools.clear()
     with tools.together():
-        return _put(tools, launch, data, buffers, config)
+        return _put(tools, work, data, buffers, config)
 
 
-def _put(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, config: LaunchConfig) -> dict[str, int]:
-    tensors, problem = launch.problem.tensors, launch.problem
+def _put(tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, config: LaunchConfig) -> dict[str, int]:
+    tensors, problem = work.problem.tensors, work.problem
     before = {}
     shared = problem.in_place
     for name, _ in data.plan.tensors:
@@ -150,8 +197,8 @@ def _put(tools: Tools, launch: Launch, data: DeviceData, buffers: Buffers, confi
             data.put(tools, buffer, tensors[shared[0]])
         else:
             tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, config.poison))
-    if launch.workspace:
-        buffers.add(WORKSPACE, launch.workspace, guarded=False).fill(SCRATCH_BYTES[config.poison])
+    if work.workspace:
+        buffers.add(WORKSPACE, work.workspace, guarded=False).fill(SCRATCH_BYTES[config.poison])
     tools.guard(list(buffers.named.values()))
     return before
 
@@ -161,24 +208,26 @@ def _inspect(
     problem: Problem,
     buffers: Mapping[str, Buffer],
     before: Mapping[str, int],
-    expected: LaunchExpectation,
+    asked: DeviceWork,
     run: DeviceLaunchResult,
+    references: Mapping[str, int],
 ) -> None:
     outputs = {role: (buffers[role].pointer, problem.tensors[role]) for role in problem.outputs}
     with tools.together():
-        digested = {role: tools.digest(*at) for role, at in outputs.items()}
+        digested = {} if asked.brings_outputs else {role: tools.digest(*at) for role, at in outputs.items()}
         compared = {
             role: tools.differences(outputs[role][0], reference, outputs[role][1])
-            for role, reference in expected.references.items()
+            for role, reference in references.items()
         }
-        weighed = tools.weighted_sum(*outputs[problem.result], expected.weights) if expected.weights else None
+        weighed = tools.weighted_sum(*outputs[problem.result], asked.weights) if asked.weights else None
         gaps = {role: tools.gaps(*at) for role, at in outputs.items() if has_gaps(at[1])}
         after = {name: tools.memory(buffers[name].pointer, problem.tensors[name]) for name in before}
         guards = tools.guards(list(buffers.values()))
     answers = tools.read()
 
-    digests = {role: digest.finish(sums_at(answers, at), problem.tensors[role]) for role, at in digested.items()}
-    run.digest = digest.joined(problem, digests)
+    if digested:
+        digests = {role: digest.finish(sums_at(answers, at), problem.tensors[role]) for role, at in digested.items()}
+        run.digest = digest.joined(problem, digests)
     damages = [damage.text for buffer in buffers.values() if answers[guards] and (damage := buffer.check_guards())]
     changed = [name for name, ticket in before.items() if sums_at(answers, ticket) != sums_at(answers, after[name])]
     damages += [f"input {name} was changed" for name in changed]
@@ -187,33 +236,11 @@ def _inspect(
             index = least(answers[ticket + 1])
             damages.append(f"the padding between the rows of {role} was written (index {index} of its memory)")
     run.damage = "; ".join(damages)
+    run.weighed = None if weighed is None else sums_at(answers, weighed)
     found = {role: differences_at(answers, ticket) for role, ticket in compared.items()}
     run.wrong = next((role for role in problem.outputs if role in found and found[role].count), "")
     if found:
         run.differences = found[run.wrong or problem.result]
-    run.disagreement = _disagreement(problem, expected, run, None if weighed is None else sums_at(answers, weighed))
-
-
-def _disagreement(
-    problem: Problem, expected: LaunchExpectation, run: DeviceLaunchResult, weighed: tuple[int, int] | None
-) -> str:
-    found = run.differences
-    if run.wrong and found is not None:
-        output = problem.tensors[run.wrong]
-        at = tuple(int(i) for i in np.unravel_index(found.first, output.lengths))
-        return (
-            f"{found.count} of {output.elements} cells of {output.name} differ from the GPU reference,"
-            f" the first at {at}; the largest difference is {found.largest:g}"
-        )
-    if weighed is not None and weighed != (expected.checksum, 0):
-        fractions = f", {weighed[1]} cells are no integers" if weighed[1] else ""
-        return (
-            f"the checksum identity does not hold: the result sums to {weighed[0]} under the weights, its operands to"
-            f" {expected.checksum}{fractions}"
-        )
-    if expected.digest and run.digest != expected.digest:
-        return f"the result's digest is {run.digest}, not {expected.digest}"
-    return ""
 
 
 def _first_cells(
@@ -221,11 +248,11 @@ def _first_cells(
     tools: Tools,
     tensor: Tensor,
     buffers: Mapping[str, Buffer],
-    expected: LaunchExpectation,
+    references: Mapping[str, int],
     limit: int = 10,
 ) -> tuple[dict[str, Any], ...]:
     """Return the first wrong cells of an output; each takes one comparison of the rest of the tensor."""
-    data, reference = buffers[tensor.name].pointer, expected.references[tensor.name]
+    data, reference = buffers[tensor.name].pointer, references[tensor.name]
     rows: list[dict[str, Any]] = []
     begin = 0
     while len(rows) < limit:
@@ -244,6 +271,5 @@ def _first_cells(
 
 def _element(device: Device, address: int, tensor: Tensor) -> float | int | str:
     cell = np.empty(1, tensor.dtype.numpy)
-    kind = device.hip.hipMemcpyKind.hipMemcpyDeviceToHost
-    check(device.hip.hipMemcpy(cell.ctypes.data, address, cell.nbytes, kind), "hipMemcpy")
+    device.copy_out(cell.ctypes.data, address, cell.nbytes)
     return number(cell[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+from bitgate.core.untrusted import printable
 from bitgate.worker.child import Output
 
 MOST = 1 << 20
@@ -12,8 +13,9 @@ MOST = 1 << 20
 
 
 def to_stderr(data: bytes) -> None:
-    """Write the output of kernels to stderr, since stdout holds the answers of commands."""
-    sys.stderr.write(data.decode(errors="replace"))
+    """Write the output of kernels to stderr, since stdout holds the answers of commands. A terminal shows their control
+    characters, and does not act upon them."""
+    sys.stderr.write(printable(data.decode(errors="replace")))
     sys.stderr.flush()
 
 

@@ -13,10 +13,9 @@ from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.declared import harness_refusal
-from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
-from bitgate.kernel.runner import Capability, Runner
-from bitgate.model import parse_case_id
-from bitgate.model.diagnostics import Measurement
+from bitgate.kernel.errors import DeclarationFailed, KernelFailed, KernelRefused, LibraryError, RecordRejected
+from bitgate.kernel.predicates import PredicateFailed
+from bitgate.kernel.runner import Capability
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.checksum import why_not
 from bitgate.results.record import Diagnosis, Outcome, Verdict
@@ -25,16 +24,17 @@ from bitgate.runtime.host import RACE, parse_schedule
 from bitgate.verify.bounds import Bounds
 from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.decide import contradiction, judge, undiagnosed
-from bitgate.verify.device_check import check_on_device, route_of
+from bitgate.verify.device_check import DeviceCheck, check_ahead, check_on_device, device_data, route_of
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
-from bitgate.verify.memory import device_shortage, memory_shortage, workspace_disagreement
+from bitgate.verify.launcher import KernelAnswer, Launch, LauncherDied, LaunchStep, Measured
+from bitgate.verify.memory import device_shortage, limit_shortage, memory_shortage, workspace_disagreement
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.problem_data import ZEROS, Inputs, Reference, reference_kind
 from bitgate.verify.repeat import is_repeated, repeat
-from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, after_launch, before_launch, run_once
+from bitgate.verify.running import LaunchConfig, LaunchResult
 from bitgate.verify.session import Session
-from bitgate.verify.watch import Watch, format_changes, undisturbed
+from bitgate.verify.watch import format_changes
 
 Observer = Callable[[str, HostTensor], None]
 """Receives ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``; for several outputs
@@ -42,6 +42,10 @@ Observer = Callable[[str, HostTensor], None]
 
 Judge = Callable[[EvidenceBuilder, Launch], Verdict]
 """Returns the verdict of a case whose kernel takes the problem, given how it is launched."""
+
+
+OUTCOME_OF_DEFECT = {"hip_error": Outcome.CRASHED, "instance": Outcome.MISMATCH}
+"""The outcome of a case whose dispatch record has a defect in this field; BUILD_FAILED for any other."""
 
 
 def verify(
@@ -63,12 +67,18 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
     _check_schedule(planned, session)
     builder = EvidenceBuilder(Evidence(planned, session, session.clock(), by=by))
     try:
-        with undisturbed():
-            return _run_steps(builder, judge)
+        return _run_steps(builder, judge)
+    except RecordRejected as error:
+        return verdict_of(builder.evidence, OUTCOME_OF_DEFECT.get(error.defect.field, Outcome.BUILD_FAILED), str(error))
     except (BuildError, LibraryError) as error:
         return verdict_of(builder.evidence, Outcome.BUILD_FAILED, str(error))
+    except (DeclarationFailed, PredicateFailed) as error:
+        return verdict_of(builder.evidence, Outcome.CRASHED, str(error))
     except HipError as error:
         return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)
+    except LauncherDied as error:
+        outcome = Outcome.INFRA if error.out_of_memory else Outcome.HUNG if error.hung else Outcome.CRASHED
+        return verdict_of(builder.evidence, outcome, error.reason)
     except MemoryError as error:
         return verdict_of(builder.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
 
@@ -76,28 +86,36 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
 def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
     """Load the kernel, ask whether it takes the problem, and let the judge launch it."""
     planned, session = builder.evidence.planned, builder.evidence.session
-    runner = session.runner(planned.kernel, race=planned.raced)
-    evidence = builder.evidence = replace(builder.evidence, runner=runner)
-    if runner.conduct.loading_changed:
-        return _loading_harmed(evidence, runner.conduct.loading_changed)
-    watch, mark = Watch(session.device, runner), before_launch(session.device)
+    loaded = session.load(planned.kernel, race=planned.raced).loaded
+    evidence = builder.evidence = replace(builder.evidence, loaded=loaded)
+    if loaded.loading_changed:
+        return _loading_harmed(evidence, loaded.loading_changed)
     if planned.schedule != "forward" and not _is_scheduled(evidence):
         raise UsageError(f"schedule {planned.schedule}: the host runtime orders no threads of {planned.kernel.name}")
-    refused = _refusal(evidence, runner)
+    kernel, problem = planned.kernel, planned.problem
+    declared = planned.declined
+    harness = harness_refusal(kernel.family, kernel.instance, problem)
+    states = Capability.INDEPENDENT_LISTING in loaded.capabilities and harness is None
+    answer = session.launcher.ask(kernel, problem, planned.raced, refused=declared is not None, states=states)
+    answered = harness or (answer.refusal if states else declared)
+    if answer.failed:
+        return verdict_of(evidence, Outcome.CRASHED, f"is_supported failed: {answer.failed}")
+    refused = _refusal(evidence, declared, answered)
     if refused is not None:
-        return _harmed(evidence, watch, mark) or refused
-    diagnostics = planned.problem.operation.diagnostics
-    measurement = diagnostics.measurement(planned.problem, planned.key.instance, session.device, runner)
-    if measurement is not None:
-        return _measure(evidence, measurement)
+        return _harmed(evidence, answer) or refused
+    if answer.measured is not None:
+        return _measured(evidence, answer.measured)
+    if harmed := _harmed(evidence, answer):
+        return harmed
+    if answer.workspace_failed:
+        return verdict_of(evidence, Outcome.CRASHED, answer.workspace_failed)
     try:
-        workspace = runner.workspace(planned.problem)
-        if harmed := _harmed(evidence, watch, mark):
-            return harmed
-        if wrong := workspace_disagreement(planned.problem, workspace, planned.predicted):
-            shown = {"run": "not launched", "workspace_bytes": workspace}
+        if answer.workspace_refused is not None:
+            raise KernelRefused(answer.workspace_refused)
+        if wrong := workspace_disagreement(problem, answer.workspace, planned.predicted):
+            shown = {"run": "not launched", "workspace_bytes": answer.workspace}
             return verdict_of(evidence, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, shown))
-        return judge(builder, Launch(runner, planned.problem, workspace))
+        return judge(builder, Launch(kernel, problem, answer.workspace, planned.raced))
     except NoBoundError as error:
         return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, str(error)), expected=True)
     except KernelRefused as error:
@@ -105,6 +123,25 @@ def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
         return verdict_of(builder.evidence, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
     except KernelFailed as error:
         return verdict_of(builder.evidence, Outcome.CRASHED, str(error))
+
+
+def begin_ahead(planned: PlannedCase, session: Session) -> None:
+    """Let the launcher begin with the next case while this one is judged: what it says is fetched by ``verify``.
+
+    Only what is loaded already and nothing speaks against begins; all else waits for its turn.
+    """
+    loaded = session.loaded(planned.kernel, planned.raced)
+    schedules = loaded is not None and Capability.SCHEDULES in loaded.capabilities
+    if loaded is None or planned.no_kernel or (planned.schedule != "forward" and not schedules):
+        return
+    kernel, problem, declared = planned.kernel, planned.problem, planned.declined
+    harness = harness_refusal(kernel.family, kernel.instance, problem)
+    states = Capability.INDEPENDENT_LISTING in loaded.capabilities and harness is None
+    session.launcher.ask_ahead(kernel, problem, planned.raced, refused=declared is not None, states=states)
+    if declared is not None or planned.predicted is None or not problem.tensors:
+        return
+    configs = _launches(Evidence(planned, session, 0.0, loaded=loaded))
+    check_ahead(planned, session, planned.predicted.workspace_bytes, configs)
 
 
 def _by_reference(builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
@@ -116,21 +153,21 @@ def _by_reference(builder: EvidenceBuilder, launch: Launch, observer: Observer |
     return verdict
 
 
-def _harmed(evidence: Evidence, watch: Watch, mark: int) -> Verdict | None:
+def _harmed(evidence: Evidence, answer: KernelAnswer) -> Verdict | None:
     """Return the verdict if questions alone have changed the process, or left something in the runtime."""
-    changes = watch.changes()
-    left = after_launch(evidence.session.device, mark, {})
-    harm = "; ".join(filter(None, [format_changes(changes) if changes else "", left.damage or left.crash]))
+    changes = list(answer.changes)
+    harm = "; ".join(filter(None, [format_changes(changes) if changes else "", answer.damage or answer.crash]))
     if not harm:
         return None
     sentence = f"when asked about the problem: {harm}"
-    outcome = Outcome.CORRUPTED if changes or left.damage else Outcome.CRASHED
+    outcome = Outcome.CORRUPTED if changes or answer.damage else Outcome.CRASHED
     return verdict_of(evidence, outcome, sentence, Diagnosis(("other",), sentence, {"process": changes}))
 
 
-def _loading_harmed(evidence: Evidence, changes: list[str]) -> Verdict:
+def _loading_harmed(evidence: Evidence, changes: Sequence[str]) -> Verdict:
     sentence = f"when its library was loaded: {format_changes(changes)}"
-    return verdict_of(evidence, Outcome.CORRUPTED, sentence, Diagnosis(("other",), sentence, {"process": changes}))
+    shown = {"process": list(changes)}
+    return verdict_of(evidence, Outcome.CORRUPTED, sentence, Diagnosis(("other",), sentence, shown))
 
 
 def _device_side_check(builder: EvidenceBuilder, launch: Launch, on_run: OnRun | None) -> Verdict | None:
@@ -160,15 +197,19 @@ def _host_side_check(
     planned, session = before.planned, before.session
     shortage = memory_shortage(planned.problem, session.target.platform == "host")
     if shortage and before.device_check is not None:
-        return undiagnosed(before, before.device_check, shortage)
+        return undiagnosed(before, _with_differences(before, before.device_check, launch), shortage)
     builder.evidence = replace(before, runs=())
-    shortage = shortage or device_shortage(planned.problem, session.device, launch.workspace)
+    on_host = session.target.platform == "host"
+    shortage = shortage or device_shortage(planned.problem, session.launcher.free_memory, on_host, launch.workspace)
     if shortage:
         return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, shortage), expected=True)
+    if over := limit_shortage(planned.problem, on_host):
+        return verdict_of(builder.evidence, Outcome.INFRA, over)
     inputs, reference = _references(builder)
-    for config in _launches(before):
-        session.stage(LAUNCH)
-        run = run_once(session.device, launch, inputs.tensors, reference.tensors, config)
+    session.stage(LAUNCH)
+    steps = [LaunchStep(config, inputs.tensors) for config in _launches(before)]
+    for run in session.launcher.launch(launch, steps):
+        reference.hold(run)
         error = _settle(reference, run)
         builder.evidence = replace(builder.evidence, error=error or builder.evidence.error).launched(run)
         if on_run is not None:
@@ -183,6 +224,24 @@ def _host_side_check(
     # Where NaN is a class, the device's comparison of bits decides nothing.
     settled = verdict.outcome is not Outcome.PASS or reference.judges
     return verdict if settled or evidence.device_check is None else contradiction(evidence, evidence.device_check)
+
+
+def _with_differences(evidence: Evidence, check: DeviceCheck, launch: Launch) -> DeviceCheck:
+    """Return the check of a result that is wrong and too large for the host, with what the device can say of it."""
+    planned, session = evidence.planned, evidence.session
+    if not check.route.gpu or check.last.damage:
+        return check
+    data = device_data(planned, session, check.route)
+    found = session.launcher.differences(launch, session.trusted(planned.problem), data, check.last.config)
+    if not found.wrong or found.differences is None:
+        return check
+    output, first = planned.problem.tensors[found.wrong], found.differences.first
+    at = tuple(int(i) for i in np.unravel_index(first, output.lengths))
+    found.disagreement = (
+        f"{found.differences.count} of {output.elements} cells of {output.name} differ from the GPU reference,"
+        f" the first at {at}; the largest difference is {found.differences.largest:g}"
+    )
+    return replace(check, runs=(*check.runs[:-1], found))
 
 
 def _references(builder: EvidenceBuilder) -> tuple[Inputs, Reference]:
@@ -213,21 +272,12 @@ def _settle(reference: Reference, run: LaunchResult) -> dict[str, float]:
     return {name: max(one.get(name, 0.0) for one in errors) for name in dict.fromkeys(n for one in errors for n in one)}
 
 
-def _refusal(evidence: Evidence, runner: Runner) -> Verdict | None:
+def _refusal(evidence: Evidence, declared: Refusal | None, answered: Refusal | None) -> Verdict | None:
     """Return the verdict if the kernel rejects the problem, or if its declaration and its library disagree about that.
 
     The declaration alone decides for a kernel that states nothing itself.
     """
-    planned = evidence.planned
-    kernel = planned.kernel
-    declared = kernel.refusal(planned.problem)
-    try:
-        answered = harness_refusal(kernel.family, kernel.instance, planned.problem)
-        states_it = Capability.INDEPENDENT_LISTING in runner.capabilities
-        answered = answered or (runner.supports(planned.problem) if states_it else declared)
-    except KernelFailed as error:
-        return verdict_of(evidence, Outcome.CRASHED, f"is_supported failed: {error}")
-    expected = planned.refused
+    expected = evidence.planned.refused
     if declared is None and answered is None:
         if not expected:
             return None
@@ -310,7 +360,7 @@ def _launch_config(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
 
 def _is_scheduled(evidence: Evidence) -> bool:
     """Return whether the order in which the host runtime runs threads matters to the kernel."""
-    return evidence.runner is None or Capability.SCHEDULES in evidence.runner.capabilities
+    return evidence.loaded is None or Capability.SCHEDULES in evidence.loaded.capabilities
 
 
 def _observe(evidence: Evidence, inputs: Inputs, reference: Reference, observer: Observer) -> None:
@@ -333,28 +383,16 @@ def _check_schedule(planned: PlannedCase, session: Session) -> None:
         raise UsageError(f"schedule {planned.schedule}: {what} on the host target only")
 
 
-MOST_FINDINGS = 16
-"""The number of findings in the evidence; the sentence states each kind once."""
-
-
-def _measure(evidence: Evidence, measurement: Measurement) -> Verdict:
+def _measured(evidence: Evidence, measured: Measured) -> Verdict:
     planned, session = evidence.planned, evidence.session
-    started = session.clock()
-    sentence, crash = "", ""
-    wrong: Sequence[str] = ()
-    try:
-        sentence, wrong = measurement.take()
-    except (HipError, KernelFailed) as error:
-        fault = session.device.fault()
-        crash = str(error) if fault is None else fault.text
-    evidence = evidence.spent({"kernel": session.clock() - started})
-    sentence = crash or sentence
-    outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if sentence else Outcome.PASS
-    diagnosis = Diagnosis(("platform",), sentence, {"wrong": list(wrong[:MOST_FINDINGS])}) if sentence else None
+    evidence = evidence.spent({"kernel": session.clock() - evidence.started})
+    sentence = measured.crash or measured.sentence
+    outcome = Outcome.CRASHED if measured.crash else Outcome.MISMATCH if sentence else Outcome.PASS
+    diagnosis = Diagnosis(("platform",), sentence, {"wrong": list(measured.wrong)}) if sentence else None
     return replace(
         verdict_of(evidence, outcome, sentence, diagnosis),
         human=f"{planned.key.instance} of {session.target.name}",
-        dispatch={"path": "probe", **measurement.found},
+        dispatch={"path": "probe", **measured.found},
     )
 
 
@@ -375,23 +413,4 @@ class Dump:
         np.save(self.folder / f"{name}.npy", np.ascontiguousarray(cells))
 
 
-CANARY_CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
-
-
-def distress(session: Session) -> str:
-    """Return a sentence on what is wrong with the device; empty if the naive kernel still computes there.
-
-    The canary is a small case that cannot fail on a sound device; it runs before a device is reused after a case that
-    broke it.
-    """
-    problem = parse_case_id(CANARY_CASE)
-    kernel = session.reference_kernel(problem)
-    if kernel is None:
-        return f"no naive kernel for {session.target.name} could try it"
-    verdict = verify(PlannedCase(problem, kernel, target=session.target.name), session)
-    if verdict.outcome is Outcome.PASS:
-        return ""
-    return f"the naive kernel ends in {verdict.outcome} on {CANARY_CASE}: {verdict.reason}"
-
-
-__all__ = ["Dump", "Judge", "Observer", "OnRun", "distress", "first_launch", "run_case", "verify"]
+__all__ = ["Dump", "Judge", "Observer", "OnRun", "first_launch", "run_case", "verify"]

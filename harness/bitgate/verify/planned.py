@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch
+from bitgate.kernel.declaration import Dispatch, Refusal
 from bitgate.kernel.resolved import Kernel
-from bitgate.model import Problem, case_id, foreign_line, human
+from bitgate.model import Problem, case_id, foreign_line, human, parse_case_id
 from bitgate.results.record import Key
 from bitgate.runtime.host import RACE
 
@@ -61,6 +61,11 @@ class PlannedCase:
         return self.kernel.prediction(self.problem)
 
     @cached_property
+    def declined(self) -> Refusal | None:
+        """The refusal that the declaration states, if it does."""
+        return self.kernel.refusal(self.problem)
+
+    @cached_property
     def case(self) -> str:
         return _case(self.problem)
 
@@ -100,6 +105,12 @@ class PlannedCase:
 
 
 _OF_PROBLEM_AND_KERNEL = ("predicted", "case", "key")
+
+
+@lru_cache(maxsize=256)
+def cached_problem(case: str) -> Problem:
+    """Return one object for the cases of a problem, which follow each other: what it computes of itself is kept."""
+    return parse_case_id(case)
 
 
 @lru_cache(maxsize=4096)

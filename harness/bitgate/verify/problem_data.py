@@ -7,13 +7,17 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bitgate.model import Accumulation, Problem
-from bitgate.model.host_tensor import HostTensor
+from bitgate.model.host_tensor import HostTensor, has_gaps
 from bitgate.numerics.certificate import certify
 from bitgate.numerics.digest import digest_of
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.results.record import Certificate
 from bitgate.verify.bounds import Judge
+from bitgate.verify.guarded import same_bytes
 from bitgate.verify.running import LaunchResult
 
 
@@ -48,11 +52,37 @@ class Reference:
         by_bits = {role: left[role] for role in left if role not in self.judges}
         return digest_of(problem, by_bits) if by_bits.keys() & results.keys() else self.digest
 
+    def hold(self, run: LaunchResult) -> None:
+        """Compare the outputs of a run byte for byte: those that differ are its results, in memory of this process.
+
+        Writes to the padding between their rows are damage.
+        """
+        outputs, run.outputs = run.outputs, {}
+        is_whole = not run.crash and not run.damage
+        for role, expected in self.tensors.items():
+            if role not in outputs and not is_whole:
+                continue
+            if same_bytes(outputs[role].storage.ctypes.data, expected.storage):
+                continue
+            result = run.results[role] = HostTensor(expected.tensor, outputs[role].storage.copy())
+            gaps = _other_gaps(result, expected) if has_gaps(expected.tensor) else np.empty(0, np.intp)
+            if gaps.size:
+                sentence = f"the padding between the rows of {role} was written (index {gaps[0]} of its memory)"
+                run.damage = "; ".join(filter(None, [run.damage, sentence]))
+
     def settle(self, run: LaunchResult) -> None:
         """Drop results that differ from the reference in bits, but not by their judge."""
         for role, judge in self.judges.items():
             if role in run.results and not judge.outside(run.results[role].logical).any():
                 del run.results[role]
+
+
+def _other_gaps(result: HostTensor, reference: HostTensor) -> NDArray[np.intp]:
+    """Return indices of memory between the cells that differ from the reference's."""
+    dtype = result.tensor.dtype.bits
+    rest = HostTensor(result.tensor, result.storage.copy())
+    rest.bits[...] = reference.bits
+    return np.flatnonzero(rest.storage.view(dtype) != reference.storage.view(dtype))
 
 
 ZEROS = "zeros"

@@ -1,7 +1,7 @@
-"""Kernels in a separate process, as their callers see it: a planned case goes in, a verdict comes out.
+"""A judge's process, as its callers see it: a planned case goes in, a verdict comes out.
 
-Whatever a kernel does to the process, the case has its verdict and the next one has a sound process: one that died,
-hung or was changed is replaced.
+Kernels run in a launcher, the judge's own child, which it replaces itself. Whatever becomes of both, the case has its
+verdict and the next one has a sound process.
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ from msgspec import ValidationError, convert
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project, ours
+from bitgate.core.untrusted import printable, shown
 from bitgate.results.record import Outcome, RecordError, Verdict, from_event, verdict_on
-from bitgate.runtime.targets import named, platform_of
+from bitgate.runtime.targets import named
 from bitgate.verify.deadline import Deadline
 from bitgate.verify.fingerprint import fingerprint
+from bitgate.verify.judge_entry import GRACE_SECONDS, OPEN_SECONDS
+from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.verify.planned import PlannedCase, repro_line
 from bitgate.verify.server import (
+    BY_BITS,
     ENTRY,
     FORESEEN,
     STAGE,
-    CallGuest,
     CaseAnswer,
+    GuestAnswer,
     Hear,
     LoadLibrary,
     OpenTarget,
     Prewarm,
-    RunCanary,
     VerifyCase,
     to_json,
 )
@@ -45,12 +48,7 @@ from bitgate.worker.worker import Request, Worker, WorkerDied
 TIME_LIMIT = 600.0
 """Seconds that a case may take unless its caller asks for less."""
 
-CANARY_SECONDS = 300.0
-
-OPEN_SECONDS = 900.0
-"""Limit for opening a device or loading a library, builds included."""
-
-BITS = "bitgate.verify.pipeline:verify"
+BITS = BY_BITS
 LAWS = "bitgate.verify.laws:judge_by_laws"
 """Judges: functions in the child from a planned case and a Session to its verdict."""
 
@@ -108,7 +106,7 @@ class _Begun:
 
 
 class CaseProcess(Endable):
-    """The worker that kernels run in: started when the first case comes, or before; replaced when one has spent it.
+    """A judge and its launcher: started when the first case comes, or before; replaced when the judge ends.
 
     ``progress`` hears of builds, ``output`` what kernels print. End it, or use it in a ``with``.
     """
@@ -121,16 +119,18 @@ class CaseProcess(Endable):
             ENTRY, self._output, opening_seconds=OPEN_SECONDS, hear=self._hear, environment=opening.environment
         )
         self._loaded: set[tuple[str, str, bool]] = set()
-        self._broken: dict[str, str] = {}
-        """Why a family's library cannot be loaded: it ended the process."""
         self._line: deque[_Begun] = deque()
         """Cases that began ahead, and have no verdict yet."""
         self._settled: list[_Begun] = []
         """Cases whose verdict came before it was fetched, since another question came first. They are not launched
         again: a flaky one might pass then."""
         self._early: Request | None = None
-        self._is_suspect = False
-        """Has a case broken the device's context, or its process, since the canary last passed?"""
+        self._launcher = 1
+        """The number of the judge's launcher that the next case gets, as far as was said."""
+        self._replaced = 0
+        """The launchers that judges have replaced."""
+        self._device_id: dict[str, str] = {}
+        """Of the device that gave the last verdict, for one whose process gives none."""
 
     # ---- its process
 
@@ -143,6 +143,7 @@ class CaseProcess(Endable):
         """Forget what an earlier process was given, or had loaded; verdicts that came are kept."""
         self._loaded.clear()
         self._line.clear()
+        self._launcher = 1
 
     def spawn(self) -> None:
         """Let a process start that knows nothing yet: ``opening`` may still be changed but for its environment."""
@@ -173,8 +174,8 @@ class CaseProcess(Endable):
 
     @property
     def number(self) -> int:
-        """The number of processes so far: what was left in an earlier one is gone."""
-        return self._worker.number + (not self.is_running)
+        """A number that grows with each process that kernels ran in: what was left in an earlier one is gone."""
+        return self._worker.number + (not self.is_running) + self._replaced
 
     # ---- cases
 
@@ -193,24 +194,15 @@ class CaseProcess(Endable):
 
         ``trace`` hears of its first launch. UsageError as the judge; also if the target cannot be opened.
         """
-        case, started = CaseRequest(planned, seconds, by), monotonic()
+        case = CaseRequest(planned, seconds, by)
         self._see_to_it()
         if not dump and trace is None and patience is None:
             begun = next((one for one in (*self._settled, *self._line) if one.case.is_same(case)), None)
             if begun is not None and (verdict := self._fetched(begun)) is not None:
                 return verdict
         self._settle()
-        if not self._is_broken(planned) and (distress := self._sound_out()):
-            return self._ended(planned, Outcome.INFRA, f"the device is not sound: {distress}", started)
-        is_hung = False
-        if not self._is_broken(planned):
-            try:
-                self._load(planned)
-            except WorkerDied as ended:
-                is_hung = ended.hung
-        if broken := self._broken.get(planned.key.kernel):
-            return self._ended(planned, Outcome.HUNG if is_hung else Outcome.CRASHED, broken, started)
-        limit = seconds if patience is None else min(seconds, patience.seconds)
+        self._load(planned)
+        limit = seconds + GRACE_SECONDS if patience is None else min(seconds, patience.seconds)
         folder = str(dump.absolute()) if dump else ""
         message = VerifyCase(to_json(planned), by, seconds, folder, trace is not None, patience is not None)
         begun = self._put(case, message, limit, trace, patience)
@@ -224,16 +216,17 @@ class CaseProcess(Endable):
     def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
         """Let the child begin with a case while the caller is busy with the verdicts on those before; ``verify``
         fetches its verdict. Its timeout starts once all earlier requests have completed. False, and nothing happens,
-        where its library or the device is not sound: then the case begins when its verdict is asked for."""
+        where no process can be had: then the case begins when its verdict is asked for."""
         self._see_to_it()
-        if self._is_suspect or self._is_broken(planned) or self._has_died_in_line:
+        if self._has_died_in_line:
             return False
         try:
             self.start()
         except UsageError:
             return False
         loading = self._put_loading(planned)
-        begun = self._put(CaseRequest(planned, seconds, by), VerifyCase(to_json(planned), by, seconds), seconds)
+        message = VerifyCase(to_json(planned), by, seconds)
+        begun = self._put(CaseRequest(planned, seconds, by), message, seconds + GRACE_SECONDS)
         begun.loading = loading
         self._line.append(begun)
         return True
@@ -275,12 +268,16 @@ class CaseProcess(Endable):
             asked = self._worker.put(CallGuest(to, do, dict(arguments)), limit, hear)
             if patience is not None:
                 patience.begins(asked)
-            return self._worker.answer(asked)
+            answer = convert(self._worker.answer(asked), GuestAnswer)
         except WorkerDied as ended:
             if patience is not None:
                 patience.is_over = ended.late
-            self._replace()
+            self._forget()
             raise
+        self._says(answer.launcher)
+        if answer.died:
+            raise WorkerDied(answer.died, hung=answer.hung)
+        return answer.answer
 
     def _put(
         self,
@@ -332,28 +329,35 @@ class CaseProcess(Endable):
         try:
             answer = convert(self._worker.answer(asked), CaseAnswer)
             verdict = from_event(answer.verdict)
+            self._device_id = verdict.device_id
         except WorkerDied as ended:
             if patience is not None:
                 patience.is_over = ended.late
             if ended.at is asked:
-                self._replace()
+                self._forget()
                 return self._died(planned, ended, asked.begun, begun.foreseen)
             self._forget()
             if ended.at_opening:
                 raise self._does_not_start(ended) from None
-            if begun.loading is not None and ended.at is begun.loading:
-                self._breaks(planned, ended)
             return None
         except (RecordError, KeyError, TypeError, ValidationError) as error:
-            self._replace()
+            self.end()
             reason = f"its process answered with no verdict: {error}"
             return self._ended(planned, Outcome.CRASHED, reason, asked.begun)
+        except RuntimeError as error:
+            self._see_to_it()
+            if not self._worker.is_open:  # it raised when it was opened
+                raise
+            return self._ended(planned, Outcome.INFRA, _format_raised(str(error)), asked.begun)
         except BaseException:
             self._see_to_it()
             raise
-        if answer.spent:
-            self._replace()
+        self._says(answer.launcher)
         return verdict
+
+    def _says(self, launcher: int) -> None:
+        self._replaced += launcher - self._launcher
+        self._launcher = launcher
 
     def _died(self, planned: PlannedCase, ended: WorkerDied, started: float, foreseen: dict[str, Any]) -> Verdict:
         """Return the verdict on a case that its process died of. A result that was found wrong before remains so."""
@@ -362,26 +366,8 @@ class CaseProcess(Endable):
                 known = from_event(foreseen)
                 if known.outcome in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC):
                     return _undiagnosed(known, ended)
-        return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
-
-    def _replace(self) -> None:
-        """Give the next case another process; on a GPU a small case of ours goes first."""
-        self.end()
-        self._is_suspect = platform_of(self.opening.target) != "host"
-
-    def _sound_out(self) -> str:
-        """Return what is wrong with a device that a case has broken; empty if it is sound again, or was all the
-        time."""
-        if not self._is_suspect:
-            return ""
-        self._open()
-        try:
-            distress = str(self._worker.ask(RunCanary(), CANARY_SECONDS, self._hear))
-        except WorkerDied as ended:
-            self.end()
-            return f"a small case of the naive kernel: {ended.reason}"
-        self._is_suspect = bool(distress)
-        return distress
+        outcome = Outcome.INFRA if ended.out_of_memory else Outcome.HUNG if ended.hung else Outcome.CRASHED
+        return self._ended(planned, outcome, ended.reason, started)
 
     def _open(self) -> None:
         """Wait for the process to be open. UsageError if it cannot be opened."""
@@ -403,8 +389,7 @@ class CaseProcess(Endable):
         return UsageError(f"the process for kernels of {target} does not start: {ended.reason}: see bitgate doctor")
 
     def _load(self, planned: PlannedCase) -> None:
-        """Wait for a case's library to be loaded, so that the case is not charged for it. WorkerDied if that ends the
-        process, which it always will."""
+        """Wait for a case's library to be loaded, so that the case is not charged for it."""
         self._open()
         if (loading := self._put_loading(planned)) is None:
             return
@@ -413,8 +398,7 @@ class CaseProcess(Endable):
                 self._worker.answer(loading)
         except WorkerDied as ended:
             self._forget()
-            self._breaks(planned, ended)
-            raise
+            raise self._does_not_start(ended) from None
 
     def _put_loading(self, planned: PlannedCase) -> Request | None:
         # Where an instance has a separate library, it is asked for by that; elsewhere asking again costs nothing.
@@ -425,13 +409,6 @@ class CaseProcess(Endable):
         asked = self._worker.put(LoadLibrary(*part), OPEN_SECONDS, self._hear)
         self._loaded.add(part)
         return asked
-
-    def _is_broken(self, planned: PlannedCase) -> bool:
-        return planned.key.kernel in self._broken
-
-    def _breaks(self, planned: PlannedCase, ended: WorkerDied) -> None:
-        """Loading its library has ended the process: no other is started for it."""
-        self._broken[planned.key.kernel] = f"while its library was loaded: {ended.reason}"
 
     def _hear(
         self,
@@ -465,11 +442,20 @@ class CaseProcess(Endable):
             target,
             outcome,
             reason,
+            device_id=self._device_id,
             seconds={"total": monotonic() - started},
             repro=repro_line(planned, self.opening.project.added),
             foreign=planned.foreign,
             fingerprint=fingerprint(target, places),
         )
+
+
+def _format_raised(traceback: str) -> str:
+    """Return the end of a child's traceback, which goes to stderr whole."""
+    to_stderr(printable(traceback).encode())
+    lines = traceback.strip().splitlines()
+    place = next((line.strip() for line in reversed(lines) if line.lstrip().startswith('File "')), "")
+    return f"its process raised {shown(lines[-1])} ({shown(place)})"
 
 
 def _undiagnosed(verdict: Verdict, ended: WorkerDied) -> Verdict:

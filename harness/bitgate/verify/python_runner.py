@@ -7,15 +7,21 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import shown
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
-from bitgate.kernel.errors import KernelFailed, KernelRaised, KernelRefused, LibraryError
+from bitgate.kernel.errors import KernelFailed, KernelRaised, KernelRefused, LibraryError, RecordRejected
+from bitgate.kernel.predicates import checked_answer
+from bitgate.kernel.raw_record import raw_of_python
+from bitgate.kernel.record_check import RecordDefect, checked
 from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Capability, LibraryState, Runner
 from bitgate.runtime.errors import HipError
+
+T = TypeVar("T")
 
 
 def open_python_runner(kernel: Kernel) -> Runner:
@@ -24,38 +30,50 @@ def open_python_runner(kernel: Kernel) -> Runner:
     assert family.opens is not None
     try:
         with _as_kernel_failure(family):
-            return PythonRunner(family.opens(family, instance, dict(kernel.options)))
+            return PythonRunner(kernel, family.opens(family, instance, dict(kernel.options)))
     except KernelFailed as error:
         raise LibraryError(f"{kernel.name}: opens: {error}") from None
 
 
 class PythonRunner:
-    """A user's runner whose errors are those that ``Runner`` documents."""
+    """A user's runner whose answers and errors are those that ``Runner`` documents."""
 
-    def __init__(self, inner: Runner) -> None:
+    def __init__(self, kernel: Kernel, inner: Runner) -> None:
         self.inner = inner
-        self.family: KernelFamily = inner.family
-        self.instance: Instance = inner.instance
-        self.capabilities: frozenset[Capability] = inner.capabilities
-        self.conduct: LibraryState = inner.conduct
+        self.family: KernelFamily = kernel.family
+        self.instance: Instance = kernel.instance
+        self.capabilities = frozenset(map(Capability, inner.capabilities))
+        self.conduct = _of_type(LibraryState, inner.conduct, "conduct")
 
     @property
     def content_key(self) -> str:
-        return self.inner.content_key
+        return _of_type(str, self.inner.content_key, "content_key")
 
     def supports(self, problem: Any) -> Refusal | None:
         with _as_kernel_failure(self.family):
-            return self.inner.supports(problem)
+            return checked_answer(Refusal, self.inner.supports(problem), "supports")
 
     def workspace(self, problem: Any) -> int:
         with _as_kernel_failure(self.family):
-            return self.inner.workspace(problem)
+            size = _of_type(int, self.inner.workspace(problem), "workspace")
+            if not 0 <= size < 1 << 63:
+                raise ValueError(f"workspace returned {size}, which is no number of bytes")
+            return size
 
     def launch(
         self, problem: Any, buffers: Mapping[str, int], workspace: tuple[int, int], stream: int
     ) -> DispatchRecord:
         with _as_kernel_failure(self.family):
-            return self.inner.launch(problem, buffers, workspace, stream)
+            found = checked(raw_of_python(self.inner.launch(problem, buffers, workspace, stream)), self.instance.name)
+        if isinstance(found, RecordDefect):
+            raise RecordRejected(self.family.folder, found)
+        return found
+
+
+def _of_type(kind: type[T], found: object, what: str) -> T:
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise TypeError(f"{what} is an object of type {type(found).__name__}, not {kind.__name__}")
+    return found
 
 
 @contextmanager
@@ -65,7 +83,7 @@ def _as_kernel_failure(family: KernelFamily) -> Iterator[None]:
     except (KernelFailed, KernelRefused, HipError, UsageError, MemoryError):
         raise
     except Exception as error:
-        raise KernelRaised(f"{_place(error, family.folder)}{type(error).__name__}: {error}") from error
+        raise KernelRaised(f"{_place(error, family.folder)}{type(error).__name__}: {shown(error)}") from error
 
 
 def _place(error: Exception, folder: Path) -> str:

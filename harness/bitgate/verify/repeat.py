@@ -6,13 +6,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from bitgate.kernel.declared import is_own
+from bitgate.kernel.dispatch import DispatchRecord
+from bitgate.kernel.resolved import Kernel
+from bitgate.kernel.runner import Capability
 from bitgate.model import Problem
 from bitgate.results.record import Verdict
 from bitgate.verify.deadline import DATA, LAUNCH
 from bitgate.verify.decide import judge
 from bitgate.verify.evidence import Evidence, EvidenceBuilder
+from bitgate.verify.launcher import Launch, LaunchStep
 from bitgate.verify.problem_data import Inputs, Reference, reference_kind
-from bitgate.verify.running import Launch, LaunchConfig, LaunchResult, run_in_used_buffers, run_once
+from bitgate.verify.running import LaunchConfig, LaunchResult
 
 OTHER_SEED = 1_000_003
 """Added to the case's seed."""
@@ -41,22 +46,53 @@ def is_affordable(problem: Problem) -> bool:
 def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Verdict | None:
     """Return the verdict of a repeated launch that shows something wrong, None if none does.
 
-    One launch is on other data. The next is on the case's own data in the buffers that the others used, as in a program
-    that goes on.
+    One launch is on other data, the first of an instance after work that has not ended. The next is on the case's own
+    data in the buffers that the others used, as in a program that goes on. The first case of each path of a family is
+    also captured into a graph, and replayed.
     """
     planned, session = builder.evidence.planned, builder.evidence.session
     seed = planned.seed + OTHER_SEED
     inputs, reference = _data(builder, seed)
-    session.stage(LAUNCH)
-    run = run_once(session.device, launch, inputs.tensors, reference.tensors, config)
-    words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
-    if verdict := _judge_repeat(builder, inputs, reference, run, words, {"seed": seed}):
-        return verdict
     own, expected = _data(builder, planned.seed)
     session.stage(LAUNCH)
-    run = run_in_used_buffers(session.device, launch, inputs.tensors, own.tensors, expected.tensors, config)
+    # On the host a Python function computes at once, on no stream.
+    is_enqueued = bool(config.schedule) or session.target.platform != "host"
+    delayed = is_enqueued and session.is_first("delayed", planned.kernel.name)
+    other = LaunchStep(config, inputs.tensors, delayed=delayed)
+    again = LaunchStep(config, own.tensors, earlier=inputs.tensors)
+    first, *last = session.launcher.launch(launch, [other, again])
+    words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
+    if other.delayed:
+        words += ", after work that had not ended on the caller's stream"
+    if verdict := _judge_repeat(builder, inputs, reference, first, words, {"seed": seed}):
+        return verdict
+    (run,) = last
     words = f"launch 5 of the same problem, after those of seed {seed} in the same buffers ({config.description})"
+    if verdict := _judge_repeat(builder, own, expected, run, words, {}):
+        return verdict
+    if run.record is None or not _is_capturable(builder.evidence):
+        return None
+    if not session.is_first("captured", *_path_of(planned.kernel, run.record)):
+        return None
+    session.stage(LAUNCH)
+    (run,) = session.launcher.launch(launch, [replace(again, captured=True)])
+    words = f"the launch, captured into a graph and replayed after one on data of seed {seed} ({config.description})"
     return _judge_repeat(builder, own, expected, run, words, {})
+
+
+def _is_capturable(evidence: Evidence) -> bool:
+    """Return whether the kernel's launches can be captured, by its kind and its declaration."""
+    return evidence.loaded is not None and Capability.CAPTURE in evidence.loaded.capabilities
+
+
+def _path_of(kernel: Kernel, record: DispatchRecord) -> tuple[str, ...]:
+    """Return what distinguishes ways of launching: a family is captured once on each of its paths.
+
+    The instances of our families share their launches; those of others are captured one by one.
+    """
+    instance = "" if is_own(kernel.family) else kernel.instance.name
+    steps = (record.zero_fill, record.transposes > 0, record.launches > 1)
+    return (kernel.family.name, instance, record.path, *map(str, steps))
 
 
 def _data(builder: EvidenceBuilder, seed: int) -> tuple[Inputs, Reference]:
@@ -76,6 +112,7 @@ def _judge_repeat(
     words: str,
     facts: dict[str, Any],
 ) -> Verdict | None:
+    reference.hold(run)
     reference.settle(run)
     evidence = builder.evidence = builder.evidence.spent(run.seconds)
     if not (run.crash or run.damage or run.results):

@@ -7,11 +7,12 @@ Effects are errors that the library swallowed and work that it did not wait for;
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
-from bitgate.core.errors import UsageError
+import numpy as np
+
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
@@ -23,6 +24,7 @@ from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.host import DeviceFault
 from bitgate.runtime.ledger import Incident, take_last_error
+from bitgate.runtime.seen_work import FILL, SeenWork
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
 from bitgate.verify.watch import Watch, WatchedLibrary, format_changes
@@ -69,8 +71,8 @@ class Work(WatchedLibrary, Protocol):
 
 
 @dataclass(frozen=True)
-class Launch:
-    """A kernel on a problem, with ``workspace`` bytes of workspace."""
+class KernelWork:
+    """A kernel that is loaded here, on a problem, with ``workspace`` bytes of workspace."""
 
     runner: Runner
     problem: Problem
@@ -104,8 +106,9 @@ def pointers_of(problem: Problem, buffers: Mapping[str, Buffer]) -> dict[str, in
 
 @dataclass(eq=False)
 class LaunchResult:
-    """The result of one launch. ``results`` holds, by role, the outputs whose memory is not the reference's, bit for
-    bit.
+    """The result of one launch. ``outputs`` holds all of them by role, unless it crashed or did damage; their memory is
+    used again by the next launch. ``results`` holds those that are not the reference's, bit for bit
+    (``Reference.hold``).
 
     ``crash`` says how the kernel failed, ``damage`` what it wrote or changed outside its outputs, ``changes`` what it
     changed in its process; each is empty if there is nothing.
@@ -113,11 +116,14 @@ class LaunchResult:
 
     config: LaunchConfig
     record: DispatchRecord | None = None
+    outputs: dict[str, HostTensor] = field(default_factory=dict)
     results: dict[str, HostTensor] = field(default_factory=dict)
     crash: str = ""
     damage: str = ""
     changes: list[str] = field(default_factory=list)
     fault: DeviceFault | None = None
+    seen: Sequence[SeenWork] | None = None
+    """The launches and fills that the runtime saw; None where it reports none."""
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
     began: float = 0.0
     """Time of ``perf_counter`` when all preparations of the launch had ended."""
@@ -125,63 +131,60 @@ class LaunchResult:
 
 def run_once(
     device: Device,
-    launch: Launch,
+    work: KernelWork,
     inputs: Mapping[str, HostTensor],
-    reference: Mapping[str, HostTensor],
+    outputs: Mapping[str, HostTensor],
     config: LaunchConfig,
 ) -> LaunchResult:
-    """Launch once and inspect everything; ``reference`` holds each output by role.
+    """Launch once, inspect everything, and copy the ``outputs``.
 
     Raises HipError if memory runs out, KernelRefused if the library refuses now.
     """
-
-    return run_prepared(
-        device, launch, lambda buffers: fill(buffers, launch, inputs, reference, config), inputs, reference, config
-    )
+    return run_prepared(device, work, lambda buffers: fill(buffers, work, inputs, config), inputs, outputs, config)
 
 
 def run_in_used_buffers(
     device: Device,
-    launch: Launch,
+    work: KernelWork,
     earlier: Mapping[str, HostTensor],
     inputs: Mapping[str, HostTensor],
-    reference: Mapping[str, HostTensor],
+    outputs: Mapping[str, HostTensor],
     config: LaunchConfig,
 ) -> LaunchResult:
-    """Launch as ``run_once`` does, in buffers in which the kernel has just worked on ``others``.
+    """Launch as ``run_once`` does, in buffers in which the kernel has just worked on ``earlier``.
 
     That earlier launch is only checked for having survived.
     """
     before = LaunchResult(config)
 
     def prepare(buffers: Buffers) -> None:
-        fill(buffers, launch, earlier, reference, config)
+        fill(buffers, work, earlier, config)
         config.arrange(device)
-        execute(device, launch, buffers.named, before)
-        fill(buffers, launch, inputs, reference, config)
+        execute(device, work, buffers.named, before)
+        fill(buffers, work, inputs, config)
 
-    run = run_prepared(device, launch, prepare, inputs, reference, config)
+    run = run_prepared(device, work, prepare, inputs, outputs, config)
     run.crash, run.damage = before.crash or run.crash, before.damage or run.damage
     return run
 
 
-def fill(
-    buffers: Buffers,
-    launch: Launch,
-    inputs: Mapping[str, HostTensor],
-    reference: Mapping[str, HostTensor],
-    config: LaunchConfig,
-) -> None:
+def blank_outputs(problem: Problem) -> dict[str, HostTensor]:
+    """Return memory of this process for the outputs."""
+    tensors = {role: problem.tensors[role] for role in problem.outputs}
+    return {role: HostTensor(one, np.empty(one.space, one.dtype.numpy)) for role, one in tensors.items()}
+
+
+def fill(buffers: Buffers, work: KernelWork, inputs: Mapping[str, HostTensor], config: LaunchConfig) -> None:
     """Put the inputs into their buffers, and poison into the outputs and the workspace; missing buffers are added."""
-    shared = launch.problem.in_place
+    problem, shared = work.problem, work.problem.in_place
     contents = {name: tensor.storage for name, tensor in inputs.items() if name not in shared}
-    for role, expected in reference.items():
-        in_place = shared if role == launch.problem.result else ()
-        before = inputs[in_place[0]] if in_place else poisoned(expected.tensor, config.poison)
+    for role in problem.outputs:
+        in_place = shared if role == problem.result else ()
+        before = inputs[in_place[0]] if in_place else poisoned(problem.tensors[role], config.poison)
         contents[role] = before.storage
     buffers.put(contents)
-    if launch.workspace:
-        buffers.at(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[config.poison])
+    if work.workspace:
+        buffers.at(WORKSPACE, work.workspace).fill(SCRATCH_BYTES[config.poison])
 
 
 def run_prepared(
@@ -189,7 +192,7 @@ def run_prepared(
     work: Work,
     prepare: Callable[[Buffers], None],
     inputs: Mapping[str, HostTensor],
-    reference: Mapping[str, HostTensor],
+    outputs: Mapping[str, HostTensor],
     config: LaunchConfig,
 ) -> LaunchResult:
     """Run any work as ``run_once`` runs a launch; ``prepare`` adds its buffers and their first contents."""
@@ -202,7 +205,7 @@ def run_prepared(
         run.seconds["kernel"] = perf_counter() - started
         if not run.crash and not run.damage:
             started = perf_counter()
-            run.results, run.damage = buffers.look(inputs, reference)
+            run.outputs, run.damage = dict(outputs), buffers.look(inputs, outputs)
             run.seconds["compare"] = perf_counter() - started
     add_damage(run, buffers)
     return run
@@ -215,22 +218,23 @@ def add_damage(run: LaunchResult, buffers: Buffers) -> None:
         run.damage = "; ".join(filter(None, [run.damage, format_changes(run.changes)]))
 
 
-def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
-    """Return the outputs of one launch of a trusted kernel. Raises UsageError with what went wrong if it fails."""
-    blank = {role: poisoned(launch.problem.tensors[role]) for role in launch.problem.outputs}
-    schedule = "forward" if device.host is not None else ""
-    run = run_once(device, launch, inputs, blank, LaunchConfig("right", schedule))
-    if run.crash or run.damage or len(run.results) < len(blank):
-        what = run.crash or run.damage or "it wrote nothing"
-        raise UsageError(f"the reference kernel {launch.kernel} failed: {what}")
-    return run.results
+def execute(
+    device: Device,
+    work: Work,
+    buffers: Mapping[str, Buffer],
+    run: LaunchResult,
+    ahead: Callable[[], None] | None = None,
+) -> None:
+    """Start the work and wait. Errors are written into the run, including those that the library did not report.
 
-
-def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: LaunchResult) -> None:
-    """Start the work and wait. Errors are written into the run, including those that the library did not report."""
+    ``ahead`` enqueues work on the device's stream that has not ended when the library is called.
+    """
     mark = before_launch(device)
     run.began = perf_counter()
     watch = Watch(device, work)
+    if ahead is not None:
+        ahead()
+    works = device.ledger.work_mark()
     try:
         run.record = work.start(buffers, device.stream)
         device.wait()
@@ -243,10 +247,21 @@ def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: Laun
     finally:
         run.changes = watch.changes()
         work.conduct.has_launched = True
+    run.seen = _with_owners(device.ledger.work_since(works), buffers)
     left = after_launch(device, mark, buffers, reported=run.crash)
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage
     run.crash = left.crash or run.crash
+
+
+def _with_owners(seen: Sequence[SeenWork] | None, buffers: Mapping[str, Buffer]) -> Sequence[SeenWork] | None:
+    """Mark the fills of memory that is the library's own: what it does there is its own matter."""
+
+    def is_private(work: SeenWork) -> bool:
+        end = work.address + work.bytes
+        return not any(one.pointer < end and work.address < one.pointer + one.bytes for one in buffers.values())
+
+    return seen and [replace(one, is_private=True) if one.kind == FILL and is_private(one) else one for one in seen]
 
 
 CORRUPTING = frozenset({"lds_canary", "global_canary", "fp_environment"})

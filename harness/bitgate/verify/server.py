@@ -1,45 +1,48 @@
-"""The child in which kernels run: it opens a target once, and answers planned cases with verdicts.
+"""The judge's process: it answers planned cases with verdicts, and has a launcher run kernels (launcher_process.py).
 
-The messages between it and its parent are defined here, and how a planned case is written in JSON.
+No user's code runs here: what kernels, declarations and operations say comes from other processes, as data. The
+messages between it and its parent are defined here, and how a planned case is written in JSON.
 """
 
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, json
 
+from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.resolved import kernel_called
-from bitgate.kernel.user_operation import add_here
-from bitgate.model import Problem, parse_case_id
+from bitgate.kernel.user_operation import add_owned
+from bitgate.model import ProblemError
+from bitgate.numerics import native
 from bitgate.results.record import Key, Outcome, Verdict, to_event
+from bitgate.runtime.errors import HipError
+from bitgate.verify.canary import distress
 from bitgate.verify.diagnose.engine import diagnosis_seconds
-from bitgate.verify.pipeline import Dump, distress
-from bitgate.verify.planned import PlannedCase
-from bitgate.verify.session import Session, prewarm
+from bitgate.verify.evidence import Evidence, verdict_of
+from bitgate.verify.judge_entry import GRACE_SECONDS
+from bitgate.verify.launcher import Launcher, LauncherDied
+from bitgate.verify.launcher_messages import CallGuest
+from bitgate.verify.launcher_process import LauncherProcess
+from bitgate.verify.pipeline import Dump, begin_ahead
+from bitgate.verify.planned import PlannedCase, cached_problem
+from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
-from bitgate.verify.watch import undisturbed
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
 from bitgate.worker.serving import Message
+from bitgate.worker.worker import Worker
 
-ENTRY = f"{__name__}:serve"
-
-SPIN_SECONDS = "BITGATE_SPIN_SECONDS"
-LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
-"""Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
-goes by the clock: on a busy machine a thread gets a part of it only."""
+ENTRY = "bitgate.verify.judge_entry:serve"
 
 BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result", "repeated")
 """The other fields of a planned case in JSON."""
@@ -48,6 +51,8 @@ STAGE = "stage"
 """Note with what a case is at."""
 FORESEEN = "foreseen"
 """Note with the verdict on a wrong result, should its diagnosis not come to an end."""
+
+CANARY_SECONDS = 300.0
 
 Hear = Callable[[dict[str, Any]], None]
 """Hears what the first launch of a case ran (``Tracer``)."""
@@ -75,10 +80,6 @@ class Prewarm(Message):
     families: tuple[str, ...]
 
 
-class RunCanary(Message):
-    """A question for what is wrong with the device; empty if nothing is."""
-
-
 class LoadLibrary(Message):
     """A question that has a kernel's library built and loaded, so that no case is charged for it."""
 
@@ -99,25 +100,26 @@ class VerifyCase(Message):
 
 
 class CaseAnswer(Struct):
-    """A verdict as an event; ``spent``: the process is not what it was, and no place for another case."""
+    """A verdict as an event; ``launcher`` counts the processes that kernels ran in: the next case gets that one."""
 
     verdict: dict[str, Any]
-    spent: bool
+    launcher: int
 
 
-class CallGuest(Message):
-    """A question for the method ``do`` of a guest ``module:class``, with these arguments."""
+class GuestAnswer(Struct):
+    """A guest's answer, or how its process ended instead; ``launcher`` as of ``CaseAnswer``."""
 
-    to: str
-    do: str
-    arguments: dict[str, Any]
+    launcher: int
+    answer: Any = None
+    died: str = ""
+    hung: bool = False
 
 
 def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> PlannedCase:
     """Return the planned case. UsageError for an unknown family, instance or option."""
     key = Key.of(document)
     return PlannedCase(
-        problem=_problem(key.case),
+        problem=cached_problem(key.case),
         kernel=kernel_called(families, key.kernel, key.instance, key.options),
         fill=key.fill,
         seed=key.seed,
@@ -127,28 +129,23 @@ def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily])
     )
 
 
-@lru_cache(maxsize=256)
-def _problem(case: str) -> Problem:
-    """Return one object for the cases of a problem, which follow each other: what it computes of itself is kept."""
-    return parse_case_id(case)
-
-
-def serve(channel: Channel) -> None:
-    """Answer until the parent has no more questions."""
-    server = CaseServer(channel)
+def serve(channel: Channel, worker: Worker, arenas: tuple[int, int]) -> None:
+    """Answer until the parent has no more questions; ``worker`` is that of a launcher, with its ``arenas``."""
+    server = CaseServer(channel, (worker, arenas))
     handlers: serving.Handlers = {
         Prewarm: server.prewarm,
         OpenTarget: server.open,
-        RunCanary: lambda question: distress(server.session),
         LoadLibrary: server.load,
         VerifyCase: server.verify,
         CallGuest: server.call,
     }
-    with undisturbed():
+    try:
         serving.serve(channel, handlers)
+    finally:
+        server.end()
 
 
-def open_session(opening: OpenTarget, progress: Callable[[str], None]) -> Session:
+def open_session(opening: OpenTarget, progress: Callable[[str], None], launcher: Launcher | None = None) -> Session:
     """Return the session that an opening asks for."""
     return Session(
         opening.target,
@@ -157,6 +154,7 @@ def open_session(opening: OpenTarget, progress: Callable[[str], None]) -> Sessio
         suites=None if opening.suites is None else [Path(path) for path in opening.suites],
         repeats_all=opening.repeats_all,
         progress=progress,
+        launcher=launcher,
     )
 
 
@@ -172,70 +170,153 @@ def judged(planned: PlannedCase, session: Session, by: str, dump: Path | None, t
     return verdict
 
 
-class CaseServer:
-    """The session of a process of kernels, and the handlers of its messages."""
+_UPCOMING = json.Decoder(VerifyCase)
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+BY_BITS = "bitgate.verify.pipeline:verify"
+"""The judge that compares bits."""
+
+
+class CaseServer:
+    """A judge's process: its session, its launcher, and the handlers of its messages. No user's code runs here."""
+
+    def __init__(self, channel: Channel, started: tuple[Worker, tuple[int, int]] | None = None) -> None:
+        self._channel, self._started = channel, started
         self._session: Session | None = None
-        self._early: Session | None = None
-        self._guests: dict[str, Any] = {}
+        self._launcher: LauncherProcess | None = None
+        self._next: tuple[dict[str, Any], PlannedCase] | None = None
+        """The case after this one, as it was asked for and as it is planned."""
+        self._is_suspect = False
+        """Has a case broken the device, or may it have broken the launcher, since the canary last passed?"""
 
     @property
     def session(self) -> Session:
         assert self._session is not None
         return self._session
 
+    @property
+    def faults_last(self) -> bool:
+        """Does a fault outlast the process that it was in? A GPU's context gives errors for ever."""
+        return self.session.target.platform != "host"
+
+    @property
+    def launcher(self) -> LauncherProcess:
+        assert self._launcher is not None
+        return self._launcher
+
     def prewarm(self, question: Prewarm) -> None:
-        self._early = self._opened(question.opening)
-        prewarm(self._early, question.families)
+        self._launcher = self._new_launcher(question.opening)
+        self._launcher.prewarm(question.families)
+
+    def _new_launcher(self, opening: OpenTarget) -> LauncherProcess:
+        started, self._started = self._started, None
+        return LauncherProcess(opening.target, opening.project, opening.overlay, self._channel.note, started)
 
     def open(self, opening: OpenTarget) -> None:
-        """Open the target, with its runtime. A user's operations are loaded here, where their kernels are."""
-        self._session = self._opened(opening)
-        if self._early is not None:
-            self._session.take_over(self._early)
-            self._early = None
+        """Open the target, with its runtime. A user's operations and declarations are data here (``add_owned``)."""
+        if self._launcher is not None and (opening.target, opening.overlay) == self._launcher.started_for:
+            self._launcher.open_as(opening.project)
+        else:
+            if self._launcher is not None:
+                self._launcher.end()
+            self._launcher = self._new_launcher(opening)
+        self._launcher.begin()
+        add_owned(Project.from_json(opening.project).operation_files)
+        native.library()  # built and loaded now, so that no case is charged for it
+        self._session = open_session(opening, self._say_progress, self._launcher)
         self._session.foresee = lambda verdict: self._channel.note({FORESEEN: to_event(verdict)}, diagnosis_seconds())
-        _ = self._session.device
+        self._launcher.device_facts()
         gc.freeze()  # modules, declarations: there to the end
-
-    def _opened(self, opening: OpenTarget) -> Session:
-        add_here(Project.from_json(opening.project).operation_files)
-        return open_session(opening, lambda line: self._channel.note({"progress": line}))
 
     def load(self, question: LoadLibrary) -> None:
         """Load a library. What is wrong with it each of its cases will say."""
-        with suppress(BuildError, LibraryError):
-            self.session.library(question.family, question.instance, race=question.race)
+        kernel = kernel_called(self.session.families, question.family, question.instance)
+        if kernel.family.opens is None:
+            with suppress(BuildError, LibraryError, LauncherDied):
+                self.session.load(kernel, race=question.race)
 
     def verify(self, question: VerifyCase) -> CaseAnswer:
-        if (host := self.session.device.host) is not None and not os.environ.get(SPIN_SECONDS):
-            # A thread that waits for what never comes is to be reported as such before the case's time is up.
-            host.set_spin_limit(min(LONGEST_SPIN, SHARE_OF_SPIN * question.seconds))
+        planned = self._planned(question)
         dump = Path(question.dump) if question.dump else None
         trace = self._channel.note if question.trace else None
-        planned = from_json(question.planned, self.session.families)
         self.session.stage = self._say_stage if question.stages else lambda stage: None
-        verdict = judged(planned, self.session, question.by, dump, trace)
-        return CaseAnswer(to_event(verdict), self._is_spent(verdict))
+        distressed = ""
+        if self._is_suspect or not self.launcher.is_running:
+            self.launcher.wait()
+            distressed = self._distress()
+            if not question.stages:  # the time that this took is not the case's
+                self._channel.note({STAGE: ""}, question.seconds + GRACE_SECONDS)
+        if distressed:
+            verdict = self._unsound(planned, distressed)
+        else:
+            self.launcher.begin_case(question.seconds)
+            self._begin_next()
+            verdict = judged(planned, self.session, question.by, dump, trace)
+            self._look_after(verdict)
+        return CaseAnswer(to_event(verdict), self.launcher.number)
 
-    def call(self, question: CallGuest) -> Any:
-        """Return what a guest answers: an object that is made with the session at the first call, and kept as long as
-        the process lives."""
-        self.session.stage = self._say_stage
-        if question.to not in self._guests:
-            module, _, guest = question.to.partition(":")
-            self._guests[question.to] = getattr(import_module(module), guest)(self.session)
-        return getattr(self._guests[question.to], question.do)(**question.arguments)
+    def _planned(self, question: VerifyCase) -> PlannedCase:
+        begun, self._next = self._next, None
+        if begun is not None and begun[0] == question.planned:
+            return begun[1]
+        return from_json(question.planned, self.session.families)
+
+    def _begin_next(self) -> None:
+        """Let the launcher begin with the next case, if it is here already."""
+        line = self._channel.upcoming()
+        if line is None or not self.launcher.is_running:
+            return
+        try:
+            question = _UPCOMING.decode(line)
+            if question.by != BY_BITS or question.dump or question.trace or question.stages:
+                return
+            planned = from_json(question.planned, self.session.families)
+            self._next = question.planned, planned
+            begin_ahead(planned, self.session)
+        except (ValidationError, UsageError, ProblemError, HipError, MemoryError):
+            return  # it is no case, or says so when its turn comes
+
+    def call(self, question: CallGuest) -> GuestAnswer:
+        """Return what a guest of the launcher answers (launcher_server.py)."""
+        try:
+            answer = self.launcher.call(question)
+        except LauncherDied as ended:
+            self._is_suspect = self.faults_last
+            return GuestAnswer(self.launcher.number, died=ended.reason, hung=ended.hung)
+        return GuestAnswer(self.launcher.number, answer)
+
+    def end(self) -> None:
+        if self._launcher is not None:
+            self._launcher.end()
 
     def _say_stage(self, stage: str) -> None:
         self._channel.note({STAGE: stage})
 
-    def _is_spent(self, verdict: Verdict) -> bool:
-        """Return whether the process is no place for another case. After a fault a GPU's context gives errors for
-        ever; those of the host's runtime do not last."""
-        if verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence:
-            return True
-        on_gpu = self.session.target.platform != "host"
-        return on_gpu and verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED)
+    def _say_progress(self, line: str) -> None:
+        self._channel.note({"progress": line})
+
+    def _look_after(self, verdict: Verdict) -> None:
+        """Replace a launcher that is no place for another case, and have one that may be none tried first.
+
+        A kernel may have left too little memory, or a lock that is never freed.
+        """
+        broke = verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED, Outcome.HUNG)
+        changed = verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence
+        if changed or (broke and self.faults_last):
+            self.launcher.replace()
+        self._is_suspect = broke and (self.faults_last or self.launcher.is_running)
+
+    def _distress(self) -> str:
+        """Return what is wrong with a place that a case may have broken; empty if it is sound again, or was always."""
+        if not self._is_suspect:
+            return ""
+        self.launcher.begin_case(CANARY_SECONDS)
+        found = distress(self.session)
+        self._is_suspect = bool(found)
+        if found and not self.faults_last:  # another process is another host runtime
+            self.launcher.replace()
+            self._is_suspect, found = False, ""
+        return found
+
+    def _unsound(self, planned: PlannedCase, distressed: str) -> Verdict:
+        evidence = Evidence(planned, self.session, self.session.clock())
+        return verdict_of(evidence, Outcome.INFRA, f"the device is not sound: {distressed}")

@@ -21,6 +21,8 @@ class ThisProcess(Endable):
         self.opening = opening
         self._progress = progress
 
+    is_running = True
+
     def end(self) -> None:
         """Do nothing: there is no process to end."""
 

@@ -12,7 +12,6 @@ from typing import Any
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
-from bitgate.kernel.runner import LibraryRunner
 from bitgate.model import Problem
 from bitgate.model.diagnostics import commas
 from bitgate.verify.planned import PlannedCase
@@ -38,9 +37,8 @@ class Tracer:
         lines: list[str] = []
         if run.record is not None:
             planned = self._planned
-            runner = self._session.runner(planned.kernel, race=planned.raced)
-            lds = runner.library.lds_bytes(runner.instance) if isinstance(runner, LibraryRunner) else 0
-            launches = format_launches(planned.problem, runner.instance, run.record, lds)
+            lds = self._session.launcher.lds_bytes(planned.kernel, planned.raced)
+            launches = format_launches(planned.problem, planned.kernel.instance, run.record, lds)
             tensors = planned.problem.operation.diagnostics.tensor_lines(planned.problem)
             lines = [*tensors, *launches, format_summary(run.record)]
             lines.insert(0, f"{planned.case}  {planned.kernel.name}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import create_string_buffer, string_at
 from dataclasses import fields
+from pathlib import Path
 from typing import Protocol
 
 from bitgate.kernel.declaration import KernelFamily
@@ -13,6 +14,7 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.runner import LibraryState
 from bitgate.numerics import native
 from bitgate.runtime.device import Device
+from bitgate.runtime.host import changed_settings
 from bitgate.worker import state
 from bitgate.worker.mapped import mapped_runtimes
 from bitgate.worker.state import ProcessState
@@ -43,6 +45,7 @@ class Watch:
         self._conduct, self._changes = watched.conduct, watched.family.changes
         self._current = self._current_device()
         self._conduct.wrote_problem = False
+        self._settings = device.host.settings() if device.host is not None else b""
         self._before = _last if _undisturbed and _last and _holds() else snapshot()
 
     def changes(self) -> list[str]:
@@ -57,30 +60,58 @@ class Watch:
             before, now = ProcessState.of(self._before), ProcessState.of(state.settled(self._before, after, snapshot))
             if now.fp_environment != before.fp_environment:
                 state.restore_fp_environment(before.fp_environment)
+            self._conduct.threads |= _started(before, now, self._device)
             if not self._conduct.has_launched:  # a first launch may start pools of threads, and open what it keeps
                 now = state.without_additions(before, now)
             found = state.changes(before, now, _runtime, self._changes)
         if (current := self._current_device()) != self._current:
             found.append(f"current device: was {self._current}, is {current}")
+        if device_settings := self._changed_settings():
+            found.append(f"settings of the host runtime: {device_settings}")
         if self._conduct.wrote_problem:
             found.append("arguments: the problem, which is const, was written")
         return found
+
+    def _changed_settings(self) -> str:
+        """Return how the settings of the host runtime have changed, in words, and set them as they were."""
+        host = self._device.host
+        if host is None or (now := host.settings()) == self._settings:
+            return ""
+        host.restore(self._settings)
+        return changed_settings(self._settings, now)
 
     def _current_device(self) -> int:
         return int(self._device.hip.hipGetDevice()[1])
 
 
-def watched_load(load: Callable[[], KernelLibrary]) -> KernelLibrary:
+def _started(before: ProcessState, after: ProcessState, device: Device) -> set[int]:
+    """Return the threads that were started, without those of the runtime, which has its own."""
+    added = after.threads - before.threads
+    return {thread for thread in added if device.host is None or not device.host.owns_thread(thread)}
+
+
+def threads_of(conduct: LibraryState) -> set[int]:
+    """Return the threads of a library that still run."""
+    conduct.threads = {thread for thread in conduct.threads if Path(f"/proc/self/task/{thread}").exists()}
+    return conduct.threads
+
+
+def watched_load(load: Callable[[], KernelLibrary], device: Device) -> KernelLibrary:
     """Return the loaded library, which records what loading it has changed of everything that is never excused.
 
-    The floating-point environment is restored.
+    The floating-point environment and the settings of the host runtime are restored.
     """
     before = ProcessState.of(snapshot())
+    settings = device.host.settings() if device.host is not None else b""
     library = load()
     after = ProcessState.of(snapshot())
     state.restore_fp_environment(before.fp_environment)
     excusable = {item.name for item in fields(ProcessState)} - {*state.NEVER_EXCUSED}
     library.conduct.loading_changed = state.changes(before, after, _runtime, excusable)
+    library.conduct.threads |= _started(before, after, device)
+    if device.host is not None and (changed := changed_settings(settings, device.host.settings())):
+        device.host.restore(settings)
+        library.conduct.loading_changed.append(f"settings of the host runtime: {changed}")
     return library
 
 
@@ -114,7 +145,7 @@ def snapshot() -> bytes:
     return _last
 
 
-def format_changes(changes: list[str]) -> str:
+def format_changes(changes: Sequence[str]) -> str:
     return f"it changed its process: {'; '.join(changes)}"
 
 

@@ -43,7 +43,15 @@ class Child(Endable):
     starts in a few dozen milliseconds. Its ``inbox`` holds what has arrived. Not for several threads.
     """
 
-    def __init__(self, entry: str, output: Output, token: str, environment: Mapping[str, str], bare: bool) -> None:
+    def __init__(
+        self,
+        entry: str,
+        output: Output,
+        token: str,
+        environment: Mapping[str, str],
+        bare: bool,
+        passes: Sequence[int] = (),
+    ) -> None:
         self.inbox = bytearray()
         self.is_open = True
         """False once ``end`` was called."""
@@ -59,7 +67,7 @@ class Child(Endable):
                 stdout=prints,
                 stderr=prints,
                 env={**environment, TOKEN: token},
-                pass_fds=(questions, answers),
+                pass_fds=(questions, answers, *passes),
                 start_new_session=True,  # kill(0, ...) is no way to reach the parent
             )
             is_main = threading.current_thread() is threading.main_thread()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import Any
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, json
 
 from bitgate.worker.channel import Channel
 
@@ -23,10 +23,12 @@ Handlers = Mapping[type[Message], Callable[[Any], Any]]
 def serve(channel: Channel, handlers: Handlers) -> None:
     """Answer until the parent has no more questions."""
     kinds: Any = reduce(or_, handlers)
+    decoder, channel.encode = json.Decoder(kinds), json.encode
 
-    def handle(question: dict[str, Any]) -> Any:
-        message = convert(question, kinds)
-        answer = handlers[type(message)](message)
-        return to_builtins(answer) if isinstance(answer, Struct) else answer
+    def answer(line: bytes) -> Any:
+        message = decoder.decode(line)
+        channel.begins()
+        return handlers[type(message)](message)
 
-    channel.serve(handle)
+    while (line := channel.next_line()) is not None:
+        channel.reply(partial(answer, line))

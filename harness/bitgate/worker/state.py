@@ -23,6 +23,18 @@ EXCUSABLE = ("threads", "descriptors", "subprocesses")
 NEVER_EXCUSED = ("fp_environment", "signal_handlers", "working_directory", "limits")
 """What no library may change, not even by being loaded."""
 
+FLAGS = (
+    "dumpable",
+    "signal at the parent's death",
+    "subreaper",
+    "no new privileges",
+    "seccomp",
+    "personality",
+    "scheduling class",
+    "scheduling priority",
+)
+"""The names of the process' flags."""
+
 GRACE_SECONDS = 0.05
 """A thread that has been joined, or a descriptor that another thread closes, may be gone a moment later."""
 
@@ -56,8 +68,9 @@ class ProcessState:
     priority: int
     affinity: bytes
     locale: bytes
-    process_flags: tuple[int, int]
-    """Dumpable; the signal at the parent's death."""
+    process_flags: tuple[int, ...]
+    """In the order of ``FLAGS``."""
+    oom_score: bytes
     subprocesses: frozenset[int]
     threads: frozenset[int]
     descriptors: tuple[tuple[int, int, int], ...]
@@ -67,7 +80,7 @@ class ProcessState:
     def of(cls, snapshot: bytes) -> ProcessState:
         """Return the state that a snapshot holds."""
         fp, handlers, mask, stack, folder, environment, umask, limits, *rest = _sections(snapshot)
-        timers, priority, affinity, locale, flags, children, threads, descriptors = rest
+        timers, priority, affinity, locale, flags, oom_score, children, threads, descriptors = rest
         return cls(
             fp_environment=_two(_numbers("I", fp)),
             signal_handlers=_numbers("Q", handlers),
@@ -81,7 +94,8 @@ class ProcessState:
             priority=_numbers("i", priority)[0],
             affinity=affinity,
             locale=locale,
-            process_flags=_two(_numbers("I", flags)),
+            process_flags=_numbers("I", flags),
+            oom_score=oom_score.strip(),
             subprocesses=frozenset(map(int, children.split())),
             threads=frozenset(_numbers("I", threads)),
             descriptors=tuple(struct.iter_unpack("<QQQ", descriptors)),
@@ -256,7 +270,10 @@ _WORDS: dict[str, Callable[..., str]] = {
     "priority": _now_words,
     "affinity": lambda old, new, _: f"was {_ones(old)} cores, is {_ones(new)}",
     "locale": _now_words,
-    "process_flags": lambda old, new, _: "changed",
+    "process_flags": lambda old, new, _: ", ".join(
+        f"{name} was {was}, is {now}" for name, was, now in zip(FLAGS, old, new, strict=True) if was != now
+    ),
+    "oom_score": _now_words,
     "subprocesses": _more_words("left behind"),
     "threads": _more_words("left running"),
     "descriptors": _descriptor_words,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
+import signal
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import MsgspecError, Struct, ValidationError, convert, json
 
+from bitgate.core import memory_group
 from bitgate.core.errors import UsageError
 from bitgate.worker.channel import LOST
 from bitgate.worker.child import Child, Output, signal_name
@@ -34,8 +35,9 @@ HearNote = Callable[[Any], None]
 class WorkerDied(Exception):
     """The end of a child instead of an answer.
 
-    ``hung``: it had to be ended, ``late``: because its time was up; ``status``: its exit code, or minus the signal that
-    it died of, if it ended by itself; ``at``: the request that it was at, ``at_opening``: that was its opening.
+    ``hung``: it had to be ended, ``late``: because its time was up; ``status``: its exit code, or minus the signal
+    that it died of, if it ended by itself; ``out_of_memory``: the system's kernel killed it; ``at``: the request that
+    it was at, ``at_opening``: that was its opening, ``had_begun``: the child had said that it begins with it.
     """
 
     def __init__(self, reason: str, *, hung: bool = False, late: bool = False, status: int | None = None) -> None:
@@ -44,8 +46,10 @@ class WorkerDied(Exception):
         self.hung = hung
         self.late = late
         self.status = status
+        self.out_of_memory = False
         self.at: Request | None = None
         self.at_opening = False
+        self.had_begun = False
 
 
 @dataclass(eq=False)
@@ -59,6 +63,8 @@ class Request:
     note: HearNote | None = None
     begun: float = 0.0
     """When all before it were answered (monotonic seconds)."""
+    is_taken: bool = False
+    """Has the child said that it begins with it? Only one with ``serving.serve`` does."""
     reply: dict[str, Any] | WorkerDied | None = None
 
     def starts(self, seconds: float | None = None) -> None:
@@ -72,7 +78,8 @@ class Worker(Endable):
     """A child process that answers requests in their order, and is started again for the next one once it has ended.
 
     ``entry`` and ``bare`` as of ``Child``. ``opening`` is the question that each new process is asked first, with
-    ``opening_seconds`` for its answer; what it raises is raised for the requests after it. Not for several threads.
+    ``opening_seconds`` for its answer; what it raises is raised for the requests after it. It gets the descriptors
+    ``passes``, and is known by ``token`` (``child.TOKEN``). Not for several threads.
     """
 
     def __init__(
@@ -85,16 +92,20 @@ class Worker(Endable):
         hear: HearNote | None = None,
         bare: bool = False,
         environment: Mapping[str, str] | None = None,
+        passes: Sequence[int] = (),
+        token: str = "",
     ) -> None:
         self.opening, self._opening_seconds, self._hear = opening, opening_seconds, hear
         self._entry, self._output, self._bare = entry, output, bare
         self._environment = environment
-        self._token = secrets.token_hex(16)
+        self._token = token or secrets.token_hex(16)
+        self._passes = tuple(passes)
         self._child: Child | None = None
         self._under_way: deque[Request] = deque()
         self._opened: Request | None = None
         self.number = 0
         """How many processes it has been."""
+        self._kills = 0
 
     # ---- the process
 
@@ -102,9 +113,10 @@ class Worker(Endable):
         """Start a new process, which knows nothing yet. OSError if the system has none."""
         self.end()
         environment = os.environ if self._environment is None else self._environment
-        self._child = Child(self._entry, self._output, self._token, environment, self._bare)
+        self._child = Child(self._entry, self._output, self._token, environment, self._bare, self._passes)
         self._opened = None
         self.number += 1
+        self._kills = _memory_kills()
 
     def end(self) -> None:
         """End the process and everything that it has started: what was put to it is lost."""
@@ -222,10 +234,9 @@ class Worker(Endable):
         assert self._child is not None
         asked = Request(secrets.token_hex(8), seconds, 0.0, note)
         asked.starts()
-        plain = to_builtins(question) if isinstance(question, Struct) else question
         self._under_way.append(asked)
         try:
-            self._child.send(json.dumps({"nonce": asked.nonce, **plain}).encode() + b"\n")
+            self._child.send(asked.nonce.encode() + b" " + json.encode(question) + b"\n")
         except BaseException:  # half a question is none
             self.end()
             raise
@@ -237,6 +248,7 @@ class Worker(Endable):
         if self._under_way:
             ended.at = self._under_way[0]
             ended.at_opening = ended.at is self._opened
+            ended.had_begun = ended.at.is_taken
         for asked in self._under_way:
             asked.reply = ended
         self._under_way.clear()
@@ -258,8 +270,16 @@ class Worker(Endable):
         heard, has_ended = child.take_in(seconds)
         self._advance()
         if has_ended:
-            raise _end_of(child)
+            raise self._explained(_end_of(child))
         return heard
+
+    def _explained(self, ended: WorkerDied) -> WorkerDied:
+        """Return the end of the child, with its cause if the system's kernel killed it for lack of memory."""
+        if ended.status == -signal.SIGKILL and _memory_kills() > self._kills:
+            _CLAIMED.append(ended)
+            ended.out_of_memory = True
+            ended.reason = f"out of memory: {ended.reason}, sent by the kernel, which had no memory left for it"
+        return ended
 
     def _advance(self) -> None:
         """Give the lines that have arrived to the requests that they answer. Raises WorkerDied for a line that is none:
@@ -272,7 +292,9 @@ class Worker(Endable):
             if not isinstance(said, dict) or said.get("nonce") != first.nonce:
                 raise WorkerDied(FORGED)
             del inbox[: end + 1]
-            if "note" in said:
+            if "begins" in said:
+                first.is_taken = True
+            elif "note" in said:
                 if isinstance(seconds := said.get("seconds"), (int, float)):
                     first.starts(seconds)
                 if first.note is not None:
@@ -294,11 +316,20 @@ class Worker(Endable):
             self._under_way[0].starts()
 
 
+_CLAIMED: list[WorkerDied] = []
+"""Ends of children that a kill for lack of memory has explained: each explains one, whichever worker's it was."""
+
+
+def _memory_kills() -> int:
+    """Return the kills for lack of memory that explain no child's end so far."""
+    return (memory_group.kills() or 0) - len(_CLAIMED)
+
+
 def _parsed(line: bytes | bytearray) -> Any:
     """Return a line of the channel; None if it is none."""
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return json.decode(line)
+    except (MsgspecError, ValueError, RecursionError):
         return None
 
 

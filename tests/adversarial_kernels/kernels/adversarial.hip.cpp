@@ -3,6 +3,7 @@
 #include "descriptors.hpp"
 #include "ends.hpp"
 #include "faults.hpp"
+#include "forged.hpp"
 #include "memory.hpp"
 #include "processes.hpp"
 #include "races.hpp"
@@ -10,6 +11,7 @@
 #include "results.hpp"
 #include "signals.hpp"
 #include "state.hpp"
+#include "streams.hpp"
 #include "threads.hpp"
 
 namespace bitgate {

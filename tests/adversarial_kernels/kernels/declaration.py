@@ -14,7 +14,13 @@ HERE = Path(__file__).resolve().parent
 TABLE = parse_toml((HERE.parent / "catalogue.toml").read_text())
 HEALTHY = "healthy"
 
-WORKSPACE = {"writes_past_its_workspace": 256}
+ON_TWO_STREAMS = (
+    "no_wait_between_streams",
+    "second_stage_waits_for_nothing",
+    "second_stage_on_the_null_stream",
+    "two_streams_with_events",
+)
+WORKSPACE = {"writes_past_its_workspace": 256, **dict.fromkeys(ON_TWO_STREAMS, 1 << 16)}
 """What these bad kernels are right to ask for, in bytes."""
 
 

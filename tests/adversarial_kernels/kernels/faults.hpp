@@ -70,8 +70,8 @@ BAD_KERNEL(swallows_a_fault) {
 }
 
 BAD_KERNEL(swallows_a_failed_call) {
-  void* memory = nullptr;
-  (void)hipMalloc(&memory, ~size_t{0} / 2);
+  int value = 0;
+  (void)hipDeviceGetAttribute(&value, static_cast<hipDeviceAttribute_t>(123456), 0);
   (void)hipGetLastError();
   healthy(call);
 }

@@ -151,4 +151,45 @@ BAD_KERNEL(runs_out_of_memory) {
   }
 }
 
+// ---- settings of the host runtime, which later cases would have
+
+#if defined(BITGATE_PLATFORM_HOST)
+extern "C" {
+int bitgateHostSetPoison(int on);
+int bitgateHostSetWaveSize(unsigned lanes);
+int bitgateHostSetLdsLimit(size_t bytes);
+int bitgateHostSetSpinLimit(double seconds);
+int bitgateHostSetTotalMemory(size_t bytes);
+int bitgateHostSetComputeUnits(unsigned count);
+}
+
+BAD_KERNEL(switches_the_poison_off) {
+  healthy(call);
+  bitgateHostSetPoison(0);
+}
+
+BAD_KERNEL(other_waves_from_now_on) {
+  healthy(call);
+  bitgateHostSetWaveSize(32);
+}
+
+BAD_KERNEL(a_device_of_its_own_wishes) {
+  healthy(call);
+  bitgateHostSetLdsLimit(1024);
+  bitgateHostSetSpinLimit(1000);
+  bitgateHostSetTotalMemory(1 << 20);
+  bitgateHostSetComputeUnits(1);
+}
+#else
+BAD_KERNEL(switches_the_poison_off) {
+  healthy(call);
+}
+BAD_KERNEL(other_waves_from_now_on) {
+  healthy(call);
+}
+BAD_KERNEL(a_device_of_its_own_wishes) {
+  healthy(call);
+}
+#endif
+
 } // namespace adversarial

@@ -12,7 +12,7 @@ HARM = ("nothing", "wrong", "past", "input", "stops", "rests", "skips", "peeks",
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    return Dispatch("naive", 1, facts={"gemms_count": 1})
+    return Dispatch("naive", 1 + (options.get("turns", "0") != "0"), facts={"gemms_count": 1})
 
 
 FAMILY = KernelFamily(

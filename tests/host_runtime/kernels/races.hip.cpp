@@ -174,3 +174,49 @@ __global__ void last_block_sums_without_fence(int* x) {
     x[128] = x[1] + x[2]; // races: last_block_sums_without_fence
 }
 LAUNCHER(last_block_sums_without_fence, 8, 64)
+
+// A flag that all set: what it says does not depend on who came last.
+__global__ void all_set_a_flag(int* x) {
+  x[0] = 1;
+}
+LAUNCHER(all_set_a_flag, 4, 64)
+
+__global__ void all_set_a_flag_in_lds(int* x) {
+  BITGATE_LDS(Row, lds);
+  lds.cells[0] = 3;
+  __syncthreads();
+  x[256 + threadIdx.x] = lds.cells[0];
+}
+LAUNCHER(all_set_a_flag_in_lds, 1, 128)
+
+// Two write the same, a third one something else.
+__global__ void one_sets_another_flag(int* x) {
+  if (threadIdx.x == 0)
+    x[0] = blockIdx.x < 2 ? 1 : 2; // races: one_sets_another_flag
+}
+LAUNCHER(one_sets_another_flag, 3, 64)
+
+// Blocks of which each counts for itself, in one cell.
+__global__ void atomics_of_block_scope(int* x) {
+  if (threadIdx.x == 0)
+    atomicAdd_block(&x[0], 1); // races: atomics_of_block_scope
+}
+LAUNCHER(atomics_of_block_scope, 3, 64)
+
+__global__ void scoped_atomics_across_blocks(int* x) {
+  constexpr int block = __HIP_MEMORY_SCOPE_WORKGROUP;
+  if (threadIdx.x == 0)
+    __hip_atomic_fetch_add(x, 1, __ATOMIC_RELAXED, block); // races: scoped_atomics_across_blocks
+}
+LAUNCHER(scoped_atomics_across_blocks, 3, 64)
+
+__global__ void atomics_of_block_scope_in_a_block(int* x) {
+  BITGATE_LDS(Row, lds);
+  if (threadIdx.x < 4)
+    lds.cells[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd_block(&lds.cells[threadIdx.x & 3], 1);
+  atomicAdd_block(&x[blockIdx.x], 1);
+  __hip_atomic_fetch_add(&x[8], 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+LAUNCHER(atomics_of_block_scope_in_a_block, 4, 64)

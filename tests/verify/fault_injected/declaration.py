@@ -46,6 +46,7 @@ FAMILY = KernelFamily(
     operations=("fwd",),
     sources=("fault_injected.hip.cpp",),
     platforms=("host",),
+    is_captured=False,
     instances=(
         Instance("f32", "fault_injected", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION, vector=(1, 1, 1)),
         Instance("i8", "fault_injected", ("i8",), ("nhwgc",), (2,), Accumulation(DTYPES["i32"]), vector=(1, 1, 1)),

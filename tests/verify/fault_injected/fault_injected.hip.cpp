@@ -86,7 +86,13 @@ void on_another_stream(const bitgate::Buffers& buffers, bool destroy, hipStream_
   hipEvent_t done;
   (void)hipStreamCreateWithFlags(&other, hipStreamNonBlocking);
   (void)hipEventCreate(&done);
-  hipLaunchKernelGGL(add, one, one, 0, other, static_cast<float*>(buffers.out), zero);
+  if (waits) { // in order on both sides, and no launch that the record would have to list
+    (void)hipEventRecord(done, waits);
+    (void)hipStreamWaitEvent(other, done, 0);
+    (void)hipMemcpyAsync(zero, buffers.out, 4, hipMemcpyDeviceToDevice, other);
+  } else {
+    hipLaunchKernelGGL(add, one, one, 0, other, static_cast<float*>(buffers.out), zero);
+  }
   (void)hipEventRecord(done, other);
   if (waits)
     (void)hipStreamWaitEvent(waits, done, 0);

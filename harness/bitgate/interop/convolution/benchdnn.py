@@ -10,17 +10,19 @@ as h. Of an axis that is there, o and p follow from each other; if both are give
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 from bitgate.interop.benchdnn_types import bias_of, dtypes_of, letters_of
 from bitgate.interop.convolution.parameters import PASSES
 from bitgate.interop.dialect import Dialect
-from bitgate.interop.program import BenchdnnDriver
-from bitgate.model import ELEMENTWISE, DtypeSet, ProblemError
+from bitgate.interop.program import BenchdnnDriver, Values
+from bitgate.model import ELEMENTWISE, DtypeSet, Problem, ProblemError
 from bitgate.ops.convolution.layout import default_weight_layout
 from bitgate.ops.convolution.problem import ConvProblem, Pass
+from bitgate.ops.reduction.problem import Kind, ReductionProblem, types_of
 
 DEFAULTS: Mapping[str, str] = {
     "dir": "FWD_B",
@@ -38,7 +40,10 @@ DIRECTIONS = {
     "FWD_B": Pass.FWD,
     "BWD_D": Pass.BWD_DATA,
     "BWD_W": Pass.BWD_WEIGHT,
+    "BWD_WB": Pass.BWD_WEIGHT,
 }
+BIASED = ("FWD_B", "BWD_WB")
+"""Directions with a bias, whatever ``--bia-dt`` says."""
 IMAGES = 2
 """Of a descriptor that gives none."""
 
@@ -77,72 +82,155 @@ class _Axis:
         return not (self.input or self.output or self.filter or self.dilation) and self.stride == 1 and self.pad <= 0
 
 
-def problem(descriptor: str, values: Mapping[str, str]) -> ConvProblem:
-    """Return the problem of a descriptor under values of all DEFAULTS."""
-    direction, bias = _direction(values["dir"])
-    dtypes = _dtypes(values["dt"])
-    numbers = _numbers(descriptor)
+@dataclass(frozen=True)
+class _Described:
+    """Contents of a descriptor; channels are those of a group."""
+
+    groups: int
+    grouped: bool
+    images: int
+    c: int
+    k: int
+    axes: tuple[_Axis, ...]
+    pads: tuple[tuple[int, int], ...]
+    name: str
+
+    @property
+    def outputs(self) -> list[int]:
+        pads = zip(self.axes, self.pads, strict=True)
+        windows = [(axis, left + right, (axis.filter - 1) * (axis.dilation + 1) + 1) for axis, (left, right) in pads]
+        return [axis.output or (axis.input + pad - window) // axis.stride + 1 for axis, pad, window in windows]
+
+
+def problems(descriptor: str, values: Values) -> Iterator[tuple[Problem, str]]:
+    """Yield the problem of a descriptor under values of all DEFAULTS; of BWD_WB the gradient of the bias as well.
+
+    A note says that a bias has another type than in benchdnn.
+    """
+    name = values["dir"].upper()
+    if name not in DIRECTIONS:
+        raise ProblemError(f"--dir={values['dir']} is not understood: {', '.join(DIRECTIONS)} are")
+    direction, dtypes = DIRECTIONS[name], _dtypes(values["dt"])
+    described = _described(descriptor)
+    own = "f64" if dtypes.wei.name == "f64" else "f32"
+    note = f"the bias of --dir={name} is {own} in benchdnn; here it has the type of y, {dtypes.out}"
     try:
-        axes = _axes(numbers)
-        groups, channels = _channels(numbers)
-        pads = [_pads(axis) for axis in axes]
-        layout, wei_layout = _layouts(values, len(axes), "g" in numbers)
-        bias = _has_bias(values, dtypes, direction, bias)
-        return ConvProblem(
+        layout, wei_layout = _layouts(values, len(described.axes), described.grouped)
+        bias = name == "FWD_B" or _stated_bias(values, dtypes, direction)
+        convolution = ConvProblem(
             direction=direction,
             dtypes=dtypes,
             layout=layout,
             wei_layout=wei_layout,
-            g=groups,
-            n=_images(values["mb"]) or numbers.get("mb", IMAGES),
-            k=channels["oc"],
-            c=channels["ic"],
-            filter=tuple(axis.filter for axis in axes),
-            input=tuple(axis.input for axis in axes),
-            stride=tuple(axis.stride for axis in axes),
-            dilation=tuple(axis.dilation + 1 for axis in axes),
-            left_pad=tuple(left for left, _ in pads),
-            right_pad=tuple(right for _, right in pads),
+            g=described.groups,
+            n=_images(values["mb"]) or described.images,
+            k=described.k,
+            c=described.c,
+            filter=tuple(axis.filter for axis in described.axes),
+            input=tuple(axis.input for axis in described.axes),
+            stride=tuple(axis.stride for axis in described.axes),
+            dilation=tuple(axis.dilation + 1 for axis in described.axes),
+            left_pad=tuple(left for left, _ in described.pads),
+            right_pad=tuple(right for _, right in described.pads),
             op=ELEMENTWISE["bias" if bias else "pass"],
         )
+        yield convolution, note if name == "FWD_B" and dtypes.out.name != own else ""
+        if name == "BWD_WB":
+            yield _bias_gradient(convolution), note if dtypes.out.name != own else ""
     except ProblemError as error:
         raise ProblemError(f"descriptor '{descriptor}': {error}") from None
 
 
-def _direction(value: str) -> tuple[Pass, bool]:
+def _bias_gradient(convolution: ConvProblem) -> ReductionProblem:
+    """Return the sum of dy over images and space, a value a channel. ProblemError if dy is no matrix of channels."""
+    places, channels = convolution.n * prod(convolution.output), convolution.g * convolution.k
     try:
-        return DIRECTIONS[value.upper()], value.upper() == "FWD_B"
-    except KeyError:
-        raise ProblemError(f"--dir={value} is not understood: {', '.join(DIRECTIONS)} are") from None
+        dtypes = types_of(convolution.dtypes.out, Kind.SUM)
+        if convolution.layout in _IMAGE_LAYOUTS["last"]:
+            return ReductionProblem(dtypes, outer=1, length=places, inner=channels)
+        if convolution.n == 1:
+            return ReductionProblem(dtypes, outer=channels, length=places)
+        raise ProblemError("channels before space, several images")
+    except ProblemError as error:
+        raise ProblemError(f"the gradient of the bias (--dir=BWD_WB) is not understood: {error}") from None
 
 
-def _has_bias(values: Mapping[str, str], dtypes: DtypeSet, direction: Pass, by_direction: bool) -> bool:
-    """Return whether there is a bias.
-
-    That of FWD_B is f32, or f64 where the weights are, whatever ``--bia-dt`` says; with FWD_D and FWD_I it is of that
-    type. ProblemError for one that is not the result's.
-    """
-    said = values["bia-dt"]
-    if by_direction:
-        own = "f64" if dtypes.wei.name == "f64" else "f32"
-        if said not in ("undef", "", own):
-            raise ProblemError(f"--bia-dt={said}: the bias of --dir={values['dir']} is {own}, FWD_D takes another")
-        if dtypes.out.name != own:
-            result = values["dt"].split(":")[-1]
-            raise ProblemError(
-                f"--dir={values['dir']} has a bias of {own} with a result of {result}, which is not understood:"
-                f" --dir=FWD_D --bia-dt={result} has one of its type, --dir=FWD_D none"
-            )
-        return True
-    bias = bias_of(said, dtypes.out.name)
+def _stated_bias(values: Values, dtypes: DtypeSet, direction: Pass) -> bool:
+    """Return whether ``--bia-dt`` asks for a bias. ProblemError for one that is not the result's."""
+    bias = bias_of(values["bia-dt"], dtypes.out.name)
     if bias and direction is not Pass.FWD:
-        raise ProblemError(f"--bia-dt={said}: --dir={values['dir']} with a bias is not understood")
+        raise ProblemError(f"--bia-dt={values['bia-dt']}: --dir={values['dir']} with a bias is not understood")
     return bias
+
+
+def settled(values: Values) -> Values:
+    """Return values without a type of bias where the direction decides it."""
+    return {**values, "bia-dt": DEFAULTS["bia-dt"]} if values["dir"].upper() in BIASED else values
+
+
+def spelled(descriptor: str, values: Values) -> str:
+    """Print options and descriptor as benchdnn does: with all lengths, without what is at its default."""
+    described = _described(descriptor)
+    numbers = {"g": described.groups} if described.grouped else {}
+    images = _images(values["mb"]) or described.images
+    numbers |= {"mb": images} if images != IMAGES else {}
+    axes, pads = described.axes, [left for left, _ in described.pads]
+    letters = "dhw"[3 - len(axes) :]
+    alike = {(axis.input, axis.filter, axis.stride, axis.dilation) for axis in axes}
+    same = len(alike) == len(set(described.outputs)) == len(set(pads)) == 1
+    printed = [0] if same else range(len(axes))
+
+    def spatial(name: str, of_axes: Sequence[int], usual: int | None = None) -> None:
+        if any(number != usual for number in of_axes):
+            numbers.update({f"{name}{letters[at]}": of_axes[at] for at in printed})
+
+    numbers["ic"] = described.c * described.groups
+    spatial("i", [axis.input for axis in axes])
+    numbers["oc"] = described.k * described.groups
+    spatial("o", described.outputs)
+    spatial("k", [axis.filter for axis in axes])
+    spatial("s", [axis.stride for axis in axes], 1)
+    spatial("p", pads)
+    spatial("d", [axis.dilation for axis in axes], 0)
+    options = [f"--{name}={value}" for name, value in values.items() if value != DEFAULTS.get(name) and name != "mb"]
+    return " ".join([*options, "".join(f"{name}{number}" for name, number in numbers.items()) + described.name])
+
+
+def resembles(descriptor: str) -> str:
+    """Return deconv where a descriptor's name or lengths fit that driver, and for a convolution the last window would
+    be padding alone."""
+    if "deconv" in descriptor:
+        return "deconv"
+    try:
+        described = _described(descriptor)
+    except ProblemError:
+        return ""
+    for axis, (left, right) in zip(described.axes, described.pads, strict=True):
+        window = (axis.filter - 1) * (axis.dilation + 1) + 1
+        transposed = (axis.input - 1) * axis.stride + window - 2 * left
+        if axis.output and right >= window and abs(transposed - axis.output) < axis.stride:
+            return "deconv"
+    return ""
 
 
 @lru_cache(maxsize=256)
 def _dtypes(value: str) -> DtypeSet:
     return dtypes_of(value)
+
+
+@lru_cache(maxsize=256)
+def _described(descriptor: str) -> _Described:
+    """Read a descriptor, whatever the options are."""
+    numbers = _numbers(descriptor)
+    try:
+        axes = _axes(numbers)
+        groups, channels = _channels(numbers)
+        pads = tuple(_pads(axis) for axis in axes)
+        images = numbers.get("mb", IMAGES)
+        name = "".join(descriptor.partition("n")[1:])
+        return _Described(groups, "g" in numbers, images, channels["ic"], channels["oc"], axes, pads, name)
+    except ProblemError as error:
+        raise ProblemError(f"descriptor '{descriptor}': {error}") from None
 
 
 def _images(value: str) -> int:
@@ -255,4 +343,5 @@ def _image_order(option: str, tag: str, ndim: int) -> str:
     raise ProblemError(f"{option}={tag} is not understood: any, axb, abx, {', '.join(known)} are")
 
 
-DIALECT = Dialect(PASSES, drivers={"conv": BenchdnnDriver(problem, DEFAULTS, DESCRIPTOR)})
+DRIVER = BenchdnnDriver(problems, DEFAULTS, DESCRIPTOR, settled, spelled, resembles)
+DIALECT = Dialect(PASSES, drivers={"conv": DRIVER})

@@ -110,13 +110,13 @@ def _line(words: Sequence[str]) -> _CommandLine:
         if index not in INDEX_TYPES:
             raise ProblemError(f"the index type is {index}: 0 (32 bits), 1 (64 bits) are understood")
     ndim = number_of_dimensions(arguments[first])
-    rest = list(arguments[first + 1 :])
-    if not operation.groups and len(rest) == 3 + SPATIAL_FIELDS * ndim:
-        rest.insert(0, "1")
+    rest = arguments[first + 1 :]
     length = 4 + SPATIAL_FIELDS * ndim
     numbers = (ndim, *integers(rest[:length], "the problem after ndim"))
+    if operation.takes_split_k and len(rest) == length:
+        raise ProblemError(f"a split-K follows the problem of {name}: one word too few (1: not split)")
     # bwd_weight may name one instance after its split-K; it chooses a kernel, not a problem.
-    if len(rest) > length + (2 if operation.takes_split_k else 0):
+    if len(rest) > length + operation.takes_split_k + (operation.direction is Pass.BWD_WEIGHT):
         raise ProblemError(f"words left over: {' '.join(rest[length:])}")
     if not operation.groups and len(numbers) > 1 and numbers[1] != 1:
         raise ProblemError(f"{name} has no groups: G is {numbers[1]}, grouped_{name} takes it")

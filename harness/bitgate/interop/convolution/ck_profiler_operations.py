@@ -115,7 +115,7 @@ OPERATIONS: Mapping[str, Profiled] = {
     "conv_bwd_data": Profiled(Pass.BWD_DATA, _USUAL, _UNGROUPED_LAYOUTS, groups=False),
     **{f"{name}_tile": replace(operation, tries_all=False) for name, operation in _GROUPED.items()},
 }
-"""By name. The ``_tile`` ones take the same words; the ungrouped ones may leave G out, as they once had to."""
+"""By name. The ``_tile`` ones take the same words; the ungrouped ones take a G of 1."""
 
 
 def _lookup(table: Mapping[int, Entry], number: int, what: str, name: str) -> Entry:

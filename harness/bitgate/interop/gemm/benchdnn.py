@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from bitgate.interop.benchdnn_types import bias_of, dtypes_of, letters_of
 from bitgate.interop.dialect import Dialect
-from bitgate.interop.program import BenchdnnDriver
+from bitgate.interop.program import BenchdnnDriver, Values
 from bitgate.model import ELEMENTWISE, ProblemError
 from bitgate.ops.gemm.problem import GEMM_LAYOUTS, GemmProblem, gemm_problem
 
@@ -20,15 +20,12 @@ DEFAULTS: Mapping[str, str] = {
     "bia-dt": "undef",
     "bia-mask": "2",
 }
-_COLUMNS_OF_C = "2"
-"""The bias's mask that means one value a column of C."""
-
 DESCRIPTOR = re.compile(r"\d+(?:x\d+)+:\d")
-_WHOLE = re.compile(r"(\d{1,18}(?:x\d{1,18})+):(\d{1,18}(?:x\d{1,18})+)(?::(\d{1,18}(?:x\d{1,18})+))?(?:n.*)?")
+_WHOLE = re.compile(r"(\d{1,18}(?:x\d{1,18})+):(\d{1,18}(?:x\d{1,18})+)(?::(\d{1,18}(?:x\d{1,18})+))?_?(?:n.*)?")
 
 
-def problem(descriptor: str, values: Mapping[str, str]) -> GemmProblem:
-    """Return the problem of a descriptor under values of all DEFAULTS."""
+def problems(descriptor: str, values: Values) -> Iterator[tuple[GemmProblem, str]]:
+    """Yield the problem of a descriptor under values of all DEFAULTS."""
     dtypes = dtypes_of(values["dt"])
     found = _WHOLE.fullmatch(descriptor)
     if found is None:
@@ -42,13 +39,25 @@ def problem(descriptor: str, values: Mapping[str, str]) -> GemmProblem:
         if found[3] and [int(word) for word in found[3].split("x")] != [*batches, m, n]:
             raise ProblemError(f"the result is {_spelled([*batches, m, n])}, not {found[3]}")
         bias = bias_of(values["bia-dt"], dtypes.out.name)
-        if bias and (values["bia-mask"] != _COLUMNS_OF_C or prod(batches) != 1):
-            raise ProblemError("a bias is understood with mask 2 (one value a column) and without a batch")
-        return gemm_problem(
-            dtypes, _layout(values, 2 + len(batches)), prod(batches), m, n, k, ELEMENTWISE["bias" if bias else "pass"]
-        )
+        columns = 2 << len(batches)
+        if bias and (values["bia-mask"] != str(columns) or prod(batches) != 1):
+            raise ProblemError(f"a bias is understood with mask {columns} (one value a column) and without a batch")
+        layout = _layout(values, 2 + len(batches))
+        yield gemm_problem(dtypes, layout, prod(batches), m, n, k, ELEMENTWISE["bias" if bias else "pass"]), ""
     except ProblemError as error:
         raise ProblemError(f"descriptor '{descriptor}': {error}") from None
+
+
+def settled(values: Values) -> Values:
+    """Return values without the mask of a bias where there is none."""
+    return {**values, "bia-mask": DEFAULTS["bia-mask"]} if values["bia-dt"] in ("undef", "") else values
+
+
+def spelled(descriptor: str, values: Values) -> str:
+    """Print options and descriptor as benchdnn does."""
+    lengths, n, name = descriptor.partition("n")
+    options = [f"--{option}={value}" for option, value in values.items() if value != DEFAULTS.get(option)]
+    return " ".join([*options, lengths.removesuffix("_") + (f"_n{name}" if n else "")])
 
 
 def _spelled(lengths: list[int]) -> str:
@@ -75,4 +84,5 @@ def _order(option: str, tag: str, ndims: int) -> str:
         raise ProblemError(f"{option}={tag} is not understood: {', '.join(orders)} are") from None
 
 
-DIALECT = Dialect(("gemm",), drivers={"matmul": BenchdnnDriver(problem, DEFAULTS, DESCRIPTOR)})
+DRIVER = BenchdnnDriver(problems, DEFAULTS, DESCRIPTOR, settled, spelled)
+DIALECT = Dialect(("gemm",), drivers={"matmul": DRIVER})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
+from bitgate.core.progress import print_progress
 from bitgate.core.project import harness_kernels, own_kernels
 from bitgate.core.targets import target_id
 from bitgate.kernel.build import artefacts as stores
@@ -88,7 +88,7 @@ class Builder:
         self.target = target_id(arch or "host")
         self.arch = self.target.name
         self.cache = cache or Cache()
-        self._progress = progress or _to_stderr
+        self._progress = progress or print_progress
         self.artefacts = artefacts or stores.from_environment(self._progress)
         self._compilers: dict[Path, str] = {}
         """The compilers of libraries that were built elsewhere."""
@@ -377,7 +377,3 @@ class Builder:
             return library
         finally:
             tree.close()
-
-
-def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -167,6 +167,8 @@ class UnitStore:
                     return None
                 if finished.code != 0:
                     raise self._failure(unit, finished)
+                if not depfile.exists():  # it took the file for one to be linked
+                    raise BuildError(unit.label, f"error: {unit.source} is no C++ source: name it .hip.cpp")
                 # A generated source is known by the unit's identity, the text of a precompiled header by that of the
                 # real one.
                 ours = {source} if unit.text is not None else set()

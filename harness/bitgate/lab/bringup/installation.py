@@ -187,10 +187,11 @@ def _streams(opened: Device) -> str:
     """Check that a copy on a second stream is complete once that stream was waited for."""
     hip = opened.hip
     data, back = np.arange(4096, dtype=np.uint32), np.zeros(4096, np.uint32)
-    stream = check(hip.hipStreamCreate(), "hipStreamCreate")
+    stream = check(hip.hipStreamCreateWithFlags(hip.hipStreamNonBlocking), "hipStreamCreateWithFlags")
     with opened.alloc(data.nbytes, name="streamed") as buffer:
         kinds = hip.hipMemcpyKind
         to, source = buffer.pointer, data.ctypes.data
+        opened.wait()  # for the buffer's guards
         check(hip.hipMemcpyAsync(to, source, data.nbytes, kinds.hipMemcpyHostToDevice, stream), "hipMemcpyAsync")
         check(hip.hipStreamSynchronize(stream), "hipStreamSynchronize")
         buffer.download(back)

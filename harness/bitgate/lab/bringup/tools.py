@@ -42,7 +42,7 @@ def tools(report: Callable[[str], None], *, target: str, project: Any) -> StepAn
 
 
 def _compared(session: Session, tensor: Tensor) -> Iterator[str]:
-    device, own = session.device, session.device_tools
+    device, own = session.opened.device, session.opened.device_tools
     fills = {"integers": TensorFill("integer", 1), "reals": TensorFill("real")}
     for name, fill in fills.items():
         if own.can_fill(tensor, fill):

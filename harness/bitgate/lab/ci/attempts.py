@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bitgate.lab.ci.journal import NightPlanned, Place, Seat
 from bitgate.lab.ci.retry import Decision
+from bitgate.lab.ci.task import LOG
 from bitgate.lab.executors.executor import Task
 from bitgate.results.shard import Shard
 
@@ -35,6 +36,14 @@ def record_of(night: Path, place: Place, attempt: int) -> Path:
     return folder_of(night, place, attempt) / target / shard.folder / "results.jsonl"
 
 
+def asked_of(night: Path, place: Place, attempt: int) -> frozenset[str]:
+    """Return the ids that an attempt was given; none if it was given the whole shard."""
+    try:
+        return frozenset((folder_of(night, place, attempt) / SELECT).read_text().split())
+    except FileNotFoundError:
+        return frozenset()
+
+
 def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision, attempt: int) -> Task:
     """Return the task of an attempt; selected ids go to a file in its folder. Raises OSError if that cannot be
     written."""
@@ -42,12 +51,19 @@ def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision
     folder, seat = folder_of(night, place, attempt), planned.seats.get(target, Seat())
     command = [sys.executable, "-m", "bitgate", "run", *planned.arguments]
     command += [f"--target={target}", f"--shard={shard}", f"--plan={night / PLAN}"]
+    if decision.in_turn:
+        command.append("-n0")
     if decision.only:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SELECT).write_text("\n".join(sorted(decision.only)) + "\n")
         command.append(f"--select={folder / SELECT}")
     handed_on = {name: os.environ[name] for name in HANDED_ON if name in os.environ}
-    own = {"BITGATE_OUT": str(folder), "BITGATE_RUN_ID": planned.night, "BITGATE_RUN_ATTEMPT": str(attempt)}
+    own = {
+        "BITGATE_OUT": str(folder),
+        "BITGATE_LOG": str(folder / LOG),
+        "BITGATE_RUN_ID": planned.night,
+        "BITGATE_RUN_ATTEMPT": str(attempt),
+    }
     return Task(
         target=target,
         shard=shard,
@@ -60,6 +76,7 @@ def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision
         constraint=seat.constraint,
         gpus=seat.gpus,
         exclusive=seat.exclusive or decision.alone,
+        all_memory=decision.alone,
         avoid=decision.avoid,
     )
 

@@ -59,20 +59,23 @@ def jenkins(jobs: Sequence[Job]) -> str:
 def gitlab(jobs: Sequence[Job]) -> str:
     """Return a child pipeline, in YAML.
 
-    ``ci/gitlab/bitgate.yml`` starts it with the variables PARENT_PIPELINE_ID, BITGATE (what pip installs) and
-    BITGATE_IMAGE.
+    ``ci/gitlab/bitgate.yml`` starts it with the variables PARENT_PIPELINE_ID, BITGATE (what pip installs),
+    BITGATE_IMAGE, HISTORY and NOTIFY.
     """
-    stated = {key: value for job in jobs for key, value in _gitlab_job(job).items()}
+    builds = {key: value for job in jobs if job.part.startswith("s1of") for key, value in _gitlab_build(job).items()}
+    stated = builds | {key: value for job in jobs for key, value in _gitlab_job(job).items()}
     tier = jobs[0].tier if jobs else ""
     # Jobs without a GPU run where the host's jobs do: a lab may have no runner for jobs without a tag.
     tags = next(({"tags": job.runs_on} for job in jobs if job.platform == "host"), {})
-    return "# Made by `bitgate ci matrix --for gitlab`.\n" + _yaml({**_frame(tier, tags), **stated, **_merge(tags)})
+    return "# Made by `bitgate ci matrix --for gitlab`.\n" + _yaml(
+        {**_frame(tier, tags), **stated, **(_merge(tags) if jobs else {})}
+    )
 
 
 def _frame(tier: str, tags: Mapping[str, Any]) -> dict[str, Any]:
     # A job of the child sees the parent's files only by naming pipeline and job, and then no others: one copies them.
     return {
-        "stages": ["plan", "run", "merge"],
+        "stages": ["plan", "build", "run", "merge"],
         "plan": {
             "stage": "plan",
             "image": "$BITGATE_IMAGE",
@@ -81,6 +84,24 @@ def _frame(tier: str, tags: Mapping[str, Any]) -> dict[str, Any]:
             "script": ["cat plan/matrix.json"],
             "artifacts": {"paths": ["plan/"]},
         },
+    }
+
+
+def _gitlab_build(job: Job) -> dict[str, Any]:
+    return {
+        f"build {job.env}": {
+            "stage": "build",
+            "image": job.image or "$BITGATE_IMAGE",
+            "tags": job.runs_on,
+            "timeout": f"{job.minutes} minutes",
+            "variables": {"TIER": job.tier, "TARGET": job.target},
+            "script": [
+                'pip install "$BITGATE"',
+                'bitgate compile --tier "$TIER" --target "$TARGET" --artefacts store'
+                ' --manifest "store/built-$TARGET.json"',
+            ],
+            "artifacts": {"paths": ["store/"]},
+        }
     }
 
 
@@ -96,13 +117,11 @@ def _gitlab_job(job: Job) -> dict[str, Any]:
             "variables": {"TIER": job.tier, "TARGET": job.target, "SHARD": job.shard, "BITGATE_OUT": "out"},
             "script": [
                 'pip install "$BITGATE"',
-                'bitgate run --tier "$TIER" --target "$TARGET" --plan plan/plan.json --shard "$SHARD"',
+                'bitgate run --tier "$TIER" --target "$TARGET" --plan plan/plan.json --shard "$SHARD"'
+                " --artefacts store --fetch-only",
             ],
-            "artifacts": {
-                "when": "always",
-                "paths": ["out/"],
-                "reports": {"junit": f"out/{job.target}/{job.part}/junit.xml"},
-            },
+            # Its tests are in the report of the merge: GitLab would count them twice.
+            "artifacts": {"when": "always", "paths": ["out/"]},
         }
     }
 
@@ -116,13 +135,14 @@ def _merge(tags: Mapping[str, Any]) -> dict[str, Any]:
             **tags,
             "script": [
                 'pip install "$BITGATE"',
-                "mkdir -p out",
-                "bitgate ci merge out --matrix plan/matrix.json --plan plan/plan.json --out merged --annotate gitlab",
+                "mkdir -p out store",
+                "bitgate ci merge out --matrix plan/matrix.json --plan plan/plan.json --built store --out merged"
+                ' --history "$HISTORY" --notify "$NOTIFY" --annotate gitlab',
             ],
             "artifacts": {
                 "when": "always",
                 "paths": ["merged/"],
-                "reports": {"junit": "merged/junit.xml", "codequality": "merged/codequality.json"},
+                "reports": {"junit": "merged/junit*.xml", "codequality": "merged/codequality.json"},
             },
         }
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
@@ -15,7 +16,9 @@ from bitgate.core.choices import ENGINES, FORGES
 from bitgate.core.errors import UsageError
 from bitgate.core.targets import canonical
 from bitgate.core.untrusted import InvalidInput, Name, Short, Text, parse_json, read_bytes, shaped
+from bitgate.results.plan import PlanError
 from bitgate.results.report.findings import MissingTarget
+from bitgate.results.run_plan import RunPlan
 from bitgate.results.shard import MOST, Shard
 from bitgate.results.targets_file import GATES, CiTarget, CiTargets, Pool
 
@@ -152,6 +155,18 @@ def document(config: CiTargets, chosen: Sequence[Cell], counts: Mapping[str, int
         "drained": drained,
         "expired": expired,
     }
+
+
+def planned(chosen: Sequence[Cell], file: Path) -> tuple[tuple[Cell, ...], dict[str, int]]:
+    """Return the cells of targets that a plan has, those that do not run, and the number of shards of each.
+
+    UsageError for what is no plan.
+    """
+    try:
+        counts = Counter(part.target for part in RunPlan.read(file, may_be_empty=True).parts)
+    except PlanError as error:
+        raise UsageError(f"--plan {error}") from None
+    return tuple(cell for cell in chosen if not cell.runs or cell.target in counts), dict(counts)
 
 
 class _Include(Struct):

@@ -18,7 +18,8 @@ from filelock import FileLock, Timeout
 
 from bitgate.core.errors import UsageError
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.ci.attempts import MATRIX, PLAN, SHARDS, folder_of, name_of, record_of, task_of
+from bitgate.lab.ci.attempts import MATRIX, PLAN, SHARDS, asked_of, folder_of, name_of, record_of, task_of
+from bitgate.lab.ci.culprit import convict
 from bitgate.lab.ci.journal import (
     Attempt,
     AttemptEnded,
@@ -33,9 +34,9 @@ from bitgate.lab.ci.journal import (
 from bitgate.lab.ci.matrix import NightExpectation, expected_of
 from bitgate.lab.ci.retry import AttemptHistory, Decision, Health, cases_of, decide, format_status, part, unanswered
 from bitgate.lab.ci.screen import Screen
-from bitgate.lab.ci.view import OutcomeTally, view_of
+from bitgate.lab.ci.view import OutcomeTally, case_of, view_of
 from bitgate.lab.executors.executor import Executor, TaskState, TaskStatus
-from bitgate.results.plan import PlanError
+from bitgate.results.blackbox import left_behind
 from bitgate.results.report.findings import MissingTarget, RunFinding
 from bitgate.results.report.render import merge
 from bitgate.results.report.summary import Summary
@@ -68,20 +69,21 @@ def lock(folder: Path) -> FileLock:
 class Controller:
     """The controller of one night, whose lock is held and whose journal has its first event."""
 
-    def __init__(self, folder: Path, executor: Executor, screen: Screen) -> None:
-        """Open the night. Raises UsageError if plan or journal are damaged, or are not of one night."""
+    def __init__(self, folder: Path, executor: Executor, screen: Screen, until: float = float("inf")) -> None:
+        """Open the night, which ends at ``until``, in seconds since the epoch.
+
+        Raises UsageError if plan or journal are damaged, or are not of one night.
+        """
         self.folder = folder
         self.journal = Journal(folder)
         self.states: dict[Place, TaskStatus] = {}
         """States of open attempts at the last poll."""
         self._executor = executor
         self._screen = screen
+        self._until = until
         self._tallies: dict[Path, OutcomeTally] = {}
         self._ended_attempts: dict[tuple[Place, int], AttemptHistory] = {}
-        try:
-            self.plan = RunPlan.read(folder / PLAN)
-        except PlanError as error:
-            raise UsageError(str(error)) from None
+        self.plan = RunPlan.read(folder / PLAN)
         if self.planned.plan != self.plan.id:
             raise UsageError(f"{folder / PLAN}: is another plan than the night's: start another with --out")
         self.ids = {(p.target, Shard.parse(p.shard)): tuple(item.id for item in p.cases) for p in self.plan.shards}
@@ -101,27 +103,39 @@ class Controller:
         return {place: progress.open for place, progress in self.shards.items() if progress.open}
 
     def run(self) -> None:
-        """Run until every shard is settled. KeyboardInterrupt leaves running tasks alone: see ``cancel``."""
+        """Run until every shard is settled, or the night is over.
+
+        KeyboardInterrupt leaves running tasks alone: see ``cancel``.
+        """
         self._take_up()
         changed = time.monotonic()
         while running := self.open:
+            if time.time() >= self._until:
+                self.cancel("the night was over")
+                return
             if self._note(running, self._executor.poll([attempt.handle for attempt in running.values()])):
                 changed = time.monotonic()
             self._screen.show(view_of(self.folder, self.shards, self.states, self.tally))
             if self.open:
                 time.sleep(min(LATEST_SECONDS, max(SOONEST_SECONDS, SHARE * (time.monotonic() - changed))))
 
-    def cancel(self) -> None:
-        """End what is running, and record it."""
+    def cancel(self, why: str = "") -> None:
+        """End what is running, and record it; ``why`` is for the report. What has not begun had no capacity."""
         running = self.open
         handles = [attempt.handle for attempt in running.values()]
         if handles:
-            self._screen.say(f"ending tasks: {len(handles)} ...")
+            self._screen.say(f"{why + ': ' if why else ''}ending tasks: {len(handles)} ...")
             self._executor.cancel(handles)
         found = self._executor.poll(handles) if handles else {}
         over = [place for place, attempt in running.items() if found[attempt.handle].state.over]
         for place in over:
-            self._ended(place, running[place], found[running[place].handle])
+            status, before = found[running[place].handle], self.states.get(place)
+            if why and status.state is TaskState.CANCELLED:
+                waited = before is not None and before.state is TaskState.WAITING
+                state = TaskState.NO_CAPACITY if waited else status.state
+                reason = f"{why} before it began ({before.reason or 'waiting'})" if waited and before else why
+                status = TaskStatus(state, status.exit_code, status.node, reason)
+            self._ended(place, running[place], status)
         self._decided(over)
 
     def finish(self) -> Summary:
@@ -134,6 +148,7 @@ class Controller:
             self.folder / MERGED,
             plan=self.plan,
             absent=(*expected.absent, *self._absent()),
+            unmanned=self._unmanned(),
             findings=[RunFinding("ExpiredGap", text) for text in expected.expired],
             notes=[*expected.notes, *self._notes()],
         )
@@ -229,10 +244,30 @@ class Controller:
             if attempt.status:
                 known = (place, attempt.number)
                 if known not in self._ended_attempts:
-                    tally = self.tally(place, attempt)
-                    self._ended_attempts[known] = AttemptHistory(attempt.status, tally.outcomes, frozenset(tally.red))
+                    self._ended_attempts[known] = self._history(place, attempt, attempt.status)
                 tried.append(self._ended_attempts[known])
         return tried
+
+    def _history(self, place: Place, attempt: Attempt, status: TaskStatus) -> AttemptHistory:
+        """Return what an ended attempt left. A case that ended it alone gets its verdict here: its run could not."""
+        record = record_of(self.folder, place, attempt.number)
+        under_way = {case_of(test) for box in left_behind(record.parent) for test in box.tests()}
+        tally = self.tally(place, attempt)
+        found = AttemptHistory(
+            status,
+            tally.outcomes,
+            frozenset(tally.red),
+            frozenset(tally.short),
+            asked_of(self.folder, place, attempt.number),
+            frozenset(under_way),
+        )
+        if (culprit := found.culprit) and culprit not in found.outcomes:
+            part = self.plan.shard(*place)
+            assert part
+            sentence = convict(part, culprit, self.planned.night, attempt.number, status, record)
+            self._screen.say(f"{name_of(place)}: {culprit}: {sentence}")
+            self.tally(place, attempt)
+        return found
 
     def _absent(self) -> Iterator[MissingTarget]:
         """Yield the targets for which the engine has no machine at all."""
@@ -240,6 +275,15 @@ class Controller:
             own = [attempt for (name, _), p in self.shards.items() if name == target for attempt in p.attempts]
             if own and all(one.status and one.status.state is TaskState.NO_CAPACITY for one in own):
                 yield MissingTarget(target, next(f"no capacity: {one.status.reason}" for one in own if one.status))
+
+    def _unmanned(self) -> dict[tuple[str, str], str]:
+        """Return target and shard of what the engine has no machine for any more, with the reason."""
+        last = ((place, progress.last) for place, progress in self.shards.items())
+        return {
+            (target, str(shard)): f"no capacity: {one.status.reason}"
+            for (target, shard), one in last
+            if one and one.status and one.status.state is TaskState.NO_CAPACITY
+        }
 
     def _notes(self) -> Iterator[str]:
         """Yield remarks for the report's reader: shards that ran again or were given up."""

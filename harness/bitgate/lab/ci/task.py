@@ -23,6 +23,7 @@ from typing import Any
 import psutil
 from msgspec import Struct
 
+from bitgate.core import memory_group
 from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.core.untrusted import Count, InvalidInput, Name, Seconds, Short, Text, parse_json, read_bytes, shaped
@@ -41,6 +42,9 @@ died."""
 MARK = "BITGATE_TASK"
 """Environment variable with the task's folder, which identifies its processes when the wrapper is gone."""
 
+_PLAIN = ("target", "attempt", "minutes", "constraint", "gpus", "exclusive", "all_memory")
+"""Fields of a task that its file holds unchanged."""
+
 _ENDERS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _WAKERS = {signal.SIGCHLD, *_ENDERS}
 _PR_SET_PDEATHSIG = 1
@@ -48,7 +52,7 @@ _PR_SET_PDEATHSIG = 1
 
 def store(task: Task) -> Path:
     """Write ``task.json`` into the task's folder, which is created. Raises OSError where that cannot be written."""
-    fields = {name: getattr(task, name) for name in ("target", "attempt", "minutes", "constraint", "gpus", "exclusive")}
+    fields = {name: getattr(task, name) for name in _PLAIN}
     paths = {"root": str(task.root), "folder": str(task.folder), "shard": str(task.shard)}
     lists = {"command": list(task.command), "avoid": list(task.avoid), "environment": dict(task.environment)}
     task.folder.mkdir(parents=True, exist_ok=True)
@@ -64,17 +68,12 @@ def read(path: Path) -> Task:
     except InvalidInput as error:
         raise UsageError(f"{path}: not a task: {error}") from None
     return Task(
-        target=shape.target,
+        **{name: getattr(shape, name) for name in _PLAIN},
         shard=Shard.parse(shape.shard),
-        attempt=shape.attempt,
         command=tuple(shape.command),
         environment=shape.environment,
         root=Path(shape.root),
         folder=Path(shape.folder),
-        minutes=shape.minutes,
-        constraint=shape.constraint,
-        gpus=shape.gpus,
-        exclusive=shape.exclusive,
         avoid=tuple(shape.avoid),
     )
 
@@ -153,7 +152,7 @@ def run(task: Task) -> int:
     """
     _claim(task.folder)
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAKERS)  # before the run starts: none may be lost
-    begun, kills = time.monotonic(), _memory_kills()
+    begun, kills = time.monotonic(), memory_group.kills() or 0
     with (task.folder / LOG).open("ab") as log:
         try:
             process = subprocess.Popen(
@@ -173,7 +172,7 @@ def run(task: Task) -> int:
     reason = f"its process died of {signal.Signals(code - 128).name}" if process.returncode < 0 else ""
     if state is TaskState.TIMED_OUT:
         reason = f"it had not ended after {task.minutes:g} minutes"
-    elif process.returncode == -signal.SIGKILL and _memory_kills() > kills:
+    elif process.returncode == -signal.SIGKILL and (memory_group.kills() or 0) > kills:
         state, reason = TaskState.OUT_OF_MEMORY, "the kernel killed it for lack of memory"
     leave(task.folder, TaskStatus(state, code, node(), reason), time.monotonic() - begun)
     return code
@@ -222,15 +221,6 @@ def _claim(folder: Path) -> None:
         draft.unlink()
 
 
-def _memory_kills() -> int:
-    """Return the processes that the kernel has killed for lack of memory since it started; 0 where that is unknown."""
-    with suppress(OSError):
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0
-
-
 def _write(path: Path, document: Any) -> None:
     write_whole(path, json.dumps(document) + "\n")
 
@@ -247,6 +237,7 @@ class _TaskShape(Struct):
     constraint: Short = ""
     gpus: Count = 0
     exclusive: bool = False
+    all_memory: bool = False
     avoid: list[Short] = []
 
 

@@ -17,11 +17,20 @@ from bitgate.lab.ci.journal import Attempt, Place, Progress
 from bitgate.lab.executors.executor import TaskState, TaskStatus
 from bitgate.results.record import Outcome
 
+OUT_OF_MEMORY = "out of memory"
+"""Words in the reason of a case that ran out of memory, by which JUnit names it too."""
+
 
 class _TallyLine(Struct):
     test: str
     verdict: Outcome
     green: bool
+    reason: str = ""
+
+
+def case_of(test: str) -> str:
+    """Return the id of the case that a pytest node id names."""
+    return test.partition("[")[2].removesuffix("]")
 
 
 class OutcomeTally:
@@ -35,6 +44,8 @@ class OutcomeTally:
         self.outcomes: dict[str, Outcome] = {}
         self.counts: Counter[Outcome] = Counter()
         self.red: set[str] = set()
+        self.short: set[str] = set()
+        """The cases that ran out of memory."""
         self._read = 0
         self._decoder = msgspec.json.Decoder(_TallyLine)
 
@@ -57,12 +68,14 @@ class OutcomeTally:
             found = self._decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return
-        name = found.test.partition("[")[2].removesuffix("]")
+        name = case_of(found.test)
         if name in self.outcomes:
             self.counts[self.outcomes[name]] -= 1
         self.outcomes[name] = found.verdict
         self.counts[found.verdict] += 1
         (self.red.discard if found.green else self.red.add)(name)
+        is_short = found.verdict is Outcome.INFRA and OUT_OF_MEMORY in found.reason
+        (self.short.add if is_short else self.short.discard)(name)
 
 
 ESTIMATE_SHARE = 0.05

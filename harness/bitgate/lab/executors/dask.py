@@ -37,6 +37,9 @@ ONLY = "only.txt"
 """File in a task's folder with the workers that it was meant for, an address a line; empty: any."""
 
 CONNECT_SECONDS = 20.0
+RECONNECT_SECONDS = 5.0
+SCHEDULER = "scheduler"
+"""What is missed while no scheduler answers."""
 ARRIVAL_SECONDS = 30.0
 """Seconds for a file of another machine to become visible: NFS caches that it did not exist."""
 CANCEL_SECONDS = tasks.GRACE_SECONDS + 10
@@ -48,8 +51,10 @@ class Dask:
 
     name = "dask"
 
-    def __init__(self, client: Any, absence: float) -> None:
-        self._client = client
+    def __init__(self, connect: Callable[[float], Any], absence: float) -> None:
+        """Connect by ``connect``, which returns a client of the scheduler within a time in seconds."""
+        self._connect = connect
+        self._client = connect(CONNECT_SECONDS)
         self._absence = absence
         self._futures: dict[str, Any] = {}
         self._constraints: dict[str, str] = {}
@@ -57,10 +62,47 @@ class Dask:
         """Times at which something was first missed."""
 
     def submit(self, new: Sequence[Task]) -> Sequence[str]:
+        """Submit all tasks, as soon as the scheduler answers. UsageError if it does not for ``absence`` seconds."""
         for task in new:
             tasks.store(task)
-            self._start(task, self._others(task))
+            while not self._is_started(task):
+                time.sleep(POLL_SECONDS)
         return [str(task.folder) for task in new]
+
+    def _is_started(self, task: Task) -> bool:
+        """Start a task. False if the scheduler does not answer."""
+        try:
+            self._reach()
+            self._start(task, self._others(task))
+        except Exception as error:
+            self._check_absence(error)
+        else:
+            self._since.pop(SCHEDULER, None)
+            return True
+        if self._is_away():
+            raise UsageError(
+                f"the Dask scheduler has not answered for {self._absence:g} s: what runs goes on;"
+                " once there is a scheduler, go on with --resume"
+            )
+        return False
+
+    def _check_absence(self, error: Exception) -> None:
+        """Raise an error again unless it means that the scheduler is away, for which a client has many."""
+        is_of_file = isinstance(error, OSError) and error.filename
+        away = (OSError, TimeoutError, UsageError)
+        if is_of_file or (self._client.status == "running" and not isinstance(error, away)):
+            raise error
+
+    def _reach(self) -> None:
+        """Connect anew if the client has given up. UsageError if no scheduler answers."""
+        if self._client.status in ("closed", "closing"):
+            self._client = self._connect(RECONNECT_SECONDS)
+            self._futures.clear()
+
+    def _is_away(self) -> bool:
+        """Say whether the scheduler has been away for too long, from the first time that it was missed."""
+        since = self._since.setdefault(SCHEDULER, time.monotonic())
+        return time.monotonic() - since >= self._absence
 
     def _start(self, task: Task, only: Sequence[str]) -> None:
         """Start a task on one of these workers, or on any if none are named.
@@ -86,12 +128,15 @@ class Dask:
         found = {handle: over for handle in handles if (over := self._final_status(Path(handle)))}
         rest = [handle for handle in handles if handle not in found]
         try:
-            workers = self._workers() if rest else {}
-            known = set(self._client.list_datasets()) if rest else set()
-        except (OSError, TimeoutError) as error:
+            if rest:
+                self._reach()
+                workers = self._workers()
+                known = set(self._client.list_datasets())
+                found |= {handle: self._status(handle, workers, known) for handle in rest}
+            self._since.pop(SCHEDULER, None)
+        except Exception as error:
+            self._check_absence(error)
             return found | {handle: self._without_scheduler(handle, error) for handle in rest}
-        self._since.pop("scheduler", None)
-        found |= {handle: self._status(handle, workers, known) for handle in rest}
         for handle in handles:
             if found[handle].state.over:
                 self._forget(handle)
@@ -169,9 +214,12 @@ class Dask:
 
     def _without_scheduler(self, handle: str, error: Exception) -> TaskStatus:
         worker = dask_worker.begun(Path(handle))
-        waits = TaskStatus(TaskState.RUNNING, node=worker.name) if worker else TaskStatus(TaskState.WAITING)
-        gone = TaskStatus(TaskState.LOST, waits.exit_code, waits.node, f"the Dask scheduler does not answer: {error}")
-        return self._missed("scheduler", self._absence, waits, gone)
+        reason = f"the Dask scheduler does not answer: {' '.join(str(error).split()):.300}"
+        waits = TaskStatus(
+            TaskState.RUNNING if worker else TaskState.WAITING, None, worker.name if worker else "", reason
+        )
+        gone = TaskStatus(TaskState.LOST, None, waits.node, reason)
+        return gone if self._is_away() else waits
 
     def _missed(self, what: str, patience: float, so_far: TaskStatus, then: TaskStatus) -> TaskStatus:
         """Return ``so_far`` until something has been missing for ``patience`` seconds, then ``then``."""
@@ -237,12 +285,17 @@ def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
         absence = float(stated["absence"])
     except ValueError:
         raise UsageError(f"--option absence={stated['absence']}: give seconds") from None
-    try:
+
+    def connect(seconds: float) -> Any:
         try:
-            client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
-        except AssertionError:  # raised by Dask if a busy scheduler sends its greeting with other messages; not twice
-            client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError, AssertionError) as error:
-        why = " ".join(str(error).split())
-        raise UsageError(f"--option scheduler={stated['scheduler']}: no Dask scheduler answers: {why:.200}") from None
-    return Dask(client, absence)
+            try:
+                return distributed.Client(stated["scheduler"], timeout=seconds, set_as_default=False)
+            except AssertionError:  # raised if a busy scheduler sends its greeting with other messages; not twice
+                return distributed.Client(stated["scheduler"], timeout=seconds, set_as_default=False)
+        except (OSError, ValueError, TypeError, AssertionError) as error:
+            why = " ".join(str(error).split())
+            raise UsageError(
+                f"--option scheduler={stated['scheduler']}: no Dask scheduler answers: {why:.200}"
+            ) from None
+
+    return Dask(connect, absence)

@@ -44,8 +44,8 @@ class Task:
     ``folder`` is used by this task only, and visible to the controller and the machine that runs it. The record goes
     below it (``$BITGATE_OUT``), next to ``log.txt`` and, at the end, ``exit.json``. ``command`` runs in ``root`` with
     ``environment`` over the machine's. It is ended ``minutes`` after its start. ``constraint`` is what the engine
-    requires of a machine (a Slurm feature, a Dask worker's target). ``exclusive`` requires a whole machine; ``avoid``
-    names machines on which an earlier attempt failed.
+    requires of a machine (a Slurm feature, a Dask worker's target). ``exclusive`` requires a whole machine, and
+    ``all_memory`` the right to all of its memory; ``avoid`` names machines on which an earlier attempt failed.
     """
 
     target: str
@@ -59,6 +59,7 @@ class Task:
     constraint: str = ""
     gpus: int = 0
     exclusive: bool = False
+    all_memory: bool = False
     avoid: tuple[str, ...] = ()
 
     @property

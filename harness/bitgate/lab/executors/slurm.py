@@ -26,7 +26,15 @@ from bitgate.core.errors import UsageError, near
 from bitgate.lab.ci import task as tasks
 from bitgate.lab.executors.executor import Executor, Task, TaskState, TaskStatus
 from bitgate.lab.executors.slurm_commands import AGAIN_SECONDS, Commands, Queued, SlurmRefused, SlurmSilent
-from bitgate.lab.executors.slurm_states import WARNING_SECONDS, JobEnd, Wait, names_no_machine, state_of, wait_of
+from bitgate.lab.executors.slurm_states import (
+    WARNING_SECONDS,
+    JobEnd,
+    Wait,
+    ends_short_of_memory,
+    names_no_machine,
+    state_of,
+    wait_of,
+)
 from bitgate.worker.child import signal_name
 
 PATIENCE_MINUTES = 30.0
@@ -59,6 +67,8 @@ PASSED_ON = (
     "reservation",
 )
 """Options of sbatch that ``--option NAME=VALUE`` may state; Slurm reads ``$SBATCH_PARTITION`` and the like too."""
+ALL_MEMORY = {"mem": "0"}
+"""sbatch's request for all the memory of a node, in place of what the options state."""
 OWN = {"patience": PATIENCE_MINUTES, "absence": ABSENCE_MINUTES}
 """Options of this executor, in minutes."""
 
@@ -207,6 +217,8 @@ class Slurm:
         if first.gpus:
             stated["gres"] = f"gpu:{first.gpus}"
         stated |= self._options
+        if first.all_memory:
+            stated = {name: value for name, value in stated.items() if not name.startswith("mem")} | ALL_MEMORY
         if avoid:
             stated["exclude"] = ",".join([*filter(None, [stated.get("exclude")]), *avoid])
         options = [f"--{option}={value}" for option, value in stated.items()]
@@ -250,12 +262,16 @@ class Slurm:
         node = (end and end.node) or (begun.node if begun else "")
         if end is None:
             return TaskStatus(TaskState.LOST, node=node, reason=f"Slurm does not know job {handle.job} any more")
+        log = self._logs / f"{handle.job}.out"
+        if end.signal and ends_short_of_memory(log):
+            return TaskStatus(
+                TaskState.OUT_OF_MEMORY, node=node, reason=f"Slurm ended it for lack of memory: see {log}"
+            )
         if end.signal:
             return TaskStatus(TaskState.LOST, node=node, reason=f"its job died of {signal_name(end.signal)}")
         since = self._awaited_since.setdefault(text, time.monotonic())
         if time.monotonic() - since < ARRIVAL_SECONDS:
             return TaskStatus(TaskState.RUNNING, node=node, reason=f"over, and its {tasks.EXIT} is awaited")
-        log = self._logs / f"{handle.job}.out"
         if begun or not end.exit_code:
             return TaskStatus(TaskState.LOST, node=node, reason=f"its job ended and left no {tasks.EXIT}: see {log}")
         return TaskStatus(TaskState.ENDED, end.exit_code, node, f"its job did not begin its task: see {log}")
@@ -278,20 +294,21 @@ def script(alike: Sequence[Task]) -> str:
 def _alike(new: Sequence[Task]) -> Iterator[list[Task]]:
     """Group tasks of one target with the same requirements, one array for each group."""
 
-    def asks(task: Task) -> tuple[str, str, int, bool, tuple[str, ...]]:
-        return task.target, task.constraint, task.gpus, task.exclusive, task.avoid
+    def asks(task: Task) -> tuple[str, str, int, bool, bool, tuple[str, ...]]:
+        return task.target, task.constraint, task.gpus, task.exclusive, task.all_memory, task.avoid
 
     for _, same in groupby(sorted(new, key=asks), key=asks):
         yield list(same)
 
 
 def _is_conclusive(exited: TaskStatus) -> bool:
-    """Say whether an exit file needs no query to Slurm: the task was not ended by a signal.
+    """Say whether an exit file needs no query to Slurm: the run was green, or said itself how it ended.
 
     Slurm knows whose signal it was. It signals the run and its wrapper at the same time, so the run may be dead before
-    the wrapper gets the signal.
+    the wrapper gets the signal. Slurm also knows that a process of a red run was killed for lack of memory.
     """
-    return exited.state is not TaskState.CANCELLED and (exited.exit_code or 0) <= 128
+    told = exited.state not in (TaskState.ENDED, TaskState.CANCELLED)
+    return told or (exited.state is TaskState.ENDED and exited.exit_code == 0)
 
 
 def _status_by_files(handle: Handle, reason: str) -> TaskStatus:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 
 from bitgate.lab.executors.executor import TaskState
 
@@ -58,19 +59,22 @@ _EVER = re.compile(
     "BadConstraints|DependencyNeverSatisfied|InvalidAccount|InvalidQOS|PartitionNodeLimit|PartitionTimeLimit"
     "|.*Per(Job|JobLimit)$"
 )
-_PEOPLE = re.compile(
-    "ReqNodeNotAvail|Nodes required for job are DOWN|NodeDown|PartitionDown|PartitionInactive|ReservationDeleted"
-    "|JobHeld|launch failed requeued held|job requeued in held state",
-    re.IGNORECASE,
+_TURN = re.compile(
+    r"$|\(null\)$|None|Priority|Resources|Dependency|BeginTime|Licenses|Reservation$|Prolog|Cleaning|JobArrayTaskLimit"
+    r"|FedJobLock|PowerReserved|(Assoc|QOS|Max)\w+"
 )
+"""Reasons that end by themselves. With any other, known or not, people must do something."""
 
 
 def wait_of(reason: str) -> Wait:
     """Return what a pending job waits for, by squeue's reason, which a list of nodes may follow."""
     if _EVER.match(reason):
         return Wait.EVER
-    return Wait.PEOPLE if _PEOPLE.match(reason) else Wait.TURN
+    return Wait.TURN if _TURN.match(reason) else Wait.PEOPLE
 
+
+_SHORT = re.compile(rb"error: (Exceeded job memory limit|.* exceeded memory limit|Detected \d+ oom.kill event)")
+TAIL_BYTES = 4096
 
 _NO_MACHINE = (
     "Invalid feature specification",
@@ -108,6 +112,19 @@ def names_no_machine(complaint: str) -> bool:
 def is_silence(complaint: str) -> bool:
     """Say whether a command complains that slurmctld did not answer, so that it may answer later."""
     return any(words in complaint for words in _NO_ANSWER)
+
+
+def ends_short_of_memory(log: Path) -> bool:
+    """Say whether a job's output ends with Slurm's note that it took too much memory.
+
+    A Slurm that watches memory itself (OverMemoryKill) reports the state FAILED.
+    """
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+            return bool(_SHORT.search(file.read()))
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True)

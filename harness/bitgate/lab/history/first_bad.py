@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bitgate.lab.history import query
-from bitgate.lab.history.flaky import Attribution, root_causes
+from bitgate.lab.history.flaky import Attribution, host_of, root_causes
 from bitgate.lab.history.query import RecordedCase, RecordedRun
 from bitgate.lab.history.series import RunAnswer, Series
 from bitgate.results.record import UNKNOWN
@@ -92,7 +92,7 @@ def _first_bad_of(group: Sequence[RegressedCase], runs: Sequence[RecordedRun], g
 def _broken(case: RecordedCase, recorded: Sequence[RunAnswer], known: Attribution) -> RegressedCase | None:
     if (case.number, case.target) in known.flaky:
         return None
-    series = Series.of([answer for answer in recorded if answer.node not in known.spoilers])
+    series = Series.of([answer for answer in recorded if not {answer.node, host_of(answer.node)} & known.spoilers])
     if not series.is_red:
         return None
     period = series.periods[-1]

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from bitgate.lab.history import query
 from bitgate.lab.history.query import RecordedCase, RecordedRun
 from bitgate.lab.history.root_cause import CandidateCause, CauseKind, Outlier, infer_causes, unreliable
+from bitgate.lab.history.rows import GPU
 from bitgate.lab.history.series import Series
 from bitgate.results.record import UNKNOWN, Outcome
 
@@ -96,7 +97,8 @@ def root_causes(connection: Connection, runs: Sequence[RecordedRun], target: str
     answered = {node: sum(n for outcome, n in of.items() if not _lost(outcome)) for node, of in outcomes.items()}
     counts: dict[CauseKind, Mapping[Any, int]] = {
         CauseKind.CASE: query.counts_of_cases(connection, runs, target),
-        CauseKind.MACHINE: answered,
+        CauseKind.MACHINE: _by_host(answered),
+        CauseKind.GPU: {node: count for node, count in answered.items() if GPU in node},
         CauseKind.NIGHT: query.counts_of_nights(connection, runs, target),
     }
     causes = infer_causes(deviations, counts)
@@ -110,6 +112,7 @@ def root_causes(connection: Connection, runs: Sequence[RecordedRun], target: str
         cases=tuple(flaky),
         machines=(
             *(UnreliableMachine(str(cause.name), SPOILS, cause) for cause in _of(causes, CauseKind.MACHINE)),
+            *(UnreliableMachine(str(cause.name), SPOILS, cause) for cause in _of(causes, CauseKind.GPU)),
             *(UnreliableMachine(str(cause.name), LOSES, cause) for cause in gone),
         ),
         nights=tuple(nights),
@@ -118,12 +121,25 @@ def root_causes(connection: Connection, runs: Sequence[RecordedRun], target: str
     )
 
 
+def host_of(node: str) -> str:
+    """Return the host of a machine that may be one of its GPUs."""
+    return node.partition(GPU)[0]
+
+
+def _by_host(counts: Mapping[str, int]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for node, count in counts.items():
+        found[host_of(node)] += count
+    return dict(found)
+
+
 def _deviations(case: RecordedCase, found: Series) -> Iterable[Outlier]:
     for place in found.deviations:
         answer = found.answers[place]
         yield Outlier(
             case=(case.number, case.target),
-            machine=None if answer.node == UNKNOWN else answer.node,
+            machine=None if answer.node == UNKNOWN else host_of(answer.node),
+            gpu=answer.node if GPU in answer.node else None,
             night=(answer.run, case.target, case.family),
             certain=found.is_certain(place),
         )
@@ -132,7 +148,7 @@ def _deviations(case: RecordedCase, found: Series) -> Iterable[Outlier]:
 def _nodes(deviations: Iterable[Outlier]) -> dict[object, tuple[tuple[str, int], ...]]:
     found: dict[object, Counter[str]] = {}
     for one in deviations:
-        found.setdefault(one.case, Counter())[str(one.machine or UNKNOWN)] += 1
+        found.setdefault(one.case, Counter())[str(one.gpu or one.machine or UNKNOWN)] += 1
     return {case: tuple(sorted(nodes.items(), key=lambda item: (-item[1], item[0]))) for case, nodes in found.items()}
 
 

@@ -77,7 +77,8 @@ def _stored_line(verdict: Verdict, stamp: Stamp, number: int) -> StoredLine:
     key, prints = verdict.key, verdict.fingerprint
     run, job = run_and_job(stamp)
     case = case_of(verdict.key, verdict.suite, verdict.test)
-    machine = machine_of(verdict.device_name, verdict.device_kind, verdict.platform, prints)
+    gpu = verdict.device_id.get("pci") or verdict.device_id.get("uuid", "")
+    machine = machine_of(verdict.device_name, verdict.device_kind, verdict.platform, prints, gpu)
     build = build_of(prints)
     red = not verdict.green
     fields = clean(

@@ -87,11 +87,11 @@ class RecordedCase:
         }
 
 
-def last_runs(connection: Connection, count: int) -> list[RecordedRun]:
-    """Return the last ``count`` runs, the oldest first. Raises UsageError if there is none."""
+def last_runs(connection: Connection, count: int, *, may_be_empty: bool = False) -> list[RecordedRun]:
+    """Return the last ``count`` runs, the oldest first. Raises UsageError if there is none and that is not allowed."""
     newest = select(runs).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(count)
     found = [RecordedRun(row.id, row.name, row.started, row.ended) for row in connection.execute(newest)]
-    if not found:
+    if not found and not may_be_empty:
         raise UsageError("the history is empty: `bitgate history ingest FILE...` reads records into it")
     return found[::-1]
 

@@ -40,17 +40,20 @@ class CauseKind(Enum):
 
     CASE = "case"
     MACHINE = "machine"
+    GPU = "gpu"
+    """One GPU of a machine that has several."""
     NIGHT = "night"
 
 
 @dataclass(frozen=True)
 class Outlier:
-    """An answer out of line, with its possible causes; None stands for an unknown machine."""
+    """An answer out of line, with its possible causes; None stands for an unknown machine, or a GPU without a name."""
 
     case: Hashable
     machine: Hashable | None
     night: Hashable
     certain: bool = False
+    gpu: Hashable | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,12 @@ class _Search:
         names: dict[tuple[CauseKind, Hashable], int] = {}
         rows = []
         for one in deviations:
-            of = ((CauseKind.CASE, one.case), (CauseKind.MACHINE, one.machine), (CauseKind.NIGHT, one.night))
+            of = (
+                (CauseKind.CASE, one.case),
+                (CauseKind.MACHINE, one.machine),
+                (CauseKind.GPU, one.gpu),
+                (CauseKind.NIGHT, one.night),
+            )
             rows.append([-1 if name is None else names.setdefault((kind, name), len(names)) for kind, name in of])
         self.names = list(names)
         self.causes = np.array(rows)

@@ -71,8 +71,15 @@ def run_and_job(stamp: Stamp) -> tuple[Row, Row]:
     return run, hashed(run=stamp.id, attempt=stamp.attempt, job=stamp.job, shard=stamp.shard)
 
 
-def machine_of(device: str, kind: str, platform: str, prints: Mapping[str, Any]) -> Row:
+GPU = " GPU "
+"""Between the name of a host and the address of one of its GPUs."""
+
+
+def machine_of(device: str, kind: str, platform: str, prints: Mapping[str, Any], gpu: str = "") -> Row:
+    """Return the row of a machine; that of a GPU with an address has it after the host's name."""
     known = {name: prints.get(name, UNKNOWN) for name in ("host", "os", "driver", "runtime")}
+    if gpu and known["host"] != UNKNOWN:
+        known["host"] = f"{known['host']}{GPU}{gpu}"
     return hashed(device=device, kind=kind, platform=platform, **known)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Dialect,
     Float,
     ForeignKey,
     Index,
@@ -15,11 +18,38 @@ from sqlalchemy import (
     Table,
     Text,
 )
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import shown
 
 VERSION = 3
 """Version of the tables below; ``store.STEPS`` lead to it from any earlier one."""
 
 metadata = MetaData()
+
+
+class Checked(TypeDecorator[Any]):
+    """A column that gives values of its type alone: SQLite keeps any value in any column, and a damaged file has some.
+
+    UsageError for another value.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, kind: type[TypeEngine[Any]], *values: type) -> None:
+        super().__init__()
+        self.impl = kind()  # type: ignore[assignment]  # an instance, as SQLAlchemy makes of the class
+        self.values = values
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        if value is None or isinstance(value, self.values):
+            return value
+        raise UsageError(f"the history is damaged: it holds {shown(repr(value))} where {self.impl!r} belongs")
+
+
+TEXT, NUMBER, COUNT = Checked(Text, str), Checked(Float, float, int), Checked(BigInteger, int)
 
 _ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only in an INTEGER
 
@@ -36,10 +66,10 @@ def _named(name: str, *columns: Column[object] | Index) -> Table:
 
 
 def _text(name: str) -> Column[object]:
-    return Column(name, Text, nullable=False)
+    return Column(name, TEXT, nullable=False)
 
 
-schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
+schema_version = Table("schema_version", metadata, Column("version", Checked(Integer, int), nullable=False))
 
 runs = _named("runs", _text("name"), _text("started"), _text("ended"))
 """``name`` is the run's id in its records; ``started`` and ``ended`` are the times of its first and last verdict."""
@@ -47,7 +77,7 @@ runs = _named("runs", _text("name"), _text("started"), _text("ended"))
 jobs = _named(
     "jobs",
     Column("run_id", _ID, ForeignKey("runs.id"), nullable=False),
-    Column("attempt", BigInteger, nullable=False),
+    Column("attempt", COUNT, nullable=False),
     _text("job"),
     _text("shard"),
 )
@@ -60,7 +90,7 @@ cases = _named(
     _text("instance"),
     _text("options"),
     _text("fill"),
-    Column("seed", BigInteger, nullable=False),
+    Column("seed", COUNT, nullable=False),
     _text("schedule"),
     _text("suite"),
     _text("test"),
@@ -97,11 +127,11 @@ verdicts = Table(
     Column("green", Boolean, nullable=False),
     Column("compared", Boolean, nullable=False),
     _text("digest"),
-    Column("seconds", Float, nullable=False),
+    Column("seconds", NUMBER, nullable=False),
     _text("kind"),
     _text("path"),
     _text("sentence"),
-    Column("repro", Text, nullable=False, server_default=""),
+    Column("repro", TEXT, nullable=False, server_default=""),
     Index("verdicts_by_case", "case_id", "target", "time"),
     Index("verdicts_by_job", "job_id"),
 )
@@ -121,8 +151,8 @@ samples = Table(
     _text("target"),
     _text("time"),
     _text("series"),
-    Column("number", Integer, nullable=False),
-    Column("seconds", Float, nullable=False),
+    Column("number", Checked(Integer, int), nullable=False),
+    Column("seconds", NUMBER, nullable=False),
     Index("samples_by_case", "case_id", "target", "time"),
     Index("samples_by_job", "job_id"),
 )

@@ -78,6 +78,8 @@ class HistoryStore:
         except (DatabaseError, InterfaceError) as error:
             message = (str(error.orig).strip() or type(error.orig).__name__).splitlines()[0]
             raise UsageError(f"the history {self.name} cannot be used: {message}") from None
+        except UnicodeError as error:  # a host that is no name
+            raise UsageError(f"the history {self.name} cannot be used: {error}") from None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project, ours
 from bitgate.core.project_file import FILE
@@ -30,6 +31,25 @@ def print_whose_suites(project: Project) -> None:
     home = ours()
     if project.suites == home.suites and project.file is None and not Path.cwd().is_relative_to(home.root):
         print(f"no {FILE} here or above: these are bitgate's own suites", file=sys.stderr, flush=True)
+
+
+DECLARATION = "declaration.py"
+DEPTH = 3
+"""Levels below the current folder in which kernels of a user's are looked for."""
+
+
+def check_meant(project: Project) -> None:
+    """Raise UsageError where the suites of bitgate would run above kernels of a user that no file names."""
+    here = Path.cwd()
+    if project.file is not None or here.is_relative_to(ours().root) or paths.checkout_around(here) is not None:
+        return
+    patterns = ("*/" * depth + DECLARATION for depth in range(DEPTH + 1))
+    if (kernel := next((found for one in patterns for found in sorted(here.glob(one))), None)) is not None:
+        name = kernel.relative_to(here)
+        raise UsageError(
+            f"{name} is a kernel of yours, and no {FILE} here or above names it: write one with [bitgate] and"
+            f' load = ["{name.parent}"], or give --load {name}; --bitgate-suites runs the suites of bitgate without it'
+        )
 
 
 def suites_and_root(project: Project) -> list[str]:

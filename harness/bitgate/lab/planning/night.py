@@ -23,8 +23,8 @@ from bitgate.lab.ci.journal import MINUTES, NightPlanned, Seat
 from bitgate.lab.ci.matrix import cells, document, expected_of
 from bitgate.lab.planning.collect import print_whose_suites
 from bitgate.lab.planning.shards import Sizes, make_run_plan
-from bitgate.results.plan import Plan, PlanError
-from bitgate.results.run_plan import RunPlan
+from bitgate.results.plan import PlanError
+from bitgate.results.run_plan import PlanPart, RunPlan
 from bitgate.results.shard import limit_minutes
 from bitgate.results.targets_file import CiTargets, read_targets
 from bitgate.runtime import targets
@@ -63,7 +63,7 @@ def planned_night(order: NightOptions, folder: Path, jobs: int) -> NightPlanned:
     plan = _plan(order, folder, executor, project, config)
     plan.write(folder / PLAN)
     # Those that take longest begin first: none is to be the one that everybody waits for.
-    shards = sorted(plan.shards, key=lambda part: -(part.length.seconds if part.length else len(part.cases)))
+    shards = sorted(plan.parts, key=lambda part: -(part.length.seconds if part.length else part.cases))
     workers, environment = _share(executor, jobs)
     arguments = [f"--tier={plan.tier}", f"-n{order.workers or workers}"]
     arguments += [f"--kernel={order.kernel}"] * bool(order.kernel)
@@ -78,7 +78,7 @@ def planned_night(order: NightOptions, folder: Path, jobs: int) -> NightPlanned:
         options=dict(order.options or {}),
         arguments=tuple(arguments),
         environment=environment,
-        shards=tuple((part.target, part.shard, len(part.cases)) for part in shards),
+        shards=tuple((part.target, part.shard, part.cases) for part in shards),
         seats={name: _seat(plan, name, executor, config) for name in plan.targets},
     )
 
@@ -132,14 +132,14 @@ def _seat(plan: RunPlan, target: str, executor: str, config: CiTargets | None) -
     promise = config.target(target) if config else None
     most = promise.minutes.get(plan.tier) if promise else None
     return Seat(
-        minutes=tuple(_minutes(part, most) for part in plan.of(target)),
+        minutes=tuple(_minutes(part, most) for part in plan.parts if part.target == target),
         constraint=(pool.constraint if pool else "") or in_place_of(target) or target,
         gpus=pool.gpus if pool else 0,
         exclusive=pool.exclusive if pool else False,
     )
 
 
-def _minutes(part: Plan, most: float | None) -> float:
+def _minutes(part: PlanPart, most: float | None) -> float:
     needed = float(limit_minutes(part.length)) if part.length else MINUTES
     return min(needed, most) if most else needed
 

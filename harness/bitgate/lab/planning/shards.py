@@ -13,10 +13,13 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.targets import canonical, target_id
 from bitgate.lab.ci.matrix import shard_counts
+from bitgate.lab.ci.select import select
+from bitgate.lab.ci.select_changes import since
 from bitgate.lab.planning.collect import PLUGIN, QUIET, Keeper, suites_and_root
+from bitgate.lab.planning.project_facts import facts_of
 from bitgate.results.plan import Plan
 from bitgate.results.run_plan import RunPlan, make
-from bitgate.results.shard import SETUP_SECONDS, count_for
+from bitgate.results.shard import SETUP_SECONDS, count_for, fitting
 from bitgate.suite import durations
 from bitgate.suite.durations import Durations
 from bitgate.suite.id_file import check_known, read_ids
@@ -57,11 +60,13 @@ def make_run_plan(
     kernel: str = "",
     recorded: Path | None = None,
     selected: Path | None = None,
+    base: str = "",
 ) -> RunPlan:
     """Return what runs of a tier on these targets will plan, in shards.
 
     Durations come from the folder ``recorded``, or else from this machine and the suites. Files in ``selected``
-    restrict the cases. UsageError for what such a run would refuse.
+    restrict the cases. With a commit ``base`` only cases remain that changes since then can turn red: the plan may be
+    empty, and a target is cut into fewer shards. UsageError for what such a run would refuse.
     """
     names = dict.fromkeys(target_id(target).name for target in targets)
     known = {name: _durations(name, project, recorded) for name in names}
@@ -71,6 +76,9 @@ def make_run_plan(
     if selected is not None:
         plans = _selected(plans, selected)
     counts = {plan.target: sizes.count(plan) for plan in plans}
+    if base:
+        plans = _changed(plans, base, project)
+        counts = {plan.target: fitting(plan.cases, counts[plan.target]) for plan in plans}
     commit = git.commit_of(project.suites[0])
     return make(tier, plans, counts, commit, lambda target, cases: known[target].length(cases))
 
@@ -85,6 +93,14 @@ def _selected(plans: Sequence[Plan], place: Path) -> list[Plan]:
     if not any(plan.cases for plan in found):
         raise UsageError(f"--select {place}: selects nothing: there is no run to plan")
     return [plan for plan in found if plan.cases]
+
+
+def _changed(plans: Sequence[Plan], base: str, project: Project) -> list[Plan]:
+    """Keep the cases that changes since a commit can turn red, and the targets that have some."""
+    changes = since(base, project.root)
+    gone = [change.path for change in changes if change.is_gone]
+    kept = [replace(plan, cases=select(plan, facts_of(project, plan, gone), changes).items) for plan in plans]
+    return [plan for plan in kept if plan.cases]
 
 
 def _durations(target: str, project: Project, recorded: Path | None) -> Durations:

@@ -161,8 +161,8 @@ class ProblemSpace:
             every = tuple(range(len(choice.values)))
             if name in assumed and name in self.columns:
                 plain = self._plain_problem()
-                puts = (self.columns[name].put(plain, value) for value in assumed[name])
-                found[choice.name] = tuple(choice.code(self.values_of(put)[choice.name]) for put in puts)
+                puts = (self.columns[name].put_if_possible(plain, value) for value in assumed[name])
+                found[choice.name] = tuple(choice.code(self.values_of(put)[choice.name]) for put in puts if put)
             elif name == "dtypes" and name in counted:
                 used = {row.dtypes for row in rows} or {self.types(text) for text in ("f32", "f16", "bf16")}
                 found[choice.name] = tuple(sorted({choice.code(dtypes) for dtypes in used}))

@@ -9,6 +9,7 @@ from typing import Any
 from bitgate.core.errors import UsageError
 from bitgate.model.dtype import DtypeSet
 from bitgate.model.elementwise import ELEMENTWISE, elementwise_named
+from bitgate.model.problem import ProblemError
 
 Put = Callable[[Any, str], Any]
 """A function of a problem and the text of a value, which returns the problem with it. ValueError says what is wrong."""
@@ -25,6 +26,13 @@ class Column:
     put: Put
     is_plain: bool = False
     is_reported: bool = True
+
+    def put_if_possible(self, problem: Any, text: str) -> Any:
+        """Return the problem with the value; None if there is no such problem. ValueError if it is no value at all."""
+        try:
+            return self.put(problem, text)
+        except ProblemError:
+            return None
 
 
 def _dtypes(problem: Any, text: str) -> Any:

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <initializer_list>
 #include <sched.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -244,13 +245,19 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
     if (const char* const name = std::setlocale(LC_ALL, nullptr))
       out.put(name, std::strlen(name));
   });
-  out.section([&] { // process_flags: dumpable, the signal at the parent's death
-    int at_death = 0;
+  out.section([&] { // process_flags, as state.py names them
+    int at_death = 0, reaps = 0;
     ::prctl(PR_GET_PDEATHSIG, &at_death, 0, 0, 0);
-    out.put(static_cast<uint32_t>(::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)));
-    out.put(static_cast<uint32_t>(at_death));
+    ::prctl(PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0);
+    sched_param scheduling = {};
+    ::sched_getparam(0, &scheduling);
+    for (const int flag : {::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), at_death, reaps,
+                           ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0),
+                           ::personality(0xffffffff), ::sched_getscheduler(0), scheduling.sched_priority})
+      out.put(static_cast<uint32_t>(flag));
   });
-  out.section([&] { // subprocesses
+  out.section([&] { put_file(out, "/proc/self/oom_score_adj"); }); // oom_score
+  out.section([&] {                                                // subprocesses
     if (children)
       each_number("/proc/self/task", [&](int task) {
         char path[64];

@@ -22,6 +22,7 @@ from bitgate.core.untrusted import (
     Short,
     Text,
     parse_json,
+    printable,
     read_bytes,
     shaped,
 )
@@ -33,6 +34,9 @@ from bitgate.results.record.verdict import Certificate, Diagnosis, Verdict
 class DeviceLine(Struct):
     kind: Short
     name: Short
+    uuid: Short = ""
+    pci: Short = ""
+    index: Short = ""
 
 
 class CertificateLine(Struct):
@@ -90,6 +94,7 @@ class RecordLine(Struct):
     row: Text = ""
     view: dict[str, Any] = {}
     known_bug: dict[Short, Text] = {}
+    where: dict[Short, Short] = {}
     compared: bool = True
 
 
@@ -101,6 +106,7 @@ def check_types(event: Any) -> None:
         raise InvalidInput("certificate: a bound of more than 1100 bits")
 
 
+DEVICE_ID = ("uuid", "pci", "index")
 SCHEMA = 1
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 AS_THEY_ARE = frozenset(field.name for field in fields(Verdict)) & set(RecordLine.__struct_fields__) - {
@@ -124,7 +130,7 @@ def to_event(verdict: Verdict) -> dict[str, Any]:
         **key.fields(),
         "human": verdict.human,
         "platform": verdict.platform,
-        "device": {"kind": verdict.device_kind, "name": verdict.device_name},
+        "device": {"kind": verdict.device_kind, "name": verdict.device_name, **verdict.device_id},
         "tier": verdict.tier,
         "verdict": verdict.outcome.value,
         "expected": verdict.expected,
@@ -147,7 +153,7 @@ def to_event(verdict: Verdict) -> dict[str, Any]:
         "run": None if verdict.run is None else dict(vars(verdict.run)),
     }
     # Left out if empty, as in most lines.
-    event |= {name: value for name in ("view", "known_bug") if (value := getattr(verdict, name))}
+    event |= {name: value for name in ("view", "known_bug", "where") if (value := getattr(verdict, name))}
     return event
 
 
@@ -160,15 +166,16 @@ def from_event(event: dict[str, Any]) -> Verdict:
         certificate = event["certificate"]
         diagnosis = event["diagnosis"]
         return Verdict(
-            **{name: event[name] for name in AS_THEY_ARE if name in event},
+            **{name: _shown(event[name]) for name in AS_THEY_ARE if name in event},
             key=Key.of(event),
             outcome=Outcome(event["verdict"]),
             device_kind=event["device"]["kind"],
             device_name=event["device"]["name"],
+            device_id={name: event["device"][name] for name in DEVICE_ID if event["device"].get(name)},
             certificate=None if certificate is None else Certificate(**certificate),
             diagnosis=None
             if diagnosis is None
-            else Diagnosis(tuple(diagnosis["kinds"]), diagnosis["sentence"], diagnosis["evidence"]),
+            else Diagnosis(tuple(diagnosis["kinds"]), printable(diagnosis["sentence"]), diagnosis["evidence"]),
             shows=bool(event.get("compared", True)) or event["verdict"] != Outcome.PASS,
             known_bug=_known_bug(event),
             run=_stamp(event.get("run")),
@@ -179,6 +186,12 @@ def from_event(event: dict[str, Any]) -> Verdict:
         raise
     except ValueError as error:
         raise RecordError(str(error)) from None
+
+
+def _shown(value: Any) -> Any:
+    """Return a field as reports and terminals may show it: a library's words come here from another process, or from a
+    file."""
+    return printable(value) if isinstance(value, str) else value
 
 
 def _known_bug(event: dict[str, Any]) -> dict[str, str]:

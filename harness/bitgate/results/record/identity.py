@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import secrets
 from collections.abc import Mapping
@@ -69,6 +70,23 @@ def stated(flat: Mapping[str, Any]) -> dict[str, Any]:
 # In order of precedence: the user's own, then those of GitHub, GitLab and Jenkins.
 RUN_VARIABLES = ("BITGATE_RUN_ID", "GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_TAG")
 ATTEMPT_VARIABLES = ("BITGATE_RUN_ATTEMPT", "GITHUB_RUN_ATTEMPT")
+
+NODE_VARIABLES = ("SLURMD_NODENAME", "RUNNER_NAME", "CI_RUNNER_DESCRIPTION", "NODE_NAME")
+JOB_VARIABLES = ("SLURM_JOB_ID", "GITHUB_JOB", "CI_JOB_ID", "BUILD_NUMBER")
+LOG_VARIABLES = ("BITGATE_LOG", "CI_JOB_URL", "BUILD_URL")
+_GITHUB = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+
+
+def where(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return where this process runs: its node, its job and where the log of that is, as far as they are known."""
+    of = {"node": NODE_VARIABLES, "job": JOB_VARIABLES, "log": LOG_VARIABLES}
+    found = {name: next(filter(None, map(environment.get, names)), "") for name, names in of.items()}
+    found["node"] = found["node"] or platform.node()
+    if not found["log"] and all(environment.get(name) for name in _GITHUB):
+        server, repository, run = (environment[name] for name in _GITHUB)
+        found["log"] = f"{server}/{repository}/actions/runs/{run}"
+    return {name: value[:1000] for name, value in found.items() if value}
+
 
 _HANDED_DOWN = "BITGATE_STAMP"
 """The variable by which the process in charge of a run passes its stamp to its workers."""

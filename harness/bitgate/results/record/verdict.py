@@ -89,6 +89,10 @@ class Verdict:
     platform: str = ""
     device_kind: str = ""
     device_name: str = ""
+    device_id: dict[str, str] = field(default_factory=dict)
+    """Of a GPU among others of its kind: ``uuid``, ``pci``, ``index``, as far as it states them."""
+    where: dict[str, str] = field(default_factory=dict)
+    """Where it ran: ``node``, ``job`` and ``log``, as far as they are known."""
     digest: str = ""
     reference: str = ""
     certificate: Certificate | None = None

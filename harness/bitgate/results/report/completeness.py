@@ -5,23 +5,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
 
 from bitgate.results.build_manifest import BuildManifest, strangers
 from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.results.report.attempts import SettledVerdict
+from bitgate.results.report.facts import SourceFacts
 from bitgate.results.report.findings import RunFinding, distinct, some
 from bitgate.results.report.source import Source
 from bitgate.results.run_plan import RunPlan
 
-COMMIT = "commit"
-"""Name of the kernels' commit in a verdict's fingerprint."""
 BUILD = "build"
 RACE = "race"
 """The schedule whose cases run on a separate flavour of the kernels, which not every shard needs."""
 
 
-def of_night(sources: Sequence[Source], plan: RunPlan | None) -> list[RunFinding]:
+Builds = dict[tuple[str, str], set[str]]
+"""Builds by kernel and instance."""
+
+
+def of_night(sources: Sequence[SourceFacts], plan: RunPlan | None) -> list[RunFinding]:
     """Return the findings that concern all targets."""
     found = []
     every: set[str] = set()
@@ -37,28 +39,36 @@ def of_night(sources: Sequence[Source], plan: RunPlan | None) -> list[RunFinding
     if plan and plan.commit not in ("", UNKNOWN) and known and plan.commit.removesuffix("-dirty") not in known:
         named = f"the plan is of commit {plan.commit:.46}, the results of {min(every):.46}"
         found += [RunFinding("OtherCommit", named)] * (not found)
+    if plan and plan.commit not in ("", UNKNOWN):
+        silent = [one.file for one in sources if one.commits and {commit for _, commit in one.commits} <= {"", UNKNOWN}]
+        if silent:
+            named = f"the plan is of commit {plan.commit:.46}, and {some(silent)} cannot say of which they are"
+            found.append(
+                RunFinding("OtherCommit", f"{named}: let git answer where they ran (git config safe.directory)")
+            )
     return found
 
 
-def of_target(
-    target: str,
-    sources: Sequence[Source],
-    settled: Sequence[SettledVerdict],
-    verdicts: Sequence[Verdict],
-    plan: RunPlan | None,
+def of_target(target: str, sources: Sequence[SourceFacts], builds: Builds, plan: RunPlan | None) -> list[RunFinding]:
+    """Return the findings about all results of one target together."""
+    own = [source for source in sources if target in source.targets]
+    findings = [*_plans(target, own, plan), *_tiers(target, own, plan), *_builds(target, builds)]
+    return findings if plan else [*_shards(target, own), *findings]
+
+
+def of_part(
+    target: str, sources: Sequence[Source], verdicts: Sequence[Verdict], plan: RunPlan | None
 ) -> tuple[list[RunFinding], list[str]]:
-    """Return the findings about the results of one target, and notes on files whose job has run again since."""
+    """Return the findings about files of one target that share cases, and notes on those that ran again since."""
     findings, notes = [], []
     for source in sources:
         if source.flaws and min(source.targets) == target:
             again = _ran_again(source, sources, target)
             notes += [f"{flaw} (it has run again since)" for flaw in source.flaws if again]
             findings += [RunFinding("Unreadable", flaw, target) for flaw in source.flaws if not again]
-    findings += _shards(target, sources, plan)
-    findings += _plans(target, sources, plan)
-    findings += _tiers(target, sources, verdicts, plan)
-    findings += _builds(target, settled)
+    findings += _odd_tiers(target, sources, verdicts, plan)
     if plan:
+        findings += _lost_shards(target, verdicts, plan)
         findings += _unplanned(target, verdicts, plan)
     return findings, notes
 
@@ -72,16 +82,18 @@ def _ran_again(source: Source, sources: Sequence[Source], target: str) -> bool:
     return any(other.attempt and other.attempt[0] == run and other.attempt[1] > attempt for other in later)
 
 
-def _shards(target: str, sources: Sequence[Source], plan: RunPlan | None) -> Iterator[RunFinding]:
-    """Yield a finding for each missing number of a shard; with a plan, for each planned shard without results."""
+def _lost_shards(target: str, verdicts: Sequence[Verdict], plan: RunPlan) -> Iterator[RunFinding]:
+    """Yield a finding for each planned shard without results."""
+    recorded = {verdict.key for verdict in verdicts}
+    for part in plan.of(target):
+        if part.cases and not any(item.key in recorded for item in part.cases):
+            of = "" if part.shard == "1/1" else f"shard {part.shard} of "
+            yield RunFinding("LostShard", f"{of}{target} left no results: {len(part.cases)} cases are lost", target)
+
+
+def _shards(target: str, sources: Sequence[SourceFacts]) -> Iterator[RunFinding]:
+    """Yield a finding for each missing number of a shard."""
     here = [source.shard for source in sources if source.shard]
-    if plan:
-        recorded = {verdict.key for source in sources for verdict in source.verdicts}
-        for part in plan.of(target):
-            if part.cases and not any(item.key in recorded for item in part.cases):
-                of = "" if part.shard == "1/1" else f"shard {part.shard} of "
-                yield RunFinding("LostShard", f"{of}{target} left no results: {len(part.cases)} cases are lost", target)
-        return
     counts = {shard.count for shard in here}
     if len(counts) > 1:
         yield RunFinding(
@@ -99,12 +111,12 @@ def _shards(target: str, sources: Sequence[Source], plan: RunPlan | None) -> Ite
         )
 
 
-def _plans(target: str, sources: Sequence[Source], plan: RunPlan | None) -> Iterator[RunFinding]:
+def _plans(target: str, sources: Sequence[SourceFacts], plan: RunPlan | None) -> Iterator[RunFinding]:
     """Yield a finding if the plans next to the results belong to different run plans, or to another than ``plan``."""
-    beside = [(source, source.plan) for source in sources if source.plan and source.plan.target == target]
-    wholes = distinct(own.whole for _, own in beside)
+    beside = [source for source in sources if source.planned == target]
+    wholes = distinct(source.whole for source in beside)
     if plan:
-        others = [source.file for source, own in beside if own.whole not in ("", plan.id)]
+        others = [source.file for source in beside if source.whole not in ("", plan.id)]
         if others:
             yield RunFinding("OtherPlan", f"{target}: {some(others)} ran by another plan than {plan.id[:12]}", target)
     elif len(wholes) > 1:
@@ -114,13 +126,17 @@ def _plans(target: str, sources: Sequence[Source], plan: RunPlan | None) -> Iter
         )
 
 
-def _tiers(
+def _tiers(target: str, sources: Sequence[SourceFacts], plan: RunPlan | None) -> Iterator[RunFinding]:
+    beside = [source.tier for source in sources if source.planned == target]
+    tiers = distinct([*beside, *([plan.tier] if plan else [])])
+    if len(tiers) > 1:
+        yield RunFinding("OtherTier", f"{target}: results of tiers {' and '.join(tiers)} in one report", target)
+
+
+def _odd_tiers(
     target: str, sources: Sequence[Source], verdicts: Sequence[Verdict], plan: RunPlan | None
 ) -> Iterator[RunFinding]:
     beside = [source.plan for source in sources if source.plan and source.plan.target == target]
-    tiers = distinct([*(own.tier for own in beside), *([plan.tier] if plan else [])])
-    if len(tiers) > 1:
-        yield RunFinding("OtherTier", f"{target}: results of tiers {' and '.join(tiers)} in one report", target)
     planned = {item.key: item.tier for part in (plan.of(target) if plan else beside) for item in part.cases}
     odd = [v for v in verdicts if v.tier and planned.get(v.key) and v.tier != planned[v.key]]
     if odd:
@@ -128,25 +144,31 @@ def _tiers(
         yield RunFinding("OtherTier", said, target)
 
 
-def _builds(target: str, settled: Sequence[SettledVerdict]) -> Iterator[RunFinding]:
-    """Yield a finding if jobs of one run built a library differently. One job may build several flavours of it."""
-    built: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+def builds_of(settled: Iterable[SettledVerdict]) -> Builds:
+    """Return the known builds of each instance. The flavour that logs accesses is another library."""
+    built: Builds = defaultdict(set)
     for one in settled:
         verdict = one.entry.verdict
         build = verdict.fingerprint.get(BUILD, UNKNOWN)
         if build != UNKNOWN and verdict.key.schedule != RACE:
-            built[verdict.key.kernel][one.job].add(build)
-    for kernel, by_job in sorted(built.items()):
-        if any(not (one <= other or other <= one) for one, other in combinations(by_job.values(), 2)):
-            named = some(build for builds in by_job.values() for build in builds)
-            yield RunFinding("OtherBuild", f"{target}: jobs ran different builds of {kernel}: {named}", target)
+            built[verdict.key.kernel, verdict.key.instance].add(build)
+    return dict(built)
 
 
-def not_built(target: str, verdicts: Iterable[Verdict], built: Sequence[BuildManifest]) -> Iterator[RunFinding]:
+def _builds(target: str, builds: Builds) -> Iterator[RunFinding]:
+    """Yield a finding for each kernel of which an instance ran in several builds, in one job or in several."""
+    by_kernel: dict[str, set[str]] = defaultdict(set)
+    for (kernel, _), found in builds.items():
+        if len(found) > 1:
+            by_kernel[kernel] |= found
+    for kernel, found in sorted(by_kernel.items()):
+        yield RunFinding("OtherBuild", f"{target}: different builds of {kernel} ran: {some(found)}", target)
+
+
+def not_built(target: str, builds: Builds, built: Sequence[BuildManifest]) -> Iterator[RunFinding]:
     """Yield a finding for each library that was not built for this run: a machine built it, or kept an old one."""
-    plain = (verdict for verdict in verdicts if verdict.key.schedule != RACE)
-    ran = {(one.key.kernel, str(one.fingerprint.get(BUILD, UNKNOWN))) for one in plain}
-    for kernel, build in strangers(target, (pair for pair in ran if pair[1] != UNKNOWN), built):
+    ran = {(kernel, build) for (kernel, _), found in builds.items() for build in found}
+    for kernel, build in strangers(target, ran, built):
         yield RunFinding("OtherBuild", f"{target}: {kernel} ran as {build}, which is not what was built for it", target)
 
 
@@ -173,11 +195,11 @@ def _first(verdicts: Iterable[Verdict]) -> str:
     return f"{verdict.key.case} of {verdict.key.name}"
 
 
-def _commits(sources: Sequence[Source]) -> list[dict[str, set[object]]]:
+def _commits(sources: Sequence[SourceFacts]) -> list[dict[str, set[object]]]:
     """Return the commits of each kernel, each commit with the files that name it."""
     found: dict[str, dict[str, set[object]]] = defaultdict(lambda: defaultdict(set))
     for source in sources:
-        for kernel, commit in {(v.key.kernel, v.fingerprint.get(COMMIT, UNKNOWN)) for v in source.verdicts}:
+        for kernel, commit in source.commits:
             if commit not in ("", UNKNOWN):
                 found[kernel][commit].add(source.file)
     return [found[kernel] for kernel in sorted(found)]

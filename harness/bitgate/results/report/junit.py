@@ -6,7 +6,7 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from math import isfinite
 from pathlib import Path
@@ -22,7 +22,7 @@ from bitgate.results.report.findings import KINDS, MissingTarget, RunFinding
 from bitgate.results.report.ledger import AttemptEntry, Ledger
 from bitgate.results.report.names import TestName, test_names
 from bitgate.results.report.report import Report, ReportedRun
-from bitgate.results.report.result import JUnitResult, cell_lines, result_of
+from bitgate.results.report.result import JUnitResult, cell_lines, place_of, result_of
 from bitgate.results.report.text import capped, legal, one_line
 
 ELEMENTS: dict[str, type[FinalResult]] = {"failure": Failure, "error": Error, "skipped": Skipped}
@@ -100,7 +100,7 @@ class SizeBudget:
 
 
 class JUnitReport(Report):
-    """The report of a run in JUnit's XML: a document a target, and one over all targets of a merged run."""
+    """The report of a run in JUnit's XML. Those of a merged run were written as its parts came (``MergedJUnit``)."""
 
     file = "junit.xml"
 
@@ -108,13 +108,8 @@ class JUnitReport(Report):
         return _as_text(document(run.ledgers[0]))
 
     def write(self, run: ReportedRun, folder: Path, echo: Callable[[str], None] = print) -> None:
-        """Write ``junit.xml``; of a merged run also ``<target>/junit.xml`` of each target, of which it is made."""
         if not run.is_merged:
-            return super().write(run, folder, echo)
-        files = [folder / ledger.target / self.file for ledger in run.ledgers]
-        for ledger, file in zip(run.ledgers, files, strict=True):
-            write(document(ledger), file)
-        write(merged(files, run.findings, run.absent), folder / self.file)
+            super().write(run, folder, echo)
 
 
 def document(ledger: Ledger, budget: int = BUDGET) -> JUnitDocument:
@@ -122,39 +117,42 @@ def document(ledger: Ledger, budget: int = BUDGET) -> JUnitDocument:
 
     A ledger that compared nothing gets a testcase with an error, since it must be red.
     """
+    xml = JUnitDocument("bitgate")
+    for suite in (
+        *suites_of(ledger, budget),
+        *about_target(ledger, is_empty=not any(e.verdict.compared for e in ledger.entries)),
+    ):
+        xml.add_testsuite(suite)
+    xml.update_statistics()
+    return xml
+
+
+def suites_of(ledger: Ledger, budget: int = BUDGET) -> list[JUnitSuite]:
+    """Return a testsuite for each suite of a ledger."""
     names = test_names([entry.verdict for entry in ledger.entries])
     groups: dict[str, list[tuple[TestName, AttemptEntry]]] = {}
     for name, entry in zip(names, ledger.entries, strict=True):
         groups.setdefault(name.suite, []).append((name, entry))
-    xml = JUnitDocument("bitgate")
     room = SizeBudget(budget)
-    for suite_name, members in groups.items():
-        xml.add_testsuite(_suite(suite_name, ledger, members, room))
-    if not any(entry.verdict.compared for entry in ledger.entries):
-        xml.add_testsuite(_nothing_compared(ledger))
+    return [_suite(name, ledger, members, room) for name, members in groups.items()]
+
+
+def about_target(ledger: Ledger, is_empty: bool) -> Iterator[JUnitSuite]:
+    """Yield suites of what is wrong with a target's run: it compared nothing, or has findings."""
+    if is_empty:
+        yield _nothing_compared(ledger)
     if ledger.findings:
-        xml.add_testsuite(_about_the_run(ledger.target, ledger.started, ledger.findings))
-    xml.update_statistics()
-    return xml
+        yield _about_the_run(ledger.target, ledger.started, ledger.findings)
 
 
-def merged(
-    files: Iterable[Path], findings: Sequence[RunFinding] = (), absent: Sequence[MissingTarget] = ()
-) -> JUnitDocument:
-    """Return one document of the suites of several JUnit files, in order.
+def about_night(findings: Sequence[RunFinding]) -> JUnitSuite:
+    """Return a suite of the findings about a whole night."""
+    return _about_the_run("night", "", findings)
 
-    A further suite holds the findings about the run; each target without a machine gets a suite that is skipped.
-    """
-    xml = JUnitDocument("bitgate")
-    for file in files:
-        for suite in JUnitDocument.fromfile(str(file)):
-            xml.add_testsuite(suite)
-    if findings:
-        xml.add_testsuite(_about_the_run("night", "", findings))
-    for one in absent:
-        xml.add_testsuite(_did_not_run(one))
-    xml.update_statistics()
-    return xml
+
+def about_missing(absent: MissingTarget) -> JUnitSuite:
+    """Return the skipped suite of a target without a machine."""
+    return _did_not_run(absent)
 
 
 def write(xml: JUnitDocument, path: Path) -> None:
@@ -258,6 +256,8 @@ def _explanation(verdict: Verdict, result: JUnitResult) -> Iterator[str]:
         if line:
             yield one_line(line, 2000)
     yield from (one_line(line) for line in cell_lines(verdict))
+    if place := place_of(verdict):
+        yield f"ran on {one_line(place, 2000)}"
     if verdict.repro:
         yield f"repeat: {one_line(verdict.repro, 2000)}"
     if verdict.row:

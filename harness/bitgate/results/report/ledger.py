@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bitgate.core.choices import TIERS
@@ -12,6 +12,8 @@ from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.record import FINGERPRINT, UNKNOWN, DeviceOfRecord, Key, Outcome, Verdict, verdict_on
 from bitgate.results.report import completeness
 from bitgate.results.report.attempts import AttemptEntry, JobAttempt, SettledVerdict, jobs_of, settle
+from bitgate.results.report.completeness import Builds
+from bitgate.results.report.facts import SourceFacts
 from bitgate.results.report.findings import RunFinding, some
 from bitgate.results.report.source import PLAN, RESULTS, Source, find_sources
 from bitgate.results.run_plan import RunPlan
@@ -33,6 +35,7 @@ class Ledger:
     notes: tuple[str, ...] = ()
     findings: tuple[RunFinding, ...] = ()
     """Defects of the run on this target, which are red whatever the entries are."""
+    builds: Builds = field(default_factory=dict, repr=False)
 
     @property
     def has_results(self) -> bool:
@@ -69,18 +72,40 @@ def read_night(
     exist, or holds no results and ``may_be_empty`` is not set.
     """
     sources = find_sources(paths, may_be_empty=may_be_empty or plan is not None)
-    jobs = jobs_of(source.jobs for source in sources)
-    homeless = [RunFinding("Unreadable", flaw) for source in sources if not source.targets for flaw in source.flaws]
-    targets = {target for source in sources for target in source.targets} | set(plan.targets if plan else ())
-    return MergedNight(
-        tuple(_ledger(target, sources, jobs, interrupted, plan) for target in sorted(targets)),
-        (*homeless, *completeness.of_night(sources, plan)),
-        sources,
+    facts = [SourceFacts.of(source) for source in sources]
+    ledgers = tuple(
+        replace(one, findings=(*one.findings, *completeness.of_target(one.target, facts, one.builds, plan)))
+        for one in read_part(sources, plan, interrupted=interrupted)
     )
+    return MergedNight(ledgers, of_night(facts, plan), sources)
+
+
+Unmanned = Mapping[tuple[str, str], str]
+"""Why target and shard had no machine."""
+
+
+def read_part(
+    sources: Sequence[Source], plan: RunPlan | None, unmanned: Unmanned | None = None, *, interrupted: bool = False
+) -> list[Ledger]:
+    """Return a ledger of these files for each target, without what only all files of a night show."""
+    jobs = jobs_of(source.jobs for source in sources)
+    targets = {target for source in sources for target in source.targets} | set(plan.targets if plan else ())
+    return [_ledger(target, sources, jobs, interrupted, plan, unmanned or {}) for target in sorted(targets)]
+
+
+def of_night(facts: Sequence[SourceFacts], plan: RunPlan | None) -> tuple[RunFinding, ...]:
+    """Return the findings that are about no single target."""
+    homeless = [RunFinding("Unreadable", flaw) for one in facts if not one.targets for flaw in one.flaws]
+    return (*homeless, *completeness.of_night(facts, plan))
 
 
 def _ledger(
-    target: str, every: Sequence[Source], jobs: Sequence[int], interrupted: bool, whole: RunPlan | None
+    target: str,
+    every: Sequence[Source],
+    jobs: Sequence[int],
+    interrupted: bool,
+    whole: RunPlan | None,
+    unmanned: Unmanned,
 ) -> Ledger:
     sources = [source for source in every if target in source.targets]
     own = [(source, job) for source, job in zip(every, jobs, strict=True) if target in source.targets]
@@ -88,10 +113,11 @@ def _ledger(
     plans = list(whole.of(target)) if whole else [s.plan for s in sources if s.plan and s.plan.target == target]
     settled = _settled(target, own)
     recorded = [one.entry for one in settled]
-    missing = _missing(plans, {entry.verdict.key for entry in recorded}, verdicts, interrupted)
+    missing = _missing(plans, {entry.verdict.key for entry in recorded}, verdicts, interrupted, unmanned)
     place = {planned.key: number for number, planned in enumerate(p for plan in plans for p in plan.cases)}
     entries = sorted((*recorded, *missing), key=lambda entry: place.get(entry.verdict.key, len(place)))
-    findings, notes = completeness.of_target(target, sources, settled, verdicts, whole)
+    findings, notes = completeness.of_part(target, sources, verdicts, whole)
+    findings = [one for one in findings if not (one.kind == "LostShard" and _is_unmanned(plans, unmanned))]
     return Ledger(
         target=target,
         tier=_tier(plans, verdicts),
@@ -101,7 +127,12 @@ def _ledger(
         shards=tuple(sorted({f"{s.shard.index}of{s.shard.count}" for s in sources if s.shard})),
         notes=(*_stand_in(target), *notes, *(note for source in sources for note in _strays(source))),
         findings=(*_duplicated(target, own, settled), *findings),
+        builds=completeness.builds_of(settled),
     )
+
+
+def _is_unmanned(plans: Sequence[Plan], unmanned: Unmanned) -> bool:
+    return all((plan.target, plan.shard) in unmanned for plan in plans)
 
 
 def _tier(plans: Sequence[Plan], verdicts: Sequence[Verdict]) -> str:
@@ -152,7 +183,7 @@ def _strays(source: Source) -> Iterable[str]:
 
 
 def _missing(
-    plans: Iterable[Plan], recorded: set[Key], verdicts: Sequence[Verdict], interrupted: bool
+    plans: Iterable[Plan], recorded: set[Key], verdicts: Sequence[Verdict], interrupted: bool, unmanned: Unmanned
 ) -> Iterable[AttemptEntry]:
     lost = {
         (planned.key, planned.test): (planned, plan)
@@ -161,16 +192,21 @@ def _missing(
         if planned.key not in recorded
     }
     sibling = verdicts[-1] if verdicts else None
-    return [AttemptEntry(_unrecorded(planned, plan, sibling, interrupted)) for planned, plan in lost.values()]
+    return [
+        AttemptEntry(_unrecorded(planned, plan, sibling, interrupted, unmanned.get((plan.target, plan.shard), "")))
+        for planned, plan in lost.values()
+    ]
 
 
-def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, interrupted: bool) -> Verdict:
+def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, interrupted: bool, unmanned: str) -> Verdict:
     """Return the verdict on a planned key without a record; its device is the one that its siblings ran on."""
     key = planned.key
     where = f" in shard {plan.shard}" if plan.shard else ""
     outcome, reason = (
         (Outcome.NOT_RUN, "the run was interrupted before this case")
         if interrupted
+        else (Outcome.NOT_RUN, f"not run{where}: {unmanned}")
+        if unmanned
         else (
             Outcome.LOST,
             f"planned{where}, but no result was found: the worker died, or its results file did not arrive",

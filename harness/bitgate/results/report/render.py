@@ -13,10 +13,12 @@ from bitgate.results.report.annotations import GitHubReport, GitLabReport
 from bitgate.results.report.completeness import not_built
 from bitgate.results.report.findings import MissingTarget, RunFinding
 from bitgate.results.report.junit import JUnitReport
-from bitgate.results.report.ledger import PLAN, RESULTS, Ledger, MergedNight, read_night
+from bitgate.results.report.junit_parts import MergedJUnit
+from bitgate.results.report.ledger import PLAN, RESULTS, Ledger, MergedNight, Unmanned, read_night
 from bitgate.results.report.markdown import MarkdownReport
+from bitgate.results.report.night_reader import NightReader, joined
 from bitgate.results.report.report import Report, ReportedRun
-from bitgate.results.report.summary import Summary, summarise
+from bitgate.results.report.summary import Summary, SummaryBuilder, summarise
 from bitgate.results.run_plan import RunPlan
 
 REPORTS: tuple[Report, ...] = (JUnitReport(), MarkdownReport(), GitHubReport(), GitLabReport())
@@ -62,14 +64,19 @@ def render(
     ``notes`` of the run are added for the reader. A caller that has read the folder with ``read_run`` passes ``night``.
     """
     night = night or read_run(out_dir, interrupted=interrupted)
+    ledger = ledger_of_run(night, tier, target, notes)
+    summary = summarise([ledger], interrupted=interrupted)
+    _write_reports(ReportedRun((ledger,), summary), out_dir)
+    return summary
+
+
+def ledger_of_run(night: MergedNight, tier: str, target: str, notes: Sequence[str] = ()) -> Ledger:
+    """Return the ledger of one target's run, or of one shard of it."""
     empty = Ledger(target, tier, (), started=_now())
     own = next((ledger for ledger in night.ledgers if ledger.target == target), empty)
     # A shard that runs alone cannot have lost the other shards.
     apart = [finding for finding in own.findings if finding.kind != "LostShard"]
-    ledger = replace(own, tier=own.tier or tier, notes=(*own.notes, *notes), findings=(*apart, *night.findings))
-    summary = summarise([ledger], interrupted=interrupted)
-    _write_reports(ReportedRun((ledger,), summary), out_dir)
-    return summary
+    return replace(own, tier=own.tier or tier, notes=(*own.notes, *notes), findings=(*apart, *night.findings))
 
 
 def merge(
@@ -82,8 +89,11 @@ def merge(
     absent: Sequence[MissingTarget] = (),
     findings: Sequence[RunFinding] = (),
     notes: Sequence[str] = (),
+    unmanned: Unmanned | None = None,
 ) -> Summary:
     """Merge results of several targets and shards: ``<target>/junit.xml`` each, one junit.xml and one summary.md.
+
+    It takes the memory of the largest shard: files that share no case are read one after the other.
 
     Parameters
     ----------
@@ -99,6 +109,8 @@ def merge(
         What was built for targets: the verdicts of such a target must be of these libraries.
     absent
         Targets that had no machine: they are reported as skipped.
+    unmanned
+        Why shards of the plan had no machine: their cases are NOT_RUN.
     findings, notes
         Further findings about the run, and notes for the reader.
     """
@@ -106,18 +118,24 @@ def merge(
         raise UsageError(
             f"the matrix has {', '.join(strangers)}, which the plan does not have: both must be of one run"
         )
-    night = read_night(paths, may_be_empty=bool(expected_targets), plan=plan)
+    junit, counting = MergedJUnit(out_dir), SummaryBuilder()
+    heads: dict[str, Ledger] = {}
     gone = {one.target for one in absent}
-    found = {ledger.target: ledger for ledger in night.ledgers if ledger.target not in gone or ledger.has_results}
-    silent = {target: Ledger(target, "", (), started=_now()) for target in expected_targets if target not in found}
-    ledgers = (*found.values(), *silent.values())
-    strange = (
-        finding
-        for ledger in ledgers
-        for finding in not_built(ledger.target, (entry.verdict for entry in ledger.entries), built)
+    reader = NightReader(paths, plan, may_be_empty=bool(expected_targets), unmanned=unmanned or {})
+    for part in reader.parts():
+        if part.target not in gone or part.target in reader.recorded:
+            heads[part.target] = joined(heads.get(part.target), part)
+            junit.add(part)
+            counting.add(part)
+    for target in (*expected_targets, *(t for t in reader.targets if t not in gone)):
+        heads.setdefault(target, Ledger(target, "", (), started=_now()))
+    ledgers = tuple(
+        replace(head, findings=(*head.findings, *reader.findings_of(head), *not_built(target, head.builds, built)))
+        for target, head in sorted(heads.items())
     )
-    findings = (*findings, *night.findings, *strange)
-    summary = summarise(ledgers, findings, absent=absent, notes=notes)
+    findings = (*findings, *reader.findings)
+    summary = counting.summary(ledgers, findings, absent=absent, notes=notes)
+    junit.close(ledgers, [row.target for row in summary.targets if row.compared], findings, absent)
     _write_reports(ReportedRun(ledgers, summary, True, findings, tuple(absent)), out_dir)
     return summary
 

@@ -64,6 +64,19 @@ def _format_lines(verdict: Verdict) -> list[str]:
     return sentences
 
 
+def place_of(verdict: Verdict) -> str:
+    """Format where a verdict was made: ``node-17, GPU 0000:c1:00.0 (GPU-8f3c...), job 4711, log ...``."""
+    gpu = verdict.device_id
+    named = gpu.get("pci") or gpu.get("index", "")
+    parts = [
+        verdict.where.get("node", ""),
+        f"GPU {named}" + (f" ({gpu['uuid']})" if "uuid" in gpu else "") if gpu else "",
+        f"job {verdict.where['job']}" if "job" in verdict.where else "",
+        f"log {verdict.where['log']}" if "log" in verdict.where else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
 CELLS_SHOWN = 10
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bitgate.results.record import Outcome, Verdict
+from bitgate.results.record import UNKNOWN, Outcome, Verdict
+from bitgate.results.report.facts import mark
 from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.result import cell_lines, sentence_of
+from bitgate.results.report.result import cell_lines, place_of, sentence_of
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class RedVerdict:
     """``file:line`` of the table's row."""
     cells: tuple[str, ...] = ()
     """The first wrong ones."""
+    place: str = ""
+    """Node, GPU, job and log."""
 
     @property
     def cause(self) -> tuple[str, ...]:
@@ -184,45 +188,114 @@ def summarise(
     interrupted: bool = False,
 ) -> Summary:
     """Count the entries of ledgers, one a target; ``findings`` and ``notes`` are those of the whole run."""
-    entries = [entry for ledger in ledgers for entry in ledger.entries]
-    counts = Counter(entry.verdict.outcome for entry in entries)
-    return Summary(
-        tier=" ".join(dict.fromkeys(ledger.tier for ledger in ledgers if ledger.tier)),
-        targets=tuple(_row(ledger.target, "", ledger.entries) for ledger in ledgers),
-        suites=tuple(row for ledger in ledgers for row in _suite_rows(ledger)),
-        outcomes={outcome.value: counts[outcome] for outcome in Outcome if counts[outcome]},
-        reds=tuple(_red(entry.verdict) for entry in entries if not entry.verdict.green),
-        known=tuple(_known(entry.verdict for entry in entries)),
-        changed=tuple(_changed(entry) for entry in entries if entry.changed),
-        environment={ledger.target: environment for ledger in ledgers if (environment := _environment(ledger))},
-        notes=(*notes, *(note for ledger in ledgers for note in ledger.notes)),
-        findings=(*findings, *(finding for ledger in ledgers for finding in ledger.findings)),
-        absent=tuple(absent),
-        interrupted=interrupted,
-    )
+    counting = SummaryBuilder()
+    for ledger in ledgers:
+        counting.add(ledger)
+    return counting.summary(ledgers, findings, absent=absent, notes=notes, interrupted=interrupted)
 
 
-def _suite_rows(ledger: Ledger) -> list[Totals]:
-    suites = dict.fromkeys(entry.verdict.suite for entry in ledger.entries)
-    return [
-        _row(ledger.target, suite or "verify", [e for e in ledger.entries if e.verdict.suite == suite])
-        for suite in suites
-    ]
+class SummaryBuilder:
+    """A summary that is counted from ledgers in parts, none of which is kept: only what is red."""
+
+    def __init__(self) -> None:
+        self._outcomes: Counter[Outcome] = Counter()
+        self._rows: dict[tuple[str, str], _TotalsBuilder] = {}
+        self._reds: list[RedVerdict] = []
+        self._known: dict[tuple[str, ...], KnownFailure] = {}
+        self._changed: list[str] = []
+        self._environment: dict[str, dict[str, dict[str, None]]] = {}
+
+    def add(self, ledger: Ledger) -> None:
+        """Count a target's ledger, or a part of it."""
+        whole = self._rows.setdefault((ledger.target, ""), _TotalsBuilder())
+        seen = self._environment.setdefault(ledger.target, {})
+        for entry in ledger.entries:
+            verdict = entry.verdict
+            self._outcomes[verdict.outcome] += 1
+            whole.add(verdict)
+            self._rows.setdefault((ledger.target, verdict.suite or "verify"), _TotalsBuilder()).add(verdict)
+            if not verdict.green:
+                self._reds.append(_red(verdict))
+            if verdict.outcome is Outcome.KNOWN_BUG:
+                self._add_known(verdict)
+            if entry.changed:
+                self._changed.append(_changed(entry))
+            for name, value in verdict.fingerprint.items():
+                if len(values := seen.setdefault(name, {})) <= SEVERAL:
+                    values[value] = None
+
+    def summary(
+        self,
+        ledgers: Sequence[Ledger],
+        findings: Sequence[RunFinding] = (),
+        *,
+        absent: Sequence[MissingTarget] = (),
+        notes: Sequence[str] = (),
+        interrupted: bool = False,
+    ) -> Summary:
+        """Return the summary; of the ledgers all but their entries is read."""
+        rows = [(target, suite, row) for (target, suite), row in self._rows.items()]
+        of = {ledger.target: ledger for ledger in ledgers}
+        names = (*of, *dict.fromkeys(target for target, _, _ in rows if target not in of))
+        empty = _TotalsBuilder()
+        return Summary(
+            tier=" ".join(dict.fromkeys(ledger.tier for ledger in ledgers if ledger.tier)),
+            targets=tuple(self._rows.get((name, ""), empty).totals(name, "") for name in names),
+            suites=tuple(row.totals(target, suite) for target, suite, row in rows if suite),
+            outcomes={outcome.value: self._outcomes[outcome] for outcome in Outcome if self._outcomes[outcome]},
+            reds=tuple(self._reds),
+            known=tuple(self._known.values()),
+            changed=tuple(self._changed),
+            environment={name: found for name in names if (found := self._environment_of(name, of.get(name)))},
+            notes=(*notes, *(note for ledger in ledgers for note in ledger.notes)),
+            findings=(*findings, *(finding for ledger in ledgers for finding in ledger.findings)),
+            absent=tuple(absent),
+            interrupted=interrupted,
+        )
+
+    def _add_known(self, verdict: Verdict) -> None:
+        entry = verdict.known_bug
+        key = (verdict.key.target, *(entry.get(name, "") for name in ("ticket", "owner", "expires")))
+        known = self._known.get(key) or KnownFailure(key[0], key[1], key[2], key[3], 0, _red(verdict))
+        self._known[key] = replace(known, count=known.count + 1)
+
+    def _environment_of(self, target: str, ledger: Ledger | None) -> dict[str, str]:
+        """Return the fingerprint of all verdicts, several values of one name joined."""
+        seen = self._environment.get(target, {})
+        for values in seen.values():
+            if len(values) > 1:  # cases that did not run know none
+                values.pop(UNKNOWN, None)
+        found = {name: _listed(list(values)) for name, values in seen.items()}
+        return found | ({"plan": ledger.plan} if ledger and ledger.plan else {})
 
 
-def _row(target: str, suite: str, entries: Sequence[AttemptEntry]) -> Totals:
-    verdicts = [entry.verdict for entry in entries]
-    return Totals(
-        target=target,
-        suite=suite,
-        device=next((f"{v.device_name} ({v.device_kind})" for v in verdicts if v.device_kind), ""),
-        verdicts=len(verdicts),
-        passed=sum(verdict.outcome is Outcome.PASS for verdict in verdicts),
-        compared=sum(verdict.compared for verdict in verdicts),
-        problems=len({verdict.key.case for verdict in verdicts if verdict.compared}),
-        red=sum(not verdict.green for verdict in verdicts),
-        seconds=round(sum(_seconds(verdict) for verdict in verdicts), 3),
-    )
+class _TotalsBuilder:
+    """Totals that are counted verdict by verdict; problems are kept as hashes of eight bytes."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._device = ""
+        self._seconds = 0.0
+        self._problems = array("Q")
+        self._last = -1
+
+    def add(self, verdict: Verdict) -> None:
+        self._counts["verdicts"] += 1
+        self._counts["passed"] += verdict.outcome is Outcome.PASS
+        self._counts["red"] += not verdict.green
+        self._seconds += _seconds(verdict)
+        if not self._device and verdict.device_kind:
+            self._device = f"{verdict.device_name} ({verdict.device_kind})"
+        if verdict.compared:
+            self._counts["compared"] += 1
+            if (problem := mark(verdict.key.case)) != self._last:
+                self._problems.append(problem)
+                self._last = problem
+
+    def totals(self, target: str, suite: str) -> Totals:
+        names = ("verdicts", "passed", "compared", "red")
+        counts = {name: self._counts[name] for name in names} | {"problems": len(set(self._problems))}
+        return Totals(target, suite, self._device, seconds=round(self._seconds, 3), **counts)
 
 
 def _seconds(verdict: Verdict) -> float:
@@ -245,17 +318,8 @@ def _red(verdict: Verdict) -> RedVerdict:
         path=str(verdict.dispatch.get("path", "")),
         row=verdict.row,
         cells=tuple(cell_lines(verdict)),
+        place=place_of(verdict),
     )
-
-
-def _known(verdicts: Iterable[Verdict]) -> list[KnownFailure]:
-    groups: dict[tuple[str, ...], list[Verdict]] = {}
-    for verdict in verdicts:
-        if verdict.outcome is Outcome.KNOWN_BUG:
-            entry = verdict.known_bug
-            key = (verdict.key.target, *(entry.get(name, "") for name in ("ticket", "owner", "expires")))
-            groups.setdefault(key, []).append(verdict)
-    return [KnownFailure(key[0], key[1], key[2], key[3], len(group), _red(group[0])) for key, group in groups.items()]
 
 
 def _changed(entry: AttemptEntry) -> str:
@@ -264,18 +328,9 @@ def _changed(entry: AttemptEntry) -> str:
     return f"{key.case} {key.name} on {key.target}: {attempts}"
 
 
-def _environment(ledger: Ledger) -> dict[str, str]:
-    """Return the fingerprint of all verdicts, several values of one name joined."""
-    seen: dict[str, dict[str, None]] = {}
-    for entry in ledger.entries:
-        for name, value in entry.verdict.fingerprint.items():
-            seen.setdefault(name, {})[value] = None
-    if ledger.plan:
-        seen["plan"] = {ledger.plan: None}
-    return {name: _listed(list(values)) for name, values in seen.items()}
+SEVERAL = 20
+"""Values of a name that are shown: a night has one build for each family and one host for each job."""
 
 
-def _listed(values: Sequence[str], shown: int = 20) -> str:
-    """Join the first values: a night has one build for each family and one host for each job, all in the record."""
-    more = f" and {len(values) - shown} more" if len(values) > shown else ""
-    return ", ".join(values[:shown]) + more
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(values[:SEVERAL]) + (" and more" if len(values) > SEVERAL else "")

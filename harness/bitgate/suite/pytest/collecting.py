@@ -118,6 +118,7 @@ class Collecting:
         if not self.errors:
             with as_pytest_error():
                 check_setting(self.run.setting)  # tables may have loaded what it names
+                self.run.known_bugs.check_options(self.run.setting.families.values())
         if self.errors:
             raise pytest.UsageError("\n".join(dict.fromkeys(str(error) for error in self.errors)))
         self._check_unique()
@@ -131,6 +132,8 @@ class Collecting:
             self._keep_selected(config, items)
         items.sort(key=self._rank)
         self._make_plan(items, whole)
+        if not config.option.keyword:
+            self._note_idle_bugs()
         _deselect(config, items, [item for item in items if self._is_done(item)])
 
     def _check_unique(self) -> None:
@@ -178,6 +181,15 @@ class Collecting:
             if (family, suite) not in taken:
                 idle.setdefault(family, []).append(suite)
         run.notes = tuple(f"{family} took no case of {', '.join(suites)}" for family, suites in idle.items())
+
+    def _note_idle_bugs(self) -> None:
+        """Note the entries of ledgers that a whole run of the largest tier has no case of: they guard nothing."""
+        run = self.run
+        is_part = run.select is not None or run.shard is not None or run.setting.kernel or run.setting.options
+        if is_part or run.project.added or run.tier not in ("", run.project.tiers[-1]):
+            return
+        idle = run.known_bugs.idle(run.tests.values(), run.target.name)
+        run.notes += tuple(f"the known bug {bug.ticket} ({bug.origin}) is about no case of this run" for bug in idle)
 
     def _rank(self, item: pytest.Item) -> int:
         """Return the rank of a test: probes of the platform come first, since a red one stops all others.

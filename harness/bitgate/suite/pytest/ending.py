@@ -8,16 +8,16 @@ import sys
 import threading
 from collections import Counter
 from contextlib import suppress
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bitgate.model import case_id
+from bitgate.results.blackbox import left_behind, remember_deaths
 from bitgate.results.record import RecordError, read
 from bitgate.suite import durations
-from bitgate.suite.pytest.blackbox import left_behind, remember_deaths
 from bitgate.suite.pytest.run import RunEnd, TestRun, progress
+from bitgate.suite.session_entry import interrupt
 
 if TYPE_CHECKING:
     from bitgate.results.report.ledger import MergedNight
@@ -32,7 +32,7 @@ class Ending:
         self._takes_signals = threading.current_thread() is threading.main_thread()
         self._default = signal.getsignal(signal.SIGTERM)
         if self._takes_signals:
-            signal.signal(signal.SIGTERM, _interrupt)
+            signal.signal(signal.SIGTERM, interrupt)
 
     def pytest_unconfigure(self) -> None:
         if self.run.lock is not None:
@@ -111,8 +111,3 @@ def _spare_hypothesis(config: pytest.Config) -> None:
     """
     if "hypothesis" not in sys.modules and (plugin := config.pluginmanager.get_plugin("hypothesispytest")):
         config.pluginmanager.unregister(plugin)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """End the run on a scheduler's SIGTERM as on Ctrl-C, with its reports written."""
-    raise KeyboardInterrupt

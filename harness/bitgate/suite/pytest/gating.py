@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bitgate.core.untrusted import message
 from bitgate.kernel.build.overlay import quick_build
 from bitgate.kernel.declared import is_own
+from bitgate.results.blackbox import BlackBox
 from bitgate.results.record import Diagnosis, Outcome, Verdict, append
 from bitgate.results.report.result import cell_lines, sentence_of
 from bitgate.suite.planning import is_ours, row_of
-from bitgate.suite.pytest.blackbox import BlackBox
 from bitgate.suite.pytest.collecting import PARAMETER, planned_test
 from bitgate.suite.pytest.dispatch_assertion import assert_dispatch
 from bitgate.suite.pytest.own_fixtures import OwnFixtures
@@ -106,6 +107,10 @@ class Gating:
         """The processes of kernels, on their way out."""
         self.here: list[str] = []
         """Node ids of what else is under way."""
+        self.recording = threading.Lock()
+        """Held by what puts verdicts on the record; for ever once a test is found to hang, which ends the process."""
+        self.recorded: tuple[str, Verdict] | None = None
+        """The test with the latest line of the record, and its verdict."""
         self.asking = threading.Lock()
         """A test may ask from its threads: a kernel process takes one request at a time."""
 
@@ -347,7 +352,8 @@ class Gating:
         test = planned_test(item)
         if test is not None and (call.when != "setup" or not report.passed):
             try:
-                self._record(item, test, report)
+                with self.recording:
+                    self._record(item, test, report)
             except OSError as error:  # a verdict that cannot be recorded is none, and the next would fare no better
                 report.outcome, report.longrepr = "failed", str(error)
                 item.session.shouldstop = self.run.broken = str(error)
@@ -371,16 +377,24 @@ class Gating:
         verdicts[recorded:] = fresh
         for verdict in fresh:
             append(self.run.results, verdict)
+            self.recorded = item.nodeid, verdict
         item.stash[RECORDED] = len(verdicts)
 
     def _hung(self, node_id: str) -> None:
-        """Record a hung test, and end: nothing in this process can stop a kernel. xdist replaces a worker."""
+        """Record a hung test, and end: nothing in this process can stop a kernel. xdist replaces a worker.
+
+        A test that hangs after its verdict has one already, which says more; what it does now is added.
+        """
+        self.recording.acquire()
         test = self.run.tests[node_id]
         stacks = self.run.folder / f"hung-{self.run.worker}.txt"
         with stacks.open("w") as stream:
             faulthandler.dump_traceback(stream)
         reason = f"no verdict within {self.run.patience(test):g} s; {stacks} shows where every thread stood"
-        append(self.run.results, stand_in(self.run, test, node_id, Outcome.HUNG, reason))
+        if self.recorded is None or self.recorded[0] != node_id:
+            append(self.run.results, stand_in(self.run, test, node_id, Outcome.HUNG, reason))
+        elif self.recorded[1].green:
+            append(self.run.results, contradicted(self.recorded[1], node_id.partition("[")[0], reason))
         self.box.clear()
         if not self.run.is_worker:
             self.run.ended = RunEnd.STOPPED
@@ -400,7 +414,7 @@ def _name_of(judge: Judge | None) -> str:
 def in_words(verdict: Verdict) -> str:
     """Return what a person needs of a red verdict."""
     lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.name}"]
-    said = sentence_of(verdict)
+    said = message(sentence_of(verdict))
     lines += [f"  {said}"] if said else []
     lines += [f"    {cell}" for cell in cell_lines(verdict)]
     lines += [f"  repro   {verdict.repro}"] if verdict.repro else []

@@ -11,9 +11,9 @@ import pytest
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build.errors import BuildError
+from bitgate.results.blackbox import deaths, left_behind, remember_deaths
 from bitgate.results.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read, verdict_on
 from bitgate.suite.planning import row_of
-from bitgate.suite.pytest.blackbox import deaths, left_behind, remember_deaths
 from bitgate.suite.pytest.lock import lock_folder
 from bitgate.suite.pytest.run import PLAN, PREVIOUS, Done, TestRun, as_pytest_error, progress
 from bitgate.verify.planned import PlannedCase

@@ -22,6 +22,7 @@ from bitgate.results.allowed_skips import AllowedSkip
 from bitgate.results.allowed_skips import judged as tolerated_or_not
 from bitgate.results.plan import Plan, PlanError, PlannedItem
 from bitgate.results.record import Key, Stamp, Verdict
+from bitgate.results.record.identity import where
 from bitgate.results.run_plan import RunPlan
 from bitgate.results.shard import Shard, patience
 from bitgate.runtime.targets import Target
@@ -104,6 +105,11 @@ class TestRun:
     broken: str = ""
     """Obstacle that the user must fix before a run can end: the record cannot be written."""
 
+    @cached_property
+    def where(self) -> dict[str, str]:
+        """Node, job and log of this run."""
+        return where()
+
     @property
     def results(self) -> Path:
         return self.folder / RESULTS
@@ -174,6 +180,7 @@ class TestRun:
             plan=self.plan_id,
             row=test.row,
             run=stamp,
+            where=self.where,
         )
         return tolerated_or_not(self.known_bugs.judged(verdict, test), self.tolerated)
 

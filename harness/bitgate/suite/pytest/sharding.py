@@ -39,11 +39,14 @@ def own_cases(run: TestRun, tests: Mapping[str, PlannedItem]) -> tuple[frozenset
 
 
 def _planned(run: TestRun, whole: RunPlan) -> Sequence[PlannedItem]:
-    parts = whole.of(run.target.name)
+    parts = [part for part in whole.parts if part.target == run.target.name]
     if not parts:
         raise UsageError(f"--plan plans {', '.join(whole.targets)}, not {run.target.name}")
     shard = run.shard or Shard(1, 1)
-    part = whole.shard(run.target.name, shard)
+    try:
+        part = whole.shard(run.target.name, shard)
+    except PlanError as error:
+        raise UsageError(f"--plan {error}") from None
     if part is None:
         raise UsageError(f"--plan has {run.target.name} in {len(parts)} shards: give --shard I/{len(parts)}")
     if whole.tier != (run.tier or REGRESSION):

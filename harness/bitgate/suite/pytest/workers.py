@@ -13,10 +13,10 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+from bitgate.results.blackbox import BlackBox
 from bitgate.results.record import Outcome, append
 from bitgate.runtime import targets
 from bitgate.suite.pytest import leases
-from bitgate.suite.pytest.blackbox import BlackBox
 from bitgate.suite.pytest.leases import Leases
 from bitgate.suite.pytest.record import stand_in
 from bitgate.suite.pytest.run import BROKEN, TestRun, as_pytest_error

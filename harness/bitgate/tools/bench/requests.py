@@ -23,7 +23,6 @@ from bitgate.interop import (
     perf_of,
     program_of,
 )
-from bitgate.interop.dialect import table_readers
 from bitgate.model import Problem, ProblemError, case_id
 from bitgate.results.record.timing import Timing, TimingStatus
 from bitgate.tools.bench.arm import TimedShape
@@ -65,19 +64,14 @@ def named_cases(cases: Iterable[str]) -> list[TimedProblem]:
 def listed(path: Path) -> tuple[list[TimedProblem], list[Refused]]:
     """Return the problems of a list or a table, and its refused lines. Raises UsageError if it cannot be read."""
     try:
-        entries = _of_table(path) if _is_table(path) else found_in_list(path)
+        entries = _of_cases(path) if path.suffix.lower() == ".toml" else found_in_list(path)
         wanted, refused = _sorted_out(entries)
     except OSError as error:
         raise UsageError(f"--cases {path} cannot be read: {error.strerror}") from None
     return merged(wanted), refused
 
 
-def _is_table(path: Path) -> bool:
-    suffixes = {suffix for reader in table_readers() for suffix in reader.suffixes}
-    return path.suffix.lower() in suffixes | {".toml"}
-
-
-def _of_table(path: Path) -> Iterator[Found]:
+def _of_cases(path: Path) -> Iterator[Found]:
     from bitgate.model.space.table import TableRequest
     from bitgate.tools.coverage.readers import read
 

@@ -69,7 +69,7 @@ class Timers:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._clock = Clock(session.device)
+        self._clock = Clock(session.opened.device)
         self._sets: list[tuple[Problem, FillPlan, list[BufferSet]]] = []
         self._timed: list[TimedCase] = []
         self._overwritten: Buffer | None = None
@@ -97,7 +97,7 @@ class Timers:
         """Return the build of the case's kernel today, as in its row's fingerprint."""
         case = from_json(planned, self._session.families)
         try:
-            self._session.runner(case.kernel)
+            self._session.load(case.kernel)
         except (BuildError, LibraryError):
             return UNKNOWN
         return self._session.fingerprint(case.kernel)["build"]
@@ -118,7 +118,7 @@ class Timers:
         def finished() -> dict[str, Any]:
             timed = self._timed[number]
             timed.launch_checked()
-            if timed.digest and not shortage(timed.case.problem, self._session.device, 1):
+            if timed.digest and not shortage(timed.case.problem, self._session.opened.device, 1):
                 timed.launch_on_others(self._data(timed.case, timed.case.seed + OTHER_SEED))
             return {}
 
@@ -141,13 +141,13 @@ class Timers:
             if (other, filled) == (problem, plan):
                 return known
         wanted = max(1, settings.rotate)
-        if words := shortage(problem, self._session.device, wanted):
+        if words := shortage(problem, self._session.opened.device, wanted):
             raise InsufficientMemory(words)
         data = self._data(case, case.seed)
         sets: list[BufferSet] = []
         try:
             for _ in range(wanted):
-                sets.append(BufferSet(self._session.device, self._session.tools, problem, data))
+                sets.append(BufferSet(self._session.opened.device, self._session.opened.tools, problem, data))
         except BaseException:
             free_all(sets)
             raise
@@ -158,7 +158,7 @@ class Timers:
         if not settings.queued:
             return None
         if self._hold is None:
-            self._hold = QueueGate(self._session.device_tools, self._clock.between_events)
+            self._hold = QueueGate(self._session.opened.device_tools, self._clock.between_events)
         return self._hold
 
     def _plan(self, case: PlannedCase, seed: int) -> FillPlan:
@@ -166,15 +166,15 @@ class Timers:
         return plan_fill(case.problem, contract, case.fill, seed)
 
     def _data(self, case: PlannedCase, seed: int) -> DeviceData:
-        tools, tensors, plan = self._session.tools, case.problem.tensors, self._plan(case, seed)
+        tools, tensors, plan = self._session.opened.tools, case.problem.tensors, self._plan(case, seed)
         if all(tools.can_fill(tensors[name], own) for name, own in plan.tensors):
             return DeviceData(plan)
         return DeviceData(plan, self._session.inputs(case.problem, case.kernel.instance, case.fill, seed).tensors)
 
     def _cold(self, settings: Settings) -> Buffer | None:
         if settings.cold and self._overwritten is None:
-            size = overwriting_bytes(self._session.device)
-            self._overwritten = self._session.device.alloc(size, name="overwritten", placement=PLACEMENT)
+            size = overwriting_bytes(self._session.opened.device)
+            self._overwritten = self._session.opened.device.alloc(size, name="overwritten", placement=PLACEMENT)
         return self._overwritten if settings.cold else None
 
 
@@ -192,7 +192,7 @@ class TimedCase:
     hold: QueueGate | None
 
     def __post_init__(self) -> None:
-        self.runner: Runner = self.session.runner(self.case.kernel)
+        self.runner: Runner = self.session.opened.runner(self.case.kernel)
         self.workspace = self.runner.workspace(self.case.problem)
         self.is_native = isinstance(self.runner, LibraryRunner)
         self.batch = self.most = 1
@@ -257,7 +257,7 @@ class TimedCase:
             here = self._digest_in(buffers)
         finally:
             buffers.fill(own)
-        fresh = BufferSet(self.session.device, self.session.tools, self.case.problem, others)
+        fresh = BufferSet(self.session.opened.device, self.session.opened.tools, self.case.problem, others)
         try:
             there = {self._digest_in(fresh) for _ in range(2)}
         finally:
@@ -275,7 +275,7 @@ class TimedCase:
 
     def _launch(self, buffers: BufferSet) -> DispatchRecord:
         """Launch once and wait for the end."""
-        arguments, device = buffers.arguments(self.workspace), self.session.device
+        arguments, device = buffers.arguments(self.workspace), self.session.opened.device
         self._arrange()
         record = self.runner.launch(self.case.problem, arguments.pointers, arguments.workspace, device.stream)
         device.wait()
@@ -301,9 +301,9 @@ class TimedCase:
         used = [self.sets[number % len(self.sets)] for number in range(max(self.launched, end - len(self.sets)), end)]
         for buffers in used:
             buffers.blank()
-        mark = before_launch(self.session.device)
+        mark = before_launch(self.session.opened.device)
         taken = self._take(self.batch)
-        left = after_launch(self.session.device, mark, {})
+        left = after_launch(self.session.opened.device, mark, {})
         if harm := left.damage or left.crash:  # work outside the timing, for example
             raise WrongResult(f"{self._ordinal}: {harm}")
         for buffers in used:
@@ -349,7 +349,9 @@ class TimedCase:
         return self.sets[self.launched % len(self.sets)]
 
     def _arrange(self) -> None:
-        LaunchConfig(PLACEMENT, "forward" if self.session.device.host is not None else "").arrange(self.session.device)
+        LaunchConfig(PLACEMENT, "forward" if self.session.opened.device.host is not None else "").arrange(
+            self.session.opened.device
+        )
 
     def _check(self, buffers: BufferSet) -> None:
         found = buffers.inspect(self.workspace)
@@ -404,5 +406,5 @@ def _reply(session: Session, work: Callable[[], Mapping[str, Any]]) -> dict[str,
     except (HipError, KernelFailed) as error:
         if isinstance(error, HipError) and error.name == "hipErrorOutOfMemory":
             return {"short": str(error)}
-        fault = session.device.fault()
+        fault = session.opened.device.fault()
         return {"failed": fault.text if fault is not None else str(error)}

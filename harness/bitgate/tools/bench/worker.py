@@ -15,8 +15,9 @@ from bitgate.tools.bench.arm import Candidate, TimedShape
 from bitgate.tools.bench.settings import Settings
 from bitgate.tools.bench.timer import GUEST
 from bitgate.verify.deadline import Deadline
+from bitgate.verify.judge_entry import OPEN_SECONDS
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.process import OPEN_SECONDS, TIME_LIMIT, CaseProcess
+from bitgate.verify.process import TIME_LIMIT, CaseProcess
 from bitgate.verify.server import to_json
 from bitgate.worker.worker import WorkerDied
 

@@ -20,7 +20,7 @@ from bitgate.tools.capsule.library_symbols import LibrarySymbols
 from bitgate.tools.capsule.manifest import BufferSpec, Kernarg, KernelStep, MemsetStep, Step
 from bitgate.tools.capsule.memory import Bytes, address_of, upload
 from bitgate.verify.compare_outputs import Judgement, OutputExpectation, judge_harm, judge_outputs
-from bitgate.verify.running import LaunchConfig, run_prepared
+from bitgate.verify.running import LaunchConfig, blank_outputs, run_prepared
 
 
 class Player(Protocol):
@@ -69,9 +69,10 @@ def play(
         playback,
         lambda buffers: upload(buffers, specs, images),
         expectation.inputs,
-        reference.tensors,
+        blank_outputs(expectation.problem),
         how,
     )
+    reference.hold(run)
     reference.settle(run)
     return judge_harm(run) or judge_outputs(expectation, [run])
 

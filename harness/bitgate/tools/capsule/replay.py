@@ -49,14 +49,14 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
     expectation = replace(expectation, tile=kernel.instance.tile, rules=session.rules)
 
     def played(player: Player, conduct: LibraryState) -> ReplayResult:
-        playback = Playback(session.device, player, manifest.steps, kernel.family, conduct)
+        playback = Playback(session.opened.device, player, manifest.steps, kernel.family, conduct)
         return ReplayResult(where, play(playback, manifest.buffers, images, expectation))
 
     if where.platform == "amd":
-        _ = session.device  # loads the runtime that loads modules
+        _ = session.opened.device  # loads the runtime that loads modules
         with ModulePlayer(mapped_runtimes()[0], capsule.folder) as modules:
             return played(modules, LibraryState())
-    library = session.library(manifest.family)
+    library = session.opened.library(manifest.family)
     return played(LibraryPlayer(LibrarySymbols(library.path)), library.conduct)
 
 

@@ -83,12 +83,12 @@ def make_standalone(request: CapsuleRequest, session: Session) -> Standalone:
     main = [*_buffers(problem, inputs.tensors, workspace, files)]
     lanes = wave_sizes(request.target)[0]
     kernels: list[str] = []
-    with waves_of(session.device, lanes), Buffers(session.device, "right") as memory:
+    with waves_of(session.opened.device, lanes), Buffers(session.opened.device, "right") as memory:
         for name, tensor in first_contents(problem, inputs.tensors).items():
             memory.add(name, tensor.storage.nbytes, DEFAULT_ALIGNMENT).upload(tensor.storage)
         if workspace:
             memory.add(WORKSPACE, workspace, DEFAULT_ALIGNMENT).fill(SCRATCH_BYTES[0])
-        record = dispatched(session.device, library, problem, instance.name, options, memory.named, workspace)
+        record = dispatched(session.opened.device, library, problem, instance.name, options, memory.named, workspace)
         symbols = LibrarySymbols(library.path)
         for event in record.events:
             kernel = _template_id(symbols.names(event.function)) if event.kind is EventKind.KERNEL else ""

@@ -116,10 +116,12 @@ def make(request: CapsuleRequest, session: Session, code: DeviceCode | None = No
     images = {spec.name: image(spec, contents[spec.name].storage if spec.tensor else None) for spec in buffers}
     code = code or DeviceCode(family, instance, request.target)
     lanes = wave_sizes(request.target)[0]
-    with waves_of(session.device, lanes):
-        with Buffers(session.device, "right") as memory:
+    with waves_of(session.opened.device, lanes):
+        with Buffers(session.opened.device, "right") as memory:
             upload(memory, buffers, images)
-            steps = record(session.device, library, problem, instance.name, options, memory.named, workspace, code)
+            steps = record(
+                session.opened.device, library, problem, instance.name, options, memory.named, workspace, code
+            )
         manifest = Manifest(
             schema=SCHEMA,
             about=ABOUT,
@@ -150,7 +152,7 @@ def materials(
     request: CapsuleRequest, session: Session, family: KernelFamily, instance: Instance
 ) -> tuple[KernelLibrary, Inputs, Reference, int]:
     """Return the parts of a case: its library, data, expected results, and the bytes of its workspace."""
-    library, problem = session.library(family.name), request.problem
+    library, problem = session.opened.library(family.name), request.problem
     inputs = session.inputs(problem, instance, request.fill, request.seed)
     kind = reference_kind(problem, inputs.certificate.holds, family.is_reference)
     reference = session.reference(problem, instance, request.fill, request.seed, kind)
@@ -234,16 +236,16 @@ def _rehearse(
     steps: list[RecordedStep],
 ) -> Judgement:
     """Run the launches again, each by itself, from the capsule's data. Raises CapsuleDefect if LDS sizes differ."""
-    assert session.device.host is not None
-    runtime = session.device.host.path
+    assert session.opened.device.host is not None
+    runtime = session.opened.device.host.path
     used: dict[int, int] = {}
 
     def measure(step: KernelStep) -> None:
         used[id(step)] = lds_of_last_launch(runtime) - step.lds_dynamic
 
-    library = session.library(family.name)
+    library = session.opened.library(family.name)
     player = LibraryPlayer(LibrarySymbols(library.path))
-    playback = Playback(session.device, player, manifest.steps, family, library.conduct, measure)
+    playback = Playback(session.opened.device, player, manifest.steps, family, library.conduct, measure)
     answer = play(playback, manifest.buffers, images, expectation)
     for recorded in steps:
         if recorded.kernel is not None and id(recorded.step) in used:

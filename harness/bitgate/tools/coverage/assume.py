@@ -47,11 +47,11 @@ def factor_names() -> list[str]:
     return list(dict.fromkeys(factor.name for one in operations().values() for factor in one.space.factors))
 
 
-def put(problem: Problem, name: str, text: str) -> Problem:
-    """Return the problem with the column's value, unchanged if its operation has no such column."""
+def put(problem: Problem, name: str, text: str) -> Problem | None:
+    """Return the problem with the column's value, unchanged if its operation has no such column; None if there is no
+    such problem."""
     column = problem.operation.space.columns.get(name)
-    changed: Problem = problem if column is None else column.put(problem, text)
-    return changed
+    return problem if column is None else column.put_if_possible(problem, text)
 
 
 @dataclass(frozen=True)
@@ -93,17 +93,18 @@ class Assumptions:
         raise UsageError(f"--assume {name}=...: no such quantity: {near(name, known)}")
 
     def spread(self, problem: Problem, stated: frozenset[str]) -> list[Problem]:
-        """Return the problem once for each combination of the assumed columns that the table does not state."""
+        """Return the problem once for each combination of the assumed columns that the table does not state, if there
+        is such a problem."""
         names = [name for name in self.columns if name not in stated]
         spread = []
         for values in product(*(self.columns[name] for name in names)):
-            variant = problem
+            variant: Problem | None = problem
             for name, value in zip(names, values, strict=True):
                 try:
-                    variant = put(variant, name, value)
+                    variant = variant and put(variant, name, value)
                 except ValueError as error:
                     raise UsageError(f"--assume {name}={value}: {error}") from None
-            spread.append(variant)
+            spread += [variant] if variant else []
         return spread
 
 

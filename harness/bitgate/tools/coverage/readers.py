@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.interop import Refused, found_in_list
-from bitgate.interop.dialect import table_readers
-from bitgate.model.space.table import NamedProblem, Table, TableReader, TableRequest, read_records, wanted
+from bitgate.interop.tables import reader_of
+from bitgate.model.space.table import NamedProblem, Table, TableReader, TableRequest, wanted
 from bitgate.tools.coverage.assume import all_columns
 
 
@@ -20,21 +21,11 @@ def read(path: Path, request: TableRequest) -> Table:
             f"{path}: no such file; give a .toml or .csv table, CK's gtest source, or a list of command lines"
         )
     try:
-        table = _reader_of(path).read(path, request)
+        reader = OURS if path.suffix.lower() in OURS.suffixes else reader_of(path)
+        table = (reader or LINES).read(path, request)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     return _with_rows(table, request)
-
-
-def _reader_of(path: Path) -> TableReader:
-    """Return the first reader that takes the suffix; of several the one that knows most of the header's columns."""
-    suffix = path.suffix.lower()
-    every = (OURS, *table_readers())
-    able = [reader for reader in every if suffix in reader.suffixes]
-    if suffix == ".csv" and len(able) > 1:
-        header = frozenset(read_records(path).columns)
-        return max(able, key=lambda reader: reader.likeness(header))
-    return able[0] if able else LINES
 
 
 def read_toml(path: Path, request: TableRequest) -> Table:
@@ -59,12 +50,15 @@ def read_lines(path: Path, request: TableRequest) -> Table:
     if request.where:
         raise UsageError(f"{path}: --where selects rows of a .csv or .toml table, command lines have no columns")
     rows, refused = [], []
+    notes: Counter[str] = Counter()
     for entry in found_in_list(path):
         if isinstance(entry, Refused):
             refused.append(entry)
         else:
             rows.append(NamedProblem(entry.where, entry.problem))
-    return Table(str(path), tuple(rows), all_columns(), refused=tuple(refused))
+            notes[entry.note] += bool(entry.note)
+    told = tuple(f"{count} x {note}" for note, count in notes.items() if count)
+    return Table(str(path), tuple(rows), all_columns(), told, tuple(refused))
 
 
 def read_suites(project: Project, request: TableRequest) -> Table:
@@ -90,4 +84,4 @@ def _with_rows(table: Table, request: TableRequest) -> Table:
 
 OURS = TableReader((".toml",), read_toml)
 LINES = TableReader((), read_lines)
-"""The reader of suffixes that no other reader takes."""
+"""The reader of files that no other reader takes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
@@ -11,6 +10,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from bitgate.core.errors import UsageError
+from bitgate.core.progress import print_progress
 from bitgate.core.project import Project, ours
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.loading import with_operations
@@ -174,7 +174,7 @@ class Fuzzer:
         self._setting = opening
         self._turn = CampaignSetting(opening.target, opening.kernel, project).subjects()
         self._families = families_of(self._turn)
-        self._process = CaseProcess(Opening(opening.target, project, repeats_all=False), progress=_to_stderr)
+        self._process = CaseProcess(Opening(opening.target, project, repeats_all=False), progress=print_progress)
 
     def round(self, job: RunRound) -> RoundDone:
         subject, visit = subject_of(self._turn, job.number)
@@ -204,10 +204,6 @@ class Fuzzer:
 
     def _verdict(self, planned: PlannedCase) -> Verdict:
         return self._process.verify(planned, self._setting.case_seconds / 2)
-
-
-def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def serve(channel: Channel) -> None:

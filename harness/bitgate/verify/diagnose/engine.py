@@ -191,7 +191,7 @@ def within(seconds: float, do: Callable[[], T]) -> T:
 def load_rules(files: Iterable[Path]) -> tuple[Rule, ...]:
     """Return a user's rules: the tuples ``RULES`` of the Python files that ``bitgate.toml`` names, in their order.
 
-    They are loaded where kernels run, and nowhere else: a rule may be wrong in any way that a kernel may. Raises
+    A judge loads them in copies of its process only (``user_rules``): a rule may be wrong in any way. Raises
     UsageError that names the file and its mistake.
     """
     return tuple(rule for file in files for rule in _load_file(file))

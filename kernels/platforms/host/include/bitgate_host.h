@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bitgate_work.h"
+
 #if defined(__GNUC__)
 #define BITGATE_HOST_API __attribute__((visibility("default")))
 #endif
@@ -58,6 +60,18 @@ BITGATE_HOST_API int bitgateHostSetStreamMode(int mode);
 BITGATE_HOST_API int bitgateHostSetSpinLimit(double seconds);
 /* All settings as they were when the library was loaded. */
 BITGATE_HOST_API int bitgateHostResetSettings(void);
+
+/* All settings, for a comparison. */
+typedef struct BitgateHostSettings {
+  uint32_t threads, wave_size, compute_units, occupancy;
+  uint64_t lds_limit, total_memory;
+  int32_t schedule, placement;
+  uint64_t seed;
+  int32_t poison, poison_byte, stream_mode, reserved;
+  double spin_seconds;
+} BitgateHostSettings;
+BITGATE_HOST_API void bitgateHostGetSettings(BitgateHostSettings* settings);
+BITGATE_HOST_API int bitgateHostSetSettings(const BitgateHostSettings* settings);
 
 /* ---- device memory ---- */
 
@@ -130,6 +144,17 @@ BITGATE_HOST_API int bitgateHostLendStream(void* stream, int lent);
 /* Pieces of work that have not been done on streams other than `stream`; `text`: the first of them in words.
  */
 BITGATE_HOST_API uint64_t bitgateHostWorkInFlight(void* stream, char* text, size_t bytes);
+
+/* Whether the runtime itself has started this OS thread (gettid). */
+BITGATE_HOST_API int bitgateHostOwnsThread(int thread);
+
+/* ---- what was enqueued ---- */
+
+/* Launches and fills since the library was loaded; those of a graph that is launched again do not count. */
+BITGATE_HOST_API uint64_t bitgateHostWorks(void);
+/* Fills `work` with one of them, counted from 0; 1 when there is none, or it is not kept (the latest 4096
+ * are). */
+BITGATE_HOST_API int bitgateHostWork(uint64_t number, BitgateWork* work);
 
 /* ---- the last kernel that ran ---- */
 

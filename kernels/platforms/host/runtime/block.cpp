@@ -88,6 +88,7 @@ inline bool BlockRunner::runBlock(uint64_t number) {
   lds.beginBlock(launch->placement, launch->poison, launch->ldsLimit);
   if (launch->poison && !launch->shared->empty())
     poisonSharedVariables(*launch->shared, launch->poison.byte);
+  blockScope = false; // a thread that was ended may have left it on
   if (races)
     races->shadow.beginBlock();
   std::fill_n(state.begin(), count, State::Fresh);
@@ -205,7 +206,7 @@ void BlockRunner::enter(unsigned thread) {
 
 void BlockRunner::exitThread(unsigned thread) {
   if (races)
-    settlePendingReads();
+    settlePending();
   arrivals = arrivals + 1;
   state[thread] = State::Done;
   ++done;
@@ -219,7 +220,7 @@ void BlockRunner::exitThread(unsigned thread) {
 // Parks the running thread, whose registers are at `stack`: who goes on.
 const ThreadRecord* BlockRunner::park(State waiting, void* stack) {
   if (races)
-    settlePendingReads();
+    settlePending();
   state[current] = waiting;
   records[current].stack = stack;
   const int following = next();

@@ -68,8 +68,9 @@ public:
   void* ldsRegion(const void* site, size_t bytes, size_t alignment);
   void* dynamicLds();
   // From the callbacks of instrumented kernels, inside a fiber or not.
-  void access(uint64_t address, uint64_t bytes, bool write, bool atomic, const void* from);
+  void access(RaceAccess access);
   void fence();
+  void setBlockScope(bool on) { blockScope = on; }
   [[noreturn]] void abandon(const RawFault& fault); // ends the block
 
   // For the watch, on another OS thread: how far the block has come, and that it takes too long.
@@ -176,8 +177,10 @@ private:
   void watchRaces();
   void forgetMeetings();
   void noteMeeting(Wave& wave, unsigned firstThread);
-  void settlePendingReads();
+  void settlePending();
+  void settlePendingWrites();
   [[noreturn, gnu::noinline, gnu::cold]] void raced(const RaceAccess& access, const RaceFound& found);
+  [[noreturn]] void racedWithEarlier(const RaceAccess& access, const RaceFound& found, RawFault& fault);
   uint3 threadAt(unsigned linear) const;
 
   Uniform uniform = Uniform::No;
@@ -219,10 +222,11 @@ private:
   StackSet stacks;
   Lds lds;
   struct RaceWatch {
-    RaceShadow shadow;
+    RaceShadow& shadow = raceShadow();
     std::array<uint16_t, maxBlockThreads> lastMeeting; // of each thread, since the last barrier
   };
   std::unique_ptr<RaceWatch> races; // null where they are not watched
+  bool blockScope = false;          // of the atomic operation that comes next
   size_t ldsPeak = 0;
   FpEnvironment environment; // before the launch
   ThreadRecord outside{};    // where the OS thread goes on when the block has ended

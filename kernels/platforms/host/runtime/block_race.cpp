@@ -1,7 +1,9 @@
 // Races between the threads of a block, and between blocks: what the shadow is told of, and what is said when
 // it finds one.
+#include <algorithm>
 #include <cstdio>
 #include <dlfcn.h>
+#include <string>
 #include <string_view>
 
 #include "block.hpp"
@@ -33,6 +35,12 @@ uint64_t completed(uint32_t low, uint64_t near) {
   return near + static_cast<uint64_t>(static_cast<int64_t>(distance));
 }
 
+const char* kindOf(bool atomic, bool write, bool blockScope) {
+  if (!atomic)
+    return write ? "write" : "read";
+  return blockScope ? "atomic operation of block scope" : write ? "atomic update" : "atomic read";
+}
+
 } // namespace
 
 void BlockRunner::watchRaces() {
@@ -42,7 +50,7 @@ void BlockRunner::watchRaces() {
   }
   if (!races)
     races = std::make_unique<RaceWatch>();
-  races->shadow.beginLaunch();
+  races->shadow.beginLaunch((std::string("kernel ") + launch->name).c_str());
   for (const SharedVariable& variable : *launch->shared)
     races->shadow.addLds(addressOf(variable), variable.bytes);
 }
@@ -63,8 +71,23 @@ void BlockRunner::noteMeeting(Wave& wave, unsigned firstThread) {
       races->lastMeeting[firstThread + lane] = wave.meetings;
 }
 
+// What the running thread wrote last is in memory.
+void BlockRunner::settlePendingWrites() {
+  auto& pending = races->shadow.pendingWrites;
+  if (pending.empty())
+    return;
+  inCallback = true;
+  const auto changed = std::ranges::find_if(pending, &RaceShadow::PendingWrite::changedValue);
+  const auto found = changed == pending.end() ? std::nullopt : std::optional(*changed);
+  pending.clear();
+  inCallback = false;
+  if (found)
+    raced(found->access, found->found);
+}
+
 // The running thread stops here: what it read and has not updated since is a race after all.
-void BlockRunner::settlePendingReads() {
+void BlockRunner::settlePending() {
+  settlePendingWrites();
   if (!races->shadow.pendingReads.empty()) {
     const RaceShadow::PendingRead pending = races->shadow.pendingReads.front();
     raced(pending.access, pending.found);
@@ -76,12 +99,14 @@ void BlockRunner::fence() {
     races->shadow.fence();
 }
 
-void BlockRunner::access(uint64_t address, uint64_t bytes, bool write, bool atomic, const void* from) {
-  if (!running || !races || !bytes)
+void BlockRunner::access(RaceAccess access) {
+  if (!running || !races || !access.bytes)
     return;
+  settlePendingWrites();
+  access.from = static_cast<const char*>(access.from) - 1;
+  access.blockScope = access.atomic && blockScope;
   inCallback = true;
   const unsigned wave = current >> laneShift;
-  const RaceAccess access{address, bytes, write, atomic, static_cast<const char*>(from) - 1};
   const RacePlace at{static_cast<uint32_t>(blockNumber), races->shadow.stretch,
                      static_cast<uint16_t>(current), waves[wave].meetings};
   const auto found = races->shadow.note(access, at, {laneShift, races->lastMeeting.data()});
@@ -94,11 +119,28 @@ void BlockRunner::access(uint64_t address, uint64_t bytes, bool write, bool atom
   }
 }
 
+void BlockRunner::racedWithEarlier(const RaceAccess& access, const RaceFound& found, RawFault& fault) {
+  const auto here = reinterpret_cast<uint64_t>(access.from);
+  const Site at(here);
+  const bool isTransfer = !found.other.from;
+  std::snprintf(
+      fault.detail, sizeof fault.detail,
+      "race on %.63s, offset %llu: its %s of %llu bytes at %s and the %s by %.95s%s%s have neither a "
+      "stream, an event nor a wait that orders them",
+      found.where, static_cast<unsigned long long>(found.offset),
+      kindOf(access.atomic, access.write, access.blockScope), static_cast<unsigned long long>(access.bytes),
+      at.text, kindOf(found.other.atomic, found.otherWrote, found.other.blockScope), found.otherWork,
+      isTransfer ? "" : " at ", isTransfer ? "" : Site(completed(found.other.from, here)).text);
+  abandon(fault);
+}
+
 void BlockRunner::raced(const RaceAccess& access, const RaceFound& found) {
   RawFault fault;
   fault.kind = bitgateFaultRace;
   fault.isWrite = access.write;
   fault.address = access.address;
+  if (found.otherWork)
+    racedWithEarlier(access, found, fault);
   const dim3& grid = launch->grid;
   const uint64_t block = found.other.block;
   const uint3 thread = records[found.other.thread].index;
@@ -107,15 +149,13 @@ void BlockRunner::raced(const RaceAccess& access, const RaceFound& found) {
   const bool sameWave = sameBlock && otherWave == current >> laneShift;
   const auto here = reinterpret_cast<uint64_t>(access.from);
   const Site at(here), other(completed(found.other.from, here));
-  const auto kind = [](bool atomic, bool write) {
-    return atomic ? (write ? "atomic update" : "atomic read") : write ? "write" : "read";
-  };
   std::snprintf(
       fault.detail, sizeof fault.detail,
       "race on %.63s, offset %llu: its %s of %llu bytes at %s and the %s by block (%llu,%llu,%llu), "
       "thread (%u,%u,%u) at %s have %s between them",
-      found.where, static_cast<unsigned long long>(found.offset), kind(access.atomic, access.write),
-      static_cast<unsigned long long>(access.bytes), at.text, kind(found.other.atomic, found.otherWrote),
+      found.where, static_cast<unsigned long long>(found.offset),
+      kindOf(access.atomic, access.write, access.blockScope), static_cast<unsigned long long>(access.bytes),
+      at.text, kindOf(found.other.atomic, found.otherWrote, found.other.blockScope),
       static_cast<unsigned long long>(block % grid.x),
       static_cast<unsigned long long>(block / grid.x % grid.y),
       static_cast<unsigned long long>(block / (static_cast<uint64_t>(grid.x) * grid.y)), thread.x, thread.y,

@@ -5,10 +5,13 @@
 #include <cstring>
 #include <optional>
 
+#include "capture.hpp"
 #include "error.hpp"
 #include "host_pointer.hpp"
 #include "memory.hpp"
+#include "race.hpp"
 #include "stream.hpp"
+#include "work_log.hpp"
 
 namespace bitgate_host {
 namespace {
@@ -81,6 +84,14 @@ std::optional<Direction> directionOf(hipMemcpyKind kind) {
 
 enum class Wait { Always, WhenPageable };
 
+// What the work reads or writes by itself in host memory that the runtime knows.
+void addHostMemory(Work& work, const Range& range) {
+  const auto address = reinterpret_cast<uint64_t>(range.pointer);
+  const auto buffer = range.span() ? findBuffer(address) : std::nullopt;
+  if (buffer && (buffer->kind == MemoryKind::Host || buffer->kind == MemoryKind::Registered))
+    work.hostMemory.push_back({address, address + range.span()});
+}
+
 hipError_t copy(const char* call, const Range& dst, const Range& src, hipMemcpyKind kind, hipStream_t stream,
                 Wait wait) {
   const auto direction = directionOf(kind);
@@ -94,14 +105,24 @@ hipError_t copy(const char* call, const Range& dst, const Range& src, hipMemcpyK
     return error;
   if (const hipError_t error = check(call, "source", src, direction->src, srcPinned))
     return error;
-  const hipError_t error = enqueue(stream, task([dst, src] {
-                                     auto* to = static_cast<char*>(const_cast<void*>(dst.pointer));
-                                     const auto* from = static_cast<const char*>(src.pointer);
-                                     for (size_t row = 0; row < dst.rows; ++row)
-                                       std::memmove(to + row * dst.pitch, from + row * src.pitch, dst.width);
-                                   }));
+  const bool waits = wait == Wait::Always || !dstPinned || !srcPinned;
+  if (waits)
+    if (const hipError_t refused = refuseInCapture(call))
+      return refused;
+  auto work = task(call, [call, dst, src] {
+    const TransferRange ranges[] = {{src.pointer, src.span(), false}, {dst.pointer, dst.span(), true}};
+    watchTransfer(call, ranges, 2);
+    auto* to = static_cast<char*>(const_cast<void*>(dst.pointer));
+    const auto* from = static_cast<const char*>(src.pointer);
+    for (size_t row = 0; row < dst.rows; ++row)
+      std::memmove(to + row * dst.pitch, from + row * src.pitch, dst.width);
+  });
+  if (!waits)
+    for (const Range& range : {dst, src})
+      addHostMemory(*work, range);
+  const hipError_t error = enqueue(stream, std::move(work));
   // As in HIP: pageable host memory makes an asynchronous copy synchronous, for it may change or vanish.
-  if (error == hipSuccess && (wait == Wait::Always || !dstPinned || !srcPinned))
+  if (error == hipSuccess && waits)
     return synchronize(stream);
   return error;
 }
@@ -119,15 +140,20 @@ hipError_t fill(const char* call, const Range& dst, T value, hipStream_t stream,
                     dst.pitch, dst.width);
   if (const hipError_t error = check(call, "destination", dst, Side::Device, pinned))
     return error;
-  const hipError_t error =
-      enqueue(stream, task([dst, value] {
-                auto* to = static_cast<char*>(const_cast<void*>(dst.pointer));
-                for (size_t row = 0; row < dst.rows; ++row)
-                  if constexpr (sizeof(T) == 1)
-                    std::memset(to + row * dst.pitch, value, dst.width);
-                  else
-                    std::fill_n(reinterpret_cast<T*>(to + row * dst.pitch), dst.width / sizeof(T), value);
-              }));
+  auto work = task(call, [call, dst, value] {
+    const TransferRange range{dst.pointer, dst.span(), true};
+    watchTransfer(call, &range, 1);
+    auto* to = static_cast<char*>(const_cast<void*>(dst.pointer));
+    for (size_t row = 0; row < dst.rows; ++row)
+      if constexpr (sizeof(T) == 1)
+        std::memset(to + row * dst.pitch, value, dst.width);
+      else
+        std::fill_n(reinterpret_cast<T*>(to + row * dst.pitch), dst.width / sizeof(T), value);
+  });
+  addHostMemory(*work, dst);
+  const hipError_t error = enqueue(stream, std::move(work));
+  if (error == hipSuccess)
+    logFill(dst.pointer, dst.span(), call);
   return error == hipSuccess && wait == Wait::Always ? synchronize(stream) : error;
 }
 

@@ -11,6 +11,7 @@ namespace bitgate_host {
 namespace {
 
 thread_local hipError_t lastError = hipSuccess;
+constinit thread_local unsigned hostFunctions = 0; // that the thread is in
 
 struct ErrorText {
   hipError_t error;
@@ -127,6 +128,25 @@ BitgateHostFault refusal(hipError_t error, const char* format, va_list arguments
 }
 
 } // namespace
+
+HostFunctionScope::HostFunctionScope() {
+  ++hostFunctions;
+}
+HostFunctionScope::~HostFunctionScope() {
+  --hostFunctions;
+}
+
+hipError_t enterCall(const char* function) {
+  if (!cpuIsSupported())
+    return hipErrorNoDevice;
+  if (!hostFunctions)
+    return hipSuccess;
+  return failWork(
+      hipErrorIllegalState,
+      "%s: called by a host function of a stream, which may call no HIP function: on a GPU it can "
+      "wait for itself for ever",
+      function);
+}
 
 hipError_t finish(hipError_t error) {
   if (error != hipSuccess && error != hipErrorNotReady)

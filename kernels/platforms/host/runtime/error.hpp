@@ -19,9 +19,18 @@ hipError_t finish(hipError_t error);
 // False when this CPU lacks x86-64-v3: then every call returns hipErrorNoDevice.
 bool cpuIsSupported();
 
+// The thread runs a host function of a stream: no HIP function may be called from there.
+struct HostFunctionScope {
+  HostFunctionScope();
+  ~HostFunctionScope();
+};
+
+// hipSuccess, or why the function cannot be called now.
+hipError_t enterCall(const char* function);
+
 } // namespace bitgate_host
 
 // First line of each entry point.
 #define BITGATE_ENTRY                                                                                        \
-  if (!::bitgate_host::cpuIsSupported())                                                                     \
-  return hipErrorNoDevice
+  if (const hipError_t refused = ::bitgate_host::enterCall(__func__))                                        \
+  return refused

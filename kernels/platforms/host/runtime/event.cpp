@@ -5,19 +5,20 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "capture.hpp"
 #include "error.hpp"
 #include "fault.hpp"
 
 namespace bitgate_host {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Timer = std::chrono::steady_clock;
 
 // One record of an event; a later record starts a new one, and waits keep theirs.
 struct Recording {
   Point point;
   bool reached = false;
-  Clock::time_point at;
+  Timer::time_point at;
 };
 
 struct Event {
@@ -89,10 +90,10 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   if (!find(event, found))
     return badEvent();
   auto recording = std::make_shared<Recording>();
-  auto reached = bookkeeping([recording] {
+  auto reached = bookkeeping("hipEventRecord", [recording] {
     std::lock_guard lock(guard);
     recording->reached = true;
-    recording->at = Clock::now();
+    recording->at = Timer::now();
   });
   // Published when it is complete: another thread may wait for the event at any moment.
   if (const hipError_t error = enqueueRecord(stream, std::move(reached), recording->point))
@@ -107,21 +108,26 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
 
 hipError_t hipEventSynchronize(hipEvent_t event) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   Event found;
   if (!find(event, found))
     return badEvent();
   if (found.recording)
-    runUntil(found.recording->point);
+    awaitPoint(found.recording->point);
   return finish(takePendingError());
 }
 
 hipError_t hipEventQuery(hipEvent_t event) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   Event found;
   if (!find(event, found))
     return badEvent();
-  if (!found.recording || isReached(*found.recording))
+  if (!found.recording || isReached(*found.recording)) {
+    if (found.recording)
+      notePassed(found.recording->point);
     return finish(takePendingError());
+  }
   runOneStep(found.recording->point);
   return hipErrorNotReady;
 }

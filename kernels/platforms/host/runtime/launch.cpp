@@ -14,9 +14,11 @@
 #include "error.hpp"
 #include "fault.hpp"
 #include "host_pointer.hpp"
+#include "memory.hpp"
 #include "pool.hpp"
 #include "settings.hpp"
 #include "stream.hpp"
+#include "work_log.hpp"
 
 namespace bitgate_host {
 namespace {
@@ -76,6 +78,13 @@ public:
   }
 
   std::string name() const override { return "kernel " + kernel; }
+
+  // Of a pointer among its arguments, where it leads to host memory that the runtime knows.
+  void addHostMemory(const volatile void* pointer) {
+    const auto buffer = findBuffer(reinterpret_cast<uint64_t>(pointer));
+    if (buffer && (buffer->kind == MemoryKind::Host || buffer->kind == MemoryKind::Registered))
+      hostMemory.push_back({buffer->begin, buffer->begin + buffer->bytes});
+  }
 
 private:
   // Its memory can be read here, and on no GPU.
@@ -144,7 +153,13 @@ hipError_t __bitgate_launch_turns(const LaunchRequest* request, const PointerArg
   const PointerArgument* const end = pointers + count;
   const PointerArgument* const bad =
       std::find_if(pointers, end, [](const PointerArgument& p) { return isHostPointer(p.value); });
-  return enqueue(stream, std::make_unique<KernelWork>(r, bad == end ? nullptr : bad, now));
+  auto work = std::make_unique<KernelWork>(r, bad == end ? nullptr : bad, now);
+  for (const PointerArgument* pointer = pointers; pointer != end; ++pointer)
+    work->addHostMemory(pointer->value);
+  const hipError_t error = enqueue(stream, std::move(work));
+  if (error == hipSuccess)
+    logLaunch(r);
+  return error;
 }
 
 // Called by __bitgate_syncthreads and its like (fiber.cpp), and by nobody else.

@@ -1,6 +1,7 @@
 #include "memory.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +14,7 @@
 
 #include "bitgate_host.h"
 #include "pool.hpp"
+#include "schedule.hpp"
 #include "settings.hpp"
 
 namespace bitgate_host {
@@ -42,6 +44,7 @@ struct Buffer {
   size_t bytes;
   MemoryKind kind;
   unsigned flags;
+  uint64_t number = 0;
   bool freed = false;
   bool lent = false;
   char name[64];
@@ -51,9 +54,18 @@ size_t roundUp(size_t value, size_t step) {
   return (value + step - 1) / step * step;
 }
 
+// Buffers lie scattered over 64 TiB, far from everything else of the process: whatever a wrong offset is
+// (another tensor's size, a stride too many), it leads to no other buffer. The same at each start.
+void* somewhere() {
+  constexpr uint64_t from = uint64_t{0x20} << 40, span = uint64_t{0x40} << 40, grain = uint64_t{1} << 21;
+  static std::atomic<uint64_t> asked{0};
+  return reinterpret_cast<void*>(from + mixed(++asked) % (span / grain) * grain);
+}
+
 Mapping map(size_t pages) {
   const size_t whole = pages + 2 * guardZone;
-  void* base = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // A hint: where it is taken the system finds another place.
+  void* base = mmap(somewhere(), whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED)
     return {};
   const Mapping mapping{static_cast<char*>(base), whole, static_cast<char*>(base) + guardZone, pages};
@@ -167,8 +179,13 @@ std::optional<int64_t> firstDamage(const Buffer& buffer) {
 }
 
 BufferView view(const Buffer& buffer) {
-  BufferView out{
-      reinterpret_cast<uint64_t>(buffer.begin), buffer.bytes, buffer.kind, buffer.freed, buffer.flags, {}};
+  BufferView out{reinterpret_cast<uint64_t>(buffer.begin),
+                 buffer.bytes,
+                 buffer.kind,
+                 buffer.freed,
+                 buffer.flags,
+                 buffer.number,
+                 {}};
   std::memcpy(out.name, buffer.name, sizeof out.name);
   return out;
 }
@@ -207,8 +224,8 @@ void* allocate(const Request& request) {
   void* const pointer = buffer->begin;
 
   std::lock_guard lock(buffers.guard);
-  std::snprintf(buffer->name, sizeof buffer->name, "#%llu",
-                static_cast<unsigned long long>(++buffers.allocations));
+  buffer->number = ++buffers.allocations;
+  std::snprintf(buffer->name, sizeof buffer->name, "#%llu", static_cast<unsigned long long>(buffer->number));
   if (request.kind == MemoryKind::Device)
     buffers.bytesUsed += request.bytes;
   buffers.insert(std::move(buffer));
@@ -297,8 +314,9 @@ bool registerHost(void* pointer, size_t bytes, unsigned flags) {
   buffer->bytes = bytes;
   buffer->kind = MemoryKind::Registered;
   buffer->flags = flags;
+  buffer->number = ++buffers.allocations;
   std::snprintf(buffer->name, sizeof buffer->name, "registered host memory #%llu",
-                static_cast<unsigned long long>(++buffers.allocations));
+                static_cast<unsigned long long>(buffer->number));
   buffers.insert(std::move(buffer));
   return true;
 }

@@ -21,6 +21,7 @@ struct BufferView {
   MemoryKind kind;
   bool freed;
   unsigned flags;
+  uint64_t number; // of its allocation: another buffer may lie here later
   char name[64];
 };
 

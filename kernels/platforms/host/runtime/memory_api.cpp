@@ -2,8 +2,10 @@
 #include <bit>
 #include <cinttypes>
 #include <cstdio>
+#include <string>
 
 #include "bitgate_host.h"
+#include "capture.hpp"
 #include "error.hpp"
 #include "fault.hpp"
 #include "incident.hpp"
@@ -77,9 +79,23 @@ hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
   return failWork(hipErrorInvalidValue, "%s: %p is no buffer of this runtime", call, pointer);
 }
 
+// Host memory is gone at once: no driver promises to wait for the work that uses it.
+void noteUnawaitedUse(const char* call, void* pointer) {
+  const auto buffer = findBuffer(reinterpret_cast<uint64_t>(pointer));
+  if (!buffer || buffer->kind == MemoryKind::Device || buffer->kind == MemoryKind::Managed)
+    return;
+  const std::string use = unawaitedUseOf({buffer->begin, buffer->begin + buffer->bytes});
+  if (!use.empty())
+    failWork(hipErrorInvalidValue,
+             "%s: buffer %s is given back while %s uses it: nothing has waited for that work", call,
+             buffer->name, use.c_str());
+}
+
 hipError_t freeAfterWork(const char* call, void* pointer, bool hostMemory) {
   if (!pointer)
     return hipSuccess;
+  if (hostMemory)
+    noteUnawaitedUse(call, pointer);
   drainAll(); // freeing waits for the device, as in HIP; a fault met here is reported by the next
               // synchronising call
   return freeNow(call, pointer, hostMemory);
@@ -94,16 +110,19 @@ extern "C" {
 
 hipError_t hipMalloc(void** pointer, size_t bytes) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   return allocateInto("hipMalloc", pointer, request(bytes, MemoryKind::Device, 0));
 }
 
 hipError_t hipExtMallocWithFlags(void** pointer, size_t bytes, unsigned flags) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   return allocateInto("hipExtMallocWithFlags", pointer, request(bytes, MemoryKind::Device, flags));
 }
 
 hipError_t hipMallocManaged(void** pointer, size_t bytes, unsigned flags) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   return allocateInto("hipMallocManaged", pointer, request(bytes, MemoryKind::Managed, flags));
 }
 
@@ -114,6 +133,7 @@ hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t) {
 
 hipError_t hipMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   if (!pitch)
     return finish(hipErrorInvalidValue);
   *pitch = (width + 255) / 256 * 256;
@@ -122,6 +142,7 @@ hipError_t hipMallocPitch(void** pointer, size_t* pitch, size_t width, size_t he
 
 hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned flags) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   return allocateInto("hipHostMalloc", pointer, request(bytes, MemoryKind::Host, flags));
 }
 hipError_t hipHostAlloc(void** pointer, size_t bytes, unsigned flags) {
@@ -133,11 +154,13 @@ hipError_t hipMallocHost(void** pointer, size_t bytes) {
 
 hipError_t hipFree(void* pointer) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   return freeAfterWork("hipFree", pointer, false);
 }
 
 hipError_t hipHostFree(void* pointer) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   return freeAfterWork("hipHostFree", pointer, true);
 }
 hipError_t hipFreeHost(void* pointer) {
@@ -151,11 +174,14 @@ hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
   const auto buffer = findBuffer(reinterpret_cast<uint64_t>(pointer));
   if (!buffer || buffer->begin != reinterpret_cast<uint64_t>(pointer) || buffer->kind == MemoryKind::Host)
     return freeNow("hipFreeAsync", pointer, false); // refuses it, and says why
-  return enqueue(stream, bookkeeping([pointer] { freeNow("hipFreeAsync", pointer, false); }));
+  if (keepForGraph(pointer))
+    return hipSuccess;
+  return enqueue(stream, bookkeeping("hipFreeAsync", [pointer] { freeNow("hipFreeAsync", pointer, false); }));
 }
 
 hipError_t hipHostRegister(void* pointer, size_t bytes, unsigned flags) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
   if (!pointer || !bytes)
     return finish(hipErrorInvalidValue);
   return registerHost(pointer, bytes, flags) ? hipSuccess : finish(hipErrorHostMemoryAlreadyRegistered);
@@ -163,6 +189,8 @@ hipError_t hipHostRegister(void* pointer, size_t bytes, unsigned flags) {
 
 hipError_t hipHostUnregister(void* pointer) {
   BITGATE_ENTRY;
+  BITGATE_NOT_CAPTURED;
+  noteUnawaitedUse("hipHostUnregister", pointer);
   drainAll();
   return unregisterHost(pointer) ? hipSuccess
                                  : failWork(hipErrorHostMemoryNotRegistered,

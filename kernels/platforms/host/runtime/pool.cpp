@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "own_threads.hpp"
 #include "signals.hpp"
 #include "spin_watch.hpp"
 
@@ -131,6 +132,7 @@ private:
   }
 
   void serve() {
+    noteOwnThread();
     std::unique_lock lock(guard);
     for (;;) {
       wake.wait(lock, [this] { return current && wanted; });

@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <cstring>
 #include <sys/mman.h>
+#include <utility>
 
 #include "memory.hpp"
+#include "stream.hpp"
 
 namespace bitgate_host {
 namespace {
@@ -16,6 +18,7 @@ constexpr unsigned pageShift = 16;
 constexpr unsigned coarsest = 2;
 constexpr size_t mostKept = size_t{512} << 20; // bytes of cells, from one launch to the next
 constexpr size_t mostRegions = 256;
+constexpr size_t mostEarlier = 1024;
 
 unsigned shiftFor(const RaceAccess& access) {
   return static_cast<unsigned>(std::countr_zero(access.address | access.bytes | 1u << coarsest));
@@ -29,19 +32,33 @@ void RaceShadow::release() {
   regions.clear();
 }
 
+bool RaceShadow::PendingWrite::changedValue() const {
+  return std::memcmp(reinterpret_cast<const void*>(access.address), before.data(), access.bytes) != 0;
+}
+
 // Cells keep what they know: it is told to be of another launch by its stretch.
-void RaceShadow::beginLaunch() {
+void RaceShadow::beginLaunch(const char* work) {
   if (mapped > mostKept || regions.size() > mostRegions)
     release();
   pages.fill({});
   released.clear();
   firstStretch = ++stretch;
+  const WorkPlace* const place = runningWork();
+  before = place ? place->before : Clock{};
+  const auto open = std::ranges::find_if(
+      earlier, [this](const Earlier& e) { return !before.covers(e.stream, e.sequence); });
+  firstUnordered = !place || open == earlier.end() ? firstStretch : open->firstStretch;
+  if (earlier.size() == mostEarlier)
+    earlier.pop_front();
+  earlier.push_back({firstStretch, place ? place->stream : 0, place ? place->sequence : 0, {}});
+  std::snprintf(earlier.back().work, sizeof earlier.back().work, "%s", work);
   beginBlock();
 }
 
 void RaceShadow::beginBlock() {
   acquired.clear();
   pendingReads.clear();
+  pendingWrites.clear();
   fenced = false;
 }
 
@@ -57,7 +74,9 @@ void RaceShadow::drop(Region& region) {
 // second.
 void RaceShadow::remember(RaceSlot (&slots)[2], const RaceSlot& now, bool lds, unsigned laneShift) const {
   const auto distance = [&](const RaceSlot& s) {
-    const bool stale = s.block == now.block ? s.stretch != now.stretch : lds || !isOfThisLaunch(s);
+    if (!isOfThisLaunch(s))
+      return !lds && unordered(s) ? 5 : 0;
+    const bool stale = s.block == now.block ? s.stretch != now.stretch : lds;
     return stale                                              ? 0
            : s.block != now.block                             ? 4
            : s.thread >> laneShift != now.thread >> laneShift ? 3
@@ -119,7 +138,7 @@ RaceShadow::Region* RaceShadow::lookUp(uint64_t address) {
     return nullptr;
   const uint64_t end = buffer->begin + buffer->bytes;
   for (const auto& region : regions)
-    if (region->begin == buffer->begin && region->end == end) {
+    if (region->begin == buffer->begin && region->end == end && region->buffer == buffer->number) {
       std::memcpy(region->name, buffer->name, sizeof region->name);
       return region.get();
     }
@@ -132,6 +151,7 @@ RaceShadow::Region* RaceShadow::lookUp(uint64_t address) {
   });
   auto region = std::make_unique<Region>();
   region->begin = buffer->begin, region->end = buffer->begin + buffer->bytes;
+  region->buffer = buffer->number;
   std::memcpy(region->name, buffer->name, sizeof region->name);
   regions.push_back(std::move(region));
   return regions.back().get();
@@ -176,9 +196,20 @@ void RaceShadow::synchronise(uint64_t address, uint32_t block) {
   released[address].insert(block);
 }
 
+const RaceShadow::Earlier* RaceShadow::unordered(const RaceSlot& slot) const {
+  if (slot.stretch < firstUnordered || earlier.empty() || slot.stretch < earlier.front().firstStretch)
+    return nullptr;
+  const auto next = std::ranges::upper_bound(earlier, slot.stretch, {}, &Earlier::firstStretch);
+  const Earlier& work = *std::prev(next);
+  return before.covers(work.stream, work.sequence) ? nullptr : &work;
+}
+
 bool RaceShadow::races(const RaceSlot& before, bool lds, const RaceAccess& access, const RacePlace& at,
                        const RaceOrder& order) const {
-  if (!isOfThisLaunch(before) || (before.atomic && access.atomic))
+  const bool areAtomic = before.atomic && access.atomic;
+  if (!isOfThisLaunch(before))
+    return !lds && !areAtomic && unordered(before);
+  if (areAtomic && (before.block == at.block || !(before.blockScope || access.blockScope)))
     return false;
   if (before.block != at.block)
     return !lds && !orderedByFence(before.block);
@@ -200,7 +231,7 @@ std::optional<RaceFound> RaceShadow::note(const RaceAccess& access, const RacePl
   if (const unsigned shift = shiftFor(access); !region->cells || shift < region->shift)
     if (!layOut(*region, std::min(shift, region->shift)))
       return std::nullopt;
-  if (access.atomic && !region->lds)
+  if (access.atomic && !access.blockScope && !region->lds)
     synchronise(access.address, at.block);
   if (access.atomic && access.write)
     std::erase_if(pendingReads, [&](const PendingRead& pending) {
@@ -212,13 +243,18 @@ std::optional<RaceFound> RaceShadow::note(const RaceAccess& access, const RacePl
                      at.stretch,
                      at.meeting,
                      at.thread,
-                     access.atomic};
+                     access.atomic,
+                     access.blockScope};
+  const bool mayWriteTheSame = access.write && !access.atomic && !access.reads && access.from &&
+                               access.bytes <= PendingWrite{}.before.size();
+  bool isOpen = false; // what it writes decides
   const uint64_t first = region->begin >> region->shift;
   const uint64_t last = std::min(access.address + access.bytes, region->end) - 1;
   for (uint64_t i = access.address >> region->shift; i <= last >> region->shift; ++i) {
     Cell& cell = region->cells[i - first];
     const auto found = [&](const RaceSlot& other, bool otherWrote) {
-      RaceFound race{other, otherWrote, region->lds, 0, {}};
+      const Earlier* const work = isOfThisLaunch(other) ? nullptr : unordered(other);
+      RaceFound race{other, otherWrote, region->lds, work ? work->work : nullptr, 0, {}};
       race.offset = std::max(i << region->shift, access.address) - region->begin;
       std::memcpy(race.where, region->name, sizeof race.where);
       return race;
@@ -226,6 +262,13 @@ std::optional<RaceFound> RaceShadow::note(const RaceAccess& access, const RacePl
     for (const RaceSlot& writer : cell.writers) {
       if (!races(writer, region->lds, access, at, order))
         continue;
+      if (mayWriteTheSame && !writer.atomic && isOfThisLaunch(writer)) {
+        if (!std::exchange(isOpen, true)) {
+          PendingWrite& pending = pendingWrites.emplace_back(PendingWrite{access, found(writer, true), {}});
+          std::memcpy(pending.before.data(), reinterpret_cast<const void*>(access.address), access.bytes);
+        }
+        continue;
+      }
       if (access.write || !writer.atomic)
         return found(writer, true);
       pendingReads.push_back({access, found(writer, true)});

@@ -1,16 +1,20 @@
-// Who touched which cell of LDS and device memory in this launch, and whether two accesses race. Fed by
-// kernels that are compiled with -fsanitize=thread, whose callbacks are ours (race_callbacks.cpp). Such
-// launches run on one OS thread.
+// Who touched which cell of LDS and device memory, and whether two accesses race: in one launch, or of two
+// pieces of work that neither a stream nor an event nor a wait orders. Fed by kernels that are compiled with
+// -fsanitize=thread, whose callbacks are ours (race_callbacks.cpp), and by copies and fills. Such launches
+// run on one OS thread, one after the other: one shadow serves them all.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
+
+#include "clock.hpp"
 
 namespace bitgate_host {
 
@@ -28,7 +32,9 @@ struct RaceAccess {
   uint64_t bytes;
   bool write;
   bool atomic;
-  const void* from; // the instruction
+  const void* from;        // the instruction; null: a copy or a fill
+  bool blockScope = false; // of an atomic operation that other blocks need not see
+  bool reads = false;      // a write that depends on what was there
 };
 
 // What is remembered of an access.
@@ -37,7 +43,7 @@ struct RaceSlot {
   uint32_t block;
   uint32_t stretch; // 0: no access yet
   uint16_t meeting;
-  uint16_t thread : 10, atomic : 1;
+  uint16_t thread : 10, atomic : 1, blockScope : 1;
 };
 
 // The wave that a thread belongs to, and the last meeting since the barrier that each thread of the block
@@ -51,8 +57,9 @@ struct RaceFound {
   RaceSlot other;
   bool otherWrote;
   bool lds;
-  uint64_t offset; // in the buffer, the LDS struct or the shared variable
-  char where[64];  // the buffer's name, or LDS
+  const char* otherWork = nullptr; // null: the same; valid until the next launch
+  uint64_t offset;                 // in the buffer, the LDS struct or the shared variable
+  char where[64];                  // the buffer's name, or LDS
 };
 
 class RaceShadow {
@@ -61,8 +68,8 @@ public:
   RaceShadow(const RaceShadow&) = delete;
   ~RaceShadow() { release(); }
 
-  // Before a launch: nobody has touched anything.
-  void beginLaunch();
+  // Before a launch, or other work of that name.
+  void beginLaunch(const char* work);
   void beginBlock();
   // Between two barriers of one block: no two stretches have the same number, of whatever block or launch.
   void beginStretch() { ++stretch; }
@@ -81,6 +88,16 @@ public:
     RaceFound found;
   };
   std::vector<PendingRead> pendingReads;
+  // A plain write of what another thread has written is no race where it is the same value, which is known
+  // once it is done: those of the thread that runs whose outcome is open.
+  struct PendingWrite {
+    RaceAccess access;
+    RaceFound found;
+    std::array<unsigned char, 16> before;
+
+    bool changedValue() const;
+  };
+  std::vector<PendingWrite> pendingWrites;
   void fence() { fenced = true; }
 
 private:
@@ -91,6 +108,7 @@ private:
   };
   struct Region {
     uint64_t begin = 0, end = 0;
+    uint64_t buffer = 0; // the number of its allocation
     bool lds = false;
     unsigned shift = 2; // a cell is 1 << shift bytes
     Cell* cells = nullptr;
@@ -108,6 +126,13 @@ private:
   void drop(Region& region);
   void release();
   bool isOfThisLaunch(const RaceSlot& slot) const { return slot.stretch >= firstStretch; }
+  // The earlier work that the slot is of, where nothing orders it before the running one; null else.
+  struct Earlier {
+    uint32_t firstStretch;
+    uint64_t stream, sequence;
+    char work[96];
+  };
+  const Earlier* unordered(const RaceSlot& slot) const;
   void remember(RaceSlot (&slots)[2], const RaceSlot& now, bool lds, unsigned laneShift) const;
   bool races(const RaceSlot& before, bool lds, const RaceAccess& access, const RacePlace& at,
              const RaceOrder& order) const;
@@ -121,11 +146,27 @@ private:
   std::unordered_map<uint64_t, std::unordered_set<uint32_t>> released;
   std::vector<uint64_t> acquired;
   bool fenced = false;
-  uint32_t firstStretch = 1; // of the launch
-  size_t mapped = 0;         // bytes of all cells
+  std::deque<Earlier> earlier; // by firstStretch; those that are gone count as ordered
+  Clock before;                // what is ordered before the running work
+  uint32_t firstStretch = 1;   // of the launch
+  uint32_t firstUnordered = 1; // all stretches before it are
+  size_t mapped = 0;           // bytes of all cells
 };
 
-// Whether the kernel's library is instrumented.
+// The process's only one: work runs one piece at a time.
+RaceShadow& raceShadow();
+
+// Whether the kernel's library is instrumented, or any.
 bool isInstrumented(const void* kernel);
+bool isAnyInstrumented();
+
+// Memory that a copy or a fill reads or writes.
+struct TransferRange {
+  const void* pointer;
+  size_t bytes;
+  bool write;
+};
+// Of a copy or a fill that is about to be done: raises a fault where it races with a kernel.
+void watchTransfer(const char* call, const TransferRange* ranges, size_t count);
 
 } // namespace bitgate_host

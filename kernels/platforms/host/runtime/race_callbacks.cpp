@@ -18,6 +18,10 @@ public:
     std::lock_guard lock(guard);
     begins.insert(beginOf(address));
   }
+  bool areAny() {
+    std::lock_guard lock(guard);
+    return !begins.empty();
+  }
   bool contain(const void* address) {
     std::lock_guard lock(guard);
     return !begins.empty() && begins.contains(beginOf(address));
@@ -37,9 +41,10 @@ Libraries& instrumented() {
   return only;
 }
 
-inline void note(const void* address, uint64_t bytes, bool write, const void* from, bool atomic = false) {
+inline void note(const void* address, uint64_t bytes, bool write, const void* from, bool atomic = false,
+                 bool reads = false) {
   if (BlockRunner* const runner = currentRunner())
-    runner->access(reinterpret_cast<uint64_t>(address), bytes, write, atomic, from);
+    runner->access({reinterpret_cast<uint64_t>(address), bytes, write, atomic, from, false, reads});
 }
 
 inline void noteAtomic(const volatile void* address, uint64_t bytes, bool write, int order,
@@ -55,6 +60,9 @@ inline void noteAtomic(const volatile void* address, uint64_t bytes, bool write,
 
 bool isInstrumented(const void* kernel) {
   return instrumented().contain(kernel);
+}
+bool isAnyInstrumented() {
+  return instrumented().areAny();
 }
 
 } // namespace bitgate_host
@@ -78,10 +86,10 @@ using namespace bitgate_host;
     note(address, bytes, true, HERE);                                                                        \
   }                                                                                                          \
   EXPORT void __tsan_read_write##bytes(void* address) {                                                      \
-    note(address, bytes, true, HERE);                                                                        \
+    note(address, bytes, true, HERE, false, true);                                                           \
   }                                                                                                          \
   EXPORT void __tsan_unaligned_read_write##bytes(void* address) {                                            \
-    note(address, bytes, true, HERE);                                                                        \
+    note(address, bytes, true, HERE, false, true);                                                           \
   }                                                                                                          \
   EXPORT void __tsan_volatile_read##bytes(void* address) {                                                   \
     note(address, bytes, false, HERE);                                                                       \
@@ -171,6 +179,12 @@ EXPORT void __tsan_atomic_thread_fence(int) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 EXPORT void __tsan_atomic_signal_fence(int) {}
+
+// Around an atomic operation whose scope is no wider than the block (hip/host_detail/atomic.hpp).
+EXPORT void __bitgate_block_scope(bool on) {
+  if (BlockRunner* const runner = currentRunner())
+    runner->setBlockScope(on);
+}
 
 // What clang calls in place of these.
 EXPORT void* __tsan_memcpy(void* to, const void* from, size_t bytes) {

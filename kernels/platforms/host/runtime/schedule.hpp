@@ -7,6 +7,9 @@
 
 namespace bitgate_host {
 
+// SplitMix64: a counter-based generator, good enough to shuffle with.
+uint64_t mixed(uint64_t x);
+
 struct Schedule {
   int kind;
   uint64_t seed;

@@ -132,6 +132,34 @@ int bitgateHostSetSpinLimit(double seconds) {
                 [=](Settings& s) { s.spinSeconds = seconds; });
 }
 
+void bitgateHostGetSettings(BitgateHostSettings* out) {
+  const Settings now = settings();
+  *out = {now.threads,
+          now.waveSize,
+          now.computeUnits,
+          now.occupancy,
+          now.ldsLimit,
+          now.totalMemory,
+          now.schedule,
+          now.placement,
+          now.seed,
+          now.poison.on,
+          now.poison.byte,
+          now.eager,
+          0,
+          now.spinSeconds};
+}
+
+int bitgateHostSetSettings(const BitgateHostSettings* in) {
+  return change(true, "", [=](Settings& s) {
+    s.threads = in->threads, s.waveSize = in->wave_size, s.computeUnits = in->compute_units;
+    s.occupancy = in->occupancy, s.ldsLimit = in->lds_limit, s.totalMemory = in->total_memory;
+    s.schedule = in->schedule, s.placement = in->placement, s.seed = in->seed;
+    s.poison.on = in->poison != 0, s.poison.byte = static_cast<unsigned char>(in->poison_byte);
+    s.eager = in->stream_mode == bitgateHostEager, s.spinSeconds = in->spin_seconds;
+  });
+}
+
 int bitgateHostResetSettings(void) {
   return change(true, "", [](Settings& s) { s = Settings{}; });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "block.hpp"
+#include "own_threads.hpp"
 #include "settings.hpp"
 
 namespace bitgate_host {
@@ -81,6 +82,7 @@ private:
   }
 
   void serve() {
+    noteOwnThread();
     for (;;) {
       std::this_thread::sleep_for(period);
       const double limit = spinLimitOf(settings());

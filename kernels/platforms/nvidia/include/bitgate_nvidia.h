@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bitgate_work.h"
+
 #if defined(__GNUC__)
 #define BITGATE_NVIDIA_API __attribute__((visibility("default")))
 #endif
@@ -34,12 +36,22 @@ BITGATE_NVIDIA_API int bitgateNvidiaLendStream(void* stream, int lent);
  * too), and the null stream; `text`: the first of them in words. */
 BITGATE_NVIDIA_API uint64_t bitgateNvidiaWorkInFlight(void* stream, char* text, size_t bytes);
 
+/* Launches and fills that went through HIP since the library was loaded; those of a graph that is launched
+ * again do not count. */
+BITGATE_NVIDIA_API uint64_t bitgateNvidiaWorks(void);
+/* Fills `work` with one of them, counted from 0; 1 when there is none, or it is not kept (the latest 4096
+ * are). */
+BITGATE_NVIDIA_API int bitgateNvidiaWork(uint64_t number, BitgateWork* work);
+
 /* ---- for kernel files, whose library has a CUDA runtime of its own ---- */
 
 /* The hipError_t of one of its CUDA errors. */
 BITGATE_NVIDIA_API int bitgateNvidiaTranslate(int cuda_error);
 /* The same for a launch, which counts, and which hipGetLastError then tells. */
 BITGATE_NVIDIA_API int bitgateNvidiaLaunched(int cuda_error);
+/* Before a launch: notes it; a hipError_t where it may not be, while a stream is captured. */
+BITGATE_NVIDIA_API int bitgateNvidiaLaunching(const void* function, const uint32_t* grid,
+                                              const uint32_t* block, void* stream);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 // Devices, their attributes, and occupancy.
 #include <cstring>
 
+#include "capture.hpp"
 #include "cuda.hpp"
 
 using bitgate_nvidia::finish;
@@ -164,6 +165,7 @@ hipError_t hipDeviceSetCacheConfig(hipFuncCache_t config) {
 }
 
 hipError_t hipDeviceSynchronize() {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaDeviceSynchronize());
 }
 hipError_t hipDeviceReset() {

@@ -58,6 +58,15 @@ constexpr Name names[] = {
     {hipErrorLaunchFailure, cudaErrorLaunchFailure, "hipErrorLaunchFailure"},
     {hipErrorLaunchFailure, cudaErrorIllegalInstruction, "hipErrorLaunchFailure"},
     {hipErrorNotSupported, cudaErrorNotSupported, "hipErrorNotSupported"},
+    {hipErrorStreamCaptureUnsupported, cudaErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported"},
+    {hipErrorStreamCaptureInvalidated, cudaErrorStreamCaptureInvalidated, "hipErrorStreamCaptureInvalidated"},
+    {hipErrorStreamCaptureMerge, cudaErrorStreamCaptureMerge, "hipErrorStreamCaptureMerge"},
+    {hipErrorStreamCaptureUnmatched, cudaErrorStreamCaptureUnmatched, "hipErrorStreamCaptureUnmatched"},
+    {hipErrorStreamCaptureUnjoined, cudaErrorStreamCaptureUnjoined, "hipErrorStreamCaptureUnjoined"},
+    {hipErrorStreamCaptureIsolation, cudaErrorStreamCaptureIsolation, "hipErrorStreamCaptureIsolation"},
+    {hipErrorStreamCaptureImplicit, cudaErrorStreamCaptureImplicit, "hipErrorStreamCaptureImplicit"},
+    {hipErrorCapturedEvent, cudaErrorCapturedEvent, "hipErrorCapturedEvent"},
+    {hipErrorStreamCaptureWrongThread, cudaErrorStreamCaptureWrongThread, "hipErrorStreamCaptureWrongThread"},
     {hipErrorUnknown, cudaErrorUnknown, "hipErrorUnknown"},
 };
 

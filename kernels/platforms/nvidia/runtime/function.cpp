@@ -3,7 +3,9 @@
 // nvcc registers a kernel with the CUDA runtime inside its own library, so kernel files get the functions
 // that take a kernel inline, from hip_runtime.h. The ones exported here are for callers that have none of
 // that: CUDA answers that it does not know the function.
+#include "capture.hpp"
 #include "cuda.hpp"
+#include "work.hpp"
 
 using bitgate_nvidia::cuda;
 using bitgate_nvidia::finish;
@@ -12,6 +14,8 @@ extern "C" {
 
 hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t lds_bytes,
                            hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
+  bitgate_nvidia::log_launch(function, grid, block);
   return finish(cudaLaunchKernel(function, grid, block, arguments, lds_bytes, cuda(stream)));
 }
 

@@ -31,6 +31,10 @@ bool endsTheContext(cudaError_t error) {
   }
 }
 
+bool isOfCapture(cudaError_t error) {
+  return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
+}
+
 // HIP's names tell which calls a caller can do without.
 bool mayFail(std::string_view call) {
   for (const std::string_view word :
@@ -45,7 +49,8 @@ bool mayFail(std::string_view call) {
 } // namespace
 
 void note(cudaError_t error, const char* call, const void* address) {
-  if (error == cudaSuccess || error == cudaErrorNotReady || (mayFail(call) && !endsTheContext(error)))
+  if (error == cudaSuccess || error == cudaErrorNotReady ||
+      (mayFail(call) && !endsTheContext(error) && !isOfCapture(error)))
     return;
   BitgateNvidiaIncident incident{};
   incident.error = translate(error);

@@ -1,5 +1,7 @@
 // Device memory, copies and fills.
+#include "capture.hpp"
 #include "cuda.hpp"
+#include "work.hpp"
 
 using bitgate_nvidia::cuda;
 using bitgate_nvidia::finish;
@@ -13,6 +15,17 @@ void* driver(const char* name) {
   const cudaError_t error =
       cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
   return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : nullptr;
+}
+
+// A fill that was enqueued, or failed.
+hipError_t filled(cudaError_t error, const void* at, size_t bytes, const char* call = __builtin_FUNCTION()) {
+  if (error == cudaSuccess)
+    bitgate_nvidia::log_fill(at, bytes, call);
+  return finish(error, nullptr, call);
+}
+
+size_t spanned(size_t pitch, size_t width, size_t height) {
+  return height != 0 && width != 0 ? (height - 1) * pitch + width : 0;
 }
 
 hipError_t set_pattern(const char* name, hipDeviceptr_t dst, unsigned value, size_t count, hipStream_t stream,
@@ -29,6 +42,7 @@ hipError_t set_pattern(const char* name, hipDeviceptr_t dst, unsigned value, siz
                               function)(at, static_cast<unsigned short>(value), count, cuda(stream));
   if (error != 0)
     return finish(cudaErrorInvalidValue, nullptr, "hipMemsetD16 or D32");
+  bitgate_nvidia::log_fill(dst, count * (wide ? 4 : 2), wide ? "hipMemsetD32" : "hipMemsetD16");
   return wait ? finish(cudaStreamSynchronize(cuda(stream)), nullptr, "hipMemsetD16 or D32") : hipSuccess;
 }
 
@@ -37,45 +51,59 @@ hipError_t set_pattern(const char* name, hipDeviceptr_t dst, unsigned value, siz
 extern "C" {
 
 hipError_t hipMalloc(void** pointer, size_t bytes) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaMalloc(pointer, bytes));
 }
 hipError_t hipExtMallocWithFlags(void** pointer, size_t bytes, unsigned) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaMalloc(pointer, bytes));
 }
 hipError_t hipMallocManaged(void** pointer, size_t bytes, unsigned flags) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaMallocManaged(pointer, bytes, flags));
 }
 hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned flags) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaHostAlloc(pointer, bytes, flags & 7u));
 }
 hipError_t hipHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaHostAlloc(pointer, bytes, flags & 7u));
 }
 hipError_t hipMallocHost(void** pointer, size_t bytes) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaHostAlloc(pointer, bytes, 0));
 }
 hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
   return finish(cudaMallocAsync(pointer, bytes, cuda(stream)));
 }
 hipError_t hipMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaMallocPitch(pointer, pitch, width, height));
 }
 hipError_t hipFree(void* pointer) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaFree(pointer), pointer);
 }
 hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
   return finish(cudaFreeAsync(pointer, cuda(stream)), pointer);
 }
 hipError_t hipHostFree(void* pointer) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaFreeHost(pointer), pointer);
 }
 hipError_t hipFreeHost(void* pointer) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaFreeHost(pointer), pointer);
 }
 hipError_t hipHostRegister(void* pointer, size_t bytes, unsigned flags) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaHostRegister(pointer, bytes, flags & 7u));
 }
 hipError_t hipHostUnregister(void* pointer) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaHostUnregister(pointer));
 }
 hipError_t hipHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned flags) {
@@ -103,73 +131,95 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void
 }
 
 hipError_t hipMemcpy(void* dst, const void* src, size_t bytes, hipMemcpyKind kind) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaMemcpy(dst, src, bytes, cuda(kind)));
 }
 hipError_t hipMemcpyAsync(void* dst, const void* src, size_t bytes, hipMemcpyKind kind, hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
   return finish(cudaMemcpyAsync(dst, src, bytes, cuda(kind), cuda(stream)));
 }
 hipError_t hipMemcpyWithStream(void* dst, const void* src, size_t bytes, hipMemcpyKind kind,
                                hipStream_t stream) {
+  BITGATE_NOT_CAPTURED;
   const cudaError_t error = cudaMemcpyAsync(dst, src, bytes, cuda(kind), cuda(stream));
   return finish(error != cudaSuccess ? error : cudaStreamSynchronize(cuda(stream)));
 }
 hipError_t hipMemcpyHtoD(hipDeviceptr_t dst, const void* src, size_t bytes) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaMemcpy(dst, src, bytes, cudaMemcpyHostToDevice));
 }
 hipError_t hipMemcpyDtoH(void* dst, hipDeviceptr_t src, size_t bytes) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaMemcpy(dst, src, bytes, cudaMemcpyDeviceToHost));
 }
 hipError_t hipMemcpyDtoD(hipDeviceptr_t dst, hipDeviceptr_t src, size_t bytes) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaMemcpy(dst, src, bytes, cudaMemcpyDeviceToDevice));
 }
 hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t dst, const void* src, size_t bytes, hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
   return finish(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, cuda(stream)));
 }
 hipError_t hipMemcpyDtoHAsync(void* dst, hipDeviceptr_t src, size_t bytes, hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
   return finish(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, cuda(stream)));
 }
 hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t dst, hipDeviceptr_t src, size_t bytes, hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
   return finish(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, cuda(stream)));
 }
 hipError_t hipMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
                        hipMemcpyKind kind) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaMemcpy2D(dst, dpitch, src, spitch, width, height, cuda(kind)));
 }
 hipError_t hipMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                             size_t height, hipMemcpyKind kind, hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
   return finish(cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, cuda(kind), cuda(stream)));
 }
 hipError_t hipMemset(void* dst, int value, size_t bytes) {
-  return finish(cudaMemset(dst, value, bytes));
+  BITGATE_CAPTURED_ON(nullptr);
+  return filled(cudaMemset(dst, value, bytes), dst, bytes);
 }
 hipError_t hipMemsetAsync(void* dst, int value, size_t bytes, hipStream_t stream) {
-  return finish(cudaMemsetAsync(dst, value, bytes, cuda(stream)));
+  BITGATE_CAPTURED_ON(stream);
+  return filled(cudaMemsetAsync(dst, value, bytes, cuda(stream)), dst, bytes);
 }
 hipError_t hipMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
-  return finish(cudaMemset2D(dst, pitch, value, width, height));
+  BITGATE_CAPTURED_ON(nullptr);
+  return filled(cudaMemset2D(dst, pitch, value, width, height), dst, spanned(pitch, width, height));
 }
 hipError_t hipMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height,
                             hipStream_t stream) {
-  return finish(cudaMemset2DAsync(dst, pitch, value, width, height, cuda(stream)));
+  BITGATE_CAPTURED_ON(stream);
+  return filled(cudaMemset2DAsync(dst, pitch, value, width, height, cuda(stream)), dst,
+                spanned(pitch, width, height));
 }
 hipError_t hipMemsetD8(hipDeviceptr_t dst, unsigned char value, size_t count) {
-  return finish(cudaMemset(dst, value, count));
+  BITGATE_CAPTURED_ON(nullptr);
+  return filled(cudaMemset(dst, value, count), dst, count);
 }
 hipError_t hipMemsetD8Async(hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream) {
-  return finish(cudaMemsetAsync(dst, value, count, cuda(stream)));
+  BITGATE_CAPTURED_ON(stream);
+  return filled(cudaMemsetAsync(dst, value, count, cuda(stream)), dst, count);
 }
 
 // CUDA's runtime sets bytes only; wider patterns are the driver's.
 hipError_t hipMemsetD16(hipDeviceptr_t dst, unsigned short value, size_t count) {
+  BITGATE_CAPTURED_ON(nullptr);
   return set_pattern("cuMemsetD16Async", dst, value, count, nullptr, true);
 }
 hipError_t hipMemsetD16Async(hipDeviceptr_t dst, unsigned short value, size_t count, hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
   return set_pattern("cuMemsetD16Async", dst, value, count, stream, false);
 }
 hipError_t hipMemsetD32(hipDeviceptr_t dst, int value, size_t count) {
+  BITGATE_CAPTURED_ON(nullptr);
   return set_pattern("cuMemsetD32Async", dst, static_cast<unsigned>(value), count, nullptr, true);
 }
 hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStream_t stream) {
+  BITGATE_CAPTURED_ON(stream);
   return set_pattern("cuMemsetD32Async", dst, static_cast<unsigned>(value), count, stream, false);
 }
 

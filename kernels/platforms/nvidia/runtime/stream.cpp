@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bitgate_nvidia.h"
+#include "capture.hpp"
 #include "cuda.hpp"
 
 using bitgate_nvidia::cuda;
@@ -78,9 +79,11 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
   return finish(cudaStreamDestroy(cuda(stream)));
 }
 hipError_t hipStreamSynchronize(hipStream_t stream) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaStreamSynchronize(cuda(stream)));
 }
 hipError_t hipStreamQuery(hipStream_t stream) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaStreamQuery(cuda(stream)));
 }
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) {
@@ -116,9 +119,11 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   return finish(cudaEventRecord(cuda(event), cuda(stream)));
 }
 hipError_t hipEventSynchronize(hipEvent_t event) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaEventSynchronize(cuda(event)));
 }
 hipError_t hipEventQuery(hipEvent_t event) {
+  BITGATE_NOT_CAPTURED;
   return finish(cudaEventQuery(cuda(event)));
 }
 hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {

@@ -106,7 +106,8 @@ def domains(
     default = replace(_DEFAULT, direction=direction)
     for name, values in {**COLUMN_VALUES, **PASS_VALUES.get(direction, {})}.items():
         if name in assumed:
-            found[name] = tuple(_code(name, COLUMNS[name].put(default, value)) for value in assumed[name])
+            puts = (COLUMNS[name].put_if_possible(default, value) for value in assumed[name])
+            found[name] = tuple(_code(name, put) for put in puts if put)
         elif name == "dtypes" and name in counted:
             used = {problem.dtypes for problem in rows} or {DtypeSet.parse(text) for text in ("f32", "f16", "bf16")}
             found[name] = tuple(sorted({_code(name, replace(_DEFAULT, dtypes=dtypes)) for dtypes in used}))

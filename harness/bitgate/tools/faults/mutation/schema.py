@@ -123,7 +123,7 @@ class MutantSwitch:
         return [] if found is None else [number for number, seen in enumerate(bytes(found[1])) if seen]
 
     def _of(self, family: str, instance: str) -> tuple[c_int, Any] | None:
-        path = str(self._session.library(family, instance).path.resolve())
+        path = str(self._session.opened.library(family, instance).path.resolve())
         if path not in self._switches:
             self._switches[path] = switch_of(CDLL(path))
         return self._switches[path]

@@ -31,6 +31,9 @@ typedef void* hipDeviceptr_t;
 typedef struct ihipStream_t* hipStream_t;
 typedef struct ihipEvent_t* hipEvent_t;
 typedef struct ihipModule_t* hipModule_t;
+typedef struct ihipGraph* hipGraph_t;
+typedef struct hipGraphExec* hipGraphExec_t;
+typedef struct hipGraphNode* hipGraphNode_t;
 typedef struct ihipModuleSymbol_t* hipFunction_t;
 typedef void (*hipHostFn_t)(void* userData);
 typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void* userData);
@@ -225,6 +228,18 @@ BITGATE_API hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t* devic
 BITGATE_API hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* userData,
                                             unsigned flags);
 BITGATE_API hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* userData);
+
+// Graphs
+BITGATE_API hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
+BITGATE_API hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph);
+BITGATE_API hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status);
+BITGATE_API hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
+                                           hipGraphNode_t* errorNode, char* log, size_t logBytes);
+BITGATE_API hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,
+                                                    unsigned long long flags);
+BITGATE_API hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream);
+BITGATE_API hipError_t hipGraphExecDestroy(hipGraphExec_t executable);
+BITGATE_API hipError_t hipGraphDestroy(hipGraph_t graph);
 
 // Events
 BITGATE_API hipError_t hipEventCreate(hipEvent_t* event);

@@ -21,11 +21,18 @@ template <class Kernel> cudaError_t bitgate_nvidia_ask_lds(Kernel kernel, size_t
                                                        static_cast<int>(lds_bytes));
 }
 
+inline int bitgate_nvidia_launching(const void* kernel, dim3 grid, dim3 block, hipStream_t stream) {
+  const uint32_t blocks[] = {grid.x, grid.y, grid.z}, threads[] = {block.x, block.y, block.z};
+  return bitgateNvidiaLaunching(kernel, blocks, threads, stream);
+}
+
 // A launch needs CUDA's own entry point: nvcc registers each kernel with the CUDA runtime inside its library.
 inline hipError_t bitgate_nvidia_launch(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                         size_t lds_bytes, hipStream_t stream) {
   if (const cudaError_t error = bitgate_nvidia_ask_lds(kernel, lds_bytes); error != cudaSuccess)
     return static_cast<hipError_t>(bitgateNvidiaLaunched(error));
+  if (const int refused = bitgate_nvidia_launching(kernel, grid, block, stream))
+    return static_cast<hipError_t>(refused);
   return static_cast<hipError_t>(bitgateNvidiaLaunched(
       cudaLaunchKernel(kernel, grid, block, arguments, lds_bytes, reinterpret_cast<cudaStream_t>(stream))));
 }
@@ -42,6 +49,9 @@ hipError_t bitgate_nvidia_active_blocks(int* blocks, Kernel kernel, int block_si
 
 #define hipLaunchKernelGGL(kernel, grid, block, lds_bytes, stream, ...)                                      \
   do {                                                                                                       \
+    if (bitgate_nvidia_launching(reinterpret_cast<const void*>(kernel), dim3(grid), dim3(block),             \
+                                 static_cast<hipStream_t>(stream)))                                          \
+      break;                                                                                                 \
     (kernel)<<<dim3(grid), dim3(block), (lds_bytes),                                                         \
                reinterpret_cast<cudaStream_t>(static_cast<hipStream_t>(stream))>>>(__VA_ARGS__);             \
     (void)bitgateNvidiaLaunched(cudaGetLastError());                                                         \

@@ -108,6 +108,8 @@ BITGATE_API int __bitgate_syncthreads_reduce(int kind, int predicate);
 BITGATE_API void* __bitgate_lds_at(const void* site, size_t bytes, size_t alignment);
 BITGATE_API void* __bitgate_lds(size_t bytes, size_t alignment);
 BITGATE_API void* __bitgate_dynamic_lds(void);
+// Called by kernels that are watched for races, around an atomic operation of block scope.
+BITGATE_API void __bitgate_block_scope(bool on);
 // Waits for the wave's lanes. `site` must be the same in every lane that takes part.
 BITGATE_API const bitgate_host::WaveSlots* __bitgate_wave_exchange(unsigned site, uint64_t bits);
 [[noreturn]] BITGATE_API void __bitgate_assert_failed(const char* expression, const char* file, int line);

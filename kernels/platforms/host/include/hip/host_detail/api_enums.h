@@ -39,6 +39,14 @@ typedef enum hipMemcpyKind {
   3, hipMemcpyDefault = 4, hipMemcpyDeviceToDeviceNoCU = 1024,
 } hipMemcpyKind;
 
+typedef enum hipStreamCaptureMode {
+  hipStreamCaptureModeGlobal = 0, hipStreamCaptureModeThreadLocal = 1, hipStreamCaptureModeRelaxed = 2,
+} hipStreamCaptureMode;
+
+typedef enum hipStreamCaptureStatus {
+  hipStreamCaptureStatusNone = 0, hipStreamCaptureStatusActive = 1, hipStreamCaptureStatusInvalidated = 2,
+} hipStreamCaptureStatus;
+
 typedef enum hipMemoryType {
   hipMemoryTypeUnregistered = 0, hipMemoryTypeHost = 1, hipMemoryTypeDevice = 2, hipMemoryTypeManaged = 3,
   hipMemoryTypeArray = 10, hipMemoryTypeUnified = 11,

@@ -7,6 +7,16 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "hip/host_detail/abi.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+#define BITGATE_WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BITGATE_WATCHED 1
+#endif
+#endif
+
 namespace bitgate_host {
 
 template <class T>
@@ -33,6 +43,16 @@ template <class T, class Change> T atomic_update_16(T* address, Change change) {
   }
   return std::bit_cast<T>(old);
 }
+
+// Tells the watch for races that the operation is for this block alone (HIP's memory scopes below 4).
+struct AtomicScope {
+#if defined(BITGATE_WATCHED)
+  explicit AtomicScope(int scope) { __bitgate_block_scope(scope < 4); }
+  ~AtomicScope() { __bitgate_block_scope(false); }
+#else
+  explicit AtomicScope(int) {}
+#endif
+};
 
 // The value's type must not take part in deduction: atomicAdd(&unsigned_counter, 1) is ordinary code.
 template <class T> using Value = std::type_identity_t<T>;
@@ -96,12 +116,19 @@ template <class T> T safeAtomicAdd(T* address, bitgate_host::Value<T> value) {
   return atomicAdd(address, value);
 }
 
-// Wider scopes are the same thing on one CPU.
+// Scopes are the same thing on one CPU; the watch for races tells them apart.
+#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
+#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
+#define __HIP_MEMORY_SCOPE_WORKGROUP 3
+#define __HIP_MEMORY_SCOPE_AGENT 4
+#define __HIP_MEMORY_SCOPE_SYSTEM 5
 #define BITGATE_ATOMIC_SCOPES(name)                                                                          \
   template <class T> T name##_system(T* address, bitgate_host::Value<T> value) {                             \
     return name(address, value);                                                                             \
   }                                                                                                          \
-  template <class T> T name##_block(T* address, bitgate_host::Value<T> value) {                              \
+  template <class T>                                                                                         \
+  [[gnu::always_inline]] inline T name##_block(T* address, bitgate_host::Value<T> value) {                   \
+    const bitgate_host::AtomicScope scope(__HIP_MEMORY_SCOPE_WORKGROUP);                                     \
     return name(address, value);                                                                             \
   }
 BITGATE_ATOMIC_SCOPES(atomicAdd)
@@ -112,3 +139,21 @@ BITGATE_ATOMIC_SCOPES(atomicAnd)
 BITGATE_ATOMIC_SCOPES(atomicOr)
 BITGATE_ATOMIC_SCOPES(atomicXor)
 #undef BITGATE_ATOMIC_SCOPES
+
+// HIP's spelling of atomics with a scope, where the compiler has none.
+#if !__has_builtin(__hip_atomic_load)
+#define __hip_atomic_load(address, order, scope)                                                             \
+  (static_cast<void>(::bitgate_host::AtomicScope(scope)), __atomic_load_n(address, order))
+#define __hip_atomic_store(address, value, order, scope)                                                     \
+  (static_cast<void>(::bitgate_host::AtomicScope(scope)), __atomic_store_n(address, value, order))
+#define __hip_atomic_exchange(address, value, order, scope)                                                  \
+  (static_cast<void>(::bitgate_host::AtomicScope(scope)), __atomic_exchange_n(address, value, order))
+#define __hip_atomic_fetch_add(address, value, order, scope)                                                 \
+  (static_cast<void>(::bitgate_host::AtomicScope(scope)), __atomic_fetch_add(address, value, order))
+#define __hip_atomic_fetch_and(address, value, order, scope)                                                 \
+  (static_cast<void>(::bitgate_host::AtomicScope(scope)), __atomic_fetch_and(address, value, order))
+#define __hip_atomic_fetch_or(address, value, order, scope)                                                  \
+  (static_cast<void>(::bitgate_host::AtomicScope(scope)), __atomic_fetch_or(address, value, order))
+#define __hip_atomic_fetch_xor(address, value, order, scope)                                                 \
+  (static_cast<void>(::bitgate_host::AtomicScope(scope)), __atomic_fetch_xor(address, value, order))
+#endif

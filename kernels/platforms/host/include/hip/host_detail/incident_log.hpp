@@ -1,5 +1,5 @@
-// The incidents since a runtime was loaded. The list only grows: whoever asks afterwards learns what the
-// program in between read, cleared and did not tell. Of many the latest are kept.
+// The incidents (or launches) since a runtime was loaded. The list only grows: whoever asks afterwards learns
+// what the program in between read, cleared and did not tell. Of many the latest are kept.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace bitgate_host {
 
-template <class Incident> class IncidentLog {
+template <class Incident, uint64_t kept = 64> class IncidentLog {
 public:
   void add(const Incident& incident) {
     std::lock_guard lock(guard_);
@@ -28,7 +28,6 @@ public:
   }
 
 private:
-  static constexpr uint64_t kept = 64;
   std::mutex guard_;
   std::array<Incident, kept> latest_;
   uint64_t count_ = 0;
