@@ -329,10 +329,10 @@ def _gated(rows: Sequence[Timing], asked: BenchArguments, markdown: Path | None)
         return _measured(replace(asked, shapes=shapes, journal=journal, resume=False))
 
     ruling = gate_run.ruled(rows, asked.significance, again, asked.journal.parent, asked.target.name)
-    told = gate_run.print_ruling(ruling, asked.json, markdown)
+    ruled = gate_run.print_ruling(ruling, asked.json, markdown)
     if asked.json:
         document = _document(rows, None, asked, ruling.exit_code)
-        document["summary"]["gate"] = told
+        document["summary"]["gate"] = ruled
         print(json.dumps(document, indent=2))
     return ruling.exit_code
 
@@ -344,12 +344,12 @@ def _document(
 
     from bitgate.tools.bench.perf import summary
 
-    told = summary(rows, asked.significance) | {"exit": code, "record": str(asked.journal)}
-    told |= {"refused_lines": [reason.as_json() for reason in reasons(list(asked.refused))]}
-    told |= {"lines": [one.as_json() for one in asked.wanted if one.line]}
+    totals = summary(rows, asked.significance) | {"exit": code, "record": str(asked.journal)}
+    totals |= {"refused_lines": [reason.as_json() for reason in reasons(list(asked.refused))]}
+    totals |= {"lines": [one.as_json() for one in asked.wanted if one.line]}
     if comparison is not None:
-        told |= comparison.as_json()
-    return {"rows": [msgspec.to_builtins(row) for row in rows], "summary": told}
+        totals |= comparison.as_json()
+    return {"rows": [msgspec.to_builtins(row) for row in rows], "summary": totals}
 
 
 @dataclass(frozen=True)

@@ -108,12 +108,12 @@ def mutate(
     known = kept.known(drawn)
     if known:
         print_progress(f"{len({mutant for mutant, _ in known})} of {len(drawn)} mutants were tried before: {path}")
-    told = {mutant for mutant, _ in known}
+    printed = {mutant for mutant, _ in known}
 
     def done(trial: MutantTrial) -> None:
         kept.add(trial)
-        told.add(trial.mutant)
-        _print_trial(trial, f"{len(told)}/{len(drawn)}", as_json)
+        printed.add(trial.mutant)
+        _print_trial(trial, f"{len(printed)}/{len(drawn)}", as_json)
 
     count = jobs or paths.threads()
     bench = campaign.MutationSetup(builder, families, asked.questions, asked.opening, limit, count, print_progress)

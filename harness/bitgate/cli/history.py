@@ -91,8 +91,8 @@ def ingest(
         said = {"verdicts": verdicts[0], "added": verdicts[1], "timings": timings[0], "timings_added": timings[1]}
         print(json.dumps({"ingested": {"history": name, **said, "flaws": flaws}}))
     else:
-        told = ", ".join(f"{added} of {read} {what}" for what, (read, added) in counts.items())
-        print(f"{name}  {told} are new" + (f"; {counted(len(flaws), 'flaw')}" if flaws else ""))
+        added_counts = ", ".join(f"{added} of {read} {what}" for what, (read, added) in counts.items())
+        print(f"{name}  {added_counts} are new" + (f"; {counted(len(flaws), 'flaw')}" if flaws else ""))
     return 0
 
 
@@ -150,7 +150,7 @@ def case(
         name = _case_id(connection, name)
         found = list(query.series(connection, chosen, name=name, target=target))
     names = {run.number: run.name for run in chosen}
-    trends = [(key, trend(told, names)) for key, told in found]
+    trends = [(key, trend(points, names)) for key, points in found]
     if as_json:
         documents = [{**key.as_json(), "trend": [point.as_json() for point in points]} for key, points in trends]
         print(json.dumps({"cases": documents}))

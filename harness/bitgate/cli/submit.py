@@ -97,9 +97,9 @@ def submit(
         raise UsageError(f"{order.stated} and --resume: the night is planned: leave it out")
     if resume and not folder.is_dir():
         raise UsageError(f"{folder}: no such folder: leave --resume out to start a night")
-    with lock(folder), screen() as told:
+    with lock(folder), screen() as shown:
         engine = _engine(order, folder, jobs, resume)
-        controller = Controller(folder, engine, told, end)
+        controller = Controller(folder, engine, shown, end)
         try:
             controller.run()
             summary = controller.finish()
@@ -107,7 +107,7 @@ def submit(
             if not detach:
                 controller.cancel()
             left = f"tasks left as they are: {len(controller.open)}" if controller.open else "nothing runs any more"
-            told.say(f"interrupted; {left}: go on with bitgate submit --resume --out {folder}")
+            shown.say(f"interrupted; {left}: go on with bitgate submit --resume --out {folder}")
             return 130
         except OSError as error:
             if error.errno is None:  # it says what to do already

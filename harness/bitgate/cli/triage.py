@@ -52,19 +52,19 @@ def triage(
 
 def lines_of(found: Triage) -> list[str]:
     """Format a triage; the last line has the numbers."""
-    told = []
+    lines = []
     for what, causes in (("new", found.new), ("known", found.known)):
-        told += _lines(what, causes)
+        lines += _lines(what, causes)
     for verdict, was in found.fixed[:20]:
-        told.append(f"fixed  {verdict.key.case}  {verdict.key.name} on {verdict.key.target}: was {was.outcome}")
+        lines.append(f"fixed  {verdict.key.case}  {verdict.key.name} on {verdict.key.target}: was {was.outcome}")
     if len(found.fixed) > 20:
-        told.append(f"       ... and {len(found.fixed) - 20} more")
+        lines.append(f"       ... and {len(found.fixed) - 20} more")
     for finding in found.findings:
-        told.append(f"run    {finding}")
+        lines.append(f"run    {finding}")
     counts = {"new": _count(found.new), "known": _count(found.known), "fixed": len(found.fixed)}
     said = ", ".join(f"{count} {name}" for name, count in counts.items())
     unseen = f" ({found.unseen} of cases never seen before)" if found.unseen else ""
-    return [*told, f"{said}{unseen}; against {found.against}"]
+    return [*lines, f"{said}{unseen}; against {found.against}"]
 
 
 def against_history(night: Any, url: str, last: int, skipped: set[str], *, may_be_empty: bool = False) -> Triage:

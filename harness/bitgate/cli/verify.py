@@ -256,8 +256,8 @@ def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, Planned
 
 def _no_kernel(wanted: RequestedCase, asked: VerifyArguments, target: Target) -> Verdict:
     """Return the verdict of a case whose operation no requested kernel computes."""
-    nobody = replace(NO_KERNEL, options=asked.options)
-    planned = PlannedCase(wanted.problem, nobody, wanted.fill, asked.seed, target=target.name)
+    no_kernel = replace(NO_KERNEL, options=asked.options)
+    planned = PlannedCase(wanted.problem, no_kernel, wanted.fill, asked.seed, target=target.name)
     mine = "what is loaded" if asked.project.runs_on else "any kernel that is no reference"
     which = f"'{asked.kernel}'" if asked.kernel else mine
     reason = f"no kernel that was asked for ({which}) does this operation ({wanted.problem.operation})"
@@ -335,9 +335,9 @@ def print_refusals(refusing: Sequence[Verdict]) -> None:
         print_verdict(refusing[0])
     elif refusing:
         counts = Counter(verdict.reason for verdict in refusing)
-        told = "; ".join(f"{count} x {reason}" for reason, count in counts.most_common(MOST_REASONS))
+        counted_reasons = "; ".join(f"{count} x {reason}" for reason, count in counts.most_common(MOST_REASONS))
         rest = f"; {len(counts) - MOST_REASONS} other reasons (all: --json)" if len(counts) > MOST_REASONS else ""
-        print(f"{Outcome.REFUSED.value}  {refusing[0].key.case}  {len(refusing)} kernels: {told}{rest}")
+        print(f"{Outcome.REFUSED.value}  {refusing[0].key.case}  {len(refusing)} kernels: {counted_reasons}{rest}")
 
 
 def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:

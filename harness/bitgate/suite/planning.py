@@ -227,7 +227,7 @@ def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCas
             asked = eligible(candidate, setting.offering(row.kernels, operation))
         if not asked and not setting.kernel and not is_elsewhere:
             said = refusals(candidate, setting.offering(row.kernels, operation))
-            yield _nobody(candidate, setting, suite, said)
+            yield _without_kernel(candidate, setting, suite, said)
         once = one_each(candidate, asked)
         names = {kernel.instance.name for kernel in once}
         selected = _selected(candidate, asked, once, setting)
@@ -292,7 +292,7 @@ def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str,
     )
 
 
-def _nobody(candidate: ExpandedCase, setting: Setting, suite: str, said: list[str]) -> PlannedCase:
+def _without_kernel(candidate: ExpandedCase, setting: Setting, suite: str, said: list[str]) -> PlannedCase:
     """Plan a case that no kernel takes: unseen, a predicate that became too strict would empty a suite."""
     row = candidate.row
     wish = f"refuses it by clause '{row.refused}'" if row.refused else "supports it"

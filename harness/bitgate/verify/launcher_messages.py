@@ -105,8 +105,8 @@ class LaunchKernel(Message):
 
 
 class LaunchFilled(Message):
-    """Launches on data that are made on the device, or ``made`` already. ``does`` says what is done with the result:
-    nothing but a launch, a trusted kernel's digest, or a comparison with a ``trusted`` kernel's."""
+    """Launches on data that are made on the device, or ``made`` already; where a ``trusted`` kernel is named, a
+    comparison with its result."""
 
     kernel: KernelNames
     case: str

@@ -307,8 +307,8 @@ def _is_conclusive(exited: TaskStatus) -> bool:
     Slurm knows whose signal it was. It signals the run and its wrapper at the same time, so the run may be dead before
     the wrapper gets the signal. Slurm also knows that a process of a red run was killed for lack of memory.
     """
-    told = exited.state not in (TaskState.ENDED, TaskState.CANCELLED)
-    return told or (exited.state is TaskState.ENDED and exited.exit_code == 0)
+    is_final = exited.state not in (TaskState.ENDED, TaskState.CANCELLED)
+    return is_final or (exited.state is TaskState.ENDED and exited.exit_code == 0)
 
 
 def _status_by_files(handle: Handle, reason: str) -> TaskStatus:

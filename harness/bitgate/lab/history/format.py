@@ -107,8 +107,8 @@ def format_blame(found: Attribution, runs: int) -> Iterator[str]:
     ):
         yield from columns(header, rows) if rows else ()
     said = {"flaky case": cases, "bad machine": machines, "bad night": nights}
-    told = ", ".join(counted(len(rows), name) for name, rows in said.items())
-    yield f"{told} in {found.answers} answers of {counted(runs, 'run')}; {found.lone} deviations have no cause"
+    kinds = ", ".join(counted(len(rows), name) for name, rows in said.items())
+    yield f"{kinds} in {found.answers} answers of {counted(runs, 'run')}; {found.lone} deviations have no cause"
 
 
 def _counts(cause: CandidateCause) -> tuple[object, ...]:

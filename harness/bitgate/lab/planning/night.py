@@ -84,8 +84,8 @@ def planned_night(order: NightOptions, folder: Path, jobs: int) -> NightPlanned:
 
 
 def _check(order: NightOptions) -> None:
-    told = {"--tier": order.tier, "--target": order.targets, "--shards": order.shards}
-    if order.plan and (twice := next((name for name, value in told.items() if value), None)):
+    stated = {"--tier": order.tier, "--target": order.targets, "--shards": order.shards}
+    if order.plan and (twice := next((name for name, value in stated.items() if value), None)):
         raise UsageError(f"{twice} and --plan: the plan says so already: give one of them")
     if order.matrix and order.targets:
         raise UsageError("--target and --matrix: give one of them")

@@ -57,8 +57,8 @@ def read_lines(path: Path, request: TableRequest) -> Table:
         else:
             rows.append(NamedProblem(entry.where, entry.problem))
             notes[entry.note] += bool(entry.note)
-    told = tuple(f"{count} x {note}" for note, count in notes.items() if count)
-    return Table(str(path), tuple(rows), all_columns(), told, tuple(refused))
+    counted_notes = tuple(f"{count} x {note}" for note, count in notes.items() if count)
+    return Table(str(path), tuple(rows), all_columns(), counted_notes, tuple(refused))
 
 
 def read_suites(project: Project, request: TableRequest) -> Table:
