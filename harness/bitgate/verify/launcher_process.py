@@ -40,6 +40,7 @@ from bitgate.verify.launcher_messages import (
     CallGuest,
     DigestReference,
     KernelNames,
+    LaunchAnswer,
     LaunchFilled,
     LaunchKernel,
     LoadKernel,
@@ -47,7 +48,6 @@ from bitgate.verify.launcher_messages import (
     Places,
     PrewarmLauncher,
     Raised,
-    RunAnswer,
     StepPlaces,
     SumOperands,
 )
@@ -223,7 +223,7 @@ class LauncherProcess(Endable):
         turn = self._memory.turn
         outputs = self._memory.arranged(turn, layout, problem, places, sets.values())
         message = LaunchKernel(names, case_id(problem), launch.workspace, places, layout.size, turn, self._spin)
-        answers = self._ask(message, list[RunAnswer])
+        answers = self._ask(message, list[LaunchAnswer])
         return self._results(answers, [LaunchResult(step.config) for step in steps], outputs, names.instance)
 
     def launch_filled(
@@ -231,14 +231,14 @@ class LauncherProcess(Endable):
     ) -> list[DeviceLaunchResult]:
         names = self._names(launch.kernel, launch.race)
         message, layout, places = self._filled(names, launch, work, configs)
-        answers: list[RunAnswer] | None = None
+        answers: list[LaunchAnswer] | None = None
         if (begun := self._begun(message)) is not None:
             with suppress(DiedOfAnother):
-                answers, outputs = self._answered(begun.asked, list[RunAnswer]), begun.outputs
+                answers, outputs = self._answered(begun.asked, list[LaunchAnswer]), begun.outputs
         if answers is None:
             made = contents_of(message.made, work.data)
             outputs = self._memory.arranged(self._memory.turn, layout, launch.problem, places, made)
-            answers = self._ask(message, list[RunAnswer])
+            answers = self._ask(message, list[LaunchAnswer])
         runs = [DeviceLaunchResult(config) for config in configs]
         return self._results(answers, runs, outputs, launch.kernel.instance.name)
 
@@ -281,7 +281,7 @@ class LauncherProcess(Endable):
         message, layout, _ = self._filled(self._names(launch.kernel, launch.race), launch, DeviceWork(data), [config])
         message.trusted = KernelNames.of(trusted.kernel, trusted.race, None)
         self._memory.arranged(self._memory.turn, layout, launch.problem, [], contents_of(message.made, data))
-        answers = self._ask(message, list[RunAnswer])
+        answers = self._ask(message, list[LaunchAnswer])
         run = DeviceLaunchResult(config)
         self._results(answers, [run], [{}], launch.kernel.instance.name)
         return run
@@ -444,7 +444,7 @@ class LauncherProcess(Endable):
         return [begun.asked for begun in self._ahead.values()]
 
     def _results(
-        self, answers: Sequence[RunAnswer], runs: list[Any], outputs: Sequence[Any], instance: str
+        self, answers: Sequence[LaunchAnswer], runs: list[Any], outputs: Sequence[Any], instance: str
     ) -> list[Any]:
         """Return the results of launches; all were made, unless the last one is the reason why not."""
         is_cut = bool(answers) and bool(answers[-1].crash or answers[-1].damage)
