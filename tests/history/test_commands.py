@@ -189,6 +189,18 @@ def test_a_run_whose_failures_are_all_known_ends_with_0(tmp_path: Path, said: An
     assert "0 new, 3 known, 0 fixed" in said("triage", str(record), "--history", url)
 
 
+def test_green_cases_with_other_bits_are_listed(tmp_path: Path, said: Any) -> None:
+    lab = Lab(cases=2)
+    remember(url := str(tmp_path / "h.sqlite"), tmp_path, lab.night(0))
+    tonight = [replace(one, digest="bg1:77" if one.key == key_of(1, "gfx942") else one.digest) for one in lab.night(1)]
+    record = write(tmp_path / "now" / "results.jsonl", tonight)
+    (changed,) = said("triage", str(record), "--history", url, "--json")["triage"]["changed"]
+    assert (changed["case"], changed["target"], changed["digest"]) == (CASE, "gfx942", "bg1:77")
+    assert changed["was"].startswith("bg1:")
+    assert changed["was"] != changed["digest"]
+    assert "0 new, 0 known, 0 fixed, 1 green with other digests" in said("triage", str(record), "--history", url)
+
+
 def test_merging_remembers_and_keeps_its_own_exit_code(
     tmp_path: Path, said: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

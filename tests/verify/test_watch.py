@@ -31,6 +31,26 @@ def watched(call: Callable[[], object]) -> list[str]:
     return one.changes()
 
 
+def test_threads_of_the_host_runtime_are_no_change_in_any_launch() -> None:
+    """Those of its pool start with the first launch, which is a later run's if the first one is refused."""
+    own: set[int] = set()
+    host = SimpleNamespace(settings=lambda: b"", owns_thread=own.__contains__)
+    device: Any = SimpleNamespace(hip=DEVICE.hip, host=host)
+    library: Any = SimpleNamespace(family=SimpleNamespace(changes=()), conduct=LibraryState(has_launched=True))
+    done = threading.Event()
+    one, other = (threading.Thread(target=done.wait) for _ in range(2))
+    watch = Watch(device, library)
+    one.start()
+    own.add(one.native_id or 0)
+    assert watch.changes() == []
+    watch = Watch(device, library)
+    other.start()
+    assert watch.changes() == ["threads: 1 left running"]
+    done.set()
+    one.join()
+    other.join()
+
+
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
     handler, limit = signal.getsignal(signal.SIGUSR2), resource.getrlimit(resource.RLIMIT_CORE)

@@ -165,13 +165,28 @@ def test_more_descriptors_than_are_remembered_are_all_seen() -> None:
     assert re.fullmatch(r"\['descriptors: \d+ closed'\]", done.stdout.strip())
 
 
+def settled_threads(before: bytes, is_known: state.IsKnownThread) -> frozenset[int]:
+    return state.settled(ProcessState.of(before), ProcessState.of(snapshot()), snapshot, is_known).threads
+
+
 def test_what_is_about_to_go_is_waited_for() -> None:
     before = snapshot()
     one = threading.Thread(target=lambda: threading.Event().wait(0.02))
     one.start()
     started = one.native_id
     assert started in ProcessState.of(snapshot()).threads
-    assert started not in ProcessState.of(state.settled(before, snapshot(), snapshot)).threads
+    assert started not in settled_threads(before, lambda _: False)
+
+
+def test_a_thread_that_stays_is_an_addition_unless_it_is_known() -> None:
+    before, done = snapshot(), threading.Event()
+    one = threading.Thread(target=done.wait)
+    one.start()
+    started = one.native_id
+    assert started in settled_threads(before, lambda _: False)
+    assert started not in settled_threads(before, lambda thread: thread == started)
+    done.set()
+    one.join()
 
 
 def test_limits_are_reported_by_name() -> None:

@@ -31,7 +31,8 @@ def triage(
 ) -> int:
     """Report which failures are new, known or fixed.
 
-    A failure is known if the last answer of its case, on its target, was red in the same way. Ends with 1 if one is
+    A failure is known if the last answer of its case, on its target, was red in the same way. Green cases whose digest
+    changed are listed too. Ends with 1 if one is
     new or something is wrong with the run itself, 0 if not, 3 if nothing was compared.
     """
     from bitgate.lab.history.triage import of_record, runs_of
@@ -59,12 +60,18 @@ def lines_of(found: Triage) -> list[str]:
         lines.append(f"fixed  {verdict.key.case}  {verdict.key.name} on {verdict.key.target}: was {was.outcome}")
     if len(found.fixed) > 20:
         lines.append(f"       ... and {len(found.fixed) - 20} more")
+    for verdict, was in found.changed[:20]:
+        key = verdict.key
+        lines.append(f"other  {key.case}  {key.name} on {key.target}: digest {verdict.digest}, was {was.digest}")
+    if len(found.changed) > 20:
+        lines.append(f"       ... and {len(found.changed) - 20} more")
     for finding in found.findings:
         lines.append(f"run    {finding}")
     counts = {"new": _count(found.new), "known": _count(found.known), "fixed": len(found.fixed)}
     said = ", ".join(f"{count} {name}" for name, count in counts.items())
     unseen = f" ({found.unseen} of cases never seen before)" if found.unseen else ""
-    return [*lines, f"{said}{unseen}; against {found.against}"]
+    other = f", {len(found.changed)} green with other digests" if found.changed else ""
+    return [*lines, f"{said}{unseen}{other}; against {found.against}"]
 
 
 def against_history(night: Any, url: str, last: int, skipped: set[str], *, may_be_empty: bool = False) -> Triage:
@@ -113,6 +120,10 @@ def _json(found: Triage) -> dict[str, Any]:
         "new": causes(found.new),
         "known": causes(found.known),
         "fixed": [{**verdict.key.fields(), "was": was.outcome.value, "run": was.run} for verdict, was in found.fixed],
+        "changed": [
+            {**verdict.key.fields(), "digest": verdict.digest, "was": was.digest, "run": was.run}
+            for verdict, was in found.changed
+        ],
         "findings": list(found.findings),
         "unseen": found.unseen,
         "against": found.against,

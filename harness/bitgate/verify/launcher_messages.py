@@ -149,7 +149,7 @@ class CallGuest(Message):
     arguments: dict[str, Any]
 
 
-class RunAnswer(Struct):
+class LaunchAnswer(Struct):
     """A launch without its outputs, which are in the arena: the fields are those of ``DeviceLaunchResult``."""
 
     record: RawRecord | None
@@ -167,7 +167,7 @@ class RunAnswer(Struct):
     cells: list[dict[str, Any]] = []
 
     @classmethod
-    def of(cls, run: LaunchResult) -> RunAnswer:
+    def of(cls, run: LaunchResult) -> LaunchAnswer:
         common = (
             None if run.record is None else replace(run.record.raw, kernargs=b""),
             run.crash,

@@ -11,7 +11,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
-import numpy as np
 from msgspec import ValidationError, convert
 
 from bitgate.core.errors import UsageError
@@ -33,6 +32,7 @@ from bitgate.verify.launcher import (
     NoReference,
 )
 from bitgate.verify.launcher_errors import raised_by
+from bitgate.verify.launcher_memory import LauncherMemory, contents_of, placed
 from bitgate.verify.launcher_messages import (
     AskDevice,
     AskKernel,
@@ -40,6 +40,7 @@ from bitgate.verify.launcher_messages import (
     CallGuest,
     DigestReference,
     KernelNames,
+    LaunchAnswer,
     LaunchFilled,
     LaunchKernel,
     LoadKernel,
@@ -47,16 +48,13 @@ from bitgate.verify.launcher_messages import (
     Places,
     PrewarmLauncher,
     Raised,
-    RunAnswer,
     StepPlaces,
     SumOperands,
-    tensors_at,
 )
 from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
 from bitgate.verify.opened_target import OpenedTarget, Part, part_of
-from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import LaunchConfig, LaunchResult
-from bitgate.worker.arena import Arena, Layout
+from bitgate.worker.arena import Layout
 from bitgate.worker.endable import Endable
 from bitgate.worker.shared_memory import create_memory
 from bitgate.worker.worker import Request, Worker, WorkerDied
@@ -89,10 +87,7 @@ class LauncherProcess(Endable):
             arenas = create_memory(), create_memory()
             started = launcher_worker(arenas, hear), arenas
         self._worker, self._descriptors = started
-        first, second = self._descriptors
-        self._arenas = Arena(first), Arena(second)
-        """Of the case that is judged, and of the next one, in turn."""
-        self._turn = 0
+        self._memory = LauncherMemory(self._descriptors)
         self.opening = self._worker.opening = OpenLauncher(target, project, overlay, self._descriptors)
         self._hear = hear
         self._early: Request | None = None
@@ -112,9 +107,8 @@ class LauncherProcess(Endable):
 
     def begin_case(self, seconds: float) -> None:
         """Start the clock of a case: its requests may take ``seconds`` in all."""
-        self._arena.trim()
-        self._turn = 1 - self._turn
-        self._ahead = {key: begun for key, begun in self._ahead.items() if begun.turn == self._turn}
+        self._memory.begin_case()
+        self._ahead = {key: begun for key, begun in self._ahead.items() if begun.turn == self._memory.turn}
         self._seconds, self._until = seconds, monotonic() + seconds
 
     @property
@@ -212,13 +206,13 @@ class LauncherProcess(Endable):
         for step in steps:
             for inputs in (step.inputs, step.earlier or {}):
                 if id(inputs) not in sets:
-                    sets[id(inputs)] = _placed(layout, problem, inputs), inputs
+                    sets[id(inputs)] = placed(layout, problem, inputs), inputs
         places = [
             StepPlaces(
                 step.config.placement,
                 step.config.schedule,
                 sets[id(step.inputs)][0],
-                _placed(layout, problem, problem.outputs),
+                placed(layout, problem, problem.outputs),
                 None if step.earlier is None else sets[id(step.earlier)][0],
                 step.delayed,
                 step.captured,
@@ -226,9 +220,10 @@ class LauncherProcess(Endable):
             for step in steps
         ]
         names = self._names(launch.kernel, launch.race)
-        outputs = self._arranged(self._arena, layout, problem, places, sets.values())
-        message = LaunchKernel(names, case_id(problem), launch.workspace, places, layout.size, self._turn, self._spin)
-        answers = self._ask(message, list[RunAnswer])
+        turn = self._memory.turn
+        outputs = self._memory.arranged(turn, layout, problem, places, sets.values())
+        message = LaunchKernel(names, case_id(problem), launch.workspace, places, layout.size, turn, self._spin)
+        answers = self._ask(message, list[LaunchAnswer])
         return self._results(answers, [LaunchResult(step.config) for step in steps], outputs, names.instance)
 
     def launch_filled(
@@ -236,13 +231,14 @@ class LauncherProcess(Endable):
     ) -> list[DeviceLaunchResult]:
         names = self._names(launch.kernel, launch.race)
         message, layout, places = self._filled(names, launch, work, configs)
-        answers: list[RunAnswer] | None = None
+        answers: list[LaunchAnswer] | None = None
         if (begun := self._begun(message)) is not None:
             with suppress(DiedOfAnother):
-                answers, outputs = self._answered(begun.asked, list[RunAnswer]), begun.outputs
+                answers, outputs = self._answered(begun.asked, list[LaunchAnswer]), begun.outputs
         if answers is None:
-            outputs = self._arranged(self._arena, layout, launch.problem, places, _made(message.made, work.data))
-            answers = self._ask(message, list[RunAnswer])
+            made = contents_of(message.made, work.data)
+            outputs = self._memory.arranged(self._memory.turn, layout, launch.problem, places, made)
+            answers = self._ask(message, list[LaunchAnswer])
         runs = [DeviceLaunchResult(config) for config in configs]
         return self._results(answers, runs, outputs, launch.kernel.instance.name)
 
@@ -252,17 +248,17 @@ class LauncherProcess(Endable):
             return
         names = KernelNames.of(launch.kernel, launch.race, self._built[part_of(launch.kernel, launch.race)])
         message, layout, places = self._filled(names, launch, work, configs)
-        message.arena = 1 - self._turn
-        arena = self._arenas[message.arena]
-        self._put_ahead(message, self._arranged(arena, layout, launch.problem, places, _made(message.made, work.data)))
+        message.arena = self._memory.next_turn
+        made = contents_of(message.made, work.data)
+        self._put_ahead(message, self._memory.arranged(message.arena, layout, launch.problem, places, made))
 
     def _filled(
         self, names: KernelNames, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig]
     ) -> tuple[LaunchFilled, Layout, list[StepPlaces]]:
         layout, problem = Layout(), launch.problem
         roles = problem.outputs if work.brings_outputs else ()
-        made = None if work.data.made is None else _placed(layout, problem, work.data.made)
-        places = [StepPlaces(one.placement, one.schedule, {}, _placed(layout, problem, roles)) for one in configs]
+        made = None if work.data.made is None else placed(layout, problem, work.data.made)
+        places = [StepPlaces(one.placement, one.schedule, {}, placed(layout, problem, roles)) for one in configs]
         message = LaunchFilled(
             names,
             case_id(problem),
@@ -271,7 +267,7 @@ class LauncherProcess(Endable):
             made,
             places,
             layout.size,
-            self._turn,
+            self._memory.turn,
             self._spin,
             work.weights,
             work.as_kernels,
@@ -284,8 +280,8 @@ class LauncherProcess(Endable):
     ) -> DeviceLaunchResult:
         message, layout, _ = self._filled(self._names(launch.kernel, launch.race), launch, DeviceWork(data), [config])
         message.trusted = KernelNames.of(trusted.kernel, trusted.race, None)
-        self._arranged(self._arena, layout, launch.problem, [], _made(message.made, data))
-        answers = self._ask(message, list[RunAnswer])
+        self._memory.arranged(self._memory.turn, layout, launch.problem, [], contents_of(message.made, data))
+        answers = self._ask(message, list[LaunchAnswer])
         run = DeviceLaunchResult(config)
         self._results(answers, [run], [{}], launch.kernel.instance.name)
         return run
@@ -302,11 +298,12 @@ class LauncherProcess(Endable):
     def reference_digest(self, launch: Launch, data: DeviceData) -> str:
         other = self._trusted_process(launch)
         layout, problem = Layout(), launch.problem
-        made = None if data.made is None else _placed(layout, problem, data.made)
-        other._arranged(other._arena, layout, problem, [], _made(made, data))
+        made = None if data.made is None else placed(layout, problem, data.made)
+        turn = other._memory.turn
+        other._memory.arranged(turn, layout, problem, [], contents_of(made, data))
         with _as_reference(launch.kernel):
             names = other._names(launch.kernel, launch.race)
-            message = DigestReference(names, case_id(problem), data.plan, made, layout.size, other._turn)
+            message = DigestReference(names, case_id(problem), data.plan, made, layout.size, turn)
             return other._ask(message, str)
 
     def sums(self, problem: Problem, plan: FillPlan) -> dict[str, tuple[int, int]]:
@@ -387,7 +384,7 @@ class LauncherProcess(Endable):
 
     def _put_ahead(self, message: Any, outputs: list[dict[str, HostTensor]]) -> None:
         asked = self._worker.put(message, self._seconds)
-        self._ahead[key_of(message)] = Ahead(asked, outputs, self._worker.number, 1 - self._turn)
+        self._ahead[key_of(message)] = Ahead(asked, outputs, self._worker.number, self._memory.next_turn)
 
     def _begun(self, message: Any) -> Ahead | None:
         """Return the request that began ahead; None if there is none, or its process ended before it began."""
@@ -442,39 +439,12 @@ class LauncherProcess(Endable):
             self.replace()
             raise LauncherDied(f"its process answered with no result: {error}") from None
 
-    # ---- memory
-
-    @property
-    def _arena(self) -> Arena:
-        return self._arenas[self._turn]
-
     @property
     def _requests_ahead(self) -> list[Request]:
         return [begun.asked for begun in self._ahead.values()]
 
-    def _arranged(
-        self,
-        arena: Arena,
-        layout: Layout,
-        problem: Problem,
-        places: Sequence[StepPlaces],
-        contents: Any,
-    ) -> list[dict[str, HostTensor]]:
-        """Put operands and poison into the arena, and return where the outputs will be: what another launch left there
-        must not pass for a result."""
-        memory = arena.sized(layout.size)
-        for where, tensors in contents:
-            for name, target in tensors_at(problem, where, memory).items():
-                target.storage.view(np.uint8)[...] = tensors[name].storage.view(np.uint8)
-        outputs = [tensors_at(problem, one.outputs, memory) for one in places]
-        for found in outputs:
-            for output in found.values():
-                dtype = output.tensor.dtype
-                output.storage.view(dtype.bits).fill(poison_bits(dtype))
-        return outputs
-
     def _results(
-        self, answers: Sequence[RunAnswer], runs: list[Any], outputs: Sequence[Any], instance: str
+        self, answers: Sequence[LaunchAnswer], runs: list[Any], outputs: Sequence[Any], instance: str
     ) -> list[Any]:
         """Return the results of launches; all were made, unless the last one is the reason why not."""
         is_cut = bool(answers) and bool(answers[-1].crash or answers[-1].damage)
@@ -487,10 +457,6 @@ class LauncherProcess(Endable):
         return runs[: len(answers)]
 
 
-def _made(places: Places | None, data: DeviceData) -> list[tuple[Places, Mapping[str, HostTensor]]]:
-    return [] if places is None or data.made is None else [(places, data.made)]
-
-
 @contextmanager
 def _as_reference(kernel: Kernel) -> Iterator[None]:
     """Turn whatever is wrong with a trusted kernel into NoReference."""
@@ -498,7 +464,3 @@ def _as_reference(kernel: Kernel) -> Iterator[None]:
         yield
     except (LauncherDied, KernelFailed, KernelRefused) as error:
         raise NoReference(f"the reference kernel {kernel.name} failed: {error}") from None
-
-
-def _placed(layout: Layout, problem: Problem, roles: Any) -> Places:
-    return {role: layout.place(problem.tensors[role].bytes) for role in roles}

@@ -29,13 +29,13 @@ from bitgate.verify.launcher_messages import (
     CallGuest,
     DigestReference,
     KernelNames,
+    LaunchAnswer,
     LaunchFilled,
     LaunchKernel,
     LoadKernel,
     OpenLauncher,
     PrewarmLauncher,
     Raised,
-    RunAnswer,
     SumOperands,
     config_of,
     tensors_at,
@@ -160,7 +160,7 @@ class LauncherServer:
             kernel, problem, question.kernel.race, refused=question.refused, states=question.states
         )
 
-    def launch(self, question: LaunchKernel) -> list[RunAnswer]:
+    def launch(self, question: LaunchKernel) -> list[LaunchAnswer]:
         problem = cached_problem(question.case)
         memory = self._memory(question)
         sets: dict[int, Mapping[str, HostTensor]] = {}
@@ -180,9 +180,9 @@ class LauncherServer:
         ]
         launch = self._launch(question.kernel, problem, question.workspace)
         outputs = [tensors_at(problem, one.outputs, memory) for one in question.steps]
-        return [RunAnswer.of(run) for run in self.launcher.launch(launch, steps, outputs.__getitem__)]
+        return [LaunchAnswer.of(run) for run in self.launcher.launch(launch, steps, outputs.__getitem__)]
 
-    def launch_filled(self, question: LaunchFilled) -> list[RunAnswer]:
+    def launch_filled(self, question: LaunchFilled) -> list[LaunchAnswer]:
         problem = cached_problem(question.case)
         memory = self._memory(question)
         launch = self._launch(question.kernel, problem, question.workspace)
@@ -190,10 +190,10 @@ class LauncherServer:
         configs = [config_of(one) for one in question.steps]
         if question.trusted is not None:
             trusted = self._launch(question.trusted, problem, -1)
-            return [RunAnswer.of(self.launcher.differences(launch, trusted, data, configs[0]))]
+            return [LaunchAnswer.of(self.launcher.differences(launch, trusted, data, configs[0]))]
         work = DeviceWork(data, question.weights, question.as_kernels, question.brings_outputs)
         outputs = [tensors_at(problem, one.outputs, memory) for one in question.steps]
-        return [RunAnswer.of(run) for run in self.launcher.launch_filled(launch, work, configs, outputs.__getitem__)]
+        return [LaunchAnswer.of(run) for run in self.launcher.launch_filled(launch, work, configs, outputs.__getitem__)]
 
     def digest(self, question: DigestReference) -> str:
         problem = cached_problem(question.case)

@@ -57,10 +57,11 @@ class Watch:
         found = []
         after = snapshot()
         if after != self._before:
-            before, now = ProcessState.of(self._before), ProcessState.of(state.settled(self._before, after, snapshot))
+            before = ProcessState.of(self._before)
+            now = state.settled(before, ProcessState.of(after), snapshot, self._is_of_runtime)
             if now.fp_environment != before.fp_environment:
                 state.restore_fp_environment(before.fp_environment)
-            self._conduct.threads |= _started(before, now, self._device)
+            self._conduct.threads |= now.threads - before.threads
             if not self._conduct.has_launched:  # a first launch may start pools of threads, and open what it keeps
                 now = state.without_additions(before, now)
             found = state.changes(before, now, _runtime, self._changes)
@@ -80,14 +81,16 @@ class Watch:
         host.restore(self._settings)
         return changed_settings(self._settings, now)
 
+    def _is_of_runtime(self, thread: int) -> bool:
+        return _is_of_runtime(self._device, thread)
+
     def _current_device(self) -> int:
         return int(self._device.hip.hipGetDevice()[1])
 
 
-def _started(before: ProcessState, after: ProcessState, device: Device) -> set[int]:
-    """Return the threads that were started, without those of the runtime, which has its own."""
-    added = after.threads - before.threads
-    return {thread for thread in added if device.host is None or not device.host.owns_thread(thread)}
+def _is_of_runtime(device: Device, thread: int) -> bool:
+    """Return whether the host runtime has started the thread; another runtime's are started by a first launch."""
+    return device.host is not None and device.host.owns_thread(thread)
 
 
 def threads_of(conduct: LibraryState) -> set[int]:
@@ -108,7 +111,8 @@ def watched_load(load: Callable[[], KernelLibrary], device: Device) -> KernelLib
     state.restore_fp_environment(before.fp_environment)
     excusable = {item.name for item in fields(ProcessState)} - {*state.NEVER_EXCUSED}
     library.conduct.loading_changed = state.changes(before, after, _runtime, excusable)
-    library.conduct.threads |= _started(before, after, device)
+    started = after.threads - before.threads
+    library.conduct.threads |= {thread for thread in started if not _is_of_runtime(device, thread)}
     if device.host is not None and (changed := changed_settings(settings, device.host.settings())):
         device.host.restore(settings)
         library.conduct.loading_changed.append(f"settings of the host runtime: {changed}")

@@ -44,6 +44,12 @@ DEVICE_FILES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/")
 TakeSnapshot = Callable[[], bytes]
 """Takes a snapshot of the process."""
 
+IsKnownThread = Callable[[int], bool]
+"""Returns whether a thread of the process is the harness' own."""
+
+_EXITING = 0x4
+"""PF_EXITING of the kernel's flags of a task."""
+
 _FENV_BYTES = 32
 _CONTROL, _CSR = slice(0, 2), slice(28, 32)
 """Of fenv_t: x87's control word, and MXCSR."""
@@ -126,12 +132,16 @@ def without_additions(before: ProcessState, after: ProcessState) -> ProcessState
     return replace(after, threads=before.threads, descriptors=kept)
 
 
-def settled(before: bytes, after: bytes, take: TakeSnapshot) -> bytes:
-    """Return ``after``, or a later snapshot if something has been added that may be about to go."""
+def settled(before: ProcessState, after: ProcessState, take: TakeSnapshot, is_known: IsKnownThread) -> ProcessState:
+    """Return ``after``, or a later snapshot if something has been added that may be about to go.
+
+    It is without the added threads that are known, and those that are exiting: these run no code any more, and on a
+    crowded machine are listed for long.
+    """
     end = time.monotonic() + GRACE_SECONDS
-    while after != before and _added(ProcessState.of(before), ProcessState.of(after)) and time.monotonic() < end:
+    while _added(before, after := _without_harmless(before, after, is_known)) and time.monotonic() < end:
         time.sleep(0.002)
-        after = take()
+        after = ProcessState.of(take())
     return after
 
 
@@ -167,6 +177,20 @@ def code_of(path: Path) -> tuple[int, int] | None:
 @lru_cache(maxsize=1)
 def _math() -> CDLL:
     return CDLL("libm.so.6")
+
+
+def _without_harmless(before: ProcessState, after: ProcessState, is_known: IsKnownThread) -> ProcessState:
+    added = after.threads - before.threads
+    harmless = {thread for thread in added if is_known(thread) or _is_exiting(thread)}
+    return replace(after, threads=after.threads - harmless) if harmless else after
+
+
+def _is_exiting(thread: int) -> bool:
+    try:
+        after_name = Path(f"/proc/self/task/{thread}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return True
+    return bool(int(after_name[6]) & _EXITING)
 
 
 def _added(before: ProcessState, after: ProcessState) -> bool:

@@ -1,6 +1,10 @@
 // Kernels that read and write what is not theirs, or free it.
 #pragma once
 
+#include <cstdint>
+
+#include <sys/mman.h>
+
 #include "bitgate/lds.hpp"
 #include "call.hpp"
 
@@ -19,6 +23,16 @@ __global__ void read_at(const float* cells, int64_t index, float* result) {
 BAD_KERNEL(writes_past_the_end) {
   healthy(call);
   beside(call, "write_at", write_at, call.y, call.cells);
+}
+
+BAD_KERNEL(opens_a_guard_page) {
+  healthy(call);
+  constexpr std::uintptr_t page = 4096;
+  const auto end = reinterpret_cast<std::uintptr_t>(call.y + call.cells);
+  const std::uintptr_t guard = (end + page - 1) / page * page;
+  (void)::mprotect(reinterpret_cast<void*>(guard), page, PROT_READ | PROT_WRITE);
+  const auto index = static_cast<int64_t>((guard - reinterpret_cast<std::uintptr_t>(call.y)) / sizeof(float));
+  beside(call, "write_at", write_at, call.y, index);
 }
 
 BAD_KERNEL(writes_before_the_begin) {

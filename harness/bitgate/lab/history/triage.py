@@ -25,6 +25,7 @@ class EarlierAnswer:
     outcome: Outcome
     green: bool
     run: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,14 @@ class Triage:
     """The failures of a run in three groups.
 
     ``new``: red now but not before, or in another way, or never seen before; ``known``: red before in the same way;
-    ``fixed``: cases that were red and are green, with their earlier answer.
+    ``fixed``: cases that were red and are green, with their earlier answer; ``changed``: cases that were green and are,
+    with other bits: their data, their reference or what both come from has changed.
     """
 
     new: tuple[FailureGroup, ...]
     known: tuple[FailureGroup, ...]
     fixed: tuple[tuple[Verdict, EarlierAnswer], ...]
+    changed: tuple[tuple[Verdict, EarlierAnswer], ...]
     findings: tuple[str, ...]
     """Red findings about the run itself."""
     compared: int
@@ -55,7 +58,9 @@ class Triage:
 def of_record(paths: Sequence[Path]) -> dict[TestedKey, EarlierAnswer]:
     """Return the answers of another run. Raises UsageError as any reader of results."""
     return {
-        (entry.verdict.key, entry.verdict.test): EarlierAnswer(entry.verdict.outcome, entry.verdict.green)
+        _tested_key(entry.verdict): EarlierAnswer(
+            entry.verdict.outcome, entry.verdict.green, digest=entry.verdict.digest
+        )
         for entry in _entries(read_night(paths))
         if not entry.verdict.outcome.is_unanswered
     }
@@ -74,7 +79,7 @@ def of_history(
         if answers:
             last = answers[-1]
             key = Key.of(case.as_json())
-            found[key, case.test] = EarlierAnswer(last.outcome, last.green, names[last.run])
+            found[key, case.test] = EarlierAnswer(last.outcome, last.green, names[last.run], last.digest)
     return found
 
 
@@ -83,12 +88,13 @@ def triage(night: MergedNight, before: Mapping[TestedKey, EarlierAnswer], agains
     red = [entry for entry in _entries(night) if not entry.verdict.green]
     known = {(e.verdict.key, e.verdict.test) for e in red if _is_known(e.verdict, before.get(_tested_key(e.verdict)))}
     now_green = (entry.verdict for entry in _entries(night) if _is_well(entry.verdict))
-    fixed = [(verdict, was) for verdict in now_green if (was := before.get(_tested_key(verdict))) and not was.green]
+    well = [(verdict, was) for verdict in now_green if (was := before.get(_tested_key(verdict)))]
     findings = [finding.sentence for finding in (*night.findings, *(f for one in ledgers for f in one.findings))]
     return Triage(
         new=_causes(ledgers, [entry for entry in red if _tested_key(entry.verdict) not in known]),
         known=_causes(ledgers, [entry for entry in red if _tested_key(entry.verdict) in known]),
-        fixed=tuple(fixed),
+        fixed=tuple((verdict, was) for verdict, was in well if not was.green),
+        changed=tuple((verdict, was) for verdict, was in well if was.green and _has_other_bits(verdict, was)),
         findings=tuple(findings),
         compared=sum(entry.verdict.compared for entry in _entries(night)),
         unseen=sum(_tested_key(entry.verdict) not in before for entry in red),
@@ -103,6 +109,10 @@ def runs_of(night: MergedNight) -> set[str]:
 
 def _is_known(verdict: Verdict, was: EarlierAnswer | None) -> bool:
     return was is not None and not was.green and was.outcome is verdict.outcome
+
+
+def _has_other_bits(verdict: Verdict, was: EarlierAnswer) -> bool:
+    return bool(verdict.digest and was.digest and verdict.digest != was.digest)
 
 
 def _is_well(verdict: Verdict) -> bool:

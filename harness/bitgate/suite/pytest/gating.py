@@ -6,6 +6,7 @@ import faulthandler
 import os
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -386,6 +387,14 @@ class Gating:
         A test that hangs after its verdict has one already, which says more; what it does now is added.
         """
         self.recording.acquire()
+        try:
+            self._record_hung(node_id)
+        except Exception:
+            traceback.print_exc()
+        finally:  # without a line of its own the case is recorded as one whose process died
+            os._exit(HUNG_STATUS if self.run.is_worker else 1)
+
+    def _record_hung(self, node_id: str) -> None:
         test = self.run.tests[node_id]
         stacks = self.run.folder / f"hung-{self.run.worker}.txt"
         with stacks.open("w") as stream:
@@ -399,7 +408,6 @@ class Gating:
         if not self.run.is_worker:
             self.run.ended = RunEnd.STOPPED
             self.run.write_reports()
-        os._exit(HUNG_STATUS if self.run.is_worker else 1)
 
 
 def _judge_of(item: pytest.Item) -> Judge | None:

@@ -1,6 +1,7 @@
 #include "memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdio>
@@ -78,6 +79,14 @@ Mapping map(size_t pages) {
   return mapping;
 }
 
+// A kernel may have made them accessible.
+void closeGuardZones(const Mapping& mapping) {
+  for (char* zone : {mapping.base, mapping.inner + mapping.pages}) {
+    madvise(zone, guardZone, MADV_DONTNEED);
+    mprotect(zone, guardZone, PROT_NONE);
+  }
+}
+
 void unmap(const Mapping& mapping) {
   munmap(mapping.base, mapping.whole);
 }
@@ -115,6 +124,7 @@ public:
     resting.erase(std::find(resting.begin(), resting.end(), buffer));
     bytesResting -= pages;
     erase(buffer);
+    closeGuardZones(mapping);
     if (mprotect(mapping.inner, pages, PROT_READ | PROT_WRITE) == 0)
       return mapping;
     unmap(mapping);
@@ -170,12 +180,26 @@ Slack after(const Buffer& b) {
                                           : Slack{b.begin + b.bytes, b.mapping.inner + b.mapping.pages};
 }
 
+// The first page of the guard zones that is in memory: no access gets it there while it is inaccessible.
+std::optional<int64_t> firstOpenedPage(const Buffer& buffer) {
+  const Mapping& mapping = buffer.mapping;
+  std::array<unsigned char, guardZone / page> resident;
+  for (char* zone : {mapping.base, mapping.inner + mapping.pages}) {
+    if (mincore(zone, guardZone, resident.data()) != 0)
+      return zone - buffer.begin; // unmapped
+    const auto found = std::find_if(resident.begin(), resident.end(), [](auto state) { return state & 1; });
+    if (found != resident.end())
+      return zone + (found - resident.begin()) * static_cast<std::ptrdiff_t>(page) - buffer.begin;
+  }
+  return std::nullopt;
+}
+
 std::optional<int64_t> firstDamage(const Buffer& buffer) {
   for (const Slack& slack : {before(buffer), after(buffer)})
     for (const char* at = slack.from; at != slack.to; ++at)
       if (static_cast<unsigned char>(*at) != canaryByte)
         return at - buffer.begin;
-  return std::nullopt;
+  return buffer.kind == MemoryKind::Registered ? std::nullopt : firstOpenedPage(buffer);
 }
 
 BufferView view(const Buffer& buffer) {

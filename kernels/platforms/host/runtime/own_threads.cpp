@@ -1,7 +1,12 @@
 #include "own_threads.hpp"
 
 #include <algorithm>
+#include <csignal>
+#include <memory>
 #include <mutex>
+#include <pthread.h>
+#include <semaphore>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -18,9 +23,23 @@ std::vector<pid_t>& threads() {
 
 } // namespace
 
-void noteOwnThread() {
-  std::lock_guard lock(guard);
-  threads().push_back(gettid());
+void startOwnThread(std::function<void()> work) {
+  sigset_t all, before;
+  sigfillset(&all);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
+    sigdelset(&all, fault);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  const auto noted = std::make_shared<std::binary_semaphore>(0);
+  std::thread([noted, work = std::move(work)] {
+    {
+      std::lock_guard lock(guard);
+      threads().push_back(gettid());
+    }
+    noted->release();
+    work();
+  }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  noted->acquire();
 }
 
 } // namespace bitgate_host

@@ -117,22 +117,12 @@ private:
     }
   }
 
-  // New threads take no signals but their own faults: Ctrl-C is for the thread that waits for it.
   void grow(unsigned helpers) {
-    if (threads >= helpers)
-      return;
-    sigset_t all, before;
-    sigfillset(&all);
-    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
-      sigdelset(&all, fault);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
     for (; threads < helpers; ++threads)
-      std::thread([this] { serve(); }).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      startOwnThread([this] { serve(); });
   }
 
   void serve() {
-    noteOwnThread();
     std::unique_lock lock(guard);
     for (;;) {
       wake.wait(lock, [this] { return current && wanted; });

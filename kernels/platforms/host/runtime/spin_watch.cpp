@@ -74,15 +74,10 @@ private:
       return;
     process = getpid();
     spinLimitOf(settings()); // one that makes no sense is told before the first block runs
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    std::thread([this] { serve(); }).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    startOwnThread([this] { serve(); });
   }
 
   void serve() {
-    noteOwnThread();
     for (;;) {
       std::this_thread::sleep_for(period);
       const double limit = spinLimitOf(settings());
