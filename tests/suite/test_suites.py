@@ -120,7 +120,7 @@ def test_smoke_is_broad_and_compares(smoke: Plan) -> None:
     assert len(smoke.cases) >= 200
     assert len({item.key.case for item in smoke.cases}) >= 60
     refused = sum(bool(item.refused) for item in smoke.cases)
-    assert refused / len(smoke.cases) < 0.05
+    assert refused / len(smoke.cases) < 0.1
     assert not [item.id for item in smoke.cases if item.key.kernel == "none"]
 
 

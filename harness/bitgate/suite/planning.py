@@ -59,6 +59,11 @@ class Setting:
         return "host" if self.platform == "host" else "gpu"
 
     @property
+    def smoke_on(self) -> str:
+        """The target kind if only the smoke tier is planned, as ``table.load_set`` takes it."""
+        return self.target_kind if self.tier == SMOKE else ""
+
+    @property
     def globs(self) -> tuple[str, ...]:
         return tuple(filter(None, self.kernel.split(",")))
 
@@ -68,13 +73,20 @@ class Setting:
         return tuple(Kernel(family, instance) for family in self.families.values() for instance in family.instances)
 
     @cached_property
+    def _kernels_by_name(self) -> dict[str, Kernel]:
+        return {kernel.name: kernel for kernel in self.kernels}
+
+    @cached_property
     def _found(self) -> dict[tuple[str, ...], tuple[Kernel, ...]]:
         return {}
 
     def matching(self, globs: tuple[str, ...]) -> tuple[Kernel, ...]:
         """Return the instances that some glob matches; all without globs. Kept, since rows share their globs."""
         if globs not in self._found:
-            found = tuple(kernel for kernel in self.kernels if not globs or _matches(kernel, globs))
+            if len(globs) == 1 and (named := self._kernels_by_name.get(globs[0])):
+                found = (named,)
+            else:
+                found = tuple(kernel for kernel in self.kernels if not globs or _matches(kernel, globs))
             self._found[globs] = found
         return self._found[globs]
 

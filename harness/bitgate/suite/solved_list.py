@@ -41,6 +41,11 @@ class SolvedCase:
         words += [f"!{self.refused}"] * bool(self.refused)
         return f"{' '.join(words)}  # {self.why}"
 
+    def tier_on(self, target_kind: str) -> str:
+        """Return the tier on the host or a GPU."""
+        tier = TIERS[self.tier]
+        return str(tier if isinstance(tier, str) else tier[target_kind])
+
     @property
     def fields(self) -> dict[str, Any]:
         """The line as the fields of a row."""

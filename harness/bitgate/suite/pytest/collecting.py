@@ -70,7 +70,8 @@ class Collecting:
     def _planned(self, ask: Ask) -> list[PlannedCase]:
         name = (str(ask.table), ask.set_name, ask.suite)
         if name not in self.planned:
-            rows = load_set(ask.table, ask.set_name)
+            # Values that a test lists are looked for in all rows.
+            rows = load_set(ask.table, ask.set_name, "" if ask.factors else self.run.setting.smoke_on)
             self.run.known_bugs.add_suite(ask.suite, ask.table)
             self.run.known_bugs.add_project(self.run.project)
             if self._told is not self.run.project:  # a table may have loaded something
