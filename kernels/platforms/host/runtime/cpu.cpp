@@ -2,9 +2,6 @@
 // CPU gets one clear line and hipErrorNoDevice instead of SIGILL. Nothing else of the runtime runs at load,
 // and each entry point asks cpuIsSupported() first.
 
-// Ubuntu's g++ fortifies by default: string functions become always-inline ones of this file's architecture,
-// which a function for an older one cannot take in.
-#undef _FORTIFY_SOURCE
 #include <cpuid.h>
 #include <cstdio>
 #include <cstdlib>
