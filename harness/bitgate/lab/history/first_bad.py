@@ -86,7 +86,7 @@ def _joined(groups: Mapping[tuple[int, int], list[RegressedCase]]) -> dict[tuple
 def _first_bad_of(group: Sequence[RegressedCase], runs: Sequence[RecordedRun], good: int, bad: int) -> FirstBad:
     first = group[0]
     before = runs[good].name if good >= 0 else ""
-    return FirstBad(runs[bad].name, before, _commit(first.good), _commit(first.bad), tuple(group))
+    return FirstBad(runs[bad].name, before, commit_of(first.good), commit_of(first.bad), tuple(group))
 
 
 def _broken(case: RecordedCase, recorded: Sequence[RunAnswer], known: Attribution) -> RegressedCase | None:
@@ -101,6 +101,7 @@ def _broken(case: RecordedCase, recorded: Sequence[RunAnswer], known: Attributio
     return RegressedCase(case, good[-1] if good else None, red[0], len(red))
 
 
-def _commit(answer: RunAnswer | None) -> str:
+def commit_of(answer: RunAnswer | None) -> str:
+    """Return the commit of an answer without the mark of a dirty checkout; empty if it is not known."""
     commit = answer.commit.removesuffix("-dirty") if answer else ""
     return "" if commit == UNKNOWN else commit
