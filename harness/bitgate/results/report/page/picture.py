@@ -91,7 +91,7 @@ def _picture(cells: WrongCells, gemms: SubGemmMap | None, side: int) -> Picture:
 
 def _fits(gemms: SubGemmMap, cells: WrongCells) -> bool:
     spatial = cells.lengths[3:]
-    return gemms.count <= MOST_SUB_GEMMS and tuple(len(axis.of) for axis in gemms.axes) == spatial
+    return cells.axes[:3] == ("g", "n", "c") and gemms.count <= MOST_SUB_GEMMS and tuple(len(axis.of) for axis in gemms.axes) == spatial
 
 
 def _drawn_plane(cells: WrongCells, roles: AxisRoles, plane: Plane, gemms: SubGemmMap | None) -> DrawnPlane:

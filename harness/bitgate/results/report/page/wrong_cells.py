@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.results.record.view import PARTS, ViewError, box_of
+from bitgate.results.report.page.shown import clean
 
 MOST_CELLS = 8_000_000
 """Cells of the largest array; views that bitgate writes cover no more."""
@@ -61,7 +62,7 @@ def read_view(view: Mapping[str, Any]) -> WrongCells | None:
 
 def _read(view: Mapping[str, Any]) -> WrongCells:
     lengths = tuple(int(length) for length in view["lengths"][: MOST_AXES + 1])
-    axes = tuple(str(axis)[:16] for axis in view["axes"][: MOST_AXES + 1])
+    axes = tuple(clean(axis, 16) for axis in view["axes"][: MOST_AXES + 1])
     if not 0 < len(lengths) <= MOST_AXES or len(axes) != len(lengths) or min(lengths) < 1:
         raise ViewError(f"{len(axes)} axes of {len(lengths)} lengths: 1 to {MOST_AXES} are drawn")
     box = tuple(box_of(view))
@@ -79,7 +80,7 @@ def _read(view: Mapping[str, Any]) -> WrongCells:
             kinds[_mask(code, *kinds.shape)] = number
     counts = {part: int(view["parts"][part]) for part in PARTS if part in view["parts"]}
     tile = tuple(int(side) for side in (view.get("tile") or ())[:3])
-    output = str(view.get("output", ""))[:64]
+    output = clean(view.get("output", ""), 64)
     return WrongCells(axes, lengths, box, kinds.reshape(shape), counts, tile, output, "box" in view)
 
 
@@ -95,6 +96,6 @@ def _mask(code: Mapping[str, Any], outer: int, inner: int) -> NDArray[np.bool_]:
         for first, end in zip(edges[::2], edges[1::2], strict=False):
             row[first:end] = True
     numbers, counts = (np.asarray(code["at"][start::2], np.int64) for start in (0, 1))
-    if len(counts) != len(numbers) or (counts < 0).any() or (counts > outer).any() or counts.sum() != outer:
+    if len(counts) != len(numbers) or (numbers < 0).any() or (counts < 0).any() or (counts > outer).any() or counts.sum() != outer:
         raise ViewError(f"the rows do not fill the {outer} places")
     return different[np.repeat(numbers, counts)]
