@@ -90,8 +90,9 @@ def _picture(cells: WrongCells, gemms: SubGemmMap | None, side: int) -> Picture:
 
 
 def _fits(gemms: SubGemmMap, cells: WrongCells) -> bool:
-    spatial = cells.lengths[3:]
-    return cells.axes[:3] == ("g", "n", "c") and gemms.count <= MOST_SUB_GEMMS and tuple(len(axis.of) for axis in gemms.axes) == spatial
+    """Return whether the result is dx as the case id states it, with few enough sub-GEMMs to be numbered."""
+    is_input = cells.axes[:3] == ("g", "n", "c") and cells.lengths[3:] == tuple(len(axis.of) for axis in gemms.axes)
+    return is_input and gemms.count <= MOST_SUB_GEMMS
 
 
 def _drawn_plane(cells: WrongCells, roles: AxisRoles, plane: Plane, gemms: SubGemmMap | None) -> DrawnPlane:

@@ -96,6 +96,7 @@ def _mask(code: Mapping[str, Any], outer: int, inner: int) -> NDArray[np.bool_]:
         for first, end in zip(edges[::2], edges[1::2], strict=False):
             row[first:end] = True
     numbers, counts = (np.asarray(code["at"][start::2], np.int64) for start in (0, 1))
-    if len(counts) != len(numbers) or (numbers < 0).any() or (counts < 0).any() or (counts > outer).any() or counts.sum() != outer:
+    is_whole = len(counts) == len(numbers) and not (counts < 0).any() and not (counts > outer).any()
+    if not is_whole or (numbers < 0).any() or counts.sum() != outer:
         raise ViewError(f"the rows do not fill the {outer} places")
     return different[np.repeat(numbers, counts)]
