@@ -255,6 +255,20 @@ def test_a_green_case_that_did_not_fit_is_counted(verdict: Make, monkeypatch: py
     assert f"{left} cases that passed are left out" in found.root.one("section", id="cases").text
 
 
+def test_drawing_ends_where_it_would_take_too_long(bug: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bitgate.results.report.page.builder.CELLS", 2 * 200_704)  # of which one result has 200,704
+    found = made(*(replace(bug, key=replace(bug.key, seed=seed)) for seed in range(3)))
+    panels = found.root.all("details", "failure")
+    assert [bool(panel.all("svg", "cells")) for panel in panels] == [True, True, False]
+
+
+def test_a_matrix_of_too_many_suites_is_cut(verdict: Make) -> None:
+    found = made(*(verdict(suite=f"s{n}", target=f"t{n}") for n in range(300)))
+    assert len(found.root.one("table", "matrix").all("td")) == 40 * 40
+    assert "300 targets and 300 suites" in found.root.one("section", id="matrix").text
+    assert len(found.rows) == 300
+
+
 def test_a_page_of_a_large_night_stays_small(bug: Verdict, verdict: Make) -> None:
     """20,000 verdicts on six targets, of which one in fifty is wrong in its own way, with a view of noise."""
     rng = np.random.default_rng(0)

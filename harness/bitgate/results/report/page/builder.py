@@ -21,6 +21,8 @@ MOST_CAUSES = 300
 PANEL_BYTES = 3 << 20
 """Bytes of all panels, above which a cause gets one panel only."""
 HARD_PANEL_BYTES = 4 << 20
+CELLS = 150_000_000
+"""Cells of all pictures: some ten seconds of drawing; further panels have none."""
 COMMAND_LINE = "verify"
 DEVICES = {"cpu": "host", "": "no device"}
 """Words for kinds of device where the record's word is another one."""
@@ -90,7 +92,7 @@ class PageBuilder:
         self._others: list[tuple[TableRow, TestedKey]] = []
         self._green: set[int] = set()
         self._panel_bytes = 0
-        self._panels = 0
+        self._panels = self._cells = 0
 
     def add(self, ledger: Ledger) -> None:
         """Take the entries of a target's ledger, or of a part of it."""
@@ -183,7 +185,8 @@ class PageBuilder:
         room = PANELS_OF_CAUSE if self._panel_bytes < PANEL_BYTES else 1
         if len(cause.panels) < room and cause.number <= MOST_CAUSES and self._panel_bytes < HARD_PANEL_BYTES:
             self._panels += 1
-            panel = panel_of(verdict, self._panels, device)
+            panel = panel_of(verdict, self._panels, device, draws=self._cells < CELLS)
+            self._cells += panel.picture.cells if panel.picture else 0
             self._panel_bytes += panel.size
             cause.panels.append(panel)
         return cause

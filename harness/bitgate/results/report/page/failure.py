@@ -55,8 +55,8 @@ class FailurePanel:
         )
 
 
-def panel_of(verdict: Verdict, number: int, device: str) -> FailurePanel:
-    """Return the panel of a verdict."""
+def panel_of(verdict: Verdict, number: int, device: str, *, draws: bool = True) -> FailurePanel:
+    """Return the panel of a verdict, with a picture of its wrong cells unless ``draws`` is false."""
     key = verdict.key
     header, cells = _cells(verdict)
     sentence = clean(sentence_of(verdict), SENTENCE)
@@ -75,7 +75,7 @@ def panel_of(verdict: Verdict, number: int, device: str) -> FailurePanel:
         kinds=clean(", ".join(verdict.diagnosis.kinds)) if verdict.diagnosis else "",
         sentence=sentence,
         reason="" if reason == sentence else reason,
-        picture=picture_of(verdict.view, key.case) if isinstance(verdict.view, Mapping) else None,
+        picture=picture_of(verdict.view, key.case) if draws else None,
         header=header,
         cells=cells,
         certificate=_certificate(verdict),

@@ -19,8 +19,8 @@ from bitgate.results.report.page.rows import table
 from bitgate.results.report.page.shown import SENTENCE, clean
 from bitgate.results.report.summary import Summary
 
-SHOWN = {"causes": MOST_CAUSES, "lines": 200, "others": 500}
-"""Causes, lines of any other list, and rows of the table that is read without JavaScript."""
+SHOWN = {"causes": MOST_CAUSES, "lines": 200, "others": 500, "side": 40}
+"""Causes, lines of a list, rows of the table that is read without JavaScript, and rows and columns of the matrix."""
 
 
 def write_page(file: Path, builder: PageBuilder, summary: Summary, past: RunPast | None = None) -> None:
@@ -50,6 +50,7 @@ def page(builder: PageBuilder, summary: Summary, past: RunPast) -> str:
         builder=builder,
         past=past,
         targets=targets_of(builder, [row.target for row in summary.targets]),
+        suites=builder.suites[: SHOWN["side"]],
         others=others[: SHOWN["others"]],
         others_count=len(others),
         left_out=left_out,

@@ -47,6 +47,8 @@ class Picture:
     sub_gemms: DrawnPlane | None = None
     parts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    cells: int = 0
+    """The number of cells that were looked at."""
 
     @property
     def size(self) -> int:
@@ -86,6 +88,7 @@ def _picture(cells: WrongCells, gemms: SubGemmMap | None, side: int) -> Picture:
         _drawn_sub_gemms(cells, gemms) if gemms else None,
         tuple(f"{part} {count}" for part, count in cells.counts.items()),
         tuple(notes),
+        cells.kinds.size,
     )
 
 
