@@ -25,8 +25,9 @@ SHOWN = {"causes": MOST_CAUSES, "lines": 200, "others": 500, "side": 40}
 
 def write_page(file: Path, builder: PageBuilder, summary: Summary, past: RunPast | None = None) -> None:
     """Write the page of a run; ``past`` is what a history says about it. UsageError if it cannot be written."""
+    text = page(builder, summary, past or RunPast())
     try:
-        write_whole(file, page(builder, summary, past or RunPast()))
+        write_whole(file, text)
     except OSError as error:
         raise UsageError(f"--html {file}: cannot be written: {error.strerror or error}") from None
 
