@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from tests.report.views import FOUNDING, OTHER, founding, view
+from tests.report.views import FOUNDING, OTHER, founding, squares, view
 
 from bitgate.model import parse_case_id
 from bitgate.ops.convolution.rules.sub_gemms import owners
@@ -24,17 +24,6 @@ from bitgate.results.report.page.wrong_cells import read_view
 def picture(kinds: np.ndarray, axes: str, case: str = "", tile: tuple[int, int, int] | None = None) -> Picture:
     found = picture_of(view(kinds, axes, tile), case)
     assert found
-    return found
-
-
-def squares(svg: str, part: str) -> set[tuple[int, int]]:
-    """The squares (row, column) that a picture paints as a part."""
-    found: set[tuple[int, int]] = set()
-    for path in re.findall(rf'<path class="{part} l\d" d="([^"]*)"', svg):
-        for x, y, w, h in (map(int, one) for one in re.findall(r"M(\d+) (\d+)h(\d+)v(\d+)h-\d+z", path)):
-            cells = {(row, column) for row in range(y, y + h) for column in range(x, x + w)}
-            assert not cells & found
-            found |= cells
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -33,3 +34,14 @@ def founding(missing: set[int]) -> np.ndarray:
     """What is wrong in dx if these sub-GEMMs never ran."""
     owner = owners(parse_case_id(FOUNDING)).owner
     return np.broadcast_to(np.where(np.isin(owner, list(missing)), ZERO, 0), (1, 4, 64, 28, 28)).copy()
+
+
+def squares(svg: str, part: str) -> set[tuple[int, int]]:
+    """The squares (row, column) that a picture paints as a part."""
+    found: set[tuple[int, int]] = set()
+    for path in re.findall(rf'<path class="{part} l\d" d="([^"]*)"', svg):
+        for x, y, w, h in (map(int, one) for one in re.findall(r"M(\d+) (\d+)h(\d+)v(\d+)h-\d+z", path)):
+            cells = {(row, column) for row in range(y, y + h) for column in range(x, x + w)}
+            assert not cells & found
+            found |= cells
+    return found
