@@ -66,8 +66,8 @@
     const line = element("tr", undefined, "detail");
     const cell = element("td");
     cell.colSpan = 6;
-    for (const name of ["says", "kind", "device", "how"]) {
-      if (word(row, name)) cell.append(element("p", (name === "says" ? "" : name + ": ") + word(row, name)));
+    for (const name of ["kind", "device"]) {
+      if (word(row, name)) cell.append(element("p", name + ": " + word(row, name)));
     }
     const repro = word(row, "repro");
     if (repro) {
@@ -157,7 +157,7 @@
       document.getElementById("cases").scrollIntoView();
       return;
     }
-    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const place = document.getElementById(location.hash.slice(1));
     const failure = place && (place.matches("details") ? place : place.querySelector("details.failure"));
     if (failure) failure.open = true;
   };

@@ -56,12 +56,18 @@ class FirstBad:
         return places | {"cases": [one.as_json() for one in self.cases]}
 
 
-def first_bad(connection: Connection, runs: Sequence[RecordedRun], name: str = "", target: str = "") -> list[FirstBad]:
+def first_bad(
+    connection: Connection,
+    runs: Sequence[RecordedRun],
+    name: str = "",
+    target: str = "",
+    known: Attribution | None = None,
+) -> list[FirstBad]:
     """Return the first bad runs of one case, or of all that are red now, the most cases first.
 
-    Flaky cases and answers of unreliable machines are left out.
+    Flaky cases and answers of unreliable machines are left out; a caller that knows those of the runs passes ``known``.
     """
-    known = root_causes(connection, runs)
+    known = known or root_causes(connection, runs)
     broken = []
     for case, recorded in query.series(connection, runs, name=name, target=target, mixed_only=True):
         if found := _broken(case, recorded, known):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from sqlalchemy import Connection
@@ -17,6 +17,8 @@ from bitgate.results.report.page.past import CasePast, FixedCase, RunPast, Teste
 
 Between = Callable[[str, str], "tuple[list[str], int] | None"]
 """The newest commits between two, and their number; None where the repository does not have both."""
+TOGETHER = 500
+"""Cases that are asked for at once."""
 CASES = 100_000
 """Red cases that are looked up; a history of more says the same of them."""
 
@@ -39,17 +41,19 @@ def run_past(
     skipped = set(but)
     earlier = [run for run in runs if run.name not in skipped]
     names = {run.number: run.name for run in earlier}
-    flaky = root_causes(connection, earlier).flaky
+    causes = root_causes(connection, earlier)
+    flaky = causes.flaky
     regressed = {
-        (one.case.number, one.case.target): one for found in first_bad(connection, earlier) for one in found.cases
+        (one.case.number, one.case.target): one
+        for found in first_bad(connection, earlier, known=causes)
+        for one in found.cases
     }
     current = commits[0].removesuffix("-dirty") if len(commits) == 1 else ""
     asked = dict(list(reds)[:CASES])
-    # The green past of a failure is read as well: the last good run is often the last run of all.
     looking = lru_cache(maxsize=256)(between)
     found: dict[TestedKey, CasePast] = {key: CasePast("new") for key in asked}
     fixed: list[FixedCase] = []
-    for case, recorded in query.series(connection, earlier):
+    for case, recorded in _series(connection, earlier, sorted({key.case for key, _ in asked})):
         answers = [answer for answer in recorded if not answer.outcome.is_unanswered]
         if not answers:
             continue
@@ -61,6 +65,20 @@ def run_past(
         elif not answers[-1].green and is_green(key):
             fixed.append(_fixed(case, answers[-1], names))
     return RunPast(against, found, tuple(fixed))
+
+
+def _series(
+    connection: Connection, runs: Sequence[RecordedRun], names: Sequence[str]
+) -> Iterator[tuple[RecordedCase, list[RunAnswer]]]:
+    """Yield the past of all cases that were ever red, and that of these, which may have been green up to now."""
+    seen = set()
+    for case, recorded in query.series(connection, runs, mixed_only=True):
+        seen.add((case.number, case.target))
+        yield case, recorded
+    for first in range(0, len(names), TOGETHER):
+        for case, recorded in query.series(connection, runs, names=names[first : first + TOGETHER]):
+            if (case.number, case.target) not in seen:
+                yield case, recorded
 
 
 def _past(
