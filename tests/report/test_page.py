@@ -131,6 +131,13 @@ def test_failures_of_one_cause_are_one_group(dropped: Verdict, verdict: Make) ->
     assert "more of this cause in the table of cases" in group.text
 
 
+def test_each_target_of_a_cause_has_panels(dropped: Verdict) -> None:
+    reds = [replace(dropped, key=replace(dropped.key, seed=n, target=t)) for t in ("gfx90a", "host") for n in range(50)]
+    panels = made(*reds).root.one("article", "cause").all("details", "failure")
+    targets = [panel.one("span", "on").text for panel in panels]
+    assert (targets.count("gfx90a"), targets.count("host")) == (12, 4)
+
+
 def test_a_known_bug_is_shown_after_all_failures(dropped: Verdict, verdict: Make) -> None:
     entry = {"ticket": "BUG-12", "owner": "ada", "expires": "2099-01-01", "outcome": "MISMATCH"}
     found = made(replace(dropped, outcome=Outcome.KNOWN_BUG, known_bug=entry), verdict(Outcome.HUNG)).root

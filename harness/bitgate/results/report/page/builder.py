@@ -16,6 +16,8 @@ from bitgate.results.report.page.shown import WORD, clean
 from bitgate.results.report.result import sentence_of
 
 PANELS_OF_CAUSE = 12
+PANELS_OF_TARGET = 4
+"""Panels that each further target adds to those of a cause."""
 MOST_CAUSES = 300
 """Causes with a panel; further ones are in the table."""
 PANEL_BYTES = 3 << 20
@@ -46,6 +48,11 @@ class Cause:
     @property
     def count(self) -> int:
         return len(self.keys)
+
+    def has_room(self, target: str) -> bool:
+        """Return whether a further failure on a target gets a panel: the first target takes no room from others."""
+        of_target = sum(panel.target == target for panel in self.panels)
+        return of_target < (PANELS_OF_CAUSE if len(self.targets) == 1 else PANELS_OF_TARGET)
 
     def states(self, past: RunPast) -> list[tuple[str, int]]:
         """Count its failures by their state in the history."""
@@ -182,8 +189,8 @@ class PageBuilder:
             self._causes[outcome, kind, family, path, ticket] = cause
         cause.keys.append(key)
         cause.targets[target] += 1
-        room = PANELS_OF_CAUSE if self._panel_bytes < PANEL_BYTES else 1
-        if len(cause.panels) < room and cause.number <= MOST_CAUSES and self._panel_bytes < HARD_PANEL_BYTES:
+        room = cause.has_room(target) if self._panel_bytes < PANEL_BYTES else not cause.panels
+        if room and cause.number <= MOST_CAUSES and self._panel_bytes < HARD_PANEL_BYTES:
             self._panels += 1
             panel = panel_of(verdict, self._panels, device, draws=self._cells < CELLS)
             self._cells += panel.picture.cells if panel.picture else 0
