@@ -208,7 +208,6 @@
     if (event.target.matches("button.copy")) copied(event.target);
   });
   addEventListener("hashchange", arrive);
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
   form.hidden = false;
   document.querySelectorAll("button.copy").forEach((button) => (button.hidden = false));
   readHash();
