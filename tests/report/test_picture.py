@@ -74,6 +74,16 @@ def test_a_gemm_shows_rows_and_columns_on_its_tile_grid() -> None:
     assert [path.count("M") for path in re.findall(r'class="tile" d="([^"]*)"', plane.svg)] == [3, 4]
 
 
+def test_the_last_tile_of_images_shows_its_border() -> None:
+    """Of 3 images with 100 pixels each the third tile of 128 rows begins at pixel 56 of the last image."""
+    kinds = np.zeros((1, 3, 8, 10, 10), np.int64)
+    kinds.reshape(3, 8, 100)[2, :, 56:] = OTHER
+    (plane,) = picture(kinds, "gnkhw", tile=(128, 64, 32)).planes
+    assert plane.caption.startswith("g 0, n 2: ")
+    assert squares(plane.svg, "other") == {divmod(pixel, 10) for pixel in range(56, 100)}
+    assert re.findall(r'class="tile" d="([^"]*)"', plane.svg) == ["M0 6h6v-1h4"]
+
+
 def test_a_channel_tail_shows_on_the_line_of_channels() -> None:
     kinds = np.zeros((1, 2, 40, 8, 8), np.int64)
     kinds[:, :, 32:] = OTHER
@@ -117,6 +127,18 @@ def test_noise_in_a_large_result_stays_small() -> None:
     assert "the record holds the cells of" in " ".join(drawn.notes)
 
 
+def test_a_case_id_of_a_huge_image_takes_no_memory() -> None:
+    side = 1 << 20
+    case = f"bwd_data_f16_nhwgc_g1n1k1c1_y3x3_h{side}x{side}_s3x3_d1x1_p1x1_q1x1"
+    box = [[0, 1], [0, 1], [0, 1], [side - 3, side], [side - 3, side]]
+    mask = {"split": 0, "zero": {"rows": [[0, 9]], "at": [0, 1]}}
+    lengths = [1, 1, 1, side, side]
+    drawn = picture_of({"axes": list("gnchw"), "lengths": lengths, "parts": {}, "mask": mask, "box": box}, case)
+    assert drawn
+    assert drawn.sub_gemms
+    assert len(squares(drawn.sub_gemms.svg, "zero")) == 9
+
+
 BASE: dict[str, Any] = {
     "axes": ["r", "c"],
     "lengths": [4, 4],
@@ -155,3 +177,20 @@ def test_a_view_that_is_none_draws_nothing(changes: dict[str, Any]) -> None:
     with pytest.raises(ViewError):
         read_view(BASE | changes)
     assert picture_of(BASE | changes, "") is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["split", "zero", "rows", "at"]), inner)
+    ),
+    max_leaves=12,
+)
+FIELDS = ["axes", "lengths", "tile", "parts", "mask", "box", "output"]
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON))
+def test_no_view_stops_a_page(changes: dict[str, Any]) -> None:
+    for stated in (changes, BASE | changes):
+        drawn = picture_of(stated, FOUNDING)
+        assert drawn is None or drawn.planes

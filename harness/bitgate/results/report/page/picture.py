@@ -101,7 +101,7 @@ def _fits(gemms: SubGemmMap, cells: WrongCells) -> bool:
 def _drawn_plane(cells: WrongCells, roles: AxisRoles, plane: Plane, gemms: SubGemmMap | None) -> DrawnPlane:
     rows, columns = plane.squares.codes.shape
     caption = _caption(cells, roles, plane)
-    marks = list(_tiles(cells, roles, plane.squares))
+    marks = [*_tiles(cells, roles, plane.squares), *_rows_of_tiles(cells, roles, plane)]
     if gemms and roles.rows is not None and len(gemms.axes) > 1 and plane.squares.step == (1, 1):
         marks += _classes(gemms, cells, roles)
     content = [*_paths(plane.squares.codes), *marks]
@@ -159,7 +159,27 @@ def _tiles(cells: WrongCells, roles: AxisRoles, squares: Squares) -> Iterator[st
     yield from _lines(_multiples(cells.tile[1], cells.box[roles.columns], squares.step[1]), rows, across=False)
 
 
+def _rows_of_tiles(cells: WrongCells, roles: AxisRoles, plane: Plane) -> Iterator[str]:
+    """Yield the borders of the tiles of a forward convolution's GEMM, whose rows are images and their pixels.
+
+    Nothing is drawn where the images of a plane are cut in different places.
+    """
+    is_image = cells.axes[:3] == ("g", "n", "k") and roles.rows == 3 and len(cells.axes) == 5
+    if not is_image or not cells.tile or cells.tile[0] < 1 or plane.squares.step != (1, 1):
+        return
+    pixels, width, tile = cells.lengths[3] * cells.lengths[4], cells.lengths[4], cells.tile[0]
+    phases = {place[1] * pixels % tile for place in plane.places}
+    if len(phases) > 1 or pixels > MOST_LINES * tile or cells.shape[3:] != cells.lengths[3:]:
+        return
+    starts = (divmod(at, width) for at in range(tile - phases.pop(), pixels, tile))
+    path = "".join(f"M0 {y + 1}h{x}v-1h{width - x}" if x else f"M0 {y}h{width}" for y, x in starts)
+    if path:
+        yield f'<path class="tile" d="{path}"/>'
+
+
 def _multiples(tile: int, box: tuple[int, int], step: int) -> list[float]:
+    if box[1] - box[0] > MOST_LINES * tile:
+        return []
     first = (box[0] // tile + 1) * tile
     return [round((at - box[0]) / step, 3) for at in range(first, box[1], tile)]
 
@@ -192,8 +212,7 @@ def _classes(gemms: SubGemmMap, cells: WrongCells, roles: AxisRoles) -> Iterator
 
 def _drawn_sub_gemms(cells: WrongCells, gemms: SubGemmMap) -> DrawnPlane:
     """Return the table of sub-GEMMs by their residue classes, each with the share of its cells that is wrong."""
-    spans = cells.box[3:]
-    owner = gemms.owners()[tuple(slice(*span) for span in spans)].ravel()
+    owner = gemms.owners(cells.box[3:]).ravel()
     owned = owner >= 0
     folded = prod(cells.shape[:3])
     by_part = [(cells.kinds == part).sum((0, 1, 2)).ravel() for part in range(1, len(PARTS) + 1)]

@@ -7,6 +7,7 @@ holds them to those of the operation.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -45,13 +46,14 @@ class SubGemmMap:
             number = number * axis.count + found
         return number
 
-    def owners(self) -> NDArray[np.int64]:
-        """Return for each spatial position the index of its sub-GEMM, -1 if none reaches it."""
+    def owners(self, box: Sequence[tuple[int, int | None]] | None = None) -> NDArray[np.int64]:
+        """Return for each spatial position in a box the index of its sub-GEMM, -1 if none reaches it."""
         owner = np.zeros((), np.int64)
         reached = np.ones((), bool)
-        for axis in self.axes:
-            owner = owner[..., None] * axis.count + axis.of
-            reached = reached[..., None] & (axis.of >= 0)
+        for axis, span in zip(self.axes, box or [(0, None)] * len(self.axes), strict=True):
+            of = axis.of[slice(*span)]
+            owner = owner[..., None] * axis.count + of
+            reached = reached[..., None] & (of >= 0)
         return np.where(reached, owner, -1)
 
 
