@@ -214,7 +214,12 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_inert_and_bounded(
-    text: str, bug: Verdict, verdict: Make, run_folder: Folder, tmp_path: Path
+    text: str,
+    bug: Verdict,
+    verdict: Make,
+    run_folder: Folder,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     long, short = text[:100_000], text[:1000]  # a line of a record has 4 MiB at most
     evidence = {"first_wrong_cells": [{"at": [long, short], "result": long, "reference": [long]}, short, None]}
@@ -243,7 +248,8 @@ def test_hostile_text_is_inert_and_bounded(
     run(["report", str(folder), "--out", str(tmp_path / "o"), "--html", str(file)])
     found, plain = Page.of(file), made(bug)
     assert len(found.text) < len(plain.text) + 60_000
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u200e\u200f]", found.text)
+    for shown in (found.text, capsys.readouterr().out):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u200e\u200f]", shown)
     assert {one.tag for one in found.root.all()} <= {one.tag for one in plain.root.all()} | {"p", "li", "ul", "b", "dl"}
     assert len(found.root.all("script")) == 2
     links = {one.attributes["href"] for one in found.root.all("a")}
