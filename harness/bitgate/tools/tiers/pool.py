@@ -62,8 +62,8 @@ class PoolCase:
         return case_id(self.problem), self.kernel.name, self.kernel.options, self.fill
 
 
-class Pool:
-    """The pool of one family and operation, on the instances of the host."""
+class CandidatePool:
+    """The candidates of one family and operation, on the instances of the host."""
 
     def __init__(self, family: KernelFamily, operation: str, durations: Durations, most_seconds: float) -> None:
         self.family, self.operation = family, operation
