@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from bitgate.core.errors import UsageError, near
+from bitgate.core.files import write_whole
 from bitgate.results.build_manifest import BuildManifest
 from bitgate.results.report.annotations import GitHubReport, GitLabReport
 from bitgate.results.report.completeness import not_built
@@ -17,12 +18,19 @@ from bitgate.results.report.junit_parts import MergedJUnit
 from bitgate.results.report.ledger import PLAN, RESULTS, Ledger, MergedNight, Unmanned, read_night
 from bitgate.results.report.markdown import MarkdownReport
 from bitgate.results.report.night_reader import NightReader, joined
+from bitgate.results.report.page.builder import PageBuilder
+from bitgate.results.report.page.html import page
+from bitgate.results.report.page.past import RunPast
 from bitgate.results.report.report import Report, ReportedRun
 from bitgate.results.report.summary import Summary, SummaryBuilder, summarise
 from bitgate.results.run_plan import RunPlan
 
 REPORTS: tuple[Report, ...] = (JUnitReport(), MarkdownReport(), GitHubReport(), GitLabReport())
 """Every format that bitgate writes. A new one is a module with a subclass of Report, and a row here."""
+
+
+PAGE = "index.html"
+"""The page of one target's run; that of a merged one is written where it is asked for."""
 
 
 def report_files(folder: Path) -> list[Path]:
@@ -67,6 +75,9 @@ def render(
     ledger = ledger_of_run(night, tier, target, notes)
     summary = summarise([ledger], interrupted=interrupted)
     _write_reports(ReportedRun((ledger,), summary), out_dir)
+    builder = PageBuilder()
+    builder.add(ledger)
+    write_whole(out_dir / PAGE, page(builder, summary, RunPast()))
     return summary
 
 
