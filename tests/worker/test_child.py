@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bitgate.worker.child import TOKEN
+from bitgate.worker.entry import TOKEN
 from bitgate.worker.worker import Worker, WorkerDied
 
 ROOT = Path(__file__).parents[2]

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import resource
 
+from bitgate.worker import zygote
 from bitgate.worker.channel import Channel
-from bitgate.worker.child import TOKEN
+from bitgate.worker.entry import TOKEN
 from bitgate.worker.outside import refuse_tracing
 from bitgate.worker.shared_memory import create_memory
 from bitgate.worker.worker import HearNote, Worker
+
+PRELOAD = ("bitgate.verify.server", "bitgate.verify.launcher_server")
+"""What judges and launchers import: their zygote has done that (worker/zygote.py)."""
 
 LAUNCHER = "bitgate.verify.launcher_server:serve"
 
@@ -25,6 +29,7 @@ def serve(channel: Channel) -> None:
     refuse_tracing()
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))  # shared memory counts as a file
+    zygote.descend()  # now, while there is nothing to know: its launchers are copies of this moment
     arenas = create_memory(), create_memory()
     worker = launcher_worker(arenas, channel.note)
     worker.start()
@@ -36,7 +41,9 @@ def serve(channel: Channel) -> None:
 def launcher_worker(arenas: tuple[int, int], hear: HearNote) -> Worker:
     """Return the worker of a launcher, which has these arenas."""
     token = os.environ.get(TOKEN, "")
-    return Worker(LAUNCHER, _to_stdout, opening_seconds=OPEN_SECONDS, hear=hear, passes=arenas, token=token)
+    return Worker(
+        LAUNCHER, _to_stdout, opening_seconds=OPEN_SECONDS, hear=hear, passes=arenas, token=token, preload=PRELOAD
+    )
 
 
 def _to_stdout(data: bytes) -> None:
