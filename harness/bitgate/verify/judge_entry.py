@@ -12,8 +12,8 @@ from bitgate.worker.outside import refuse_tracing
 from bitgate.worker.shared_memory import create_memory
 from bitgate.worker.worker import HearNote, Worker
 
-PRELOAD = ("bitgate.verify.server", "bitgate.verify.launcher_server")
-"""What judges and launchers import: their zygote has done that (worker/zygote.py)."""
+PRELOAD = ("bitgate.verify.preload:load",)
+"""What a zygote does before it forks judges and launchers (worker/zygote.py)."""
 
 LAUNCHER = "bitgate.verify.launcher_server:serve"
 

@@ -39,7 +39,8 @@ class Child(Endable):
     """A running child process: bytes go to it and come from it on private pipes, and what it prints goes to ``output``.
 
     ``entry`` is the ``module:function`` that the child calls. A ``bare`` child has the standard library only, and
-    starts in a few dozen milliseconds. One with ``preload`` is forked by a zygote that has imported these modules. Its ``inbox`` holds what has arrived. Not for several threads.
+    starts in a few dozen milliseconds. One with ``preload`` is a copy of a zygote (zygote.py), which has imported these
+    modules, or called these functions. Its ``inbox`` holds what has arrived. Not for several threads.
     """
 
     def __init__(

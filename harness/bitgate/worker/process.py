@@ -25,7 +25,10 @@ REPORT_SECONDS = 10.0
 
 
 class StartedProcess(ABC):
-    """A child process. ``death`` can be read once it has ended, and before that in vain; -1 where a sandbox forbids it."""
+    """A child process.
+
+    The descriptor ``death`` can be read once it has ended, and now and then before; it is -1 where a sandbox forbids it.
+    """
 
     death: int
 

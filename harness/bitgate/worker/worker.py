@@ -78,8 +78,8 @@ class Worker(Endable):
     """A child process that answers requests in their order, and is started again for the next one once it has ended.
 
     ``entry``, ``bare`` and ``preload`` as of ``Child``. ``opening`` is the question that each new process is asked
-    first, with ``opening_seconds`` for its answer; what it raises is raised for the requests after it. It gets the descriptors
-    ``passes``, and is known by ``token`` (``child.TOKEN``). Not for several threads.
+    first, with ``opening_seconds`` for its answer; what it raises is raised for the requests after it. It gets the
+    descriptors ``passes``, and is known by ``token`` (``entry.TOKEN``). Not for several threads.
     """
 
     def __init__(

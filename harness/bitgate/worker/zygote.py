@@ -26,7 +26,9 @@ from bitgate.worker.process import ForkedProcess
 from bitgate.worker.zygote_process import NO_TOKEN
 
 MAY_DIFFER = ("BITGATE_", "PYTEST_", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-"""How the variables begin that nothing reads while it is imported: a child may have others than its zygote."""
+"""How the variables begin of which a child may have others than its zygote, where nothing has read them."""
+READ = frozenset({"BITGATE_DATA_ROOT"})
+"""Those of them that a zygote has read."""
 
 INHERITED = ("Umask", "Uid", "Gid", "Groups", "SigBlk", "SigIgn", "Cap", "NoNewPrivs", "Seccomp", "Cpus_", "Mems_")
 """How the lines of /proc/self/status begin that say what a child inherits."""
@@ -58,7 +60,7 @@ class Zygote:
 
     def suits(self, birth: Birth) -> bool:
         """Would a child that was started as a program have inherited the same from here?"""
-        is_same = all(name.startswith(MAY_DIFFER) for name in self._differing(birth))
+        is_same = all(name.startswith(MAY_DIFFER) and name not in READ for name in self._differing(birth))
         return is_same and len(birth.token) == len(NO_TOKEN) and self._inherited == _inherited()
 
     def fork(self, birth: Birth) -> ForkedProcess:

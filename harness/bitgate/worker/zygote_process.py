@@ -30,12 +30,14 @@ from bitgate.worker.process import CONTINUED, ENDED, EVENT, STARTED, STOPPED
 NO_TOKEN = "0" * 32
 """The token of a zygote, which leaves the place for those of its children."""
 
+ENDS = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
+
 LARGEST_REQUEST = 1 << 18
 MOST_DESCRIPTORS = 64
 
 is_forked = False
 """Was this process forked by a zygote?"""
-_imported: set[str] = set()
+_preloaded: set[str] = set()
 
 
 @dataclass
@@ -112,6 +114,7 @@ class Children:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(rings, warn_on_full_buffer=False)
         self._events: dict[int, socket.socket] = {}
+        self._ended: set[int] = set()
         self._released: set[int] = set()
 
     def forget(self) -> None:
@@ -136,6 +139,7 @@ class Children:
                 closed.append(events.fileno())
                 del self._events[pid]
                 events.close()
+                self._ended.discard(pid)
                 self._released.add(pid)
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)  # it may have ended: the number is still its own
@@ -145,10 +149,17 @@ class Children:
         return closed
 
     def _report(self, pid: int) -> None:
-        if (change := os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)) is not None:
+        """Report a child's latest change. An end stays to be seen, so that no other process gets the number."""
+        change = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WCONTINUED | os.WNOHANG | os.WNOWAIT)
+        if change is None or pid in self._ended:
+            return
+        if change.si_code in ENDS:
+            self._ended.add(pid)
+            self._send(pid, ENDED, change.si_status if change.si_code == os.CLD_EXITED else -change.si_status)
+        else:
             self._send(pid, CONTINUED if change.si_code == os.CLD_CONTINUED else STOPPED, change.si_status)
-        if (end := os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
-            self._send(pid, ENDED, end.si_status if end.si_code == os.CLD_EXITED else -end.si_status)
+            with suppress(ChildProcessError):  # it may have ended since
+                os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)
 
     def _send(self, pid: int, what: int, number: int) -> None:
         try:
@@ -158,13 +169,19 @@ class Children:
                 self._events[pid].shutdown(socket.SHUT_RDWR)
 
 
-def _preload(modules: list[str]) -> None:
-    """Import modules for all children to come. One that fails does so again, and is reported, in the child."""
-    missing = [name for name in modules if name not in _imported]
+def _preload(names: Sequence[str]) -> None:
+    """Import modules, and call each ``module:function``, for all children to come.
+
+    One that fails does so again, and is reported, in the child.
+    """
+    missing = [name for name in names if name not in _preloaded]
     for name in missing:
-        _imported.add(name)
+        _preloaded.add(name)
+        module, _, function = name.partition(":")
         with suppress(Exception):
-            importlib.import_module(name)
+            imported = importlib.import_module(module)
+            if function:
+                getattr(imported, function)()
     if missing:
         gc.collect()
         gc.freeze()  # children share its memory for as long as nothing is written there
