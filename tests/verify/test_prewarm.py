@@ -55,7 +55,6 @@ def test_it_is_opened_for_what_was_found_meanwhile(process: CaseProcess) -> None
 @pytest.mark.parametrize("ahead", [False, True])
 def test_one_that_ends_over_it_is_replaced(process: CaseProcess, ahead: bool) -> None:
     """As if it had never begun: whatever ended it does so again where a case needs it."""
-    others = set(psutil.Process().children())
     with process:
         process.opening = replace(process.opening, project=PROJECT)
         process.spawn()
@@ -63,7 +62,9 @@ def test_one_that_ends_over_it_is_replaced(process: CaseProcess, ahead: bool) ->
         process.start()
         if ahead:
             process.ahead(planned("none"))
-        (child,) = set(psutil.Process().children()) - others
+        running = process._worker._child
+        assert running is not None
+        child = psutil.Process(running._process.pid)
         child.kill()
         while child.status() != psutil.STATUS_ZOMBIE:
             time.sleep(0.01)

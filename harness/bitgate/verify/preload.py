@@ -1,4 +1,4 @@
-"""What a zygote (worker/zygote.py) loads for all judges and launchers to come: code alone, which nearly each needs."""
+"""The code that nearly each judge and launcher needs: a zygote (worker/zygote.py) loads it once for all of them."""
 
 from __future__ import annotations
 

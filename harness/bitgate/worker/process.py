@@ -27,7 +27,7 @@ REPORT_SECONDS = 10.0
 class StartedProcess(ABC):
     """A child process.
 
-    The descriptor ``death`` can be read once it has ended, and now and then before; it is -1 where a sandbox forbids it.
+    The descriptor ``death`` can be read once it has ended, and now and then before; -1 where a sandbox forbids it.
     """
 
     death: int
@@ -105,6 +105,7 @@ class ForkedProcess(StartedProcess):
         self._events, self._zygote = events, zygote
         self.death = events.fileno()
         self._pid = self._stopped_by = 0
+        self._descriptor = -1
         self._status: int | None = None
 
     @property
@@ -124,9 +125,12 @@ class ForkedProcess(StartedProcess):
                 return None
             except OSError:
                 data = b""
-            what, number = EVENT.unpack(data) if data else (ENDED, -signal.SIGKILL)  # a zygote takes its children along
+            if not data:
+                self._end_without_zygote()
+                break
+            what, number = EVENT.unpack(data)
             if what == STARTED:
-                self._pid = number
+                self._pid, self._descriptor = number, _descriptor_of(number)
             elif what == ENDED:
                 self._status = number
                 break  # stays unread: ``death`` can be read from now on
@@ -149,6 +153,17 @@ class ForkedProcess(StartedProcess):
 
     def close(self) -> None:
         self._events.close()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def _end_without_zygote(self) -> None:
+        """Kill the process. Its zygote has ended and took it along, unless a kernel prevented that."""
+        self._status = -signal.SIGKILL
+        with suppress(ProcessLookupError):
+            if self._descriptor >= 0:
+                signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+            if self._pid:
+                os.killpg(self._pid, signal.SIGKILL)
 
     def _wait_for_the_killed(self) -> None:
         if self.wait(REPORT_SECONDS) is None:  # a kernel has stopped the zygote

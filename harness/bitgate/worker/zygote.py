@@ -39,7 +39,7 @@ Open = Callable[[Sequence[str], int, Mapping[str, str]], "subprocess.Popen[bytes
 
 @dataclass(frozen=True)
 class Birth:
-    """What a child is to be: ``descriptors`` by the numbers that they have here and will have there."""
+    """A child that is to be: its ``descriptors`` here, by the numbers that they will have there."""
 
     entry: str
     preload: tuple[str, ...]

@@ -1,6 +1,6 @@
 """The process that forks children (zygote.py): ``python -c ... CONNECTION PARENT``. Standard library only.
 
-It imports what it is told to, answers nobody but the process that it was started by, and cannot be read or written by
+It imports what a request names, answers the process that it was started by alone, and cannot be read or written by
 those that it forks. A child has the descriptors that were sent for it and no other.
 """
 
@@ -118,7 +118,7 @@ class Children:
         self._released: set[int] = set()
 
     def forget(self) -> None:
-        """In a child: signals are as at the start of a program."""
+        """Set signals as at the start of a program, in a child."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for events in self._events.values():
@@ -129,7 +129,10 @@ class Children:
         self._send(pid, STARTED, pid)
 
     def see_to(self, ready: set[int]) -> list[int]:
-        """Report what has happened to children, and let go those whose events nobody wants. Return what was closed."""
+        """Report what has happened to children, and let go those whose events are not wanted any more.
+
+        Returns the descriptors that were closed.
+        """
         with suppress(BlockingIOError):
             while os.read(self.bell, 4096):
                 pass
@@ -164,7 +167,7 @@ class Children:
     def _send(self, pid: int, what: int, number: int) -> None:
         try:
             self._events[pid].send(EVENT.pack(what, number), socket.MSG_DONTWAIT)
-        except OSError:  # it is closed, or so full that nobody can be listening
+        except OSError:  # it is closed, or so full that its reader does not listen
             with suppress(OSError):
                 self._events[pid].shutdown(socket.SHUT_RDWR)
 
@@ -188,7 +191,7 @@ def _preload(names: Sequence[str]) -> None:
 
 
 def _become(birth: Birth) -> NoReturn:
-    """Be the child that was asked for: all that a program of its own would have inherited, and the entry."""
+    """Be the child that was asked for: all that a program would have inherited, and the entry."""
     global is_forked
     request, places = birth.request, birth.request["places"]
     os.setsid()
@@ -201,6 +204,8 @@ def _become(birth: Birth) -> NoReturn:
             del os.environ[name]
         else:
             os.environ[name] = value
+    if (numbers := sys.modules.get("numpy.random")) is not None:
+        numbers.seed()  # the standard library sees to its own
     allow_tracing()
     is_forked = True
     run(request["entry"], *places[:2])
