@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -65,12 +66,12 @@ def signal_parent(question: dict[str, Any]) -> None:
     os.kill(os.getppid(), signal.Signals[question["signal"]])
 
 
-def outlive_parent(_: dict[str, Any]) -> int:
+def outlive_parent(_: dict[str, Any]) -> None:
     """Do what keeps a process from being found and ended with its zygote."""
     ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)  # PR_SET_PDEATHSIG
     zygote_process._set_token("f" * 32)
     os.kill(os.getppid(), signal.SIGKILL)
-    return os.getpid()
+    time.sleep(1000)
 
 
 def ask_below(_: dict[str, Any]) -> dict[str, Any]:

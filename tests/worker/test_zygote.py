@@ -151,13 +151,20 @@ def test_a_zygote_that_was_ended_or_stopped_is_replaced(
     assert type(process_of(later)) is ForkedProcess
 
 
-@pytest.mark.parametrize("doing", ["facts", "outlive_parent"])
-def test_nothing_of_a_copy_is_left(copy: Any, doing: str) -> None:
+def test_nothing_of_a_copy_is_left(copy: Any) -> None:
     one = copy()
     process = facts(one)["process"]
-    one.ask({"do": doing}, 60)
     one.end()
     wait_for_the_end_of(process)
+
+
+def test_a_copy_that_ends_its_zygote_does_not_outlive_it(copy: Any) -> None:
+    one = copy()
+    found = facts(one)
+    one.put({"do": "outlive_parent"}, 60)
+    wait_for_the_end_of(found["parent"])
+    one.end()
+    wait_for_the_end_of(found["process"])
 
 
 def test_a_judges_launchers_are_copies_of_its_beginning(copy: Any) -> None:
