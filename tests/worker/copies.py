@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import time
 from contextlib import suppress
@@ -46,6 +47,7 @@ def facts(question: dict[str, Any]) -> dict[str, Any]:
         "descriptors": _open_files(),
         "token": next(part for part in environ.split(b"\0") if part.startswith(TOKEN.encode())).decode(),
         "variable": os.environ.get(VARIABLE),
+        "core": resource.getrlimit(resource.RLIMIT_CORE)[0],
         "folder": os.getcwd(),
         "threads": len(os.listdir("/proc/self/task")),
         "passed": [os.pread(one, 100, 0).decode() for one in question.get("passed", [])],

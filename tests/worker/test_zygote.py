@@ -6,6 +6,7 @@ What happens to copies that end, hang or are stopped is in ``test_child.py``.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -121,7 +122,18 @@ def test_what_is_read_at_the_start_is_no_copys(copy: Any, name: str) -> None:
     assert type(process_of(copy(**{name: "1"}))) is ExecutedProcess
 
 
-def test_other_limits_are_no_copys(copy: Any) -> None:
+def test_it_has_its_parents_soft_limits(copy: Any) -> None:
+    facts(copy())
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (4096, hard))
+    try:
+        one = copy()
+        assert (facts(one)["core"], type(process_of(one))) == (4096, ForkedProcess)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+
+
+def test_another_mask_is_no_copys(copy: Any) -> None:
     facts(copy())
     before = os.umask(0o077)
     try:

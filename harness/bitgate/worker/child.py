@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bitgate
+from bitgate.worker import zygote
 from bitgate.worker.endable import Endable
 from bitgate.worker.entry import STACKS, TOKEN
 from bitgate.worker.process import ExecutedProcess, StartedProcess
@@ -218,6 +219,11 @@ def _started(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
     is_main = threading.current_thread() is threading.main_thread()
     program: subprocess.Popen[bytes] = start() if is_main else _lasting_thread().submit(start).result()
     return program
+
+
+def begin_zygote(preload: Sequence[str]) -> None:
+    """Let the zygote of this process start, and load what its children will need, before the first is asked for."""
+    zygote.begin(preload, _zygote)
 
 
 def _zygote(command: Sequence[str], connection: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:

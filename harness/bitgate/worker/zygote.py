@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -25,13 +26,22 @@ from bitgate.worker.entry import TOKEN
 from bitgate.worker.process import ForkedProcess
 from bitgate.worker.zygote_process import NO_TOKEN
 
-MAY_DIFFER = ("BITGATE_", "PYTEST_", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+MAY_DIFFER = (
+    "BITGATE_",
+    "PYTEST_",
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "KMP_DUPLICATE_LIB_OK",  # threadpoolctl sets it, here and there
+)
 """How the variables begin of which a child may have others than its zygote, where nothing has read them."""
 READ = frozenset({"BITGATE_DATA_ROOT"})
 """Those of them that a zygote has read."""
 
 INHERITED = ("Umask", "Uid", "Gid", "Groups", "SigBlk", "SigIgn", "Cap", "NoNewPrivs", "Seccomp", "Cpus_", "Mems_")
 """How the lines of /proc/self/status begin that say what a child inherits."""
+
+LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
 
 Open = Callable[[Sequence[str], int, Mapping[str, str]], "subprocess.Popen[bytes]"]
 """Starts a program that gets a descriptor, and dies with this process."""
@@ -70,6 +80,7 @@ class Zygote:
             "preload": birth.preload,
             "token": birth.token,
             "folder": os.getcwd(),
+            "limits": [[number, resource.getrlimit(number)[0]] for number in LIMITS],
             "environment": {name: birth.environment.get(name) for name in self._differing(birth)},
             "places": list(birth.descriptors),
         }
@@ -82,6 +93,10 @@ class Zygote:
             events.close()
             raise
         return ForkedProcess(events, self._pid)
+
+    def preload(self, names: Sequence[str]) -> None:
+        """Let it load what children will need, without waiting for it."""
+        self._connection.send(json.dumps({"preload": names}).encode())
 
     def _differing(self, birth: Birth) -> list[str]:
         names = {*birth.environment, *self._environment} - {TOKEN}
@@ -101,7 +116,7 @@ def forked(birth: Birth, start: Open) -> ForkedProcess | None:
     as a program."""
     with _lock, suppress(OSError):
         for _ in range(2):  # one that has ended is replaced
-            zygote = _standing(birth, start)
+            zygote = _standing(birth.environment, start)
             if not zygote.suits(birth):
                 return None
             try:
@@ -109,6 +124,12 @@ def forked(birth: Birth, start: Open) -> ForkedProcess | None:
             except (BrokenPipeError, ConnectionResetError):
                 _forget()
     return None
+
+
+def begin(preload: Sequence[str], start: Open) -> None:
+    """Start a zygote ahead of the first child, if this process has none. Failures are ignored: they recur."""
+    with _lock, suppress(OSError):
+        _standing(os.environ, start).preload(preload)
 
 
 def descend() -> None:
@@ -125,7 +146,7 @@ def descend() -> None:
     _here = Zygote(ours, pid, os.environ)
 
 
-def _standing(birth: Birth, start: Open) -> Zygote:
+def _standing(environment: Mapping[str, str], start: Open) -> Zygote:
     global _here
     if _here is None or _here.owner != os.getpid():
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -133,8 +154,8 @@ def _standing(birth: Birth, start: Open) -> Zygote:
         code = f"import sys; sys.path.append({package!r}); from bitgate.worker.zygote_process import main; main()"
         with theirs:
             command = [sys.executable, "-c", code, str(theirs.fileno()), str(os.getpid())]
-            program = start(command, theirs.fileno(), {**birth.environment, TOKEN: NO_TOKEN})
-        _here = Zygote(ours, program.pid, birth.environment)
+            program = start(command, theirs.fileno(), {**environment, TOKEN: NO_TOKEN})
+        _here = Zygote(ours, program.pid, environment)
         atexit.register(_end, os.getpid(), ours, program)
     return _here
 
@@ -154,9 +175,9 @@ def _end(owner: int, connection: socket.socket, program: Any) -> None:
 
 
 def _inherited() -> tuple[str, ...]:
-    """Return what a child gets from this process besides its environment and its folder."""
+    """Return what a child gets from this process besides its environment, its folder and its soft limits."""
     lines = Path("/proc/self/status").read_text().splitlines()
     kept = [line for line in lines if line.startswith(INHERITED)]
-    limits = Path("/proc/self/limits").read_text()
+    hard = [f"{number}: {resource.getrlimit(number)[1]}" for number in LIMITS]
     score = Path("/proc/self/oom_score_adj").read_text()
-    return (*kept, limits, score, str(os.getpriority(os.PRIO_PROCESS, 0)))
+    return (*kept, *hard, score, str(os.getpriority(os.PRIO_PROCESS, 0)))

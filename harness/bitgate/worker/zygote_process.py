@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -91,17 +92,18 @@ def _serve(connection: socket.socket) -> Birth:
             data, descriptors, _, _ = socket.recv_fds(connection, LARGEST_REQUEST, MOST_DESCRIPTORS)
             if not data:
                 os._exit(0)
-            events = socket.socket(fileno=descriptors[0])
             request = json.loads(data)
-            _preload([*request["preload"], request["entry"].partition(":")[0]])
-            pid = os.fork()
-            if pid == 0:
-                children.forget()
-                return Birth(request, descriptors[1:], zygote)
-            for descriptor in descriptors[1:]:
-                os.close(descriptor)
-            children.add(pid, events)
-            arrivals.register(events, 0)  # the other end's closing is reported unasked
+            _preload(request["preload"])
+            if descriptors:  # a child is asked for
+                pid = os.fork()
+                if pid == 0:
+                    children.forget()
+                    return Birth(request, descriptors[1:], zygote)
+                for descriptor in descriptors[1:]:
+                    os.close(descriptor)
+                events = socket.socket(fileno=descriptors[0])
+                children.add(pid, events)
+                arrivals.register(events, 0)  # the other end's closing is reported unasked
         for descriptor in children.see_to(ready):
             arrivals.unregister(descriptor)
 
@@ -198,6 +200,8 @@ def _become(birth: Birth) -> NoReturn:
     die_with(birth.zygote)
     _keep_only([(_nowhere(), 0), *zip(birth.descriptors, places, strict=True)])
     os.chdir(request["folder"])
+    for number, soft in request["limits"]:
+        resource.setrlimit(number, (soft, resource.getrlimit(number)[1]))
     _set_token(request["token"])
     for name, value in request["environment"].items():
         if value is None:
