@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import resource
 import signal
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.worker import zygote, zygote_process
+from bitgate.worker import zygote_process
 from bitgate.worker.channel import Channel
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.outside import give_up_tracing
@@ -47,6 +48,7 @@ def facts(question: dict[str, Any]) -> dict[str, Any]:
         "descriptors": _open_files(),
         "token": next(part for part in environ.split(b"\0") if part.startswith(TOKEN.encode())).decode(),
         "variable": os.environ.get(VARIABLE),
+        "channels": sum(type(one).__name__ == "Channel" for one in gc.get_objects()),
         "core": resource.getrlimit(resource.RLIMIT_CORE)[0],
         "folder": os.getcwd(),
         "threads": len(os.listdir("/proc/self/task")),
@@ -88,10 +90,3 @@ DOINGS = {one.__name__: one for one in (facts, read_parent, signal_parent, outli
 
 def serve(channel: Channel) -> None:
     channel.serve(lambda question: DOINGS[question["do"]](question))
-
-
-def serve_as_a_judge(channel: Channel) -> None:
-    secret = bytearray(b"what a judge knows")
-    zygote.descend()
-    secret += b" later"
-    serve(channel)

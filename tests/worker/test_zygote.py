@@ -40,14 +40,15 @@ def own_zygote() -> Iterator[None]:
 def copy(own_zygote: None) -> Iterator[Callable[..., Worker]]:
     copies: list[Worker] = []
 
-    def start(entry: str = "serve", passes: tuple[int, ...] = (), **variables: str) -> Worker:
+    def start(passes: tuple[int, ...] = (), has_zygote: bool = False, **variables: str) -> Worker:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         one = Worker(
-            f"tests.worker.copies:{entry}",
+            "tests.worker.copies:serve",
             lambda data: None,
             environment=environment | variables,
             passes=passes,
             preload=("tests.worker.copies:load",),
+            has_zygote=has_zygote,
         )
         copies.append(one)
         one.start()
@@ -79,6 +80,11 @@ def test_each_is_a_process_that_shares_what_was_loaded(copy: Any) -> None:
     assert first["loaded_in"] == second["loaded_in"] == [first["parent"]]
     assert first["process"] == first["session"] != second["process"]
     assert first["threads"] == 1
+
+
+def test_its_number_is_known_before_it_has_answered(copy: Any) -> None:
+    one = copy()
+    assert process_of(one).pid == facts(one)["process"]
 
 
 def test_it_is_marked_as_its_own_where_the_system_looks(copy: Any) -> None:
@@ -181,16 +187,17 @@ def test_a_copy_that_ends_its_zygote_does_not_outlive_it(copy: Any) -> None:
 
 def test_a_judges_launchers_are_copies_of_its_beginning(copy: Any) -> None:
     """A zygote of the judge's own forks them, which is a copy of the judge from before it knew anything."""
-    judge = copy("serve_as_a_judge")
+    judge = copy(has_zygote=True)
     mine, below = facts(judge), judge.ask({"do": "ask_below"}, 60)
     assert below["loaded_in"] == mine["loaded_in"]
     assert below["parent"] not in (mine["process"], mine["parent"])
     assert below["token"] != mine["token"]
+    assert below["channels"] == 1
     assert Path(f"/proc/{below['parent']}/stat").read_text().rpartition(")")[2].split()[1] == str(mine["process"])
 
 
 def test_a_zygote_ends_with_its_judge(copy: Any) -> None:
-    judge = copy("serve_as_a_judge")
+    judge = copy(has_zygote=True)
     parent = judge.ask({"do": "ask_below"}, 60)["parent"]
     judge.end()
     wait_for_the_end_of(parent)

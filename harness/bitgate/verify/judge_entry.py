@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 
-from bitgate.worker import zygote
 from bitgate.worker.channel import Channel
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.outside import refuse_tracing
@@ -29,7 +28,6 @@ def serve(channel: Channel) -> None:
     refuse_tracing()
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))  # shared memory counts as a file
-    zygote.descend()  # now, while there is nothing to know: its launchers are copies of this moment
     arenas = create_memory(), create_memory()
     worker = launcher_worker(arenas, channel.note)
     worker.start()

@@ -122,6 +122,7 @@ class CaseProcess(Endable):
             hear=self._hear,
             environment=opening.environment,
             preload=PRELOAD,
+            has_zygote=True,
         )
         self._loaded: set[tuple[str, str, bool]] = set()
         self._line: deque[_Begun] = deque()

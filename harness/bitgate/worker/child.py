@@ -41,7 +41,8 @@ class Child(Endable):
 
     ``entry`` is the ``module:function`` that the child calls. A ``bare`` child has the standard library only, and
     starts in a few dozen milliseconds. One with ``preload`` is a copy of a zygote (zygote.py), which has imported these
-    modules, or called these functions. Its ``inbox`` holds what has arrived. Not for several threads.
+    modules, or called these functions; with ``has_zygote`` its children are copies, too. Its ``inbox`` holds what has
+    arrived. Not for several threads.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Child(Endable):
         bare: bool,
         passes: Sequence[int] = (),
         preload: tuple[str, ...] = (),
+        has_zygote: bool = False,
     ) -> None:
         self.inbox = bytearray()
         self.is_open = True
@@ -63,7 +65,7 @@ class Child(Endable):
         self._printed, prints = os.pipe()
         try:
             given = {questions: questions, answers: answers, **{one: one for one in passes}}
-            birth = Birth(entry, preload, token, environment, {**given, 1: prints, 2: prints})
+            birth = Birth(entry, preload, token, environment, {**given, 1: prints, 2: prints}, has_zygote)
             self._process: StartedProcess = (preload and forked(birth, _zygote)) or ExecutedProcess(
                 _started(
                     [*_python(bare), entry, str(questions), str(answers)],

@@ -111,7 +111,7 @@ class ForkedProcess(StartedProcess):
     @property
     def pid(self) -> int:
         end = time.monotonic() + START_SECONDS
-        while not self._pid and self.poll() is None:
+        while self.poll() is None and not self._pid:
             if (left := end - time.monotonic()) <= 0:
                 os.kill(self._zygote, signal.SIGKILL)
             self._listen(max(left, 1.0))

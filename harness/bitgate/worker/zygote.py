@@ -49,13 +49,17 @@ Open = Callable[[Sequence[str], int, Mapping[str, str]], "subprocess.Popen[bytes
 
 @dataclass(frozen=True)
 class Birth:
-    """A child that is to be: its ``descriptors`` here, by the numbers that they will have there."""
+    """A child that is to be: its ``descriptors`` here, by the numbers that they will have there.
+
+    One that ``has_zygote`` is copied before it begins: that copy forks its own children.
+    """
 
     entry: str
     preload: tuple[str, ...]
     token: str
     environment: Mapping[str, str]
     descriptors: Mapping[int, int]
+    has_zygote: bool = False
 
 
 class Zygote:
@@ -83,6 +87,7 @@ class Zygote:
             "limits": [[number, resource.getrlimit(number)[0]] for number in LIMITS],
             "environment": {name: birth.environment.get(name) for name in self._differing(birth)},
             "places": list(birth.descriptors),
+            "has_zygote": birth.has_zygote,
         }
         events, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -133,10 +138,8 @@ def begin(preload: Sequence[str], start: Open) -> None:
 
 
 def descend() -> None:
-    """Give this process a zygote that is a copy of it, if it was forked itself: it has to know nothing yet."""
+    """Give this process a zygote that is a copy of it: it has to know nothing yet."""
     global _here
-    if not zygote_process.is_forked:
-        return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     parent = os.getpid()
     pid = os.fork()

@@ -36,8 +36,6 @@ ENDS = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 LARGEST_REQUEST = 1 << 18
 MOST_DESCRIPTORS = 64
 
-is_forked = False
-"""Was this process forked by a zygote?"""
 _preloaded: set[str] = set()
 
 
@@ -66,6 +64,7 @@ def lead(connection: int, parent: int, path: Sequence[str]) -> NoReturn:
     try:
         die_with(parent)
         refuse_tracing()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _set_token(NO_TOKEN)
         _keep_only([(_nowhere(), 0), (_nowhere(), 1), (_nowhere(), 2), (connection, connection)])
         birth = _serve(socket.socket(fileno=connection))
@@ -194,7 +193,6 @@ def _preload(names: Sequence[str]) -> None:
 
 def _become(birth: Birth) -> NoReturn:
     """Be the child that was asked for: all that a program would have inherited, and the entry."""
-    global is_forked
     request, places = birth.request, birth.request["places"]
     os.setsid()
     die_with(birth.zygote)
@@ -210,8 +208,11 @@ def _become(birth: Birth) -> NoReturn:
             os.environ[name] = value
     if (numbers := sys.modules.get("numpy.random")) is not None:
         numbers.seed()  # the standard library sees to its own
+    if request["has_zygote"]:
+        from bitgate.worker.zygote import descend
+
+        descend()  # before there is a channel: what is copied here is in the memory of all children to come
     allow_tracing()
-    is_forked = True
     run(request["entry"], *places[:2])
 
 
