@@ -49,12 +49,12 @@ def test_judge_and_launcher_are_copies_of_zygotes(process: CaseProcess, monkeypa
     """Otherwise each would import for half a second what the other one has imported."""
     monkeypatch.setattr(zygote, "_here", None)
     with process:
-        process.opening = replace(process.opening, project=PROJECT)
-        assert process.verify(planned("none")).outcome is Outcome.PASS
+        process.start()
+        process._worker.opened()
         judge = process_of(process)
-        (below,) = (child for child in judge.children() if child.cmdline() == judge.cmdline())
+        (below,) = judge.children()
         (launcher,) = below.children()
-        assert launcher.cmdline() == judge.cmdline()
+        assert launcher.cmdline() == below.cmdline() == judge.cmdline()
 
 
 def test_it_is_opened_for_what_was_found_meanwhile(process: CaseProcess) -> None:
