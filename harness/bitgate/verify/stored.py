@@ -70,12 +70,12 @@ class _Line(Struct, array_like=True, gc=False):
         return StoredDigest(self.digest, self.bound, self.density, self.sensitivity, self.note, path)
 
 
-class _Document(Struct):
+class _DigestFile(Struct):
     generator: int
     digests: dict[str, _Line]
 
 
-_DOCUMENT = msgspec_json.Decoder(_Document)
+_DIGEST_FILE = msgspec_json.Decoder(_DigestFile)
 
 
 def _short(share: float) -> float:
@@ -145,7 +145,7 @@ def read(path: Path) -> dict[str, StoredDigest]:
 
 def _read_lines(path: Path) -> dict[str, _Line]:
     try:
-        document = _DOCUMENT.decode(path.read_bytes())
+        document = _DIGEST_FILE.decode(path.read_bytes())
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{path}: holds no stored digests ({type(error).__name__}: {error}): get the file back from git"

@@ -40,7 +40,7 @@ _preloaded: set[str] = set()
 
 
 @dataclass
-class Birth:
+class CopyOrder:
     """A request for a child, in the child that is to be it."""
 
     request: dict[str, Any]
@@ -67,9 +67,9 @@ def lead(connection: int, parent: int, path: Sequence[str]) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _set_token(NO_TOKEN)
         _keep_only([(_nowhere(), 0), (_nowhere(), 1), (_nowhere(), 2), (connection, connection)])
-        birth = _serve(socket.socket(fileno=connection))
+        order = _serve(socket.socket(fileno=connection))
         sys.path[:] = path
-        _become(birth)
+        _become(order)
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
     except BaseException:
@@ -79,7 +79,7 @@ def lead(connection: int, parent: int, path: Sequence[str]) -> NoReturn:
     os._exit(code)
 
 
-def _serve(connection: socket.socket) -> Birth:
+def _serve(connection: socket.socket) -> CopyOrder:
     """Fork children until the parent has gone. Returns in a child, with what it is to be."""
     zygote, children = os.getpid(), Children()
     arrivals = select.poll()
@@ -97,7 +97,7 @@ def _serve(connection: socket.socket) -> Birth:
                 pid = os.fork()
                 if pid == 0:
                     children.forget()
-                    return Birth(request, descriptors[1:], zygote)
+                    return CopyOrder(request, descriptors[1:], zygote)
                 for descriptor in descriptors[1:]:
                     os.close(descriptor)
                 events = socket.socket(fileno=descriptors[0])
@@ -191,12 +191,12 @@ def _preload(names: Sequence[str]) -> None:
         gc.freeze()  # children share its memory for as long as nothing is written there
 
 
-def _become(birth: Birth) -> NoReturn:
+def _become(order: CopyOrder) -> NoReturn:
     """Be the child that was asked for: all that a program would have inherited, and the entry."""
-    request, places = birth.request, birth.request["places"]
+    request, places = order.request, order.request["places"]
     os.setsid()
-    die_with(birth.zygote)
-    _keep_only([(_nowhere(), 0), *zip(birth.descriptors, places, strict=True)])
+    die_with(order.zygote)
+    _keep_only([(_nowhere(), 0), *zip(order.descriptors, places, strict=True)])
     os.chdir(request["folder"])
     for number, soft in request["limits"]:
         resource.setrlimit(number, (soft, resource.getrlimit(number)[1]))
