@@ -71,9 +71,19 @@ def pytest_configure(config: pytest.Config) -> None:
     for tier, meaning in (("smoke", "what every change must pass"), ("regression", "all of it; contains smoke")):
         config.addinivalue_line("markers", f"{tier}: {meaning} (bitgate)")
     if hasattr(config.option, AWAKE) and not config.option.help and not config.option.markers:
+        _begin_zygote(config.option)
         from bitgate.suite.pytest.start import start
 
         start(config)
+
+
+def _begin_zygote(option: Any) -> None:
+    """Let judges and launchers import what they need while this process does, unless this one will start none."""
+    if not (option.collectonly or option.bitgate_in_process or getattr(option, "numprocesses", None)):
+        from bitgate.verify.judge_entry import PRELOAD
+        from bitgate.worker.child import begin_zygote
+
+        begin_zygote(PRELOAD)
 
 
 def awake(config: pytest.Config) -> TestRun | None:

@@ -37,9 +37,10 @@ def kernels() -> Iterator[CaseProcess]:
         yield process
 
 
-def youngest() -> psutil.Process:
-    """The process that was begun last; numbers of processes begin again some day."""
-    return max(psutil.Process().children(), key=lambda child: child.create_time())
+def judge_of(process: CaseProcess) -> psutil.Process:
+    child = process._worker._child
+    assert child is not None
+    return psutil.Process(child._process.pid)
 
 
 def wait_for(process: CaseProcess) -> None:
@@ -59,7 +60,7 @@ def test_one_whose_turn_comes_later_keeps_its_verdict(kernels: CaseProcess) -> N
     """It is not launched again: what fails now and then might not fail then."""
     kernels.ahead(planned("hang"), SOON)
     kernels.ahead(planned("wrong"))
-    child = youngest()
+    child = judge_of(kernels)
     child.kill()
     assert kernels.verify(planned("none")).outcome is Outcome.PASS
     assert kernels.in_line == 1
@@ -71,7 +72,7 @@ def test_one_whose_turn_comes_later_keeps_its_verdict(kernels: CaseProcess) -> N
 
 def test_a_dead_process_is_not_replaced_before_it_was_reported(kernels: CaseProcess) -> None:
     kernels.ahead(planned("hang"), SOON)
-    child = youngest()
+    child = judge_of(kernels)
     child.kill()
     while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)

@@ -21,6 +21,7 @@ from bitgate.runtime.targets import named
 from bitgate.verify.opened_target import OpenedTarget, prewarm
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
+from bitgate.worker import zygote
 
 UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
 PROJECT = ours().loading([UNHEALTHY])
@@ -33,9 +34,27 @@ def planned(illness: str) -> PlannedCase:
     return PlannedCase(problem, kernel)
 
 
+def process_of(process: CaseProcess) -> psutil.Process:
+    child = process._worker._child
+    assert child is not None
+    return psutil.Process(child._process.pid)
+
+
 @pytest.fixture
 def process() -> CaseProcess:
     return CaseProcess(Opening("host"))
+
+
+def test_judge_and_launcher_are_copies_of_zygotes(process: CaseProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise each would import for half a second what the other one has imported."""
+    monkeypatch.setattr(zygote, "_here", None)
+    with process:
+        process.start()
+        process._worker.opened()
+        judge = process_of(process)
+        (below,) = judge.children()
+        (launcher,) = below.children()
+        assert launcher.cmdline() == below.cmdline() == judge.cmdline()
 
 
 def test_it_is_opened_for_what_was_found_meanwhile(process: CaseProcess) -> None:
@@ -55,7 +74,6 @@ def test_it_is_opened_for_what_was_found_meanwhile(process: CaseProcess) -> None
 @pytest.mark.parametrize("ahead", [False, True])
 def test_one_that_ends_over_it_is_replaced(process: CaseProcess, ahead: bool) -> None:
     """As if it had never begun: whatever ended it does so again where a case needs it."""
-    others = set(psutil.Process().children())
     with process:
         process.opening = replace(process.opening, project=PROJECT)
         process.spawn()
@@ -63,7 +81,7 @@ def test_one_that_ends_over_it_is_replaced(process: CaseProcess, ahead: bool) ->
         process.start()
         if ahead:
             process.ahead(planned("none"))
-        (child,) = set(psutil.Process().children()) - others
+        child = process_of(process)
         child.kill()
         while child.status() != psutil.STATUS_ZOMBIE:
             time.sleep(0.01)

@@ -12,20 +12,33 @@ from typing import Any
 
 import pytest
 
-from bitgate.worker.child import TOKEN
+from bitgate.worker import zygote
+from bitgate.worker.entry import TOKEN
 from bitgate.worker.worker import Worker, WorkerDied
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def child() -> Iterator[Callable[[], Worker]]:
+@pytest.fixture(scope="module")
+def own_zygote() -> Iterator[None]:
+    """One that finds the tests' modules."""
+    earlier, zygote._here = zygote._here, None
+    yield
+    zygote._forget()
+    zygote._here = earlier
+
+
+@pytest.fixture(params=["program", "copy"])
+def child(request: pytest.FixtureRequest, own_zygote: None) -> Iterator[Callable[[], Worker]]:
+    """Children that are started as programs, and copies of a zygote: they are the same to their parent."""
     children: list[Worker] = []
+    preload = ("tests.worker.behaviours",) if request.param == "copy" else ()
 
     def start() -> Worker:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-        children.append(Worker("tests.worker.behaviours:serve", printed.extend, environment=environment))
-        return children[-1]
+        one = Worker("tests.worker.behaviours:serve", printed.extend, environment=environment, preload=preload)
+        children.append(one)
+        return one
 
     printed = bytearray()
     start.printed = printed  # type: ignore[attr-defined]

@@ -115,12 +115,22 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
+def _begin_zygote(arguments: list[str]) -> None:
+    """Let judges and launchers import what they need while this process does."""
+    if arguments[:1] == ["verify"] and "--in-process" not in arguments:
+        from bitgate.verify.judge_entry import PRELOAD
+        from bitgate.worker.child import begin_zygote
+
+        begin_zygote(PRELOAD)
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; print one line for an error that the user can fix."""
     try:
         _check_text(arguments)
         if not {"-h", "--help", "--version"} & set(arguments):
             settings.check()
+            _begin_zygote(arguments)
         code = command().main(args=arguments, prog_name="bitgate", standalone_mode=False)
         if code == INTERRUPTED:  # Typer has made it of a KeyboardInterrupt
             raise KeyboardInterrupt

@@ -25,6 +25,7 @@ from bitgate.model import DTYPES, Accumulation, Problem, case_id, parse_case_id
 from bitgate.model.registry import places
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
+from bitgate.worker.outside import give_up_tracing
 from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker, WorkerDied
 
@@ -56,7 +57,7 @@ class UserFamily:
     def __init__(self, path: Path) -> None:
         self._path = path
         opening = LoadFamily(str(path), tuple(map(str, places())))
-        self._worker = Worker(ENTRY, _to_stderr, opening=opening, opening_seconds=LOAD_SECONDS)
+        self._worker = Worker(ENTRY, _to_stderr, opening=opening, opening_seconds=LOAD_SECONDS, preload=(__name__,))
         self.family = self._declared(self._heard(self._worker.opened, "it was loaded"))
 
     def supports(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -101,6 +102,7 @@ def _to_stderr(data: bytes) -> None:
 
 def serve(channel: Channel) -> None:
     """Answer for one declaration file."""
+    give_up_tracing()
     served: list[KernelFamily] = []
 
     def load(question: LoadFamily) -> Any:

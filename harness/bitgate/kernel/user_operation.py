@@ -33,6 +33,7 @@ from bitgate.model.sized import Sized, SizedProblem, StatedTensor
 from bitgate.model.sized.schema import Schema
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
+from bitgate.worker.outside import give_up_tracing
 from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker, WorkerDied
 
@@ -76,7 +77,8 @@ class OperationChild:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._worker = Worker(ENTRY, _to_stderr, opening=LoadOperations(str(path)), opening_seconds=LOAD_SECONDS)
+        opening = LoadOperations(str(path))
+        self._worker = Worker(ENTRY, _to_stderr, opening=opening, opening_seconds=LOAD_SECONDS, preload=(__name__,))
 
     def operations(self) -> tuple[StandIn, ...]:
         try:
@@ -205,6 +207,7 @@ def _to_stderr(data: bytes) -> None:
 
 def serve(channel: Channel) -> None:
     """Answer for one operation file."""
+    give_up_tracing()
     served: list[OperationServer] = []
 
     def load(question: LoadOperations) -> None:

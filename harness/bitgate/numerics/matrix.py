@@ -64,3 +64,10 @@ def blas_threads(count: int) -> AbstractContextManager[object]:
     """
     limited: AbstractContextManager[object] = _blas_controller().limit(limits=count)
     return limited
+
+
+def start_blas_threads() -> None:
+    """Let BLAS start its threads now: a copy of a process has none until it needs them, and a kernel would seem to have
+    started them."""
+    with blas_threads(1):
+        pass

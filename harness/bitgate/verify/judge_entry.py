@@ -6,10 +6,13 @@ import os
 import resource
 
 from bitgate.worker.channel import Channel
-from bitgate.worker.child import TOKEN
+from bitgate.worker.entry import TOKEN
 from bitgate.worker.outside import refuse_tracing
 from bitgate.worker.shared_memory import create_memory
 from bitgate.worker.worker import HearNote, Worker
+
+PRELOAD = ("bitgate.verify.preload:load",)
+"""What a zygote does before it forks judges and launchers (worker/zygote.py)."""
 
 LAUNCHER = "bitgate.verify.launcher_server:serve"
 
@@ -36,7 +39,9 @@ def serve(channel: Channel) -> None:
 def launcher_worker(arenas: tuple[int, int], hear: HearNote) -> Worker:
     """Return the worker of a launcher, which has these arenas."""
     token = os.environ.get(TOKEN, "")
-    return Worker(LAUNCHER, _to_stdout, opening_seconds=OPEN_SECONDS, hear=hear, passes=arenas, token=token)
+    return Worker(
+        LAUNCHER, _to_stdout, opening_seconds=OPEN_SECONDS, hear=hear, passes=arenas, token=token, preload=PRELOAD
+    )
 
 
 def _to_stdout(data: bytes) -> None:

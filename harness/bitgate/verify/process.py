@@ -23,7 +23,7 @@ from bitgate.results.record import Outcome, RecordError, Verdict, from_event, ve
 from bitgate.runtime.targets import named
 from bitgate.verify.deadline import Deadline
 from bitgate.verify.fingerprint import fingerprint
-from bitgate.verify.judge_entry import GRACE_SECONDS, OPEN_SECONDS
+from bitgate.verify.judge_entry import GRACE_SECONDS, OPEN_SECONDS, PRELOAD
 from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.verify.planned import PlannedCase, repro_line
@@ -116,7 +116,13 @@ class CaseProcess(Endable):
         self._progress = progress
         self._output = OutputLimit(output)
         self._worker = Worker(
-            ENTRY, self._output, opening_seconds=OPEN_SECONDS, hear=self._hear, environment=opening.environment
+            ENTRY,
+            self._output,
+            opening_seconds=OPEN_SECONDS,
+            hear=self._hear,
+            environment=opening.environment,
+            preload=PRELOAD,
+            has_zygote=True,
         )
         self._loaded: set[tuple[str, str, bool]] = set()
         self._line: deque[_Begun] = deque()

@@ -19,6 +19,7 @@ from bitgate.kernel.raw_record import raw_of_python
 from bitgate.kernel.record_check import RecordDefect, checked
 from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Capability, LibraryState, Runner
+from bitgate.numerics.matrix import start_blas_threads
 from bitgate.runtime.errors import HipError
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ def open_python_runner(kernel: Kernel) -> Runner:
     """Open a user's kernel. Raises LibraryError if that fails."""
     family, instance = kernel.family, kernel.instance
     assert family.opens is not None
+    start_blas_threads()
     try:
         with _as_kernel_failure(family):
             return PythonRunner(kernel, family.opens(family, instance, dict(kernel.options)))

@@ -16,6 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec import json as msgspec_json
+
 from bitgate.core.errors import UsageError
 from bitgate.model import Accumulation
 from bitgate.model.fill import DEFAULT
@@ -54,6 +57,27 @@ class StoredDigest:
         return Certificate(self.bound, reach, self.density, self.sensitivity, self.bound <= reach, self.note)
 
 
+class _Line(Struct, array_like=True, gc=False):
+    """A digest as its file holds it: thousands are read for each that is needed."""
+
+    digest: str
+    bound: int
+    density: float
+    sensitivity: float | None
+    note: str
+
+    def of(self, path: Path) -> StoredDigest:
+        return StoredDigest(self.digest, self.bound, self.density, self.sensitivity, self.note, path)
+
+
+class _DigestFile(Struct):
+    generator: int
+    digests: dict[str, _Line]
+
+
+_DIGEST_FILE = msgspec_json.Decoder(_DigestFile)
+
+
 def _short(share: float) -> float:
     return float(f"{share:.4g}")
 
@@ -78,15 +102,16 @@ class DigestBook:
 
     def find(self, case: str, plan: FillPlan) -> StoredDigest | None:
         """Return what is stored for such data. Raises UsageError for a file that is stale or broken."""
-        return self._entries.get(key_of(case, plan))
+        key = key_of(case, plan)
+        for path, lines in reversed(self._files):
+            if (line := lines.get(key)) is not None:
+                return line.of(path)
+        return None
 
     @cached_property
-    def _entries(self) -> dict[str, StoredDigest]:
-        found: dict[str, StoredDigest] = {}
-        for folder in self.folders:
-            for path in sorted(folder.glob(f"*/{FILE}")):
-                found |= read(path)
-        return found
+    def _files(self) -> list[tuple[Path, dict[str, _Line]]]:
+        paths = [path for folder in self.folders for path in sorted(folder.glob(f"*/{FILE}"))]
+        return [(path, _read_lines(path)) for path in paths]
 
 
 @dataclass(frozen=True)
@@ -115,18 +140,20 @@ def read(path: Path) -> dict[str, StoredDigest]:
 
     Raises StaleDigests if another generator made them, UsageError if the file holds no digests.
     """
+    return {key: line.of(path) for key, line in _read_lines(path).items()}
+
+
+def _read_lines(path: Path) -> dict[str, _Line]:
     try:
-        document = json.loads(path.read_text())
-        generator = document["generator"]
-        digests = {key: _parse(line, path) for key, line in document["digests"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        document = _DIGEST_FILE.decode(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise UsageError(
             f"{path}: holds no stored digests ({type(error).__name__}: {error}): get the file back from git"
         ) from None
-    if generator != GENERATOR:
-        message = f"{path}: stale: made by generator {generator}, data are of generator {GENERATOR}: {REFRESH}"
-        raise StaleDigests(message, digests)
-    return digests
+    if document.generator != GENERATOR:
+        message = f"{path}: stale: made by generator {document.generator}, data are of generator {GENERATOR}: {REFRESH}"
+        raise StaleDigests(message, {key: line.of(path) for key, line in document.digests.items()})
+    return document.digests
 
 
 def read_reasons(path: Path) -> tuple[DigestChange, ...]:
@@ -138,12 +165,6 @@ def read_reasons(path: Path) -> tuple[DigestChange, ...]:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path}: changes: {type(error).__name__}: {error}: get the file back from git") from None
-
-
-def _parse(line: list[Any], path: Path) -> StoredDigest:
-    digest, bound, density, sensitivity, note = line
-    shows = None if sensitivity is None else float(sensitivity)
-    return StoredDigest(str(digest), int(bound), float(density), shows, str(note), path)
 
 
 def write(path: Path, digests: Mapping[str, StoredDigest], reasons: Sequence[DigestChange] = ()) -> None:

@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bitgate
+from bitgate.worker import zygote
 from bitgate.worker.endable import Endable
-from bitgate.worker.entry import STACKS
+from bitgate.worker.entry import STACKS, TOKEN
+from bitgate.worker.process import ExecutedProcess, StartedProcess
+from bitgate.worker.zygote import Birth, forked
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
-
-TOKEN = "BITGATE_CHILD"
-"""Environment variable by which a child's descendants are known, whatever session or parent they gave themselves."""
 
 STACKS_SECONDS = 0.3
 EXIT_SECONDS = 1.0
@@ -40,7 +40,9 @@ class Child(Endable):
     """A running child process: bytes go to it and come from it on private pipes, and what it prints goes to ``output``.
 
     ``entry`` is the ``module:function`` that the child calls. A ``bare`` child has the standard library only, and
-    starts in a few dozen milliseconds. Its ``inbox`` holds what has arrived. Not for several threads.
+    starts in a few dozen milliseconds. One with ``preload`` is a copy of a zygote (zygote.py), which has imported these
+    modules, or called these functions; with ``has_zygote`` its children are copies, too. Its ``inbox`` holds what has
+    arrived. Not for several threads.
     """
 
     def __init__(
@@ -51,6 +53,8 @@ class Child(Endable):
         environment: Mapping[str, str],
         bare: bool,
         passes: Sequence[int] = (),
+        preload: tuple[str, ...] = (),
+        has_zygote: bool = False,
     ) -> None:
         self.inbox = bytearray()
         self.is_open = True
@@ -60,22 +64,21 @@ class Child(Endable):
         self._answers, answers = os.pipe()
         self._printed, prints = os.pipe()
         try:
-            start = partial(
-                subprocess.Popen,
-                [*_python(bare), entry, str(questions), str(answers)],
-                stdin=subprocess.DEVNULL,
-                stdout=prints,
-                stderr=prints,
-                env={**environment, TOKEN: token},
-                pass_fds=(questions, answers, *passes),
-                start_new_session=True,  # kill(0, ...) is no way to reach the parent
+            given = {questions: questions, answers: answers, **{one: one for one in passes}}
+            birth = Birth(entry, preload, token, environment, {**given, 1: prints, 2: prints}, has_zygote)
+            self._process: StartedProcess = (preload and forked(birth, _zygote)) or ExecutedProcess(
+                _started(
+                    [*_python(bare), entry, str(questions), str(answers)],
+                    stdout=prints,
+                    stderr=prints,
+                    env={**environment, TOKEN: token},
+                    pass_fds=tuple(given),
+                )
             )
-            is_main = threading.current_thread() is threading.main_thread()
-            self._process = start() if is_main else _lasting_thread().submit(start).result()
         finally:
             for descriptor in (questions, answers, prints):
                 os.close(descriptor)
-        self._death = _descriptor_of(self._process.pid)
+        self._death = self._process.death
         self._selector = selectors.DefaultSelector()
         for descriptor in self._descriptors:
             os.set_blocking(descriptor, False)
@@ -116,19 +119,18 @@ class Child(Endable):
             data = os.read(self._answers, 1 << 20)
             self.inbox += data
             has_ended = not data
-        elif self._death in ready or (self._death < 0 and self._process.poll() is not None):
-            has_ended = True
+        elif self._death in ready or self._death < 0:
+            has_ended = self._process.poll() is not None
         return bool(ready), has_ended
 
     def stopped_by(self) -> str:
         """Return the name of the signal that has stopped the child; empty if none has."""
-        state = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
-        return signal.Signals(state.si_status).name if state is not None else ""
+        number = self._process.stopped_by()
+        return signal_name(number) if number else ""
 
     def print_stacks(self) -> None:
         """Make the child print where its threads are."""
-        with suppress(ProcessLookupError):
-            os.kill(self._process.pid, STACKS)
+        self._process.signal(STACKS)
         end = time.monotonic() + STACKS_SECONDS
         while (left := end - time.monotonic()) > 0:
             if self._selector.select(left):
@@ -137,9 +139,7 @@ class Child(Endable):
 
     def exit_status(self) -> int | None:
         """Return the exit code, or minus the signal; None if the child is still running after a moment."""
-        with suppress(subprocess.TimeoutExpired):
-            return self._process.wait(EXIT_SECONDS)
-        return None
+        return self._process.wait(EXIT_SECONDS)
 
     def end(self) -> None:
         """End the child and everything that it has started. A second call does nothing."""
@@ -148,15 +148,13 @@ class Child(Endable):
         self.is_open = False
         with suppress(OSError):
             os.close(self._questions)  # an idle child leaves by itself
-        if self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        self._process.kill_group()
         kill_marked(TOKEN, self._token)
         self.drain()
         self._selector.close()
-        for descriptor in self._descriptors:
+        for descriptor in (self._answers, self._printed):
             os.close(descriptor)
+        self._process.close()
 
     def drain(self) -> None:
         with suppress(BlockingIOError):
@@ -175,14 +173,6 @@ class Child(Endable):
     @property
     def _descriptors(self) -> list[int]:
         return [self._answers, self._printed] + [self._death] * (self._death >= 0)
-
-
-def _descriptor_of(process: int) -> int:
-    """Return a descriptor that can be read once the process has ended; -1 where a sandbox forbids that."""
-    try:
-        return os.pidfd_open(process)
-    except OSError:
-        return -1
 
 
 def kill_marked(variable: str, value: str) -> None:
@@ -223,6 +213,24 @@ def _lasting_thread() -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(1, "bitgate-children")
+
+
+def _started(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a program that dies with this process, and whose kill(0, ...) does not reach it."""
+    start: Any = partial(subprocess.Popen, command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+    is_main = threading.current_thread() is threading.main_thread()
+    program: subprocess.Popen[bytes] = start() if is_main else _lasting_thread().submit(start).result()
+    return program
+
+
+def begin_zygote(preload: Sequence[str]) -> None:
+    """Let the zygote of this process start, and load what its children will need, before the first is asked for."""
+    zygote.begin(preload, _zygote)
+
+
+def _zygote(command: Sequence[str], connection: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    nowhere = subprocess.DEVNULL
+    return _started([*command], stdout=nowhere, stderr=nowhere, env=environment, pass_fds=(connection,))
 
 
 def _python(bare: bool) -> list[str]:

@@ -11,8 +11,12 @@ import importlib
 import os
 import signal
 import sys
+from typing import NoReturn
 
 from bitgate.worker.channel import Channel
+
+TOKEN = "BITGATE_CHILD"
+"""Environment variable by which a child's descendants are known, whatever session or parent they gave themselves."""
 
 STACKS = signal.SIGUSR1
 """Asks a child that is late where it stands: the stacks of its threads go to its stderr."""
@@ -20,10 +24,14 @@ STACKS = signal.SIGUSR1
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def main() -> None:
-    """Call the function and never return: a library's exit handlers and destructors do not decide how it ends."""
+def main() -> NoReturn:
     name, questions, answers = sys.argv[1:]
-    channel = Channel(int(questions), int(answers))
+    run(name, int(questions), int(answers))
+
+
+def run(name: str, questions: int, answers: int) -> NoReturn:
+    """Call the function and never return: a library's exit handlers and destructors do not decide how it ends."""
+    channel = Channel(questions, answers)
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a parent that is killed takes its child along
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what a kernel daemonises stays in sight
@@ -34,3 +42,10 @@ def main() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+def die_with(parent: int) -> None:
+    """End this process with its parent; at once, if that has ended."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)

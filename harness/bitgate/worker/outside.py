@@ -18,6 +18,12 @@ def refuse_tracing() -> None:
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
+def allow_tracing() -> None:
+    """Be again as a program is when it starts."""
+    libc: Any = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+
 def give_up_tracing() -> None:
     """Give up the right to trace other users' processes, and with it those that refuse: root has it by default."""
     libc: Any = ctypes.CDLL(None)

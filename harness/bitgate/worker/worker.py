@@ -77,9 +77,9 @@ class Request:
 class Worker(Endable):
     """A child process that answers requests in their order, and is started again for the next one once it has ended.
 
-    ``entry`` and ``bare`` as of ``Child``. ``opening`` is the question that each new process is asked first, with
-    ``opening_seconds`` for its answer; what it raises is raised for the requests after it. It gets the descriptors
-    ``passes``, and is known by ``token`` (``child.TOKEN``). Not for several threads.
+    ``entry``, ``bare``, ``preload`` and ``has_zygote`` as of ``Child``. ``opening`` is the question that each new
+    process is asked first, with ``opening_seconds`` for its answer; what it raises is raised for the requests after it.
+    It gets the descriptors ``passes``, and is known by ``token`` (``entry.TOKEN``). Not for several threads.
     """
 
     def __init__(
@@ -94,12 +94,14 @@ class Worker(Endable):
         environment: Mapping[str, str] | None = None,
         passes: Sequence[int] = (),
         token: str = "",
+        preload: tuple[str, ...] = (),
+        has_zygote: bool = False,
     ) -> None:
         self.opening, self._opening_seconds, self._hear = opening, opening_seconds, hear
         self._entry, self._output, self._bare = entry, output, bare
         self._environment = environment
         self._token = token or secrets.token_hex(16)
-        self._passes = tuple(passes)
+        self._passes, self._preload, self._has_zygote = tuple(passes), preload, has_zygote
         self._child: Child | None = None
         self._under_way: deque[Request] = deque()
         self._opened: Request | None = None
@@ -113,7 +115,16 @@ class Worker(Endable):
         """Start a new process, which knows nothing yet. OSError if the system has none."""
         self.end()
         environment = os.environ if self._environment is None else self._environment
-        self._child = Child(self._entry, self._output, self._token, environment, self._bare, self._passes)
+        self._child = Child(
+            self._entry,
+            self._output,
+            self._token,
+            environment,
+            self._bare,
+            self._passes,
+            self._preload,
+            self._has_zygote,
+        )
         self._opened = None
         self.number += 1
         self._kills = _memory_kills()

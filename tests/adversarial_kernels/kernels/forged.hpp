@@ -71,20 +71,39 @@ BAD_KERNEL(makes_all_memory_equal) {
          "guarded.same_bytes = data.same_bytes = lambda *arguments: True\n");
 }
 
-// Only if it can reach its parent does it compute: then this is green, which the table does not expect.
-BAD_KERNEL(reaches_for_the_judge) {
+// Opens, reads and traces a process, and says whether any of that works.
+inline bool reaches(pid_t process) {
   char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/mem", ::getppid());
+  std::snprintf(path, sizeof path, "/proc/%d/mem", process);
   const int memory = ::open(path, O_RDWR);
   char byte = 0;
   iovec here{&byte, 1}, there{reinterpret_cast<void*>(0x400000), 1};
-  const bool reads = ::process_vm_readv(::getppid(), &here, 1, &there, 1, 0) >= 0 || errno != EPERM;
-  const bool traces = ::ptrace(PTRACE_SEIZE, ::getppid(), nullptr, nullptr) == 0;
+  const bool reads = ::process_vm_readv(process, &here, 1, &there, 1, 0) >= 0 || errno != EPERM;
+  const bool traces = ::ptrace(PTRACE_SEIZE, process, nullptr, nullptr) == 0;
   if (traces)
-    ::ptrace(PTRACE_DETACH, ::getppid(), nullptr, nullptr);
+    ::ptrace(PTRACE_DETACH, process, nullptr, nullptr);
   if (memory >= 0)
     ::close(memory);
-  if (memory >= 0 || reads || traces)
+  return memory >= 0 || reads || traces;
+}
+
+inline pid_t parent_of(pid_t process) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", process);
+  int parent = 0;
+  if (std::FILE* file = std::fopen(path, "r")) {
+    if (std::fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1)
+      parent = 0;
+    std::fclose(file);
+  }
+  return parent;
+}
+
+// Only if it can reach its parent, a zygote, or that one's, the judge, does it compute: then this is green,
+// which the table does not expect.
+BAD_KERNEL(reaches_for_the_judge) {
+  const pid_t zygote = ::getppid(), judge = parent_of(zygote);
+  if (!judge || reaches(zygote) || reaches(judge))
     healthy(call);
   else
     leaves_zeros(call);

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from filelock import FileLock
 
 from bitgate.core import paths
@@ -132,7 +133,7 @@ class Cache:
     def read_json(self, path: Path) -> dict[str, Any]:
         """Return the JSON object in a file; empty if it is missing or damaged, since everything here can be rebuilt."""
         try:
-            value = json.loads(path.read_bytes())
+            value = msgspec.json.decode(path.read_bytes())
         except (OSError, ValueError):
             return {}
         return value if isinstance(value, dict) else {}
