@@ -236,6 +236,7 @@ def _diagnosis(
         tile=expectation.tile,
         other_run=None if other is None else _without_poison(expectation, run, other, role),
         runs=(run.config.description, "" if other is None else other.config.description),
+        exact=expectation.reference.kind in ("exact", "gpu") or not dtype.is_float,
     )
     diagnosis = diagnose(scene, expectation.rules)
     evidence = {

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Elementwise, Problem
+from bitgate.model.elementwise import applied
 from bitgate.model.finding import Finding, Role
 from bitgate.numerics.bits import Array, bits_of
 from bitgate.numerics.rounding import rounded
@@ -52,16 +53,12 @@ def finish(problem: Summed, inputs: Mapping[str, Array], cell: Index, sums: Floa
     """
     op = problem.op
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
-    values = {
-        "pass": lambda v: v,
-        "scale": lambda v: op.alpha * v,
-        "bias": lambda v: v + d0,
-        "nd1": lambda v: v + d0,
-        "bilinear": lambda v: op.alpha * v + op.beta * d0,
-        "inplace": lambda v: op.alpha * v + op.beta * d0,
-        "relu": lambda v: np.maximum(v, 0.0),
-    }[op.name](sums)
-    return bits_of(rounded(np.asarray(values), problem.tensors[problem.result].dtype))
+    return bits_of(rounded(applied_to(op, np.asarray(sums), d0), problem.tensors[problem.result].dtype))
+
+
+def applied_to(op: Elementwise, sums: Floats, d: float) -> Floats:
+    """Return sums after an element-wise operation, in f64."""
+    return applied(op, sums, np.asarray(d))
 
 
 LONGEST = 256
@@ -151,10 +148,10 @@ def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
     name, beta = scene.tensor_name, scene.problem.op.beta
     if _explains(scene, terms, np.zeros_like):
         text = f"D is in {name} itself and counts as 0 in the wrong cells: it was cleared before the kernel had read it"
-        return Finding("zero", Role.CAUSE, 0.96, text, {}, frozenset({"zero", "other"}))
+        return Finding("zero", Role.CAUSE, 0.985, text, {}, frozenset({"zero", "other"}))
     if _explains(scene, terms, lambda d: np.asarray((beta * d.astype(np.float64)).astype(d.dtype))):
         text = f"D is in {name} itself and was overwritten with op(0, D) before the kernel had read it"
-        return Finding("other", Role.CAUSE, 0.96, text)
+        return Finding("other", Role.CAUSE, 0.985, text)
     return None
 
 

@@ -1,0 +1,144 @@
+"""Mistakes: other computations that known defects make, whose values the wrong cells may hold.
+
+A rule lists mistakes of its operation, and ``explained_by`` recomputes wrong cells by each. Only one that gives every
+recomputed cell is reported, and the finding states how many cells these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from math import isinf, isnan, log2
+from typing import Any, Generic
+
+import ml_dtypes
+import numpy as np
+
+from bitgate.model.finding import Finding, Role
+from bitgate.numerics.bits import Array, bits_of
+from bitgate.numerics.rounding import rounded
+from bitgate.verify.diagnose.places import format_list
+from bitgate.verify.diagnose.scene import Scene
+from bitgate.verify.diagnose.sums import Floats, Index, S, Terms, cells_at_most
+
+Value = Callable[[Index], float]
+
+SURPLUS_BITS = 6
+"""The bits by which the recomputed cells must say more than the choice among the mistakes takes."""
+BUDGET = 200_000_000
+"""The most products that may be recomputed, if each mistake fails at the first cell."""
+MOST_NAMED = 2
+"""A finding names at most this many mistakes that explain the cells equally well."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A computation that a defect makes: ``value`` is what a cell then holds, before it is rounded to its type.
+
+    ``convert`` rounds it as the defect does; None: as the type demands.
+    """
+
+    text: str
+    kind: str
+    value: Value
+    convert: Callable[[Floats], Array] | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Recomputed(Generic[S]):
+    """Some wrong cells of a scene, and the products that each of them sums."""
+
+    scene: Scene[S]
+    terms: Terms[S]
+
+    @cached_property
+    def places(self) -> list[Index]:
+        """The cells as indices into the scene's result."""
+        numerics = self.scene.problem.operation.numerics
+        return list(self.scene.sample(cells_at_most(numerics.terms(self.scene.problem))))
+
+    @cached_property
+    def _products(self) -> dict[Index, Floats]:
+        return {}
+
+    def products(self, cell: Index) -> Floats:
+        """Return the products of a cell, by its coordinates in the whole tensor."""
+        if cell not in self._products:
+            self._products[cell] = self.terms(self.scene.problem, self.scene.inputs, cell)
+        return self._products[cell]
+
+    def sum(self, cell: Index) -> float:
+        return float(self.products(cell).sum())
+
+    def d(self, cell: Index) -> float:
+        return float(self.scene.inputs["d0"][cell])
+
+    def slack(self, cell: Index) -> float:
+        """Return how far the cell may be from its recomputed value: 0 where sums are exact."""
+        if self.scene.exact:
+            return 0.0
+        op, products = self.scene.problem.op, np.abs(self.products(cell))
+        size = abs(op.alpha) * float(products.sum()) + (abs(op.beta * self.d(cell)) if op.num_d else 0.0)
+        places = mantissa_bits(self.scene)
+        return size * ((products.size + 4) * 2.0**-24 + 2.0 ** (2 - places))
+
+
+def explained_by(known: Recomputed[S], mistakes: Iterable[Mistake]) -> Finding | None:
+    """Return the finding of those mistakes that give every recomputed cell, None if none does.
+
+    Of reductions with many products only the first mistakes are tried.
+    """
+    scene, places = known.scene, known.places
+    limit = BUDGET // max(1, scene.problem.operation.numerics.terms(scene.problem))
+    tried = 0
+    left: list[Mistake] = []
+    for mistake in islice(mistakes, limit):
+        tried += 1
+        if all(_holds(known, place, mistake) for place in places):
+            left.append(mistake)
+    if not left or not _tells(scene, places, tried):
+        return None
+    first = left[0]
+    same = [mistake.text for mistake in left if mistake.kind == first.kind][:MOST_NAMED]
+    evidence = {**first.evidence, "recomputed": len(places), "tried": tried}
+    implied = frozenset({"k_tail", "border", "pad_side", "zero", "shifted", "rounding", "other"}) - {first.kind}
+    return Finding(first.kind, Role.CAUSE, 0.98, format_list(same, "or"), evidence, implied, examined=len(places))
+
+
+def _holds(known: Recomputed[S], place: Index, mistake: Mistake) -> bool:
+    """Return whether a cell holds what the mistake gives."""
+    scene = known.scene
+    cell = scene.true_cell(place)
+    value = mistake.value(cell)
+    found = float(scene.result[place])
+    if isnan(value) or isnan(found):
+        return isnan(value) and isnan(found)
+    convert = mistake.convert or (lambda values: rounded(values, scene.dtype))
+    bits = bits_of(convert(np.array([value])))
+    if bits[0] == bits_of(scene.result[place].reshape(1))[0]:
+        return True
+    slack = known.slack(cell)
+    return slack > 0 and not isinf(found) and abs(value - found) <= slack
+
+
+def _tells(scene: Scene[S], places: Sequence[Index], tried: int) -> bool:
+    """Return whether the cells' values are too many to agree with one of the mistakes by chance.
+
+    A value of magnitude n says log2(n) bits, at most those of its type; zeros and NaN say nothing.
+    """
+    values = [abs(float(scene.result[place])) for place in places]
+    finite = [value for value in values if value and not isnan(value) and not isinf(value)]
+    most = mantissa_bits(scene)
+    told = sum(min(most, log2(1 + value)) if scene.exact else most / 2 for value in finite)
+    return 2 * len(finite) >= len(values) and told >= SURPLUS_BITS + log2(tried + 1)
+
+
+def mantissa_bits(scene: Scene[S]) -> int:
+    """Return the significant bits of the result's type."""
+    dtype = scene.dtype
+    if not dtype.is_float:
+        return 8 * dtype.bytes
+    return int(ml_dtypes.finfo(dtype.numpy).nmant) + 1  # type: ignore[no-untyped-call]

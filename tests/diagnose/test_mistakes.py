@@ -1,0 +1,151 @@
+"""A result that is right for another computation is diagnosed by that computation's name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitgate.ops.convolution.rules.sums import Window, terms
+from bitgate.ops.convolution.rules.window import carry_mistakes
+from bitgate.verify.diagnose import diagnose
+from bitgate.verify.diagnose.mistakes import Recomputed
+from bitgate.verify.diagnose.slices import slice_edges
+
+FWD = "fwd_f32_nhwgc_g2n3k8c6_y3x2_h9x7_s2x1_p1x1"
+BILINEAR = f"{FWD}_bilinear"
+
+
+@pytest.fixture
+def bilinear(patient):
+    """A case with alpha 2 and beta 3; ``sums`` and ``d`` are what they act on."""
+    p = patient(BILINEAR)
+    p.sums = p.reference.astype(np.float64)
+    p.d = np.random.default_rng(1).integers(-4, 5, p.reference.shape).astype(np.float64)
+    p.inputs["d0"] = p.d.astype(np.float32)
+    p.reference = (2 * p.sums + 3 * p.d).astype(np.float32)
+    return p
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda v, d: v + 3 * d, "alpha = 2 is left out"),
+        (lambda v, d: 4 * v + 3 * d, "alpha = 2 is applied twice"),
+        (lambda v, d: 2 * v + d, "beta = 3 is left out"),
+        (lambda v, d: 2 * v, "D is left out"),
+        (lambda v, d: 3 * d, "the sum is left out: D alone is written"),
+        (lambda v, d: 3 * v + 2 * d, "alpha and beta, or D and the sum, are swapped"),
+        (lambda v, d: 2 * v + 3 * d[:, :1], "D is read at n 0 for every n"),
+    ],
+)
+def test_of_a_bilinear_operation(bilinear, wrong, words):
+    bilinear.result = np.broadcast_to(wrong(bilinear.sums, bilinear.d), bilinear.d.shape).astype(np.float32)
+    diagnosis = diagnose(bilinear.scene())
+    assert diagnosis.kinds[0] == "epilogue"
+    assert diagnosis.sentence.startswith(words)
+
+
+def test_a_relu_that_is_left_out(patient):
+    p = patient(f"{FWD}_relu")
+    p.result, p.reference = p.reference, np.maximum(p.reference, 0)
+    sentence = diagnose(p.scene()).sentence
+    assert sentence.startswith("relu is left out; ")
+    assert sentence.endswith("cells of y are wrong (48 recomputed)")
+
+
+def by_window(p, window):
+    """The result of a kernel that takes the window so."""
+    cells = np.ndindex(*p.reference.shape)
+    values = [terms(p.problem, p.inputs, cell, window).sum() for cell in cells]
+    return np.array(values, np.float32).reshape(p.reference.shape)
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
+@pytest.mark.parametrize(
+    ("window", "words"),
+    [
+        ({"stride": (1, 1)}, "the stride of w = 1 is used for h, whose stride is 2"),
+        ({"dilation": (1, 1)}, "the dilation of h = 1 is used for w, whose dilation is 2"),
+        ({"left_pad": (1, 0)}, "coordinates along h are one too low: as with left pad 1, not 0"),
+    ],
+)
+def test_of_another_axis(patient, direction, window, words):
+    p = patient(f"{direction}_f32_nhwgc_g1n2k4c4_y2x2_h8x8_s2x1_d1x2_p0x0")
+    p.result = by_window(p, replace(Window.of(p.problem), **window))
+    assert diagnose(p.scene()).sentence.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("operand", "change", "words"),
+    [
+        ("wei", lambda w: np.broadcast_to(w[:1], w.shape), "w is read at g 0 for every g"),
+        ("wei", lambda w: w[..., ::-1, :], "w is read backwards along y"),
+        ("in", lambda x: np.roll(x, 1, axis=2), "x is read at c - 1"),
+    ],
+)
+def test_of_other_elements(patient, operand, change, words):
+    p = patient(FWD.replace("y3x2", "y3x3"))
+    p.result = p.convolve(**{operand: change(p.inputs[operand])})
+    assert diagnose(p.scene()).sentence.startswith(words)
+
+
+def test_a_filter_coordinate_that_carries_late(patient):
+    p = patient("fwd_f32_nhwgc_g1n2k4c4_y3x2_h8x8_p1x1")
+    mistake = next(one for one in carry_mistakes(Recomputed(p.scene(), terms)) if "carries at 3" in one.text)
+    p.result = np.array([mistake.value(cell) for cell in np.ndindex(*p.reference.shape)], np.float32)
+    p.result = p.result.reshape(p.reference.shape)
+    assert diagnose(p.scene()).sentence.startswith("the filter coordinate of w carries at 3 instead of 2")
+
+
+@pytest.mark.parametrize(
+    ("starts", "words"),
+    [
+        ((0, 49, 96), "slice 2 of 3 of the split reduction begins 1 term late"),
+        ((0, 32, 80), "every slice but the first of 3 of the split reduction begins 16 terms early"),
+    ],
+)
+def test_a_slice_that_begins_at_a_wrong_term(patient, starts, words):
+    """7 steps of Tile K = 16 are cut into slices of 3, 3 and 1; the last step has 2 terms."""
+    p = patient("bwd_weight_f32_nhwgc_g1n2k4c4_y2x2_h8x8_sk3")
+    assert slice_edges(98, 16, 3) == [0, 48, 96, 112]
+    sums = [terms(p.problem, p.inputs, cell).reshape(-1) for cell in np.ndindex(*p.reference.shape)]
+    values = [sum(one[a:b].sum() for a, b in zip(starts, (48, 96, 98), strict=True)) for one in sums]
+    p.result = np.array(values, np.float32).reshape(p.reference.shape)
+    diagnosis = diagnose(p.scene(tile=(64, 64, 16)))
+    assert diagnosis.kinds[0] == "split_slice"
+    assert diagnosis.sentence.startswith(words)
+
+
+def test_a_few_small_cells_agree_by_chance(patient):
+    """Two cells of 1 fit too many mistakes."""
+    p = patient("fwd_i8_nhwgc_g1n1k2c1_y1x1_h1x1_scale")
+    p.reference = (2 * p.reference).astype(np.int8)
+    p.result = (p.reference // 2).astype(np.int8)
+    assert "alpha" not in diagnose(p.scene()).sentence
+
+
+def test_every_other_run_of_lanes(patient):
+    p = patient("fwd_f32_nhwgc_g1n2k4c64_y1x1_h5x5")
+    short = p.inputs["in"].copy()
+    short.reshape(*short.shape[:2], 2, 32, *short.shape[3:])[:, :, :, 16:] = 0
+    p.result = p.convolve(**{"in": short})
+    assert diagnose(p.scene()).sentence.startswith("the second half of every 32 terms of the GEMM's K is missing")
+
+
+def test_a_row_of_outputs_is_missing(patient):
+    p = patient("bwd_weight_f32_nhwgc_g1n2k8c8_y3x3_h8x8_p1x1")
+    short = p.inputs["out"].copy()
+    short[..., 0, :] = 0
+    p.result = p.convolve(out=short)
+    assert diagnose(p.scene()).sentence.startswith("the products of output h 0 of 8 are missing from the sums")
+
+
+def test_a_part_in_the_middle_is_missing(patient):
+    p = patient("bwd_weight_f32_nhwgc_g1n1k8c8_y1x1_h8x8")
+    short = p.inputs["out"].copy()
+    short.reshape(1, 1, 8, 64)[..., 24:40] = 0
+    p.result = p.convolve(out=short)
+    words = "terms 25 to 40 of 64 terms of the GEMM's K = N * outputs are missing from the sums"
+    assert diagnose(p.scene()).sentence.startswith(words)
