@@ -28,6 +28,7 @@ from bitgate.model import parse_case_id
 from bitgate.numerics.fill import FILLS, fill_names
 from bitgate.results.record import Outcome, Verdict, to_event, verdict_on
 from bitgate.results.record.identity import MOST_SEED
+from bitgate.results.report.result import extent_line
 from bitgate.runtime.host import RACE
 from bitgate.verify.planned import PlannedCase
 
@@ -320,6 +321,8 @@ def print_verdict(verdict: Verdict) -> None:
         return
     print(f"  {verdict.human}")
     print(f"  {message(verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason)}")
+    if extent := extent_line(verdict):
+        print(f"  {extent}")
     rows = verdict.diagnosis.evidence.get("first_wrong_cells", []) if verdict.diagnosis else []
     if rows:
         print(_table(rows, verdict))

@@ -31,6 +31,13 @@ from bitgate.verify.watch import Watch, WatchedLibrary, format_changes
 
 WORKSPACE = "workspace"
 """The name of the workspace's buffer."""
+RESULT, SCRATCH = "result", "scratch"
+CLEARABLE = {
+    RESULT: "the result's memory",
+    WORKSPACE: "the workspace",
+    SCRATCH: "LDS, or memory of the library itself,",
+}
+"""Memory that a probe may clear before a launch, where a case has poison, and its name."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,8 @@ class LaunchConfig:
 
     placement: str
     schedule: str
+    cleared: str = ""
+    """Memory of CLEARABLE that begins with zeros instead of poison; empty: none."""
 
     @property
     def poison(self) -> int:
@@ -57,7 +66,7 @@ class LaunchConfig:
         if self.schedule:
             device.set_schedule(self.schedule)
         if device.host is not None:
-            device.set_poison_byte(SCRATCH_BYTES[self.poison])
+            device.set_poison_byte(0 if self.cleared == SCRATCH else SCRATCH_BYTES[self.poison])
 
 
 class Work(WatchedLibrary, Protocol):
@@ -181,10 +190,13 @@ def fill(buffers: Buffers, work: KernelWork, inputs: Mapping[str, HostTensor], c
     for role in problem.outputs:
         in_place = shared if role == problem.result else ()
         before = inputs[in_place[0]] if in_place else poisoned(problem.tensors[role], config.poison)
+        if config.cleared == RESULT and not in_place:
+            before.bits[...] = 0
         contents[role] = before.storage
     buffers.put(contents)
     if work.workspace:
-        buffers.at(WORKSPACE, work.workspace).fill(SCRATCH_BYTES[config.poison])
+        byte = 0 if config.cleared == WORKSPACE else SCRATCH_BYTES[config.poison]
+        buffers.at(WORKSPACE, work.workspace).fill(byte)
 
 
 def run_prepared(

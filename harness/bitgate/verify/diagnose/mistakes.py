@@ -29,6 +29,8 @@ SURPLUS_BITS = 6
 """The bits by which the recomputed cells must say more than the choice among the mistakes takes."""
 BUDGET = 200_000_000
 """The most products that may be recomputed, if each mistake fails at the first cell."""
+LEAST_RIGHT = 16
+"""The least number of right cells that are recomputed: a mistake may concern the wrong ones only."""
 MOST_NAMED = 2
 """A finding names at most this many mistakes that explain the cells equally well."""
 
@@ -59,6 +61,11 @@ class Recomputed(Generic[S]):
         """The cells as indices into the scene's result."""
         numerics = self.scene.problem.operation.numerics
         return list(self.scene.sample(cells_at_most(numerics.terms(self.scene.problem))))
+
+    @cached_property
+    def right_places(self) -> list[Index]:
+        """Some cells that are right."""
+        return list(self.scene.sample(max(LEAST_RIGHT, len(self.places) // 3), wrong=False))
 
     @cached_property
     def _products(self) -> dict[Index, Floats]:
@@ -101,11 +108,15 @@ def explained_by(known: Recomputed[S], mistakes: Iterable[Mistake]) -> Finding |
             left.append(mistake)
     if not left or not _tells(scene, places, tried):
         return None
+    # A mistake that is everywhere gives the right cells, too: those it leaves as they are.
+    wide = [mistake for mistake in left if all(_holds(known, place, mistake) for place in known.right_places)]
+    left = wide or left
     first = left[0]
     same = [mistake.text for mistake in left if mistake.kind == first.kind][:MOST_NAMED]
     evidence = {**first.evidence, "recomputed": len(places), "tried": tried}
     implied = frozenset({"k_tail", "border", "pad_side", "zero", "shifted", "rounding", "other"}) - {first.kind}
-    return Finding(first.kind, Role.CAUSE, 0.98, format_list(same, "or"), evidence, implied, examined=len(places))
+    text = format_list(same, "or") + ("" if wide else " in the wrong cells, not in the right ones")
+    return Finding(first.kind, Role.CAUSE, 0.98 if wide else 0.96, text, evidence, implied, examined=len(places))
 
 
 def _holds(known: Recomputed[S], place: Index, mistake: Mistake) -> bool:

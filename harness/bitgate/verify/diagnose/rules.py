@@ -12,7 +12,7 @@ from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role
 from bitgate.model.host_tensor import has_gaps
 from bitgate.numerics.bits import Array, bits_of, parts
-from bitgate.numerics.rounding import largest
+from bitgate.numerics.rounding import largest, ulps_between
 from bitgate.verify.diagnose.scene import Scene, is_zero
 
 
@@ -140,19 +140,12 @@ def _largest_distance(result: Array, reference: Array) -> int:
     """
     if not (_finite(result).all() and _finite(reference).all()):
         return 0
-    worst = int(np.abs(_ordered(result) - _ordered(reference)).max(initial=0))
+    worst = ulps_between(result, reference)
     return worst if worst <= MOST_ULPS else 0
 
 
 def _finite(array: Array) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(array.astype(np.float64)))
-
-
-def _ordered(array: Array) -> NDArray[np.int64]:
-    """Return sign-magnitude bits as integers in the order of the values, so that neighbours differ by one."""
-    bits = bits_of(array).astype(np.int64)
-    sign = np.int64(-(2**63)) if array.dtype.itemsize == 8 else np.int64(1 << (8 * array.dtype.itemsize - 1))
-    return np.asarray(np.where(bits & sign, -(bits & ~sign), bits))
 
 
 DISTANCES = (1, -1, 2, -2)
