@@ -61,6 +61,8 @@ def applied_to(op: Elementwise, sums: Floats, d: float) -> Floats:
     return applied(op, sums, np.asarray(d))
 
 
+ENOUGH = 8
+"""Cells that all lengths of a tail cannot agree with by chance."""
 LONGEST = 256
 """The longest tail that is tried, in terms of the reduction."""
 
@@ -91,7 +93,10 @@ def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
         if missing:
             evidence = {"missing": missing, "of": reduction.length, "order": reduction.order}
             text = _tail_sentence(missing, reduction.words, reduction.length)
-            return Finding("k_tail", Role.CAUSE, 0.97, text, evidence, frozenset({"other", "zero"}))
+            # As sure as a mistake that gives every cell, unless there are few cells for the lengths that are tried.
+            score = 0.985 if scene.count >= ENOUGH else 0.97
+            implied = frozenset({"other", "zero"})
+            return Finding("k_tail", Role.CAUSE, score, text, evidence, implied, examined=min(limit, scene.count))
     return None
 
 
