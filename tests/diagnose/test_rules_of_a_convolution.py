@@ -111,8 +111,8 @@ def test_all_zero(patient):
 @pytest.mark.parametrize(
     ("gap", "places"),
     [
-        ("", "(LDS, workspace or beyond a tensor)"),
-        ("_gapinw8", "(padding between rows, LDS, workspace or beyond a tensor)"),
+        ("", "(LDS, workspace, memory beyond a tensor, or a lane"),
+        ("_gapinw8", "(padding between rows, LDS, workspace, memory beyond"),
     ],
 )
 def test_nan_from_memory_that_nobody_wrote(patient, gap, places):

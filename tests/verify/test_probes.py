@@ -43,6 +43,13 @@ def test_memory_that_the_result_depends_on(session: Session, value: str, memory:
     assert verdict.diagnosis.kinds[0] == "race"
 
 
+def test_a_shuffle_from_a_lane_that_is_not_there(session: Session) -> None:
+    verdict = found(session, "fault_injected", "f32", ("trusts", "lane"))
+    assert verdict.outcome is Outcome.MISMATCH
+    assert "memory beyond a tensor, or a lane that takes no part in a shuffle); " in verdict.reason
+    assert verdict.reason.endswith("; zeros in the result, the workspace and LDS make no cell right")
+
+
 def test_a_library_that_remembers_its_first_result(session: Session) -> None:
     verdict = found(session, "unhealthy", "fwd_f32", ("illness", "cached"))
     assert verdict.outcome is Outcome.MISMATCH

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from bitgate.kernel.errors import KernelFailed, KernelRefused, RecordRejected
 from bitgate.model import case_id
 from bitgate.model.host_tensor import HostTensor
@@ -19,7 +21,8 @@ from bitgate.runtime.host import RACE
 from bitgate.verify.deadline import LAUNCH, LOOK
 from bitgate.verify.evidence import Evidence
 from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep
-from bitgate.verify.running import CLEARABLE, RESULT, SCRATCH, WORKSPACE, LaunchConfig, LaunchResult
+from bitgate.verify.problem_data import Reference
+from bitgate.verify.running import CLEARABLE, EVERYTHING, RESULT, SCRATCH, WORKSPACE, LaunchConfig, LaunchResult
 
 MOST_PER_KERNEL = 4
 """The wrong results of a kernel that are probed in a session: afterwards its reds are much the same."""
@@ -34,6 +37,8 @@ class _Probe:
     config: LaunchConfig
     text: str
     kind: str
+    otherwise: str = ""
+    """What is known if as many cells are wrong as before."""
 
 
 def probed(evidence: Evidence, launch: Launch, verdict: Verdict, delayed: bool = False) -> Verdict:
@@ -50,13 +55,15 @@ def probed(evidence: Evidence, launch: Launch, verdict: Verdict, delayed: bool =
     evidence.session.stage(LAUNCH)
     try:
         shown = _first_right(evidence, launch, probes, inputs.tensors, wrong)
-        if shown is None and "race" not in verdict.diagnosis.kinds:
-            shown = _in_new_process(evidence, launch, wrong, inputs.tensors)
+        if (shown is None or not shown.text) and "race" not in verdict.diagnosis.kinds:
+            shown = _in_new_process(evidence, launch, wrong, inputs.tensors) or shown
     except (HipError, KernelFailed, KernelRefused, LauncherDied, RecordRejected, MemoryError):
         return verdict  # what they show is lost, and the verdict holds without it
     finally:
         evidence.session.stage(LOOK)
-    return verdict if shown is None else led_by(verdict, shown.text, shown.kind)
+    if shown is None:
+        return verdict
+    return led_by(verdict, shown.text, shown.kind) if shown.text else _followed_by(verdict, shown.otherwise)
 
 
 def led_by(verdict: Verdict, text: str, kind: str) -> Verdict:
@@ -69,6 +76,14 @@ def led_by(verdict: Verdict, text: str, kind: str) -> Verdict:
     )
     evidence = {**diagnosis.evidence, "probe": text}
     return replace(verdict, reason=sentence, diagnosis=Diagnosis(kinds, sentence, evidence))
+
+
+def _followed_by(verdict: Verdict, text: str) -> Verdict:
+    """Return the verdict with a clause at the end of its diagnosis."""
+    diagnosis = verdict.diagnosis
+    assert diagnosis is not None
+    sentence = f"{diagnosis.sentence}; {text}"
+    return replace(verdict, reason=sentence, diagnosis=replace(diagnosis, sentence=sentence))
 
 
 def _is_probed(evidence: Evidence, verdict: Verdict) -> bool:
@@ -94,15 +109,19 @@ def _probes(
             yield _Probe(replace(config, schedule=order), text, "race")
     if not {"poison", "never_written", "race"} & set(diagnosis.kinds):
         return
+    is_there = {
+        RESULT: not launch.problem.in_place,
+        WORKSPACE: launch.workspace > 0,
+        SCRATCH: evidence.session.target.platform == "host",
+    }
     for memory, name in CLEARABLE.items():
-        is_there = {
-            RESULT: not launch.problem.in_place,
-            WORKSPACE: launch.workspace > 0,
-            SCRATCH: evidence.session.target.platform == "host",
-        }
         if is_there[memory]:
             text = f"the result depends on what {name} held before the launch: with zeros there every cell is right"
             yield _Probe(replace(config, cleared=memory), text, "")
+    if is_there[SCRATCH]:
+        text = "the result depends on what memory held before the launch: with zeros everywhere every cell is right"
+        none = "zeros in the result, the workspace and LDS make no cell right"
+        yield _Probe(replace(config, cleared=EVERYTHING), text, "", none if "poison" in diagnosis.kinds else "")
 
 
 def _first_right(
@@ -119,6 +138,8 @@ def _first_right(
         reference.settle(run)
         if not (run.crash or run.damage or run.results):
             return probe
+        if probe.otherwise and run.results and _count(run, reference) >= _count(wrong, reference):
+            other = other or _Probe(probe.config, "", "", probe.otherwise)
         order, before = probe.config.schedule, wrong.config.schedule
         if other is None and order != before and not run.crash and not reference.judges and _differ(run, wrong):
             text = f"a race: threads in order {order} give other results than in order {before}, both wrong"
@@ -132,6 +153,14 @@ def _differ(run: LaunchResult, other: LaunchResult) -> bool:
         return True
     return any(
         (bits_of(run.results[role].logical) != bits_of(other.results[role].logical)).any() for role in run.results
+    )
+
+
+def _count(run: LaunchResult, reference: Reference) -> int:
+    """Return the number of wrong cells, by bits."""
+    return sum(
+        int(np.count_nonzero(bits_of(one.logical) != bits_of(reference.tensors[role].logical)))
+        for role, one in run.results.items()
     )
 
 

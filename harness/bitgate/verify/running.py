@@ -31,7 +31,7 @@ from bitgate.verify.watch import Watch, WatchedLibrary, format_changes
 
 WORKSPACE = "workspace"
 """The name of the workspace's buffer."""
-RESULT, SCRATCH = "result", "scratch"
+RESULT, SCRATCH, EVERYTHING = "result", "scratch", "everything"
 CLEARABLE = {
     RESULT: "the result's memory",
     WORKSPACE: "the workspace",
@@ -49,12 +49,15 @@ class LaunchConfig:
     placement: str
     schedule: str
     cleared: str = ""
-    """Memory of CLEARABLE that begins with zeros instead of poison; empty: none."""
+    """The memory of CLEARABLE, or EVERYTHING, that begins with zeros instead of poison; empty: none."""
 
     @property
     def poison(self) -> int:
         """The number of the poison (poison.py) that fills memory before the launch."""
         return int(self.placement == "left")
+
+    def clears(self, memory: str) -> bool:
+        return self.cleared in (memory, EVERYTHING)
 
     @property
     def description(self) -> str:
@@ -66,7 +69,7 @@ class LaunchConfig:
         if self.schedule:
             device.set_schedule(self.schedule)
         if device.host is not None:
-            device.set_poison_byte(0 if self.cleared == SCRATCH else SCRATCH_BYTES[self.poison])
+            device.set_poison_byte(0 if self.clears(SCRATCH) else SCRATCH_BYTES[self.poison])
 
 
 class Work(WatchedLibrary, Protocol):
@@ -190,12 +193,12 @@ def fill(buffers: Buffers, work: KernelWork, inputs: Mapping[str, HostTensor], c
     for role in problem.outputs:
         in_place = shared if role == problem.result else ()
         before = inputs[in_place[0]] if in_place else poisoned(problem.tensors[role], config.poison)
-        if config.cleared == RESULT and not in_place:
+        if config.clears(RESULT) and not in_place:
             before.bits[...] = 0
         contents[role] = before.storage
     buffers.put(contents)
     if work.workspace:
-        byte = 0 if config.cleared == WORKSPACE else SCRATCH_BYTES[config.poison]
+        byte = 0 if config.clears(WORKSPACE) else SCRATCH_BYTES[config.poison]
         buffers.at(WORKSPACE, work.workspace).fill(byte)
 
 

@@ -21,7 +21,7 @@ class Diagnosis:
 KIND_MEANING: dict[str, str] = {
     "never_written": "cells still hold the poison from before the launch: nothing wrote them",
     "zero": "the wrong cells are zero: their sums never happened, or something cleared them",
-    "poison": "NaN although no input has one: the kernel read memory that was never written",
+    "poison": "NaN although no input has one: the kernel read what was never written, such as memory or an idle lane",
     "missing_sub_gemm": "whole sub-GEMMs of bwd_data never ran: their residue classes of dx are zero or poison",
     "wrong_group": "only some groups are wrong, or groups hold each other's results",
     "wrong_image": "only some images are wrong, or images hold each other's results",

@@ -53,7 +53,7 @@ def zero(scene: Scene[Problem]) -> Finding | None:
 
 
 def poison(scene: Scene[Problem]) -> Finding | None:
-    """Find NaN though no input has one: the kernel read memory that was never written, which bitgate poisons."""
+    """Find NaN though no input has one: the kernel read what was never written, which bitgate poisons."""
     if not scene.dtype.is_float or not _has_infinity(scene):
         return None
     result = scene.wrong_result
@@ -67,8 +67,9 @@ def poison(scene: Scene[Problem]) -> Finding | None:
     added = f"{scene.tensor_name} itself before its zero-fill, " if adds else ""
     between = "padding between rows, " if any(map(has_gaps, scene.problem.tensors.values())) else ""
     text = (
-        f"{'all' if count == scene.count else count} of them are NaN, which no input holds: the kernel read poisoned"
-        f" memory that had never been written ({added}{between}LDS, workspace or beyond a tensor)"
+        f"{'all' if count == scene.count else count} of them are NaN, which no input holds: the kernel read what"
+        f" nothing had written ({added}{between}LDS, workspace, memory beyond a tensor, or a lane that takes no part"
+        " in a shuffle)"
     )
     return Finding("poison", Role.CONTENT, 0.95, text, {"nan": count, "wrong": scene.count})
 
