@@ -149,3 +149,56 @@ def test_a_part_in_the_middle_is_missing(patient):
     p.result = p.convolve(out=short)
     words = "terms 25 to 40 of 64 terms of the GEMM's K = N * outputs are missing from the sums"
     assert diagnose(p.scene()).sentence.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ((1, 2, 0, 1), "step 3 of 4 steps of K (16 terms each) holds the terms of step 2"),
+        ((1, 3, 0, 0), "step 2 of 4 steps of K (16 terms each) is computed again for all steps after it"),
+    ],
+)
+def test_a_step_that_holds_the_terms_of_another(patient, factors, words):
+    p = patient("bwd_weight_f32_nhwgc_g1n1k8c8_y1x1_h8x8")
+    weighted = p.inputs["out"].reshape(1, 1, 8, 4, 16) * np.array(factors, np.float32)[:, None]
+    p.result = p.convolve(out=weighted.reshape(p.inputs["out"].shape))
+    assert diagnose(p.scene(tile=(64, 64, 16))).sentence.startswith(words)
+
+
+def test_a_bound_of_another_tensor(patient):
+    p = patient("fwd_f32_nhwgc_g1n2k4c4_y3x3_h9x9_s2x2_p1x1")
+    p.result = by_window(p, replace(Window.of(p.problem), reach=p.problem.output))
+    assert diagnose(p.scene()).sentence.startswith("coordinates of the input end at the lengths of the output (5, 5)")
+
+
+def test_d_of_the_first_row_of_a_vector(bilinear):
+    first = np.arange(8) // 4 * 4
+    bilinear.result = (2 * bilinear.sums + 3 * bilinear.d[:, :, first]).astype(np.float32)
+    assert diagnose(bilinear.scene()).sentence.startswith("D is read at the first of every 4 k")
+
+
+def test_sums_that_pass_through_a_narrower_type(patient):
+    p = patient("fwd_f32_nhwgc_g1n2k4c16_y3x3_h6x6_p1x1_scale")
+    p.inputs = {name: array * np.float32(5) for name, array in p.inputs.items()}
+    sums = p.convolve()
+    p.reference, p.result = 2 * sums, 2 * sums.astype(np.float16).astype(np.float32)
+    assert (np.abs(sums) > 2048).any()
+    assert diagnose(p.scene()).sentence.startswith("the sums are rounded to f16 before they are finished")
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (slice(None, None, -1), "the values are mirrored along h"),
+        ([0, 0, 2, 2, 4, 4, 6, 6], "the values are shifted by 1 along h: cell h holds that of h - 1"),
+        ([2, 3, 0, 1, 6, 7, 4, 5], "the right values stand in another order along h: h 0 that of 2, 1 that of 3"),
+    ],
+)
+def test_right_values_in_other_rows(patient, order, words):
+    p = patient("fwd_f32_nhwgc_g1n2k4c16_y3x3_h8x5_p1x1")
+    p.inputs = {name: array * np.float32(101) + np.float32(7) for name, array in p.inputs.items()}
+    p.reference = p.convolve()
+    p.result = p.reference[:, :, :, order].copy()
+    diagnosis = diagnose(p.scene())
+    assert diagnosis.kinds[0] == "shifted"
+    assert diagnosis.sentence.startswith(words)

@@ -21,7 +21,7 @@ from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
 from bitgate.verify.diagnose.operations import operand_mistakes, operation_mistakes
 from bitgate.verify.diagnose.places import slice_finding, tail_along, tail_of_rows
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.slices import lane_mistakes, part_finding, slice_edges, slice_mistakes
+from bitgate.verify.diagnose.slices import lane_mistakes, part_finding, slice_edges, slice_mistakes, step_mistakes
 from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
 from bitgate.verify.diagnose.values import repeated_rows
 
@@ -56,7 +56,8 @@ def mistaken(scene: Scene[GemmProblem]) -> Finding | None:
         return None
     known = Recomputed(scene, terms)
     lanes = lane_mistakes(known, known.products, "terms of K")
-    mistakes = chain(operation_mistakes(known), _slices(known), lanes, operand_mistakes(known))
+    steps = step_mistakes(known, known.products, scene.tile[2]) if scene.tile is not None else ()
+    mistakes = chain(operation_mistakes(known), _slices(known), steps, lanes, operand_mistakes(known))
     return explained_by(known, mistakes)
 
 

@@ -79,6 +79,26 @@ def missing_part(scene: Scene[ReductionProblem]) -> Finding | None:
     return part_finding(known, known.products, "cells of the row", "split_slice" if problem.is_split else "k_tail")
 
 
+def other_maximum(scene: Scene[ReductionProblem]) -> Finding | None:
+    """Find a maximum of something else: of absolute values, the minimum, or of all cells but some."""
+    if scene.problem.kind is Kind.SUM or scene.role != "y" or not scene.inputs or scene.channels is not None:
+        return None
+    x = np.asarray(scene.inputs["x"]).astype(np.float64)
+    found = scene.wrong_result.astype(np.float64)
+    others = {
+        "the largest absolute value of the row": np.abs(x).max(axis=1),
+        "the smallest cell of the row": x.min(axis=1),
+        "the largest cell of the row but the first one": x[:, 1:].max(axis=1, initial=-np.inf),
+        "the largest cell of the row but the last one": x[:, :-1].max(axis=1, initial=-np.inf),
+        "the first cell of the row": x[:, 0],
+        "the last cell of the row": x[:, -1],
+    }
+    for text, values in others.items():
+        if np.unique(found).size > 1 and np.array_equal(values[scene.wrong], found):
+            return Finding("other", Role.CAUSE, 0.95, f"{scene.tensor_name} is {text} in the wrong cells")
+    return None
+
+
 def equal_maximum(scene: Scene[ReductionProblem]) -> Finding | None:
     """Find an argmax that holds a place of the maximum, but not the first one."""
     problem = scene.problem
@@ -99,7 +119,7 @@ def equal_maximum(scene: Scene[ReductionProblem]) -> Finding | None:
 class ReductionDiagnostics(Diagnostics):
     """The explanations of a reduction's results."""
 
-    rules: tuple[Rule, ...] = (row_tail, mistaken, missing_part, equal_maximum)
+    rules: tuple[Rule, ...] = (row_tail, mistaken, missing_part, other_maximum, equal_maximum)
     laws = LAWS
 
     def derived(self, problem: ReductionProblem) -> tuple[str, ...]:

@@ -25,13 +25,13 @@ from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.results.record import KINDS, Diagnosis
 from bitgate.verify.diagnose.receptive_field import receptive_field
-from bitgate.verify.diagnose.rules import never_written, overflow, poison, race, rounding, shifted, zero
+from bitgate.verify.diagnose.rules import misplaced, never_written, overflow, poison, race, rounding, shifted, zero
 from bitgate.verify.diagnose.scene import Scene
 from bitgate.verify.diagnose.values import alike, special_values
 
 FIRST: tuple[Rule, ...] = (race, receptive_field)
 """Rules of any operation that run before the operation's."""
-RULES: tuple[Rule, ...] = (special_values, never_written, shifted, rounding, alike, poison, overflow, zero)
+RULES: tuple[Rule, ...] = (special_values, never_written, shifted, misplaced, rounding, alike, poison, overflow, zero)
 """Rules of any operation that run after the operation's."""
 EVIDENCE_BYTES = 2800
 """Limit of the evidence; with the first wrong cells, which compare_outputs.py adds, it is 4 KB."""

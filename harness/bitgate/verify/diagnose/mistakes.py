@@ -31,6 +31,8 @@ BUDGET = 200_000_000
 """The most products that may be recomputed, if each mistake fails at the first cell."""
 LEAST_RIGHT = 16
 """The least number of right cells that are recomputed: a mistake may concern the wrong ones only."""
+FEWEST = 4
+"""The least number of cells that hold a number other than 0, where more are wrong."""
 MOST_NAMED = 2
 """A finding names at most this many mistakes that explain the cells equally well."""
 
@@ -144,7 +146,7 @@ def _tells(scene: Scene[S], places: Sequence[Index], tried: int) -> bool:
     finite = [value for value in values if value and not isnan(value) and not isinf(value)]
     most = mantissa_bits(scene)
     told = sum(min(most, log2(1 + value)) if scene.exact else most / 2 for value in finite)
-    return 2 * len(finite) >= len(values) and told >= SURPLUS_BITS + log2(tried + 1)
+    return len(finite) >= min(FEWEST, len(values)) and told >= SURPLUS_BITS + log2(tried + 1)
 
 
 def mantissa_bits(scene: Scene[S]) -> int:

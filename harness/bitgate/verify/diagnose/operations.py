@@ -8,9 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from bitgate.model import Elementwise
+from bitgate.model import DTYPES, Dtype, Elementwise
 from bitgate.numerics.bits import Array
+from bitgate.numerics.rounding import rounded
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed
+from bitgate.verify.diagnose.places import VECTORS
 from bitgate.verify.diagnose.sums import Floats, Index, S, applied_to
 
 MOST_CELLS = 1 << 20
@@ -75,6 +77,13 @@ def _other_d(known: Recomputed[S]) -> Iterator[Mistake]:
         yield mistake(f"D is read at {letter} 0 for every {letter}", axis, lambda i: 0)
         for step, sign in ((1, "+"), (-1, "-")):
             yield mistake(f"D is read at {letter} {sign} 1", axis, partial(_stepped, step, length))
+        for vector in (width for width in VECTORS if width < length):
+            words = f"D is read at the first of every {vector} {letter}"
+            yield mistake(words, axis, partial(_first_of, vector))
+
+
+def _first_of(vector: int, index: int) -> int:
+    return index - index % vector
 
 
 def _stepped(step: int, length: int, index: int) -> int:
@@ -82,13 +91,24 @@ def _stepped(step: int, length: int, index: int) -> int:
 
 
 def _converted(known: Recomputed[S], name: str) -> Iterator[Mistake]:
-    """Yield mistakes of the last conversion, for integers."""
+    """Yield mistakes of conversions: a sum or result in a narrower type on its way, or integers that wrap."""
     dtype, op = known.scene.dtype, known.scene.problem.op
     if dtype.is_float:
+        for narrow in (DTYPES[name] for name in ("bf16", "f16") if DTYPES[name].bytes < dtype.bytes):
+
+            def narrowed(cell: Index, narrow: Dtype = narrow) -> float:
+                total = rounded(np.array([known.sum(cell)]), narrow).astype(np.float64)
+                return float(applied_to(op, total, known.d(cell) if op.num_d else 0.0)[0])
+
+            yield Mistake(f"the sums are rounded to {narrow} before they are finished", "rounding", narrowed)
         return
 
     def value(cell: Index) -> float:
         return float(applied_to(op, np.array(known.sum(cell)), known.d(cell) if op.num_d else 0.0))
+
+    def short(cell: Index) -> float:
+        total = np.array(known.sum(cell)).astype(np.int64).astype(np.int16)
+        return float(applied_to(op, total.astype(np.float64), known.d(cell) if op.num_d else 0.0))
 
     def wrapped(values: Floats) -> Array:
         return np.rint(values).astype(np.int64).astype(dtype.numpy)
@@ -99,6 +119,7 @@ def _converted(known: Recomputed[S], name: str) -> Iterator[Mistake]:
 
     text = f"sums beyond the range of {dtype} wrap around in {name} instead of saturating"
     yield Mistake(text, "overflow", value, wrapped)
+    yield Mistake("the sums wrap around in 16 bits", "overflow", short)
     yield Mistake(f"numbers are cut off in {name} instead of rounded to nearest even", "rounding", value, cut)
 
 
@@ -126,13 +147,22 @@ def _along(known: Recomputed[S], role: str, axis: int, letter: str) -> Iterator[
     yield _with(known, role, first, f"{name} is read at {letter} 0 for every {letter}", letter)
     if length > 2:  # else it is the neighbour's
         yield _with(known, role, partial(np.flip, array, axis), f"{name} is read backwards along {letter}", letter)
-    # Along an axis of the result whole cells are shifted, as ``shifted`` says.
-    problem = known.scene.problem
-    is_shared = axis in problem.operation.numerics.shared_axes(problem, role)
-    if array.size <= MOST_CELLS and not is_shared:
+    if array.size <= MOST_CELLS and not _shifts_result(known, role, axis):
         for step, sign in ((1, "+"), (-1, "-")):
             moved = lru_cache(partial(np.roll, array, -step, axis))
             yield _with(known, role, moved, f"{name} is read at {letter} {sign} 1", letter)
+
+
+def _shifts_result(known: Recomputed[S], role: str, axis: int) -> bool:
+    """Return whether another coordinate of the operand gives whole cells of the result another place: ``shifted``."""
+    problem = known.scene.problem
+    numerics = problem.operation.numerics
+    form = numerics.form(problem)
+    if form is None:
+        return False
+    letter = form.axes[role][axis]
+    others = [other for other in numerics.operands(problem) if other != role]
+    return letter in form.axes[problem.result] and not any(letter in form.axes[other] for other in others)
 
 
 def _name(known: Recomputed[S], role: str) -> str:

@@ -13,6 +13,7 @@ from bitgate.model.finding import Finding, Role
 from bitgate.model.host_tensor import has_gaps
 from bitgate.numerics.bits import Array, bits_of, parts
 from bitgate.numerics.rounding import largest, ulps_between
+from bitgate.verify.diagnose.receptive_field import holders
 from bitgate.verify.diagnose.scene import Scene, is_zero
 
 
@@ -169,7 +170,10 @@ def shifted(scene: Scene[Problem]) -> Finding | None:
                 letter = scene.letters[axis]
                 source = f"{letter} {'-' if distance > 0 else '+'} {abs(distance)}"
                 text = f"the values are shifted by {abs(distance)} along {letter}: cell {letter} holds that of {source}"
-                return Finding("shifted", Role.CAUSE, 0.9, text, {"axis": letter, "distance": distance})
+                # At the edge, cells without that neighbour are not explained.
+                edge = scene.wrong_along(axis)[:distance] if distance > 0 else scene.wrong_along(axis)[distance:]
+                score = 0.9 if edge.any() else 0.97
+                return Finding("shifted", Role.CAUSE, score, text, {"axis": letter, "distance": distance})
     return None
 
 
@@ -195,6 +199,42 @@ def _all_agree(scene: Scene[Problem], axis: int, distance: int) -> bool:
     wrong = scene.wrong[to]
     ours, theirs = bits_of(scene.result)[to][wrong], bits_of(scene.reference)[source][wrong]
     return ours.size >= LEAST_AGREEING and np.array_equal(ours, theirs) and bool((ours != ours[0]).any())
+
+
+FOUND = 64
+"""The number of wrong cells whose values are sought elsewhere."""
+
+
+def misplaced(scene: Scene[Problem]) -> Finding | None:
+    """Find right values in other places along one axis: mirrored, doubled, in another order."""
+    places = list(scene.sample(FOUND))
+    values = {place: float(scene.result[place]) for place in places}
+    if scene.channels is not None or len(set(values.values())) < LEAST_AGREEING or 0.0 in values.values():
+        return None
+    at = holders(scene.reference, set(values.values()))
+    origins = {place: at.get(value) for place, value in values.items()}
+    moves: dict[int, dict[int, int]] = {}
+    for place, origin in origins.items():
+        if origin is None:
+            return None
+        differ = [axis for axis, (ours, theirs) in enumerate(zip(place, origin, strict=True)) if ours != theirs]
+        for axis in differ:
+            if moves.setdefault(axis, {}).setdefault(place[axis], origin[axis]) != origin[axis]:
+                return None
+    if len(moves) != 1:
+        return None
+    ((axis, move),) = moves.items()
+    letter = scene.letters[axis]
+    length = scene.result.shape[axis]
+    mirrored = all(theirs == length - 1 - ours for ours, theirs in move.items())
+    pairs = [f"{ours} that of {theirs}" for ours, theirs in sorted(move.items())[:SHOWN_PAIRS]]
+    text = f"the right values stand in another order along {letter}: {letter} {', '.join(pairs)}"
+    text = f"the values are mirrored along {letter}" if mirrored else text + ", ..." * (len(move) > SHOWN_PAIRS)
+    evidence = {"axis": letter, "holds": {str(ours): theirs for ours, theirs in sorted(move.items())[:32]}}
+    return Finding("shifted", Role.CAUSE, 0.89, text, evidence, examined=len(places))
+
+
+SHOWN_PAIRS = 4
 
 
 def _slice(axis: int, part: slice) -> tuple[slice, ...]:

@@ -113,6 +113,33 @@ def _moved(
     return value
 
 
+MOST_STEPS = 48
+
+
+def step_mistakes(known: Recomputed[S], sequence: Callable[[Index], Floats], step: int) -> Iterator[Mistake]:
+    """Yield mistakes of the loop over a reduction in steps: a step that holds another one's terms."""
+    op = known.scene.problem.op
+    length = known.scene.problem.operation.numerics.terms(known.scene.problem)
+    steps = -(-length // step)
+
+    def mistake(text: str, factors: Sequence[int]) -> Mistake:
+        def value(cell: Index) -> float:
+            terms = sequence(cell)
+            sums = [terms[step * at : step * (at + 1)].sum() for at in range(steps)]
+            return float(applied_to(op, np.array(np.dot(factors, sums)), known.d(cell) if op.num_d else 0.0))
+
+        return Mistake(text, "other", value, evidence={"step": step, "steps": steps})
+
+    for at in range(1, steps) if steps <= MOST_STEPS else ():
+        words = f"of {steps} steps of K ({step} terms each)"
+        stuck = [1] * (at - 1) + [steps - at + 1] + [0] * (steps - at)
+        yield mistake(f"step {at} {words} is computed again for all steps after it", stuck)
+        for other in (at - 1, at + 1, 0):
+            if other != at and other < steps:
+                counts = [int(one != at) + int(one == other) for one in range(steps)]
+                yield mistake(f"step {at + 1} {words} holds the terms of step {other + 1}", counts)
+
+
 WIDEST = 256
 
 
@@ -183,6 +210,7 @@ def part_finding(
     best = max(left[sign], key=lambda part: (_evenness(parts, int(part)), -parts.end[part] + parts.begin[part]))
     begin, end = int(parts.begin[best]), int(parts.end[best])
     what = "missing from" if sign < 0 else "counted twice in"
+    kind = "other" if kind == "k_tail" and end != parts.length else kind
     text = f"{_named(begin, end, parts.length, words)} {what} the sums of the wrong cells"
     evidence = {"begin": begin, "end": end, "of": parts.length, "recomputed": len(places)}
     implied = frozenset({"zero", "other", "k_tail"}) - {kind}

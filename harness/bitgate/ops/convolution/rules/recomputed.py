@@ -14,7 +14,7 @@ from bitgate.ops.convolution.rules.window import carry_mistakes, window_mistakes
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
 from bitgate.verify.diagnose.operations import operand_mistakes, operation_mistakes
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.slices import lane_mistakes, part_finding, slice_edges, slice_mistakes
+from bitgate.verify.diagnose.slices import lane_mistakes, part_finding, slice_edges, slice_mistakes, step_mistakes
 from bitgate.verify.diagnose.sums import Floats, Index, applied_to
 
 ENDS = 3
@@ -34,6 +34,7 @@ def mistaken(scene: Scene[ConvProblem]) -> Finding | None:
             _slices(known),
             _lost_indices(known),
             carry_mistakes(known),
+            step_mistakes(known, _flat(known), scene.tile[2]) if scene.tile is not None else (),
             lane_mistakes(known, _flat(known), "terms of the GEMM's K"),
             operand_mistakes(known),
         ),

@@ -32,6 +32,12 @@ class Window:
     dilation: tuple[int, ...]
     left_pad: tuple[int, ...]
     between: bool = False
+    reach: tuple[int, ...] = ()
+    """The lengths at which coordinates of the operand in space end, where a kernel takes others."""
+
+    def ends(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the lengths at which coordinates end."""
+        return tuple(map(min, lengths, self.reach)) if self.reach else lengths
 
     @staticmethod
     def of(problem: ConvProblem) -> Window:
@@ -107,9 +113,10 @@ def _class_only(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
 def _fwd(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window: Window) -> Floats:
     g, n, k, *o = cell
     positions, valid = [], []
+    ends = window.ends(problem.input)
     for axis, at in enumerate(o):
         i = window.inputs(axis, np.array(at), np.arange(problem.filter[axis]))
-        inside = (i >= 0) & (i < problem.input[axis])
+        inside = (i >= 0) & (i < ends[axis])
         positions.append(np.where(inside, i, 0))
         valid.append(inside)
     x = inputs["in"][g, n][np.ix_(np.arange(problem.c), *positions)]
@@ -119,9 +126,10 @@ def _fwd(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window:
 def _bwd_data(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window: Window) -> Floats:
     g, n, c, *x = cell
     positions, valid = [], []
+    ends = window.ends(problem.output)
     for axis, at in enumerate(x):
         o, is_there = window.outputs(axis, np.array(at), np.arange(problem.filter[axis]))
-        inside = is_there & (o >= 0) & (o < problem.output[axis])
+        inside = is_there & (o >= 0) & (o < ends[axis])
         positions.append(np.where(inside, o, 0))
         valid.append(inside)
     dy = inputs["out"][g, n][np.ix_(np.arange(problem.k), *positions)]
@@ -131,9 +139,10 @@ def _bwd_data(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, wi
 def _bwd_weight(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window: Window) -> Floats:
     g, k, c, *f = cell
     positions, valid = [], []
+    ends = window.ends(problem.input)
     for axis, tap in enumerate(f):
         i = window.inputs(axis, np.arange(problem.output[axis]), np.array(tap))
-        inside = (i >= 0) & (i < problem.input[axis])
+        inside = (i >= 0) & (i < ends[axis])
         positions.append(np.where(inside, i, 0))
         valid.append(inside)
     x = inputs["in"][g, :, c][np.ix_(np.arange(problem.n), *positions)]

@@ -87,8 +87,21 @@ def _windows(problem: ConvProblem, right: Window) -> Iterator[tuple[Window, str]
         window = right.with_values(name, (1,) * problem.ndim)
         if fresh(window):
             yield window, f"the {words} {getattr(right, name)} are left out"
+    yield from _reaches(problem, right)
     if problem.direction is Pass.BWD_DATA and problem.strided:
         yield replace(right, between=True), "positions that the stride does not reach are taken too, rounded towards 0"
+
+
+def _reaches(problem: ConvProblem, right: Window) -> Iterator[tuple[Window, str]]:
+    """Yield windows whose coordinates end too early."""
+    backwards = problem.direction is Pass.BWD_DATA
+    own, other = (problem.output, problem.input) if backwards else (problem.input, problem.output)
+    name, wrong = ("output", "input") if backwards else ("input", "output")
+    if any(a > b for a, b in zip(own, other, strict=True)):
+        yield replace(right, reach=other), f"coordinates of the {name} end at the lengths of the {wrong} {other}"
+    for axis, letter in enumerate("dhw"[-problem.ndim :]):
+        short = (*own[:axis], own[axis] - 1, *own[axis + 1 :])
+        yield replace(right, reach=short), f"the last {letter} of the {name} is not read"
 
 
 def _as_with(used: int, due: int) -> str:
