@@ -5,6 +5,8 @@ Each takes a Scene and returns a Finding, or None if it does not apply.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -209,29 +211,37 @@ def misplaced(scene: Scene[Problem]) -> Finding | None:
     """Find right values in other places along one axis: mirrored, doubled, in another order."""
     places = list(scene.sample(FOUND))
     values = {place: float(scene.result[place]) for place in places}
-    if scene.channels is not None or len(set(values.values())) < LEAST_AGREEING or 0.0 in values.values():
+    if scene.channels is not None or len(set(values.values())) < LEAST_AGREEING or scene.count < LEAST_AGREEING:
         return None
-    at = holders(scene.reference, set(values.values()))
-    origins = {place: at.get(value) for place, value in values.items()}
-    moves: dict[int, dict[int, int]] = {}
-    for place, origin in origins.items():
-        if origin is None:
-            return None
-        differ = [axis for axis, (ours, theirs) in enumerate(zip(place, origin, strict=True)) if ours != theirs]
-        for axis in differ:
-            if moves.setdefault(axis, {}).setdefault(place[axis], origin[axis]) != origin[axis]:
-                return None
-    if len(moves) != 1:
+    origins = holders(scene.reference, set(values.values()) - {0.0})
+    found = {place: origins[value] for place, value in values.items() if value in origins}
+    apart = {axis for place, origin in found.items() for axis in range(len(place)) if place[axis] != origin[axis]}
+    if 2 * len(found) < len(places) or len(apart) != 1:
         return None
-    ((axis, move),) = moves.items()
-    letter = scene.letters[axis]
-    length = scene.result.shape[axis]
-    mirrored = all(theirs == length - 1 - ours for ours, theirs in move.items())
+    axis = apart.pop()
+    move = {place[axis]: origin[axis] for place, origin in found.items()}
+    if not _is_moved(scene, axis, move):
+        return None
+    letter, length = scene.letters[axis], scene.result.shape[axis]
     pairs = [f"{ours} that of {theirs}" for ours, theirs in sorted(move.items())[:SHOWN_PAIRS]]
     text = f"the right values stand in another order along {letter}: {letter} {', '.join(pairs)}"
-    text = f"the values are mirrored along {letter}" if mirrored else text + ", ..." * (len(move) > SHOWN_PAIRS)
+    if all(theirs == length - 1 - ours for ours, theirs in move.items()):
+        text = f"the values are mirrored along {letter}"
+    elif len(move) > SHOWN_PAIRS:
+        text += ", ..."
     evidence = {"axis": letter, "holds": {str(ours): theirs for ours, theirs in sorted(move.items())[:32]}}
-    return Finding("shifted", Role.CAUSE, 0.89, text, evidence, examined=len(places))
+    return Finding("shifted", Role.CAUSE, 0.97, text, evidence)
+
+
+def _is_moved(scene: Scene[Problem], axis: int, move: Mapping[int, int]) -> bool:
+    """Return whether every wrong cell holds the value that its coordinate's origin along the axis has."""
+    wrong = scene.wrong_along(axis).nonzero()[0]
+    if not set(map(int, wrong)) <= set(move):
+        return False
+    result, reference, mask = (
+        np.moveaxis(one, axis, 0) for one in (bits_of(scene.result), bits_of(scene.reference), scene.wrong)
+    )
+    return all(np.array_equal(result[at][mask[at]], reference[move[int(at)]][mask[at]]) for at in wrong)
 
 
 SHOWN_PAIRS = 4
