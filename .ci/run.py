@@ -40,7 +40,7 @@ def steps(machine: Machine) -> tuple[Step, ...]:
         # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
         Step(
             "adversarial",
-            120,
+            180,
             tox("-e", "py", "--", *ADVERSARIAL, "--junitxml=out/bad.xml"),
             "bad.xml",
             bare,

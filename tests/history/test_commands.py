@@ -119,6 +119,20 @@ def test_durations_are_medians_in_a_file_that_plans_read(url: str, tmp_path: Pat
     assert known.estimate(key_of(0, "gfx942").case, "naive_conv", "f32", "exact", 1) == 2.5
 
 
+def test_cases_that_drifted_are_listed_the_slower_first(url: str, tmp_path: Path, said: Any) -> None:
+    def night(number: int) -> list[Verdict]:
+        found = Lab(cases=3).night(number)
+        pace = {one.key.case: ratio for one, ratio in zip(found, (1.0, 1.03, 1.06), strict=False)}
+        return [replace(one, seconds={"total": 0.2 * pace[one.key.case] ** number}) for one in found]
+
+    remember(url, tmp_path, *map(night, range(12)))
+    found = said("history", "durations", "--drifted", "--target", "gfx942", "--history", url, "--json")["durations"]
+    ratios = [one["drift"]["ratio"] for one in found]
+    assert len(ratios) == 2
+    assert ratios == sorted(ratios, reverse=True)
+    assert min(ratios) > 1.15
+
+
 def test_what_was_not_compared_took_no_time_worth_knowing(tmp_path: Path, said: Any) -> None:
     crashed = [replace(one, outcome=Outcome.CRASHED) for one in Lab(cases=1).night(0)]
     remember(url := str(tmp_path / "h.sqlite"), tmp_path, crashed)

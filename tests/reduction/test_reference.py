@@ -83,3 +83,12 @@ def test_edges_hold_rows_of_zeros_of_low_numbers_and_of_nan():
     assert (result < -6e4).any()
     assert (result == np.inf).any()
     assert (result == 0).any()
+
+
+def test_edges_hold_zeros_of_both_signs_whatever_the_cpu_sorts_by():
+    _, inputs, _ = made("reduction_f16_o16l400i1_max", "edges")
+    rows = inputs["x"].logical.astype(np.float64).reshape(16, 400)
+    mixed = [row for row in rows if np.isposinf(row).any() and not np.isnan(row).any()]
+    assert mixed
+    for row in mixed:
+        assert {bool(sign) for sign in np.signbit(row[row == 0])} == {False, True}

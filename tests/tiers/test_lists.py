@@ -10,7 +10,7 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.suite.solved_list import read_list
-from bitgate.tools.tiers.lists import REFUSED, TAKEN, stale_lists, strengths_of, table_of, write_lists
+from bitgate.tools.tiers.lists import REFUSED, TAKEN, _meaning, stale_lists, strengths_of, table_of, write_lists
 from bitgate.tools.tiers.request import read_requests
 from bitgate.tools.tiers.strength import Strength, in_words, strength_in
 
@@ -92,3 +92,16 @@ def test_a_line_of_a_header_is_read_as_it_is_written():
     one = Strength("reduction", "reduction", "smoke", 7, 1.5, (3, 4), (5, 6))
     assert strength_in(in_words(one)) == one
     assert strength_in("Cases that reach every pair") is None
+
+
+def test_code_means_the_same_in_each_version_of_python(tmp_path):
+    source = tmp_path / "one.py"
+    source.write_text(
+        '"""Text."""\nx = f"{1!r:>3}" " b"  # why\ndef f(a: int = 2) -> None:\n    """Text."""\n    return None\n'
+    )
+    assert _meaning(source).decode() == (
+        "Module(body=[Assign(targets=[Name(id='x', ctx=Store())], value=FormattedValue(value=Constant(value=1), "
+        "conversion=114, format_spec=>3) b), FunctionDef(name='f', args=arguments(args=[arg(arg='a', "
+        "annotation=Name(id='int', ctx=Load()))], defaults=[Constant(value=2)]), body=[Return(value=Constant())], "
+        "returns=Constant())])"
+    )

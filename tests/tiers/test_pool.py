@@ -11,13 +11,13 @@ from bitgate.kernel import registry
 from bitgate.model import parse_case_id
 from bitgate.model.space.details import Cut, slices, tail
 from bitgate.suite.durations import Durations
-from bitgate.tools.tiers.pool import Pool, PoolCase
+from bitgate.tools.tiers.pool import CandidatePool, PoolCase
 
 
 @lru_cache(maxsize=4)
 def drawn(family: str, operation: str) -> tuple[PoolCase, ...]:
     kernel_family = registry.families(ours())[family].on("host")
-    return tuple(Pool(kernel_family, operation, Durations(), 0.1).cases(300, 1))
+    return tuple(CandidatePool(kernel_family, operation, Durations(), 0.1).cases(300, 1))
 
 
 @pytest.mark.parametrize(("family", "operation"), [("batched_gemm", "gemm"), ("reduction", "reduction")])

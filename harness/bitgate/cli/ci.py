@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from bitgate.cli import ci_plan, ci_select, submit
+from bitgate.cli.report import Html
 from bitgate.core.errors import UsageError, near
 
 app = typer.Typer(
@@ -122,6 +123,7 @@ def merge(
         str, typer.Option(metavar="FILE|URL", help="Compare with this history, and read the results into it.")
     ] = "",
     notify: Annotated[str, typer.Option(metavar="URL", help="Post the headline to this webhook.")] = "",
+    html: Html = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Merge the results of all jobs; a missing verdict is LOST.
@@ -129,7 +131,7 @@ def merge(
     Every planned case ends with exactly one verdict. Ends with 0 if all is green, 1 if a defect was found or something
     is lost, 3 if nothing was compared.
     """
-    from bitgate.cli.report import print_summary
+    from bitgate.cli.report import page_builder, print_summary, write_page_of
     from bitgate.lab.ci.matrix import NightExpectation, expected_of
     from bitgate.results.build_manifest import BuildManifest
     from bitgate.results.plan import PlanError
@@ -146,6 +148,7 @@ def merge(
     except PlanError as error:
         raise UsageError(f"--plan {error}") from None
     expected = expected_of(matrix_file) if matrix_file else NightExpectation()
+    builder = page_builder(html)
     summary = merge_results(
         paths,
         out,
@@ -155,6 +158,7 @@ def merge(
         absent=expected.absent,
         findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
         notes=expected.notes,
+        also=builder.add if builder else None,
     )
     print_summary(summary, out, as_json)
     if annotate:
@@ -162,6 +166,9 @@ def merge(
     from bitgate.cli.after_merge import after_merge
 
     after = after_merge(paths, out, summary.headline, history, notify)
+    if html and builder:  # its history may have been made right now
+        write_page_of(html, builder, summary, "" if after else history)
+        typer.echo(html, err=as_json)
     return summary.exit_code or after
 
 

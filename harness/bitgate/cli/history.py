@@ -220,17 +220,24 @@ def durations(
     url: Url = "",
     last: Last = 20,
     target: Target = "",
+    drifted: Annotated[
+        bool, typer.Option("--drifted", help="List only cases whose time has changed, the slower first.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Report how long each case took, by target and machine.
 
-    Prints median and 95th percentile over runs. `--out suites/durations` writes the tables that suites carry;
-    `ci plan --durations FOLDER` takes others.
+    Prints median and 95th percentile over runs, and the change from the first level to the last if there is one, be it
+    a step or 3 % a night. `--out suites/durations` writes the tables that suites carry; `ci plan --durations FOLDER`
+    takes others.
     """
     from bitgate.lab.history.durations import durations as find
 
     with _reading(url, last) as (connection, chosen):
         found = list(find(connection, chosen, target))
+    if drifted:
+        changes = {id(one): one.drift.ratio for one in found if one.drift}
+        found = sorted((one for one in found if id(one) in changes), key=lambda one: -changes[id(one)])
     files = _tables(found, out) if out else []
     if as_json:
         print(json.dumps({"durations": [one.as_json() for one in found], "files": [str(file) for file in files]}))

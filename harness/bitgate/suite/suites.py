@@ -45,7 +45,9 @@ def planned_tests(setting: Setting, tables: Iterable[Path]) -> list[PlannedCase]
         test
         for table in tables
         for name in set_names(table)
-        for test in plan_rows(load_set(table, name, setting.smoke_on), for_table(setting, table), suite=table.parent.name)
+        for test in plan_rows(
+            load_set(table, name, setting.smoke_on), for_table(setting, table), suite=table.parent.name
+        )
     ]
 
 

@@ -56,12 +56,18 @@ class FirstBad:
         return places | {"cases": [one.as_json() for one in self.cases]}
 
 
-def first_bad(connection: Connection, runs: Sequence[RecordedRun], name: str = "", target: str = "") -> list[FirstBad]:
+def first_bad(
+    connection: Connection,
+    runs: Sequence[RecordedRun],
+    name: str = "",
+    target: str = "",
+    known: Attribution | None = None,
+) -> list[FirstBad]:
     """Return the first bad runs of one case, or of all that are red now, the most cases first.
 
-    Flaky cases and answers of unreliable machines are left out.
+    Flaky cases and answers of unreliable machines are left out; a caller that knows those of the runs passes ``known``.
     """
-    known = root_causes(connection, runs)
+    known = known or root_causes(connection, runs)
     broken = []
     for case, recorded in query.series(connection, runs, name=name, target=target, mixed_only=True):
         if found := _broken(case, recorded, known):
@@ -86,7 +92,7 @@ def _joined(groups: Mapping[tuple[int, int], list[RegressedCase]]) -> dict[tuple
 def _first_bad_of(group: Sequence[RegressedCase], runs: Sequence[RecordedRun], good: int, bad: int) -> FirstBad:
     first = group[0]
     before = runs[good].name if good >= 0 else ""
-    return FirstBad(runs[bad].name, before, _commit(first.good), _commit(first.bad), tuple(group))
+    return FirstBad(runs[bad].name, before, commit_of(first.good), commit_of(first.bad), tuple(group))
 
 
 def _broken(case: RecordedCase, recorded: Sequence[RunAnswer], known: Attribution) -> RegressedCase | None:
@@ -101,6 +107,7 @@ def _broken(case: RecordedCase, recorded: Sequence[RunAnswer], known: Attributio
     return RegressedCase(case, good[-1] if good else None, red[0], len(red))
 
 
-def _commit(answer: RunAnswer | None) -> str:
+def commit_of(answer: RunAnswer | None) -> str:
+    """Return the commit of an answer without the mark of a dirty checkout; empty if it is not known."""
     commit = answer.commit.removesuffix("-dirty") if answer else ""
     return "" if commit == UNKNOWN else commit

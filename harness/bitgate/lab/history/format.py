@@ -116,7 +116,7 @@ def _counts(cause: CandidateCause) -> tuple[object, ...]:
 
 
 def format_durations(found: Sequence[Duration]) -> list[str]:
-    header = ("target", "machine", "case", "kernel", "fill", "runs", "median s", "p95 s")
+    header = ("target", "machine", "case", "kernel", "fill", "runs", "median s", "p95 s", "drift")
     rows = [
         (
             one.target,
@@ -127,6 +127,7 @@ def format_durations(found: Sequence[Duration]) -> list[str]:
             len(one.samples),
             f"{one.median:.4f}",
             f"{one.p95:.4f}",
+            str(one.drift or ""),
         )
         for one in found
     ]

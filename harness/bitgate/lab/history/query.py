@@ -146,14 +146,17 @@ def series(
     chosen: Sequence[RecordedRun],
     *,
     name: str = "",
+    names: Sequence[str] = (),
     target: str = "",
     mixed_only: bool = False,
 ) -> Iterator[tuple[RecordedCase, list[RunAnswer]]]:
     """Yield every case on every target with its verdicts in the chosen runs, in the order of time.
 
-    ``mixed_only``: only those that were red at least once.
+    ``names``: only those of these case ids; ``mixed_only``: only those that were red at least once.
     """
     conditions = [_of_runs(chosen), *_where(name, target)]
+    if names:
+        conditions.append(cases.c.case.in_(names))
     if mixed_only:
         red = _red_pairs(conditions)
         conditions.append(and_(verdicts.c.case_id == red.c.case_id, verdicts.c.target == red.c.target))

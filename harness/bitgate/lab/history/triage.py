@@ -12,10 +12,8 @@ from bitgate.lab.history import query
 from bitgate.lab.history.query import RecordedRun
 from bitgate.results.record import Key, Outcome, Verdict
 from bitgate.results.report.ledger import AttemptEntry, Ledger, MergedNight, read_night
+from bitgate.results.report.page.past import TestedKey
 from bitgate.results.report.summary import FailureGroup, summarise
-
-TestedKey = tuple[Key, str]
-"""A key, and the test that ran it."""
 
 
 @dataclass(frozen=True)

@@ -169,9 +169,9 @@ def from_event(event: dict[str, Any]) -> Verdict:
             **{name: _shown(event[name]) for name in AS_THEY_ARE if name in event},
             key=Key.of(event),
             outcome=Outcome(event["verdict"]),
-            device_kind=event["device"]["kind"],
-            device_name=event["device"]["name"],
-            device_id={name: event["device"][name] for name in DEVICE_ID if event["device"].get(name)},
+            device_kind=printable(event["device"]["kind"]),
+            device_name=printable(event["device"]["name"]),
+            device_id={name: printable(event["device"][name]) for name in DEVICE_ID if event["device"].get(name)},
             certificate=None if certificate is None else Certificate(**certificate),
             diagnosis=None
             if diagnosis is None
@@ -190,7 +190,9 @@ def from_event(event: dict[str, Any]) -> Verdict:
 
 def _shown(value: Any) -> Any:
     """Return a field as reports and terminals may show it: a library's words come here from another process, or from a
-    file."""
+    file. Facts about machines are words of theirs, too; a dispatch record keeps what it states."""
+    if isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
+        return {printable(name): printable(one) for name, one in value.items()}
     return printable(value) if isinstance(value, str) else value
 
 
@@ -199,7 +201,7 @@ def _known_bug(event: dict[str, Any]) -> dict[str, str]:
 
     A KNOWN_BUG is green, so the entry must state which bug it is, how the case failed, and until when that is excused.
     """
-    entry = {str(name): str(value) for name, value in event.get("known_bug", {}).items()}
+    entry = {str(name): printable(str(value)) for name, value in event.get("known_bug", {}).items()}
     ended = Outcome(entry.get("outcome", Outcome.KNOWN_BUG))  # a ValueError for what is no outcome
     if Outcome(event["verdict"]) is not Outcome.KNOWN_BUG:
         return entry

@@ -90,6 +90,7 @@ def merge(
     findings: Sequence[RunFinding] = (),
     notes: Sequence[str] = (),
     unmanned: Unmanned | None = None,
+    also: Callable[[Ledger], None] | None = None,
 ) -> Summary:
     """Merge results of several targets and shards: ``<target>/junit.xml`` each, one junit.xml and one summary.md.
 
@@ -113,6 +114,8 @@ def merge(
         Why shards of the plan had no machine: their cases are NOT_RUN.
     findings, notes
         Further findings about the run, and notes for the reader.
+    also
+        Called with each part that is read, as a page of the run collects its verdicts.
     """
     if plan and (strangers := sorted(set(expected_targets) - set(plan.targets))):
         raise UsageError(
@@ -127,6 +130,8 @@ def merge(
             heads[part.target] = joined(heads.get(part.target), part)
             junit.add(part)
             counting.add(part)
+            if also:
+                also(part)
     for target in (*expected_targets, *(t for t in reader.targets if t not in gone)):
         heads.setdefault(target, Ledger(target, "", (), started=_now()))
     ledgers = tuple(

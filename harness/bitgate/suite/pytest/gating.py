@@ -391,7 +391,7 @@ class Gating:
             self._record_hung(node_id)
         except Exception:
             traceback.print_exc()
-        finally:  # without a line of its own the case is recorded as one whose process died
+        finally:  # without a verdict the case is recorded as one whose process died
             os._exit(HUNG_STATUS if self.run.is_worker else 1)
 
     def _record_hung(self, node_id: str) -> None:

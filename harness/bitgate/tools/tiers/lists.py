@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import bitgate
 from bitgate.core.errors import UsageError
@@ -119,7 +120,20 @@ def _meaning(path: Path) -> bytes:
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [one for one in body if not _is_text(one)]  # type: ignore[attr-defined]
-    return ast.dump(tree).encode()
+    return _in_text(tree).encode()
+
+
+def _in_text(part: Any) -> str:
+    """Return a part of a syntax tree as text, the same in each version of Python: later ones have more fields, empty
+    where the code does without what they stand for, and some do not join neighbouring texts of an f-string."""
+    if isinstance(part, ast.JoinedStr):
+        return "".join(one.value if isinstance(one, ast.Constant) else _in_text(one) for one in part.values)
+    if isinstance(part, ast.AST):
+        stated = [f"{name}={_in_text(value)}" for name, value in ast.iter_fields(part) if value not in (None, [])]
+        return f"{type(part).__name__}({', '.join(stated)})"
+    if isinstance(part, list):
+        return f"[{', '.join(map(_in_text, part))}]"
+    return repr(part)
 
 
 def _is_text(node: ast.AST) -> bool:

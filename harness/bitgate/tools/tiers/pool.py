@@ -18,7 +18,7 @@ from bitgate.kernel.resolved import Kernel, Options
 from bitgate.model import Problem, ProblemError, case_id, operation_called
 from bitgate.model.space import ProblemSpace
 from bitgate.model.space.candidates import problems_of
-from bitgate.model.space.details import IN_PADDING, Cut
+from bitgate.model.space.details import Cut
 from bitgate.model.space.factor import Constants
 from bitgate.model.space.variations import with_gaps_of_tensors
 from bitgate.numerics.certificate import has_products
@@ -40,8 +40,6 @@ OVERHEAD = 0.006
 """Seconds of a verdict beside those of its case: its test, its line in the record, its share of the process."""
 FEW_CELLS = 64
 """Results of which all may lie so near to zero, or be so undefined, that bounds show nothing."""
-PADS = ("left_", "right_")
-"""What the names of the factors of pads begin with."""
 TRIES = 12
 """Draws for each case of the pool, at most: what an instance refuses is drawn again."""
 
@@ -62,8 +60,8 @@ class PoolCase:
         return case_id(self.problem), self.kernel.name, self.kernel.options, self.fill
 
 
-class Pool:
-    """The pool of one family and operation, on the instances of the host."""
+class CandidatePool:
+    """The candidates of one family and operation, on the instances of the host."""
 
     def __init__(self, family: KernelFamily, operation: str, durations: Durations, most_seconds: float) -> None:
         self.family, self.operation = family, operation
@@ -190,11 +188,11 @@ def may_show_nothing(problem: Problem, instance: Instance, fill: str) -> bool:
 
 
 def shows_nothing(case: PoolCase) -> bool:
-    """Return whether bounds of special numbers admit a cleared result, where many taps lie in the padding."""
+    """Return whether bounds of special numbers admit a cleared result: all taps of many cells lie in the padding, or
+    each cell meets an infinity."""
     problem, instance = case.problem, case.kernel.instance
-    is_padded = any(value in (">1", IN_PADDING) for name, value in case.classes.items() if name.startswith(PADS))
     is_bounded = case.fill != DECIMAL and not fill_named(problem, case.fill).exact
-    if not is_padded or not is_bounded or not problem.tensors[problem.result].dtype.is_float:
+    if not is_bounded or not problem.tensors[problem.result].dtype.is_float:
         return False
     accumulation = instance.accumulation_for(problem)
     inputs = make_inputs(problem, plan_fill(problem, accumulation, case.fill))

@@ -15,7 +15,7 @@ from bitgate.model import case_id
 from bitgate.suite.durations import Durations
 from bitgate.suite.solved_list import GPU, SolvedCase
 from bitgate.tools.tiers.cover import Cover, Goals, goals, pairs_of
-from bitgate.tools.tiers.pool import PROBLEM, Pool, PoolCase, shows_nothing
+from bitgate.tools.tiers.pool import PROBLEM, CandidatePool, PoolCase, shows_nothing
 from bitgate.tools.tiers.request import SolveRequest
 from bitgate.tools.tiers.strength import Strength, in_words
 
@@ -47,7 +47,7 @@ def solve_suite(
     ]
     for family, operation in subjects:
         share = replace(request, **{name: getattr(request, name) / len(subjects) for name in ("smoke", "regression")})
-        one = _solve(Pool(family, operation, durations, request.most_seconds), share)
+        one = _solve(CandidatePool(family, operation, durations, request.most_seconds), share)
         for strength in one.strengths:
             progress(in_words(strength))
         solved = SolvedLists(
@@ -56,7 +56,7 @@ def solve_suite(
     return solved
 
 
-def _solve(pool: Pool, request: SolveRequest) -> SolvedLists:
+def _solve(pool: CandidatePool, request: SolveRequest) -> SolvedLists:
     cases = pool.cases(request.pool, request.seed)
     taken = [case for case in cases if not case.refused]
     classes = [case.classes for case in taken]
