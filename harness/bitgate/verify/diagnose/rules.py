@@ -225,7 +225,14 @@ def misplaced(scene: Scene[Problem]) -> Finding | None:
     letter, length = scene.letters[axis], scene.result.shape[axis]
     pairs = [f"{ours} that of {theirs}" for ours, theirs in sorted(move.items())[:SHOWN_PAIRS]]
     text = f"the right values stand in another order along {letter}: {letter} {', '.join(pairs)}"
-    if all(theirs == length - 1 - ours for ours, theirs in move.items()):
+    steps = {(ours - theirs) % length for ours, theirs in move.items()}
+    if len(steps) == 1:
+        (step,) = steps
+        step -= length * (2 * step > length)
+        source = f"{letter} {'-' if step > 0 else '+'} {abs(step)}"
+        text = f"the values are shifted by {abs(step)} along {letter}, modulo {length}"
+        text += f": cell {letter} holds that of {source}"
+    elif all(theirs == length - 1 - ours for ours, theirs in move.items()):
         text = f"the values are mirrored along {letter}"
     elif len(move) > SHOWN_PAIRS:
         text += ", ..."
