@@ -35,6 +35,7 @@ def bilinear(patient):
         (lambda v, d: 4 * v + 3 * d, "alpha = 2 is applied twice"),
         (lambda v, d: 2 * v + d, "beta = 3 is left out"),
         (lambda v, d: 2 * v, "D is left out"),
+        (lambda v, d: 2 * v - 3 * d, "D is subtracted"),
         (lambda v, d: 3 * d, "the sum is left out: D alone is written"),
         (lambda v, d: 3 * v + 2 * d, "alpha and beta, or D and the sum, are swapped"),
         (lambda v, d: 2 * v + 3 * d[:, :1], "D is read at n 0 for every n"),
@@ -68,6 +69,7 @@ def by_window(p, window):
     [
         ({"stride": (1, 1)}, "the stride of w = 1 is used for h, whose stride is 2"),
         ({"dilation": (1, 1)}, "the dilation of h = 1 is used for w, whose dilation is 2"),
+        ({"dilation": (2, 1)}, "dilations stand on the wrong axes: (2, 1) is used where (1, 2) belongs"),
         ({"left_pad": (1, 0)}, "coordinates along h are one too low: as with left pad 1, not 0"),
     ],
 )
@@ -142,6 +144,25 @@ def test_a_row_of_outputs_is_missing(patient):
     assert diagnose(p.scene()).sentence.startswith("the products of output h 0 of 8 are missing from the sums")
 
 
+def test_the_last_rows_of_outputs_are_missing(patient):
+    p = patient("bwd_weight_f32_nhwgc_g1n2k8c8_y3x3_h8x6_p1x1")
+    short = p.inputs["out"].copy()
+    short[..., 6:, :] = 0
+    p.result = p.convolve(out=short)
+    words = "the products of the last 2 of 8 values of output h are missing from the sums"
+    assert diagnose(p.scene()).sentence.startswith(words)
+
+
+def test_zeros_show_no_lost_end(patient):
+    """A relu with a wrong threshold clears two cells; without their last term they would be cleared, too."""
+    p = patient(f"{FWD}_relu")
+    p.inputs["in"] = np.abs(p.inputs["in"])
+    p.reference = np.maximum(p.convolve(), 0)
+    p.result = np.where((p.reference > 0) & (p.reference < 3), np.float32(0), p.reference)
+    assert (p.result != p.reference).any()
+    assert "missing from the sums" not in diagnose(p.scene()).sentence
+
+
 def test_a_part_in_the_middle_is_missing(patient):
     p = patient("bwd_weight_f32_nhwgc_g1n1k8c8_y1x1_h8x8")
     short = p.inputs["out"].copy()
@@ -163,6 +184,12 @@ def test_a_step_that_holds_the_terms_of_another(patient, factors, words):
     weighted = p.inputs["out"].reshape(1, 1, 8, 4, 16) * np.array(factors, np.float32)[:, None]
     p.result = p.convolve(out=weighted.reshape(p.inputs["out"].shape))
     assert diagnose(p.scene(tile=(64, 64, 16))).sentence.startswith(words)
+
+
+def test_strides_for_dilations(patient):
+    p = patient("bwd_data_f32_nhwgc_g1n2k4c4_y3x3_h9x9_s2x2_p1x1")
+    p.result = by_window(p, replace(Window.of(p.problem), dilation=(2, 2)))
+    assert diagnose(p.scene()).sentence.startswith("the strides (2, 2) are used for the dilations (1, 1)")
 
 
 def test_a_bound_of_another_tensor(patient):

@@ -41,6 +41,7 @@ def operation_mistakes(known: Recomputed[S]) -> Iterator[Mistake]:
         yield mistake("the operation is left out: the bare sum is written", lambda v, d: v)
     if op.num_d:
         yield mistake("D is left out", lambda v, d: a * v)
+        yield mistake("D is subtracted", lambda v, d: a * v - (b or 1.0) * d)
         yield mistake("D is taken twice", lambda v, d: a * v + 2 * (b or 1.0) * d)
         yield mistake("the sum is left out: D alone is written", lambda v, d: (b or 1.0) * d)
         yield from _other_d(known)

@@ -137,7 +137,8 @@ def _tails(scene: Scene[S], cell: Index, reduction: SumOrder) -> tuple[NDArray[n
     bits = finish(scene.problem, scene.inputs, true, without)
     found: Array = bits_of(scene.result[cell].reshape(1))
     left = np.count_nonzero(sequence) - np.cumsum(sequence[::-1] != 0)[:longest]
-    return np.asarray(bits == found[0]), np.asarray(left > 0)
+    # A 0 agrees with every sum that an operation such as relu clears.
+    return np.asarray(bits == found[0]), np.asarray(left > 0) & bool(scene.result[cell] != 0)
 
 
 def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:

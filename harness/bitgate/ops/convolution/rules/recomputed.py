@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -17,6 +18,8 @@ from bitgate.verify.diagnose.scene import Scene
 from bitgate.verify.diagnose.slices import lane_mistakes, part_finding, slice_edges, slice_mistakes, step_mistakes
 from bitgate.verify.diagnose.sums import Floats, Index, applied_to
 
+MOST_LAST = 8
+"""At most this many last indices are tried together."""
 ENDS = 3
 """Of each axis of the products so many first and last indices are tried."""
 
@@ -78,13 +81,18 @@ def _lost_indices(known: Recomputed[ConvProblem]) -> Iterator[Mistake]:
     for axis, (word, size) in enumerate(((name, length), *zip(names, lengths, strict=True))):
         if size < 2:
             continue
-        for index in dict.fromkeys((*range(min(size, ENDS)), *range(max(0, size - ENDS), size))):
-            text = f"the products of {word} {index} of {size} are missing from the sums"
+        single = [(index,) for index in dict.fromkeys((*range(min(size, ENDS)), *range(max(0, size - ENDS), size)))]
+        several = [tuple(range(size - count, size)) for count in range(2, min(size, MOST_LAST + 1))]
+        for lost in (*single, *several):
+            which = f"{word} {lost[0]}" if len(lost) == 1 else f"the last {len(lost)}"
+            plural = "" if len(lost) == 1 else f" values of {word}"
+            text = f"the products of {which} of {size}{plural} are missing from the sums"
+            kind = "k_tail" if axis == 0 and lost[-1] == size - 1 else "other"
+            yield Mistake(text, kind, partial(_without, known, axis, lost), evidence={"axis": word, "lost": list(lost)})
 
-            def value(cell: Index, axis: int = axis, index: int = index) -> float:
-                products = known.products(cell)
-                total = products.sum() - np.take(products, index, axis).sum()
-                return float(applied_to(problem.op, np.asarray(total), known.d(cell) if problem.op.num_d else 0.0))
 
-            kind = "k_tail" if axis == 0 and index == size - 1 else "other"
-            yield Mistake(text, kind, value, evidence={"axis": word, "index": index})
+def _without(known: Recomputed[ConvProblem], axis: int, lost: tuple[int, ...], cell: Index) -> float:
+    """Return what a cell holds without the products of some indices along an axis."""
+    problem, products = known.scene.problem, known.products(cell)
+    total = products.sum() - np.take(products, lost, axis).sum()
+    return float(applied_to(problem.op, np.asarray(total), known.d(cell) if problem.op.num_d else 0.0))

@@ -83,6 +83,14 @@ def _windows(problem: ConvProblem, right: Window) -> Iterator[tuple[Window, str]
             window = right.with_value(name, axis, value)
             if fresh(window):
                 yield window, text
+    for name, values, text in (
+        ("dilation", right.stride, f"the strides {right.stride} are used for the dilations {right.dilation}"),
+        ("stride", right.dilation, f"the dilations {right.dilation} are used for the strides {right.stride}"),
+        ("left_pad", (0,) * problem.ndim, f"the left pads {right.left_pad} are left out"),
+    ):
+        window = right.with_values(name, values)
+        if fresh(window):
+            yield window, text
     for name, words in (("stride", "strides"), ("dilation", "dilations")):
         window = right.with_values(name, (1,) * problem.ndim)
         if fresh(window):
