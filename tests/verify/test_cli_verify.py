@@ -110,6 +110,23 @@ def test_a_red_verdict_shows_cells_and_how_to_run_it_again(bitgate):
     assert lines[-2].startswith("  also:  ckProfiler grouped_conv_bwd_data 1 1")
 
 
+def test_a_red_case_is_shrunk_on_demand(bitgate):
+    case = "bwd_data_f16_nhwgc_g1n2k8c8_y2x1_h5x1_s2x1"
+    code, out, _ = bitgate("verify", case, "--kernel", ONE, "--option", "flat_path_gate=off", "--shrink", "60")
+    assert code == 1
+    assert "stride[0] 2 fails, 1 passes" in out
+    assert "16 multiply-adds (found with 512" in out
+    again = [line for line in out.splitlines() if line.startswith("  again: bitgate verify")]
+    assert len(again) == 2
+    assert all("--option flat_path_gate=off" in line for line in again)
+
+
+def test_a_green_case_is_not_shrunk(bitgate):
+    code, out, _ = bitgate("verify", FLAT, "--kernel", ONE, "--shrink", "60", "--json")
+    assert code == 0
+    assert json.loads(out)["shrunk"] == []
+
+
 def test_nothing_compared_is_exit_code_3(bitgate):
     code, out, _ = bitgate("verify", "bwd_data_f64_nhwgc_g1n1k8c8_y1_h4", "--kernel", "grouped_bwd_data*", "--json")
     document = json.loads(out)

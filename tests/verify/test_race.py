@@ -65,6 +65,15 @@ def test_a_right_reduction_is_green(open_with, instance: str) -> None:
     assert verify(planned(session, instance), session).outcome is Outcome.PASS
 
 
+def test_a_race_is_named_where_threads_have_another_order(open_with) -> None:
+    session = open_with(next(fault for fault in DEFECTS if fault.name == "barrier_between_waves_removed"))
+    verdict = verify(replace(planned(session, "w32_b64"), schedule="lockstep"), session)
+    assert verdict.outcome is Outcome.MISMATCH
+    assert verdict.diagnosis is not None
+    assert verdict.diagnosis.kinds[0] == "race"
+    assert verdict.reason.startswith("a race: with threads in order ")
+
+
 @pytest.mark.parametrize("instance", ["w32_b64", "w32_b1024", "w64_b512"])
 @pytest.mark.parametrize("fault", DEFECTS, ids=lambda fault: fault.name)
 def test_a_missing_synchronisation_is_named(open_with, fault: Fault, instance: str) -> None:

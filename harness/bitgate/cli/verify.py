@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from bitgate.cli.args import options_named
+from bitgate.cli.fuzz import print_failure
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.progress import print_progress
@@ -28,11 +29,13 @@ from bitgate.model import parse_case_id
 from bitgate.numerics.fill import FILLS, fill_names
 from bitgate.results.record import Outcome, Verdict, to_event, verdict_on
 from bitgate.results.record.identity import MOST_SEED
+from bitgate.results.report.result import extent_line
 from bitgate.runtime.host import RACE
 from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
     from bitgate.runtime.targets import Target
+    from bitgate.tools.fuzz.failure import ShrunkFailure
     from bitgate.verify.process import CaseProcess
     from bitgate.verify.this_process import ThisProcess
 
@@ -57,6 +60,8 @@ class VerifyArguments:
     in_process: bool
     laws: bool
     time_limit: float
+    shrink: float
+    """Seconds to shrink the first red verdict of each case for; 0: it is not shrunk."""
     dump: Path | None
     verbose: bool
 
@@ -102,6 +107,9 @@ def verify(
     time_limit: Annotated[
         float, typer.Option(min=0.1, help="End a case after these seconds; builds do not count.")
     ] = 600.0,
+    shrink: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Shrink each case's first red verdict this long.")
+    ] = 0.0,
     dump: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy files.")
     ] = None,
@@ -117,6 +125,7 @@ def verify(
 
     A foreign line is one of ckProfiler, a CK example, MIOpenDriver or benchdnn; data and reference default to what it
     says. Kernels that --load names run alone, each case in a separate process. A law takes no reference.
+    --shrink seeks the smallest case that fails alike, and the nearest values that pass.
 
     Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, also of one of
     several cases, 3 nothing was compared.
@@ -142,6 +151,7 @@ def verify(
         in_process=in_process,
         laws=laws,
         time_limit=time_limit,
+        shrink=shrink,
         dump=dump,
         verbose=verbose,
     )
@@ -152,6 +162,7 @@ def verify(
     verdicts: list[list[Verdict]] = [[] for _ in asked.problems]
     """Of each case that was named."""
     errors: list[str] = []
+    shrunk: list[ShrunkFailure] = []
     ran = _verdicts(asked, target, sys.stderr if json_output else sys.stdout)
     for number, of_case in groupby(ran, key=lambda numbered: numbered[0]):
         refusing: list[Verdict] = []
@@ -159,6 +170,11 @@ def verify(
             if isinstance(verdict, UsageError):
                 errors.append(message(str(verdict)))
                 print(f"bitgate: {errors[-1]}", file=sys.stderr)
+                continue
+            if not isinstance(verdict, Verdict):
+                shrunk.append(verdict)
+                if not json_output:
+                    print_failure(verdict)
                 continue
             verdicts[number].append(verdict)
             if verdict.green and verdict.outcome is Outcome.REFUSED:
@@ -180,6 +196,7 @@ def verify(
         document = {
             "verdicts": [to_event(verdict) for of_case in verdicts for verdict in of_case],
             "refused": [reason.as_json() for reason in reasons(refused)],
+            **({"shrunk": [one.as_json() for one in shrunk]} if shrink else {}),
             "notes": notes,
             "errors": errors,
             "summary": summary,
@@ -206,20 +223,28 @@ def exit_code(*cases: Sequence[Verdict]) -> int:
     return 0 if compared and all(verdict.green for verdict in verdicts) else 1
 
 
-def _verdicts(asked: VerifyArguments, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict | UsageError]]:
+def _verdicts(
+    asked: VerifyArguments, target: str | None, trace: TextIO
+) -> Iterator[tuple[int, Verdict | ShrunkFailure | UsageError]]:
     """Yield verdicts, or a mistake of the user's that forbids one, with the number of their case: at least one for
-    every case."""
+    every case. With ``shrink`` the first red verdict of a case is followed by the smallest one that fails alike."""
     from bitgate.runtime.targets import best, named
+    from bitgate.tools.fuzz.failure import is_failure
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
 
     where = named(target) if target else best()
+    shrunk: set[int] = set()
     kind = ThisProcess if asked.in_process else CaseProcess
     with kind(Opening(where.name, asked.project), progress=print_progress) as process:
         for number, planned in _planned(asked, where.name):
             if isinstance(planned, PlannedCase):
                 try:
-                    yield number, _verdict(asked, planned, process, trace)
+                    verdict = _verdict(asked, planned, process, trace)
+                    yield number, verdict
+                    if asked.shrink and number not in shrunk and is_failure(verdict):
+                        shrunk.add(number)
+                        yield number, _shrunk(asked, planned, verdict, process)
                 except UsageError as error:
                     if not process.is_running or len(asked.problems) == 1:  # no other case would fare better
                         raise
@@ -281,6 +306,25 @@ def _verdict(
     )
 
 
+def _shrunk(
+    asked: VerifyArguments, planned: PlannedCase, verdict: Verdict, process: CaseProcess | ThisProcess
+) -> ShrunkFailure:
+    """Return the smallest case found that fails alike; each is judged as the case itself was."""
+    from bitgate.tools.fuzz.failure import FuzzFailure
+    from bitgate.tools.fuzz.shrink import Shrinker
+
+    quiet = replace(asked, dump=None, verbose=False)
+
+    def judge(smaller: PlannedCase) -> Verdict:
+        try:
+            return _verdict(quiet, smaller, process, sys.stderr)
+        finally:
+            if asked.isolate:
+                process.end()
+
+    return Shrinker(judge, FuzzFailure(planned, verdict), asked.shrink).run()
+
+
 def _nothing_to_do(path: Path | None, refused: list[Refused]) -> str:
     if path is None:
         return "name a case, or a list of them with --cases FILE"
@@ -320,6 +364,8 @@ def print_verdict(verdict: Verdict) -> None:
         return
     print(f"  {verdict.human}")
     print(f"  {message(verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason)}")
+    if extent := extent_line(verdict):
+        print(f"  {extent}")
     rows = verdict.diagnosis.evidence.get("first_wrong_cells", []) if verdict.diagnosis else []
     if rows:
         print(_table(rows, verdict))

@@ -35,6 +35,8 @@ class Finding:
     """The letters of the result that a place along one axis already reports. None: a place of all axes."""
     names_cells: bool = False
     """True of a cause whose text states which cells are wrong: no further line reports their number and contents."""
+    examined: int = 0
+    """The number of wrong cells that a cause has been shown on; 0: on all of them."""
 
 
 Rule: TypeAlias = Callable[[Any], "Finding | None"]

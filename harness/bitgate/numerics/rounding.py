@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bitgate.model import Dtype, Elementwise, Problem
 from bitgate.model.elementwise import applied
 from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.bits import bits_of
 
 
 def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
@@ -54,6 +55,18 @@ def smallest(dtype: Dtype) -> float:
 
 def smallest_normal(dtype: Dtype) -> float:
     return float(ml_dtypes.finfo(dtype.numpy).smallest_normal)  # type: ignore[no-untyped-call]
+
+
+def ulps_between(first: NDArray[Any], second: NDArray[Any]) -> int:
+    """Return the largest distance of finite floats in units in the last place; -0 and 0 are the same number."""
+    return int(np.abs(_in_order(first) - _in_order(second)).max(initial=0))
+
+
+def _in_order(array: NDArray[Any]) -> NDArray[np.int64]:
+    """Return sign-magnitude bits as integers in the order of the values, so that neighbours differ by one."""
+    bits = bits_of(array).astype(np.int64)
+    sign = np.int64(-(2**63)) if array.dtype.itemsize == 8 else np.int64(1 << (8 * array.dtype.itemsize - 1))
+    return np.asarray(np.where(bits & sign, -(bits & ~sign), bits))
 
 
 def _to_odd_f32(values: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.bits import Array, bits_of, first_true, parts
-from bitgate.numerics.rounding import factors
+from bitgate.numerics.rounding import factors, ulps_between
 from bitgate.results.record import Diagnosis, Outcome
 from bitgate.verify.diagnose import Rule, Scene, diagnose
 from bitgate.verify.poison import poison_bits
@@ -67,6 +67,22 @@ class Comparison:
                 return np.inf
             largest = max(largest, most)
         return largest
+
+    @cached_property
+    def largest_ulps(self) -> int | None:
+        """The largest difference in units in the last place of the type; None for integers, NaN and infinities."""
+        if self.result.dtype.kind in "iu" or not np.isfinite(self.largest_difference):
+            return None
+        return max(
+            ulps_between(result[wrong], reference[wrong])
+            for result, reference, wrong in parts(self.result, self.reference, self.mask)
+        )
+
+    @property
+    def extent(self) -> dict[str, Any]:
+        """The number of wrong cells, and the largest difference, as data."""
+        extent = {"wrong": self.count, "of": self.total, "difference": str(self.largest_difference)}
+        return extent if self.largest_ulps is None else {**extent, "ulps": self.largest_ulps}
 
     def rows(self, limit: int = 10) -> list[dict[str, Any]]:
         """Return the first wrong cells as data: coordinates, the result's number and the reference's."""
@@ -178,7 +194,7 @@ def _undiagnosed(
 ) -> Judgement:
     """Return the judgement that is known without a diagnosis, of the output that people call ``name``."""
     sentence = f"{comparison.count} of {comparison.total} cells of {name} are wrong"
-    evidence = {"run": run.config.description, "first_wrong_cells": comparison.rows()}
+    evidence = {"run": run.config.description, "extent": comparison.extent, "first_wrong_cells": comparison.rows()}
     return Judgement(outcome, run, sentence, digest, Diagnosis(("other",), sentence, evidence), role)
 
 
@@ -236,6 +252,7 @@ def _diagnosis(
         tile=expectation.tile,
         other_run=None if other is None else _without_poison(expectation, run, other, role),
         runs=(run.config.description, "" if other is None else other.config.description),
+        exact=expectation.reference.kind in ("exact", "gpu") or not dtype.is_float,
     )
     diagnosis = diagnose(scene, expectation.rules)
     evidence = {
@@ -243,6 +260,7 @@ def _diagnosis(
         **_output_evidence(expectation, run, role),
         "run": run.config.description,
         "largest_difference": str(comparison.largest_difference),
+        "extent": comparison.extent,
         "first_wrong_cells": comparison.rows(),
     }
     return replace(diagnosis, evidence=evidence)

@@ -165,13 +165,32 @@ def contradiction(evidence: Evidence, check: DeviceCheck) -> Verdict:
             f" reference gives {reference.digest}; {REFRESH}"
         )
         return verdict_of(evidence, Outcome.INFRA, reason)
-    again = "launches on uploaded data, later, found nothing wrong"
+    count = len(evidence.runs)
+    again = f"{count} later launch{'es' * (count > 1)} on the same data, uploaded, {'are' if count > 1 else 'is'} right"
     if check.last.damage:
         sentence = f"{check.last.damage}; {again}"
         return verdict_of(evidence, Outcome.CORRUPTED, sentence, diagnose_harm(check.last, sentence))
-    sentence = f"{check.disagreement}; {again}"
+    sentence = (
+        f"launch {len(check.runs)} is wrong and {again}: the kernel does not compute the same twice (a race, or a read"
+        f" of registers, LDS or memory that were never written); {check.disagreement}"
+    )
     diagnosis = Diagnosis(("race",), sentence, {"run": check.last.config.description})
+    found = _judged(evidence, check)
+    if found is not None and found.diagnosis is not None:
+        sentence = f"{sentence}; in launch {len(check.runs)} {found.diagnosis.sentence}"
+        kinds = tuple(dict.fromkeys(("race", *found.diagnosis.kinds)))
+        diagnosis = Diagnosis(kinds, sentence, found.diagnosis.evidence)
     return verdict_of(evidence, Outcome.NONDETERMINISTIC, sentence, diagnosis)
+
+
+def _judged(evidence: Evidence, check: DeviceCheck) -> Judgement | None:
+    """Return the judgement of the wrong launch of a device-side check, where its outputs could be had."""
+    expectation, run = expectation_of(evidence), check.last
+    if expectation is None or not run.outputs:
+        return None
+    expectation.reference.hold(run)
+    expectation.reference.settle(run)
+    return judge_outputs(expectation, [run]) if run.results else None
 
 
 def undiagnosed(evidence: Evidence, check: DeviceCheck, shortage: str) -> Verdict:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bitgate.model import Problem
+from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import checksum, digest
 from bitgate.numerics.certificate import certify_plan
 from bitgate.numerics.checksum import WeightPlan
@@ -186,8 +187,10 @@ def _hold(run: DeviceLaunchResult, problem: Problem, expected: _Expected) -> Non
         return
     if run.outputs:
         run.digest = digest.digest_of(problem, {role: run.outputs[role] for role in problem.outputs})
-        run.outputs = {}
     run.disagreement = _disagreement(run, expected)
+    # Their memory is used again by the next launch; those of a wrong one are needed if no other launch is wrong.
+    kept = run.outputs.items() if run.disagreement else ()
+    run.outputs = {role: HostTensor(one.tensor, one.storage.copy()) for role, one in kept}
 
 
 def _disagreement(run: DeviceLaunchResult, expected: _Expected) -> str:

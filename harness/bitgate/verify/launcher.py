@@ -175,5 +175,8 @@ class Launcher(Protocol):
     def opened(self) -> OpenedTarget:
         """The open target, where it is in this process. Only tools that run beside kernels may ask."""
 
+    def replace(self) -> bool:
+        """Give the next request another process, and return True; False where kernels run in this one."""
+
     def end(self) -> None:
         """End its processes."""

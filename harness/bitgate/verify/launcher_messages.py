@@ -89,6 +89,7 @@ class StepPlaces(Struct):
     earlier: Places | None = None
     delayed: bool = False
     captured: bool = False
+    cleared: str = ""
 
 
 class LaunchKernel(Message):
@@ -205,7 +206,7 @@ class Raised:
 
 
 def config_of(step: StepPlaces) -> LaunchConfig:
-    return LaunchConfig(step.placement, step.schedule)
+    return LaunchConfig(step.placement, step.schedule, step.cleared)
 
 
 def tensors_at(problem: Problem, places: Mapping[str, int], memory: Bytes) -> dict[str, HostTensor]:

@@ -158,11 +158,11 @@ class LauncherProcess(Endable):
         answer: int = self._ask(AskDevice(), dict[str, Any])["free"]
         return answer
 
-    def replace(self) -> None:
-        """Give the next request another process."""
+    def replace(self) -> bool:
         self._worker.end()
         self._forget()
         self._ahead.clear()
+        return True
 
     def _forget(self) -> None:
         """Forget what the process had loaded, which is no more."""
@@ -216,6 +216,7 @@ class LauncherProcess(Endable):
                 None if step.earlier is None else sets[id(step.earlier)][0],
                 step.delayed,
                 step.captured,
+                step.config.cleared,
             )
             for step in steps
         ]

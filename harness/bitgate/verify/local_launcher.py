@@ -109,6 +109,9 @@ class LocalLauncher:
             left = after_launch(device, mark, {})
         return KernelAnswer(**said, changes=tuple(changes), damage=left.damage, crash=left.crash)
 
+    def replace(self) -> bool:
+        return False
+
     def ask_ahead(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> None:
         """Do nothing: one process does one thing at a time."""
 

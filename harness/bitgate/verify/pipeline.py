@@ -16,6 +16,7 @@ from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.errors import DeclarationFailed, KernelFailed, KernelRefused, LibraryError, RecordRejected
 from bitgate.kernel.predicates import PredicateFailed
 from bitgate.kernel.runner import Capability
+from bitgate.model import case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.checksum import why_not
 from bitgate.results.record import Diagnosis, Outcome, Verdict
@@ -30,6 +31,7 @@ from bitgate.verify.launcher import KernelAnswer, Launch, LauncherDied, LaunchSt
 from bitgate.verify.memory import device_shortage, limit_shortage, memory_shortage, workspace_disagreement
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
+from bitgate.verify.probes import probed
 from bitgate.verify.problem_data import ZEROS, Inputs, Reference, reference_kind
 from bitgate.verify.repeat import is_repeated, repeat
 from bitgate.verify.running import LaunchConfig, LaunchResult
@@ -115,6 +117,7 @@ def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
         if wrong := workspace_disagreement(problem, answer.workspace, planned.predicted):
             shown = {"run": "not launched", "workspace_bytes": answer.workspace}
             return verdict_of(evidence, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, shown))
+        session.first_case(kernel.family.name, case_id(problem))
         return judge(builder, Launch(kernel, problem, answer.workspace, planned.raced))
     except NoBoundError as error:
         return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, str(error)), expected=True)
@@ -220,7 +223,7 @@ def _host_side_check(
     evidence = builder.evidence
     if observer is not None:
         _observe(evidence, inputs, reference, observer)
-    verdict = judge(evidence)
+    verdict = probed(evidence, launch, judge(evidence))
     # Where NaN is a class, the device's comparison of bits decides nothing.
     settled = verdict.outcome is not Outcome.PASS or reference.judges
     return verdict if settled or evidence.device_check is None else contradiction(evidence, evidence.device_check)

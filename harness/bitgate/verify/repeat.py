@@ -6,16 +6,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from bitgate.kernel.declared import is_own
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Capability
 from bitgate.model import Problem
+from bitgate.numerics.bits import bits_of
 from bitgate.results.record import Verdict
 from bitgate.verify.deadline import DATA, LAUNCH
 from bitgate.verify.decide import judge
 from bitgate.verify.evidence import Evidence, EvidenceBuilder
 from bitgate.verify.launcher import Launch, LaunchStep
+from bitgate.verify.probes import led_by, probed
 from bitgate.verify.problem_data import Inputs, Reference, reference_kind
 from bitgate.verify.running import LaunchConfig, LaunchResult
 
@@ -65,7 +69,11 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     if other.delayed:
         words += ", after work that had not ended on the caller's stream"
     if verdict := _judge_repeat(builder, inputs, reference, first, words, {"seed": seed}):
-        return verdict
+        if remembered := _holds_earlier(first, reference, expected):
+            return led_by(
+                verdict, f"{remembered} of launch 1 (seed {planned.seed}): the library remembers them", "other"
+            )
+        return probed(builder.evidence, launch, verdict, delayed=other.delayed)
     (run,) = last
     words = f"launch 5 of the same problem, after those of seed {seed} in the same buffers ({config.description})"
     if verdict := _judge_repeat(builder, own, expected, run, words, {}):
@@ -78,6 +86,16 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     (run,) = session.launcher.launch(launch, [replace(again, captured=True)])
     words = f"the launch, captured into a graph and replayed after one on data of seed {seed} ({config.description})"
     return _judge_repeat(builder, own, expected, run, words, {})
+
+
+def _holds_earlier(run: LaunchResult, reference: Reference, earlier: Reference) -> str:
+    """Return the words for a run whose wrong cells hold what was right for earlier data; empty if they do not."""
+    for role, result in run.results.items():
+        wrong = bits_of(result.logical) != bits_of(reference.tensors[role].logical)
+        before = bits_of(earlier.tensors[role].logical)[wrong]
+        if not before.size or (before == before[0]).all() or not np.array_equal(bits_of(result.logical)[wrong], before):
+            return ""
+    return "the wrong cells hold the results" if run.results else ""
 
 
 def _is_capturable(evidence: Evidence) -> bool:

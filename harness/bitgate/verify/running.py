@@ -31,6 +31,13 @@ from bitgate.verify.watch import Watch, WatchedLibrary, format_changes
 
 WORKSPACE = "workspace"
 """The name of the workspace's buffer."""
+RESULT, SCRATCH, EVERYTHING = "result", "scratch", "everything"
+CLEARABLE = {
+    RESULT: "the result's memory",
+    WORKSPACE: "the workspace",
+    SCRATCH: "LDS, or memory of the library itself,",
+}
+"""Memory that a probe may clear before a launch, where a case has poison, and its name."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +48,16 @@ class LaunchConfig:
 
     placement: str
     schedule: str
+    cleared: str = ""
+    """The memory of CLEARABLE, or EVERYTHING, that begins with zeros instead of poison; empty: none."""
 
     @property
     def poison(self) -> int:
         """The number of the poison (poison.py) that fills memory before the launch."""
         return int(self.placement == "left")
+
+    def clears(self, memory: str) -> bool:
+        return self.cleared in (memory, EVERYTHING)
 
     @property
     def description(self) -> str:
@@ -57,7 +69,7 @@ class LaunchConfig:
         if self.schedule:
             device.set_schedule(self.schedule)
         if device.host is not None:
-            device.set_poison_byte(SCRATCH_BYTES[self.poison])
+            device.set_poison_byte(0 if self.clears(SCRATCH) else SCRATCH_BYTES[self.poison])
 
 
 class Work(WatchedLibrary, Protocol):
@@ -181,10 +193,13 @@ def fill(buffers: Buffers, work: KernelWork, inputs: Mapping[str, HostTensor], c
     for role in problem.outputs:
         in_place = shared if role == problem.result else ()
         before = inputs[in_place[0]] if in_place else poisoned(problem.tensors[role], config.poison)
+        if config.clears(RESULT) and not in_place:
+            before.bits[...] = 0
         contents[role] = before.storage
     buffers.put(contents)
     if work.workspace:
-        buffers.at(WORKSPACE, work.workspace).fill(SCRATCH_BYTES[config.poison])
+        byte = 0 if config.clears(WORKSPACE) else SCRATCH_BYTES[config.poison]
+        buffers.at(WORKSPACE, work.workspace).fill(byte)
 
 
 def run_prepared(

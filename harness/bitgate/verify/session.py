@@ -100,6 +100,7 @@ class Session:
         self._large_bytes = large_bytes
         self._repeats_all = repeats_all
         self._known: set[tuple[str, ...]] = set()
+        self._first_cases: dict[tuple[str, int], str] = {}
         self.stage: Callable[[str], None] = lambda stage: None
         """Receives the stage that a case has reached (deadline.py)."""
         self.foresee: Callable[[Verdict], None] = lambda verdict: None
@@ -136,6 +137,10 @@ class Session:
         known = what in self._known
         self._known.add(what)
         return not known
+
+    def first_case(self, family: str, case: str) -> str:
+        """Return the first case of a family that was asked about in the launcher's present process; else this one."""
+        return self._first_cases.setdefault((family, self.launcher.number), case)
 
     def load(self, kernel: Kernel, *, race: bool = False) -> BuiltKernel:
         """Build a kernel's library if need be, and have it loaded.

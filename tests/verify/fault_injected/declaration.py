@@ -21,7 +21,7 @@ HIDES = (
     "lent_free",
 )
 LEAVES = ("joined_stream", "stream", "destroyed_stream", "null_stream", "no_stream")
-TRUSTS = ("host_pointer", "scratch", "lds", "luck", "idle")
+TRUSTS = ("host_pointer", "scratch", "lds", "lane", "luck", "idle")
 ASKS = ("negative", "status", "more", "less", "huge", "fault", "work", "modest_alone", "more_alone", "huge_alone")
 """Sizes of workspace; of the last three ``dispatch`` says nothing."""
 

@@ -16,7 +16,7 @@ const bitgate::Option options[] = {
      "nothing", "an error that it clears before it returns OK"},
     {"leaves", "nothing,joined_stream,stream,destroyed_stream,null_stream,no_stream", "nothing",
      "work that nobody waits for"},
-    {"trusts", "nothing,host_pointer,scratch,lds,luck,idle", "nothing",
+    {"trusts", "nothing,host_pointer,scratch,lds,lane,luck,idle", "nothing",
      "memory that is not what it takes it for"},
     {"changes", "nothing,flush,round", "nothing", "how floats are computed"},
     {"asks", "nothing,negative,status,more,less,huge,fault,work,modest_alone,more_alone,huge_alone",
@@ -42,6 +42,11 @@ __global__ void add_lds(float* cells) {
   };
   BITGATE_LDS(Lds, lds);
   cells[0] += __builtin_fmaxf(lds.value, 0.0f);
+}
+
+// A block of one thread: there is no lane 1.
+__global__ void add_lane(float* cells) {
+  cells[0] += __shfl(cells[0], 1);
 }
 
 // Gives cells that hold `value` what they held before anybody wrote them.
@@ -159,6 +164,8 @@ void trust(const bitgate::Options& options, const bitgate::Buffers& buffers, bit
                     static_cast<const float*>(buffers.workspace));
   else if (is("lds"))
     bitgate::launch(context, "add_lds", add_lds, one, one, 0, out);
+  else if (is("lane"))
+    bitgate::launch(context, "add_lane", add_lane, one, one, 0, out);
   if (options.is("changes", "flush"))
     bitgate::launch(context, "set_control", set_control, one, one, 0, 0x8040u);
   else if (options.is("changes", "round"))

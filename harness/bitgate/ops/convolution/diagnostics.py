@@ -44,7 +44,7 @@ class ConvolutionDiagnostics(Diagnostics):
 
     def adds_to_result(self, problem: ConvProblem) -> bool:
         """Return whether slices of a split reduction meet in the result."""
-        return problem.split_k > 1
+        return problem.is_split
 
     def companions(self, problem: ConvProblem) -> tuple[ConvProblem, ...]:
         return passes(problem)

@@ -6,7 +6,8 @@ of C, k its columns, c the reduction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -16,9 +17,13 @@ from bitgate.model.law import LINEAR, Axis, Law, cut, resized, turned
 from bitgate.numerics.bits import Array
 from bitgate.ops.gemm.problem import GemmProblem
 from bitgate.verify.diagnose import sums as aliased
+from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
+from bitgate.verify.diagnose.operations import operand_mistakes, operation_mistakes
 from bitgate.verify.diagnose.places import slice_finding, tail_along, tail_of_rows
 from bitgate.verify.diagnose.scene import Scene
+from bitgate.verify.diagnose.slices import lane_mistakes, part_finding, slice_edges, slice_mistakes, step_mistakes
 from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
+from bitgate.verify.diagnose.values import repeated_rows
 
 AXES = tuple(
     Axis(letter, noun, places, resized(name), apart=letter == "g")
@@ -45,6 +50,32 @@ def aliased_d(scene: Scene[GemmProblem]) -> Finding | None:
     return aliased.aliased_d(scene, terms)
 
 
+def mistaken(scene: Scene[GemmProblem]) -> Finding | None:
+    """Find the defect that gives every recomputed wrong cell."""
+    if not scene.inputs:
+        return None
+    known = Recomputed(scene, terms)
+    lanes = lane_mistakes(known, known.products, "terms of K")
+    steps = step_mistakes(known, known.products, scene.tile[2]) if scene.tile is not None else ()
+    mistakes = chain(operation_mistakes(known), _slices(known), steps, lanes, operand_mistakes(known))
+    return explained_by(known, mistakes)
+
+
+def _slices(known: Recomputed[GemmProblem]) -> Iterator[Mistake]:
+    problem, tile = known.scene.problem, known.scene.tile
+    if problem.split_k > 1 and tile is not None:
+        edges = slice_edges(problem.k, tile[2], problem.split_k)
+        yield from slice_mistakes(known, known.products, edges, tile[2], "batch item")
+
+
+def missing_part(scene: Scene[GemmProblem]) -> Finding | None:
+    """Find one contiguous part of K that is missing, or counted twice."""
+    if not scene.inputs or scene.problem.k < 2:
+        return None
+    known = Recomputed(scene, terms)
+    return part_finding(known, known.products, "terms of K", "split_slice" if scene.problem.is_split else "k_tail")
+
+
 def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:
     """Find that only some batch items are wrong, or that they hold each other's results."""
     if scene.problem.batch < 2:
@@ -69,7 +100,21 @@ def tile_tail(scene: Scene[GemmProblem]) -> Finding | None:
     return tail_of_rows(scene, scene.wrong_along(1))
 
 
-RULES: tuple[Rule, ...] = (aliased_d, wrong_batch, k_tail, column_tail, tile_tail)
+def repeated(scene: Scene[GemmProblem]) -> Finding | None:
+    """Find that the same rows of every wave or tile are wrong."""
+    return repeated_rows(scene, scene.wrong_along(1), f"the {scene.problem.m} rows of C")
+
+
+RULES: tuple[Rule, ...] = (
+    aliased_d,
+    wrong_batch,
+    k_tail,
+    mistaken,
+    missing_part,
+    column_tail,
+    tile_tail,
+    repeated,
+)
 """The order in which equally certain findings are reported."""
 
 
@@ -97,7 +142,7 @@ class GemmDiagnostics(Diagnostics):
 
     def adds_to_result(self, problem: GemmProblem) -> bool:
         """Return whether slices of a split reduction meet in the result."""
-        return problem.split_k > 1
+        return problem.is_split
 
     def tensor_lines(self, problem: GemmProblem) -> list[str]:
         """Return each tensor in logical order, without the batch where it is 1: ``in_g_n_c: dim 3, ..``."""

@@ -6,13 +6,20 @@ Axes are named after the letters of case ids: o outer, l the length, i inner.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import chain
+
 import numpy as np
 
 from bitgate.model.diagnostics import Diagnostics
-from bitgate.model.finding import Finding, Rule
+from bitgate.model.finding import Finding, Role, Rule
 from bitgate.model.law import LINEAR, Axis, Law, cut, resized, turned
+from bitgate.numerics.bits import Array
 from bitgate.ops.reduction.problem import Kind, ReductionProblem
+from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
 from bitgate.verify.diagnose.scene import Scene
+from bitgate.verify.diagnose.slices import lane_mistakes, part_finding, slice_edges, slice_mistakes
 from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
 
 ROWS = tuple(
@@ -28,18 +35,91 @@ def row_tail(scene: Scene[ReductionProblem]) -> Finding | None:
     """Find that the end of the row is missing from the sums."""
     if scene.problem.kind is not Kind.SUM:
         return None
-
-    def row(cell: Index) -> Floats:
-        outer, inner = cell
-        return np.asarray(scene.inputs["x"][outer, :, inner].astype(np.float64))
-
+    row = partial(terms, scene.problem, scene.inputs)
     return lost_end(scene, (SumOrder("row", "cells of the row", scene.problem.length, row),))
+
+
+def terms(problem: ReductionProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+    """Return the cells of a row in f64."""
+    outer, inner = cell
+    return np.asarray(inputs["x"][outer, :, inner].astype(np.float64))
+
+
+def mistaken(scene: Scene[ReductionProblem]) -> Finding | None:
+    """Find the defect that gives every recomputed wrong sum: of slices, or of a type that saturates."""
+    problem = scene.problem
+    if problem.kind is not Kind.SUM or not scene.inputs:
+        return None
+    known = Recomputed(scene, terms)
+    return explained_by(
+        known, chain(_saturated(known), _slices(known), lane_mistakes(known, known.products, "cells of the row"))
+    )
+
+
+def _saturated(known: Recomputed[ReductionProblem]) -> Iterator[Mistake]:
+    dtype = known.scene.dtype
+    if not dtype.is_float:
+        text = f"sums beyond the range of {dtype} saturate instead of wrapping around"
+        yield Mistake(text, "overflow", known.sum)
+
+
+def _slices(known: Recomputed[ReductionProblem]) -> Iterator[Mistake]:
+    problem = known.scene.problem
+    if problem.split_k > 1:
+        edges = slice_edges(problem.length, 1, problem.split_k)
+        yield from slice_mistakes(known, known.products, edges, 1)
+
+
+def missing_part(scene: Scene[ReductionProblem]) -> Finding | None:
+    """Find one contiguous part of the row that is missing from the sums, or counted twice."""
+    problem = scene.problem
+    if problem.kind is not Kind.SUM or not scene.inputs or problem.length < 2:
+        return None
+    known = Recomputed(scene, terms)
+    return part_finding(known, known.products, "cells of the row", "split_slice" if problem.is_split else "k_tail")
+
+
+def other_maximum(scene: Scene[ReductionProblem]) -> Finding | None:
+    """Find a maximum of something else: of absolute values, the minimum, or of all cells but some."""
+    if scene.problem.kind is Kind.SUM or scene.role != "y" or not scene.inputs or scene.channels is not None:
+        return None
+    x = np.asarray(scene.inputs["x"]).astype(np.float64)
+    found = scene.wrong_result.astype(np.float64)
+    others = {
+        "the largest absolute value of the row": np.abs(x).max(axis=1),
+        "the smallest cell of the row": x.min(axis=1),
+        "the largest cell of the row but the first one": x[:, 1:].max(axis=1, initial=-np.inf),
+        "the largest cell of the row but the last one": x[:, :-1].max(axis=1, initial=-np.inf),
+        "the first cell of the row": x[:, 0],
+        "the last cell of the row": x[:, -1],
+    }
+    for text, values in others.items():
+        if np.unique(found).size > 1 and np.array_equal(values[scene.wrong], found):
+            return Finding("other", Role.CAUSE, 0.95, f"{scene.tensor_name} is {text} in the wrong cells")
+    return None
+
+
+def equal_maximum(scene: Scene[ReductionProblem]) -> Finding | None:
+    """Find an argmax that holds a place of the maximum, but not the first one."""
+    problem = scene.problem
+    if scene.role != "index" or not scene.inputs or scene.channels is not None:
+        return None
+    x = np.asarray(scene.inputs["x"])
+    outer, inner = np.nonzero(scene.wrong)
+    found, due = scene.wrong_result.astype(np.int64), scene.wrong_reference.astype(np.int64)
+    if (found < 0).any() or (found >= problem.length).any():
+        return None
+    ours, right = x[outer, found, inner], x[outer, due, inner]
+    if not (ours == right).all():
+        return None
+    text = "the index is that of a later cell with the same maximum, not of the first one"
+    return Finding("other", Role.CAUSE, 0.95, text, {"wrong": scene.count}, frozenset({"shifted", "other"}))
 
 
 class ReductionDiagnostics(Diagnostics):
     """The explanations of a reduction's results."""
 
-    rules: tuple[Rule, ...] = (row_tail,)
+    rules: tuple[Rule, ...] = (row_tail, mistaken, missing_part, other_maximum, equal_maximum)
     laws = LAWS
 
     def derived(self, problem: ReductionProblem) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from bitgate.results.report.findings import KINDS, MissingTarget, RunFinding
 from bitgate.results.report.ledger import AttemptEntry, Ledger
 from bitgate.results.report.names import TestName, test_names
 from bitgate.results.report.report import Report, ReportedRun
-from bitgate.results.report.result import JUnitResult, cell_lines, place_of, result_of
+from bitgate.results.report.result import JUnitResult, cell_lines, extent_line, place_of, result_of
 from bitgate.results.report.text import capped, legal, one_line
 
 ELEMENTS: dict[str, type[FinalResult]] = {"failure": Failure, "error": Error, "skipped": Skipped}
@@ -255,6 +255,8 @@ def _explanation(verdict: Verdict, result: JUnitResult) -> Iterator[str]:
     for line in (*result.lines, verdict.human, verdict.foreign):
         if line:
             yield one_line(line, 2000)
+    if extent := extent_line(verdict):
+        yield one_line(extent)
     yield from (one_line(line) for line in cell_lines(verdict))
     if place := place_of(verdict):
         yield f"ran on {one_line(place, 2000)}"

@@ -92,6 +92,26 @@ def cell_lines(verdict: Verdict) -> list[str]:
     ]
 
 
+MOST_ULPS = 1_000_000
+"""A number of units in the last place beyond this one says no more than the difference itself."""
+
+
+def extent_line(verdict: Verdict) -> str:
+    """Format how many cells are wrong and by how much at most; empty where that is not known."""
+    extent = verdict.diagnosis.evidence.get("extent") if verdict.diagnosis else None
+    if not isinstance(extent, Mapping) or not extent.get("wrong"):
+        return ""
+    difference = str(extent.get("difference")).removesuffix(".0")
+    most = {"inf": "some by NaN or an infinity", "0": "by the sign of zero"}.get(difference, f"by {difference} at most")
+    ulps = extent.get("ulps")
+    if isinstance(ulps, int) and 0 < ulps <= MOST_ULPS:
+        most += f", {ulps} unit{'s' if ulps != 1 else ''} in the last place"
+    bound = verdict.error.get("of_bound")
+    if bound:
+        most += f", {bound:.3g} times its bound"
+    return f"{extent['wrong']} of {extent.get('of')} cells are wrong, {most}"
+
+
 def _format_cell(row: Mapping[str, Any], axes: Any) -> str:
     at = row.get("at")
     places = list(at) if isinstance(at, (list, tuple)) else [at]

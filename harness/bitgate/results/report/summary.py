@@ -12,7 +12,7 @@ from bitgate.results.record import UNKNOWN, Outcome, Verdict
 from bitgate.results.report.facts import mark
 from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.result import cell_lines, place_of, sentence_of
+from bitgate.results.report.result import cell_lines, extent_line, place_of, sentence_of
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class RedVerdict:
     """The first wrong ones."""
     place: str = ""
     """Node, GPU, job and log."""
+    extent: str = ""
+    """How many cells are wrong, and by how much at most."""
 
     @property
     def cause(self) -> tuple[str, ...]:
@@ -319,6 +321,7 @@ def _red(verdict: Verdict) -> RedVerdict:
         row=verdict.row,
         cells=tuple(cell_lines(verdict)),
         place=place_of(verdict),
+        extent=extent_line(verdict),
     )
 
 

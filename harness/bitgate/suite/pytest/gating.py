@@ -21,7 +21,7 @@ from bitgate.kernel.build.overlay import quick_build
 from bitgate.kernel.declared import is_own
 from bitgate.results.blackbox import BlackBox
 from bitgate.results.record import Diagnosis, Outcome, Verdict, append
-from bitgate.results.report.result import cell_lines, sentence_of
+from bitgate.results.report.result import cell_lines, extent_line, sentence_of
 from bitgate.suite.planning import is_ours, row_of
 from bitgate.suite.pytest.collecting import PARAMETER, planned_test
 from bitgate.suite.pytest.dispatch_assertion import assert_dispatch
@@ -424,6 +424,7 @@ def in_words(verdict: Verdict) -> str:
     lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.name}"]
     said = message(sentence_of(verdict))
     lines += [f"  {said}"] if said else []
+    lines += [f"  {extent}"] if (extent := extent_line(verdict)) else []
     lines += [f"    {cell}" for cell in cell_lines(verdict)]
     lines += [f"  repro   {verdict.repro}"] if verdict.repro else []
     lines += [f"  same as {verdict.foreign}"] if verdict.foreign else []

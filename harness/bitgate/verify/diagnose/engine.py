@@ -25,12 +25,13 @@ from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.results.record import KINDS, Diagnosis
 from bitgate.verify.diagnose.receptive_field import receptive_field
-from bitgate.verify.diagnose.rules import never_written, overflow, poison, race, rounding, shifted, zero
+from bitgate.verify.diagnose.rules import misplaced, never_written, overflow, poison, race, rounding, shifted, zero
 from bitgate.verify.diagnose.scene import Scene
+from bitgate.verify.diagnose.values import alike, special_values
 
 FIRST: tuple[Rule, ...] = (race, receptive_field)
 """Rules of any operation that run before the operation's."""
-RULES: tuple[Rule, ...] = (never_written, shifted, rounding, poison, overflow, zero)
+RULES: tuple[Rule, ...] = (special_values, never_written, shifted, misplaced, rounding, alike, poison, overflow, zero)
 """Rules of any operation that run after the operation's."""
 EVIDENCE_BYTES = 2800
 """Limit of the evidence; with the first wrong cells, which compare_outputs.py adds, it is 4 KB."""
@@ -69,7 +70,9 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
     for finding in findings:
         # Next to a cause, the contents of a part of the cells are noise.
         noise = finding.role is Role.CONTENT and finding.score < TELLING and reported and reported[0].role is Role.CAUSE
-        if not noise and not any(finding.kind in earlier.implies for earlier in reported):
+        # The cells are explained once: another way to compute the same values is no further cause.
+        again = finding.role is Role.CAUSE and finding.examined and reported
+        if not noise and not again and not any(finding.kind in earlier.implies for earlier in reported):
             reported.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in reported)) or ("other",)
     evidence = _evidence(scene, reported) | ({"failed_rules": failed} if failed else {})
@@ -110,6 +113,8 @@ def _sentence(scene: Scene[Problem], reported: list[Finding]) -> str:
             return sentence + ("; " + ", ".join(places) if places else "")
         if scene.count:
             sentence += f"; {share}"
+        if 0 < causes[0].examined < scene.count:
+            sentence += f" ({causes[0].examined} recomputed)"
         sentence = ", ".join([sentence, *places])
     else:
         reported_along = [finding.along for finding in where if finding.along is not None]

@@ -35,7 +35,7 @@ def slice_finding(scene: Scene[Problem], axis: int, kind: str, noun: str, along:
         text = ", ".join(f"{noun} {ours} holds the result of {noun} {theirs}" for ours, theirs in pairs[:SPELLED])
         if len(pairs) > SPELLED:
             text += f" and {len(pairs) - SPELLED} more likewise"
-        return Finding(kind, Role.CAUSE, 0.95, text, {"holds": {str(ours): theirs for ours, theirs in pairs[:32]}})
+        return Finding(kind, Role.CAUSE, 0.985, text, {"holds": {str(ours): theirs for ours, theirs in pairs[:32]}})
     length = scene.result.shape[axis]
     wrong = [int(index) for index in scene.wrong_along(axis).nonzero()[0]]
     if len(wrong) == length or scene.by_chance(len(wrong) / length):

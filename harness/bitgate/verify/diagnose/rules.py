@@ -5,6 +5,8 @@ Each takes a Scene and returns a Finding, or None if it does not apply.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,8 @@ from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role
 from bitgate.model.host_tensor import has_gaps
 from bitgate.numerics.bits import Array, bits_of, parts
-from bitgate.numerics.rounding import largest
+from bitgate.numerics.rounding import largest, ulps_between
+from bitgate.verify.diagnose.receptive_field import holders
 from bitgate.verify.diagnose.scene import Scene, is_zero
 
 
@@ -53,7 +56,7 @@ def zero(scene: Scene[Problem]) -> Finding | None:
 
 
 def poison(scene: Scene[Problem]) -> Finding | None:
-    """Find NaN though no input has one: the kernel read memory that was never written, which bitgate poisons."""
+    """Find NaN though no input has one: the kernel read what was never written, which bitgate poisons."""
     if not scene.dtype.is_float or not _has_infinity(scene):
         return None
     result = scene.wrong_result
@@ -67,8 +70,9 @@ def poison(scene: Scene[Problem]) -> Finding | None:
     added = f"{scene.tensor_name} itself before its zero-fill, " if adds else ""
     between = "padding between rows, " if any(map(has_gaps, scene.problem.tensors.values())) else ""
     text = (
-        f"{'all' if count == scene.count else count} of them are NaN, which no input holds: the kernel read poisoned"
-        f" memory that had never been written ({added}{between}LDS, workspace or beyond a tensor)"
+        f"{'all' if count == scene.count else count} of them are NaN, which no input holds: the kernel read what"
+        f" nothing had written ({added}{between}LDS, workspace, memory beyond a tensor, or a lane that takes no part"
+        " in a shuffle)"
     )
     return Finding("poison", Role.CONTENT, 0.95, text, {"nan": count, "wrong": scene.count})
 
@@ -140,19 +144,12 @@ def _largest_distance(result: Array, reference: Array) -> int:
     """
     if not (_finite(result).all() and _finite(reference).all()):
         return 0
-    worst = int(np.abs(_ordered(result) - _ordered(reference)).max(initial=0))
+    worst = ulps_between(result, reference)
     return worst if worst <= MOST_ULPS else 0
 
 
 def _finite(array: Array) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(array.astype(np.float64)))
-
-
-def _ordered(array: Array) -> NDArray[np.int64]:
-    """Return sign-magnitude bits as integers in the order of the values, so that neighbours differ by one."""
-    bits = bits_of(array).astype(np.int64)
-    sign = np.int64(-(2**63)) if array.dtype.itemsize == 8 else np.int64(1 << (8 * array.dtype.itemsize - 1))
-    return np.asarray(np.where(bits & sign, -(bits & ~sign), bits))
 
 
 DISTANCES = (1, -1, 2, -2)
@@ -175,7 +172,10 @@ def shifted(scene: Scene[Problem]) -> Finding | None:
                 letter = scene.letters[axis]
                 source = f"{letter} {'-' if distance > 0 else '+'} {abs(distance)}"
                 text = f"the values are shifted by {abs(distance)} along {letter}: cell {letter} holds that of {source}"
-                return Finding("shifted", Role.CAUSE, 0.9, text, {"axis": letter, "distance": distance})
+                # At the edge, cells without that neighbour are not explained.
+                edge = scene.wrong_along(axis)[:distance] if distance > 0 else scene.wrong_along(axis)[distance:]
+                score = 0.9 if edge.any() else 0.97
+                return Finding("shifted", Role.CAUSE, score, text, {"axis": letter, "distance": distance})
     return None
 
 
@@ -201,6 +201,57 @@ def _all_agree(scene: Scene[Problem], axis: int, distance: int) -> bool:
     wrong = scene.wrong[to]
     ours, theirs = bits_of(scene.result)[to][wrong], bits_of(scene.reference)[source][wrong]
     return ours.size >= LEAST_AGREEING and np.array_equal(ours, theirs) and bool((ours != ours[0]).any())
+
+
+FOUND = 64
+"""The number of wrong cells whose values are sought elsewhere."""
+
+
+def misplaced(scene: Scene[Problem]) -> Finding | None:
+    """Find right values in other places along one axis: mirrored, doubled, in another order."""
+    places = list(scene.sample(FOUND))
+    values = {place: float(scene.result[place]) for place in places}
+    if scene.channels is not None or len(set(values.values())) < LEAST_AGREEING or scene.count < LEAST_AGREEING:
+        return None
+    origins = holders(scene.reference, set(values.values()) - {0.0})
+    found = {place: origins[value] for place, value in values.items() if value in origins}
+    apart = {axis for place, origin in found.items() for axis in range(len(place)) if place[axis] != origin[axis]}
+    if 2 * len(found) < len(places) or len(apart) != 1:
+        return None
+    axis = apart.pop()
+    move = {place[axis]: origin[axis] for place, origin in found.items()}
+    if not _is_moved(scene, axis, move):
+        return None
+    letter, length = scene.letters[axis], scene.result.shape[axis]
+    pairs = [f"{ours} that of {theirs}" for ours, theirs in sorted(move.items())[:SHOWN_PAIRS]]
+    text = f"the right values stand in another order along {letter}: {letter} {', '.join(pairs)}"
+    steps = {(ours - theirs) % length for ours, theirs in move.items()}
+    if len(steps) == 1:
+        (step,) = steps
+        step -= length * (2 * step > length)
+        source = f"{letter} {'-' if step > 0 else '+'} {abs(step)}"
+        text = f"the values are shifted by {abs(step)} along {letter}, modulo {length}"
+        text += f": cell {letter} holds that of {source}"
+    elif all(theirs == length - 1 - ours for ours, theirs in move.items()):
+        text = f"the values are mirrored along {letter}"
+    elif len(move) > SHOWN_PAIRS:
+        text += ", ..."
+    evidence = {"axis": letter, "holds": {str(ours): theirs for ours, theirs in sorted(move.items())[:32]}}
+    return Finding("shifted", Role.CAUSE, 0.97, text, evidence)
+
+
+def _is_moved(scene: Scene[Problem], axis: int, move: Mapping[int, int]) -> bool:
+    """Return whether every wrong cell holds the value that its coordinate's origin along the axis has."""
+    wrong = scene.wrong_along(axis).nonzero()[0]
+    if not set(map(int, wrong)) <= set(move):
+        return False
+    result, reference, mask = (
+        np.moveaxis(one, axis, 0) for one in (bits_of(scene.result), bits_of(scene.reference), scene.wrong)
+    )
+    return all(np.array_equal(result[at][mask[at]], reference[move[int(at)]][mask[at]]) for at in wrong)
+
+
+SHOWN_PAIRS = 4
 
 
 def _slice(axis: int, part: slice) -> tuple[slice, ...]:

@@ -50,6 +50,8 @@ class Scene(Generic[P_co]):
     """The coordinates of the channel axis that are examined; None for all."""
     output: str = ""
     """The role of the examined output; empty for ``problem.result``."""
+    exact: bool = True
+    """False where the sums of these data are rounded, so that recomputed ones agree but for their rounding."""
 
     @staticmethod
     def thinned(problem: P, result: Array, reference: Array, **more: Any) -> Scene[P]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Elementwise, Problem
+from bitgate.model.elementwise import applied
 from bitgate.model.finding import Finding, Role
 from bitgate.numerics.bits import Array, bits_of
 from bitgate.numerics.rounding import rounded
@@ -52,18 +53,16 @@ def finish(problem: Summed, inputs: Mapping[str, Array], cell: Index, sums: Floa
     """
     op = problem.op
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
-    values = {
-        "pass": lambda v: v,
-        "scale": lambda v: op.alpha * v,
-        "bias": lambda v: v + d0,
-        "nd1": lambda v: v + d0,
-        "bilinear": lambda v: op.alpha * v + op.beta * d0,
-        "inplace": lambda v: op.alpha * v + op.beta * d0,
-        "relu": lambda v: np.maximum(v, 0.0),
-    }[op.name](sums)
-    return bits_of(rounded(np.asarray(values), problem.tensors[problem.result].dtype))
+    return bits_of(rounded(applied_to(op, np.asarray(sums), d0), problem.tensors[problem.result].dtype))
 
 
+def applied_to(op: Elementwise, sums: Floats, d: float) -> Floats:
+    """Return sums after an element-wise operation, in f64."""
+    return applied(op, sums, np.asarray(d))
+
+
+ENOUGH = 8
+"""Cells that all lengths of a tail cannot agree with by chance."""
 LONGEST = 256
 """The longest tail that is tried, in terms of the reduction."""
 
@@ -94,7 +93,10 @@ def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
         if missing:
             evidence = {"missing": missing, "of": reduction.length, "order": reduction.order}
             text = _tail_sentence(missing, reduction.words, reduction.length)
-            return Finding("k_tail", Role.CAUSE, 0.97, text, evidence, frozenset({"other", "zero"}))
+            # As sure as a mistake that gives every cell, unless there are few cells for the lengths that are tried.
+            score = 0.985 if scene.count >= ENOUGH else 0.97
+            implied = frozenset({"other", "zero"})
+            return Finding("k_tail", Role.CAUSE, score, text, evidence, implied, examined=min(limit, scene.count))
     return None
 
 
@@ -135,7 +137,8 @@ def _tails(scene: Scene[S], cell: Index, reduction: SumOrder) -> tuple[NDArray[n
     bits = finish(scene.problem, scene.inputs, true, without)
     found: Array = bits_of(scene.result[cell].reshape(1))
     left = np.count_nonzero(sequence) - np.cumsum(sequence[::-1] != 0)[:longest]
-    return np.asarray(bits == found[0]), np.asarray(left > 0)
+    # A 0 agrees with every sum that an operation such as relu clears.
+    return np.asarray(bits == found[0]), np.asarray(left > 0) & bool(scene.result[cell] != 0)
 
 
 def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
@@ -151,10 +154,10 @@ def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
     name, beta = scene.tensor_name, scene.problem.op.beta
     if _explains(scene, terms, np.zeros_like):
         text = f"D is in {name} itself and counts as 0 in the wrong cells: it was cleared before the kernel had read it"
-        return Finding("zero", Role.CAUSE, 0.96, text, {}, frozenset({"zero", "other"}))
+        return Finding("zero", Role.CAUSE, 0.985, text, {}, frozenset({"zero", "other"}))
     if _explains(scene, terms, lambda d: np.asarray((beta * d.astype(np.float64)).astype(d.dtype))):
         text = f"D is in {name} itself and was overwritten with op(0, D) before the kernel had read it"
-        return Finding("other", Role.CAUSE, 0.96, text)
+        return Finding("other", Role.CAUSE, 0.985, text)
     return None
 
 

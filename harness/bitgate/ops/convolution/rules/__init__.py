@@ -1,7 +1,8 @@
 """The rules of a convolution's wrong cells: those that only a convolution has, and those of any sum of products."""
 
 from bitgate.model.finding import Rule
-from bitgate.ops.convolution.rules.places import border, channel_tail, tile_tail, wrong_group, wrong_image
+from bitgate.ops.convolution.rules.places import border, channel_tail, repeated, tile_tail, wrong_group, wrong_image
+from bitgate.ops.convolution.rules.recomputed import missing_part, mistaken
 from bitgate.ops.convolution.rules.sub_gemms import missing_sub_gemm, sub_gemm_place, zero_fill
 from bitgate.ops.convolution.rules.sums import aliased_d, k_tail, missing_tap, pad_side, split_slice
 
@@ -15,9 +16,12 @@ RULES: tuple[Rule, ...] = (
     split_slice,
     k_tail,
     missing_tap,
+    mistaken,
+    missing_part,
     channel_tail,
     border,
     sub_gemm_place,
     tile_tail,
+    repeated,
 )
 """The order in which equally certain findings are reported."""

@@ -10,6 +10,7 @@ from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.rules.sub_gemms import wrong_positions
 from bitgate.verify.diagnose.places import format_list, slice_finding, tail_along, tail_of_rows
 from bitgate.verify.diagnose.scene import Scene, along
+from bitgate.verify.diagnose.values import repeated_rows
 
 
 def wrong_group(scene: Scene[ConvProblem]) -> Finding | None:
@@ -42,6 +43,17 @@ def tile_tail(scene: Scene[ConvProblem]) -> Finding | None:
         return None
     rows = scene.wrong.any(axis=(0, 2))  # (n, spatial...): for fwd exactly the GEMM's rows
     return tail_of_rows(scene, rows.reshape(-1))
+
+
+def repeated(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find that the same rows of every wave or tile of the GEMM are wrong (fwd; bwd_data with one sub-GEMM; dw)."""
+    problem = scene.problem
+    if problem.direction is Pass.BWD_WEIGHT:
+        return repeated_rows(scene, scene.wrong_along(1), f"the GEMM's {problem.k} rows k")
+    if problem.direction is Pass.BWD_DATA and problem.strided:
+        return None
+    rows = scene.wrong.any(axis=(0, 2)).reshape(-1)
+    return repeated_rows(scene, rows, f"the GEMM's {rows.size} rows (images and positions)")
 
 
 MOST = 0.9

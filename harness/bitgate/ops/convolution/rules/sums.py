@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,78 @@ from bitgate.verify.diagnose import sums as shared
 from bitgate.verify.diagnose.scene import Scene, along
 from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, cells_at_most, finish, lost_end
 
+Ints: TypeAlias = "NDArray[Any]"
 
-def terms(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+
+@dataclass(frozen=True)
+class Window:
+    """The relation i = o * stride + f * dilation - left_pad, of the problem or as a kernel takes it by mistake.
+
+    ``between``: output positions that the stride does not reach count as well, rounded towards 0.
+    """
+
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    left_pad: tuple[int, ...]
+    between: bool = False
+    reach: tuple[int, ...] = ()
+    """The lengths at which coordinates of the operand in space end, where a kernel takes others."""
+
+    def ends(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the lengths at which coordinates end."""
+        return tuple(map(min, lengths, self.reach)) if self.reach else lengths
+
+    @staticmethod
+    def of(problem: ConvProblem) -> Window:
+        return Window(problem.stride, problem.dilation, problem.left_pad)
+
+    @property
+    def shown(self) -> dict[str, list[int]]:
+        """The window as evidence."""
+        return {"stride": list(self.stride), "dilation": list(self.dilation), "left_pad": list(self.left_pad)}
+
+    def with_value(self, name: str, axis: int, value: int) -> Window:
+        """Return the window with another stride, dilation or left pad of one axis."""
+        values: tuple[int, ...] = getattr(self, name)
+        return self.with_values(name, (*values[:axis], value, *values[axis + 1 :]))
+
+    def with_values(self, name: str, values: tuple[int, ...]) -> Window:
+        """Return the window with another stride, dilation or left pad of all axes."""
+        changes: dict[str, Any] = {name: values}
+        return replace(self, **changes)
+
+    def inputs(self, axis: int, o: Ints, f: Ints) -> Ints:
+        """Return the input coordinates that output positions and taps meet at."""
+        return np.asarray(o * self.stride[axis] + f * self.dilation[axis] - self.left_pad[axis])
+
+    def outputs(self, axis: int, i: Ints, f: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return the output positions that inputs and taps meet at, and whether there is one; it may lie outside."""
+        numerator = i + self.left_pad[axis] - f * self.dilation[axis]
+        if self.between:
+            return np.trunc(numerator / self.stride[axis]).astype(np.intp), np.ones(np.shape(numerator), np.bool_)
+        return np.asarray(numerator // self.stride[axis]), np.asarray(numerator % self.stride[axis] == 0)
+
+    def meets(self, problem: ConvProblem, at: Sequence[int], tap: Sequence[int]) -> Index | None:
+        """Return the cell of the operand in space that a cell of the result meets at a tap; None outside."""
+        place = []
+        for axis, (position, f) in enumerate(zip(at, tap, strict=True)):
+            one, length = self.inputs(axis, np.array(position), np.array(f)), problem.input[axis]
+            is_there = np.array(True)
+            if problem.direction is not Pass.FWD:
+                one, is_there = self.outputs(axis, np.array(position), np.array(f))
+                length = problem.output[axis]
+            if not is_there or not 0 <= one < length:
+                return None
+            place.append(int(one))
+        return tuple(place)
+
+
+def terms(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window: Window | None = None) -> Floats:
     """Return the products of a cell in f64; 0 where a tap falls outside.
 
     The shape is (reduction channel, taps...) for fwd and bwd_data, (image, output cells...) for bwd_weight.
     """
-    return _TERMS[problem.direction](problem, inputs, cell)
+    return _TERMS[problem.direction](problem, inputs, cell, window or Window.of(problem))
 
 
 def gemm_terms(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
@@ -44,39 +110,39 @@ def _class_only(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
     return products
 
 
-def _fwd(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+def _fwd(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window: Window) -> Floats:
     g, n, k, *o = cell
     positions, valid = [], []
+    ends = window.ends(problem.input)
     for axis, at in enumerate(o):
-        taps = np.arange(problem.filter[axis]) * problem.dilation[axis]
-        i = at * problem.stride[axis] + taps - problem.left_pad[axis]
-        inside = (i >= 0) & (i < problem.input[axis])
+        i = window.inputs(axis, np.array(at), np.arange(problem.filter[axis]))
+        inside = (i >= 0) & (i < ends[axis])
         positions.append(np.where(inside, i, 0))
         valid.append(inside)
     x = inputs["in"][g, n][np.ix_(np.arange(problem.c), *positions)]
     return _product(x, inputs["wei"][g, k], valid)
 
 
-def _bwd_data(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+def _bwd_data(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window: Window) -> Floats:
     g, n, c, *x = cell
     positions, valid = [], []
+    ends = window.ends(problem.output)
     for axis, at in enumerate(x):
-        numerator = at + problem.left_pad[axis] - np.arange(problem.filter[axis]) * problem.dilation[axis]
-        o = numerator // problem.stride[axis]
-        inside = (numerator % problem.stride[axis] == 0) & (o >= 0) & (o < problem.output[axis])
+        o, is_there = window.outputs(axis, np.array(at), np.arange(problem.filter[axis]))
+        inside = is_there & (o >= 0) & (o < ends[axis])
         positions.append(np.where(inside, o, 0))
         valid.append(inside)
     dy = inputs["out"][g, n][np.ix_(np.arange(problem.k), *positions)]
     return _product(dy, inputs["wei"][g, :, c], valid)
 
 
-def _bwd_weight(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+def _bwd_weight(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window: Window) -> Floats:
     g, k, c, *f = cell
     positions, valid = [], []
+    ends = window.ends(problem.input)
     for axis, tap in enumerate(f):
-        windows = np.arange(problem.output[axis]) * problem.stride[axis]
-        i = windows + tap * problem.dilation[axis] - problem.left_pad[axis]
-        inside = (i >= 0) & (i < problem.input[axis])
+        i = window.inputs(axis, np.arange(problem.output[axis]), np.array(tap))
+        inside = (i >= 0) & (i < ends[axis])
         positions.append(np.where(inside, i, 0))
         valid.append(inside)
     x = inputs["in"][g, :, c][np.ix_(np.arange(problem.n), *positions)]
@@ -143,7 +209,7 @@ def split_slice(scene: Scene[ConvProblem]) -> Finding | None:
     which = " or ".join(f"slice {number}" for number in numbers)
     text = f"{which} of {problem.split_k} of the split reduction is missing from the sums of the wrong cells"
     evidence = {"slices": numbers[:16], "split_k": problem.split_k, "tile_k": scene.tile[2]}
-    return Finding("split_slice", Role.CAUSE, 0.98, text, evidence, frozenset({"k_tail", "other", "zero"}))
+    return Finding("split_slice", Role.CAUSE, 0.99, text, evidence, frozenset({"k_tail", "other", "zero"}))
 
 
 def _missing_slices(scene: Scene[ConvProblem], cell: tuple[int, ...], tile_k: int) -> set[int]:
@@ -190,7 +256,7 @@ def missing_tap(scene: Scene[ConvProblem]) -> Finding | None:
         return None
     tap = [int(i) for i in np.unravel_index(int(candidates.argmax()), scene.problem.filter)]
     text = f"filter tap {tuple(tap) if len(tap) > 1 else tap[0]} is missing from the sums of the wrong cells"
-    return Finding("other", Role.CAUSE, 0.85, text, {"missing_tap": tap})
+    return Finding("other", Role.CAUSE, 0.985, text, {"missing_tap": tap}, examined=min(CELLS, scene.count))
 
 
 def pad_side(scene: Scene[ConvProblem]) -> Finding | None:

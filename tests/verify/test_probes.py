@@ -1,0 +1,76 @@
+"""What launches with one condition changed show of a wrong result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bitgate.core.project import ours
+from bitgate.kernel.resolved import kernel_called
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome, Verdict
+from bitgate.verify.pipeline import verify
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
+from bitgate.verify.session import Session
+
+FOLDER = Path(__file__).parent
+FAULTS, UNHEALTHY = (FOLDER / name / "declaration.py" for name in ("fault_injected", "unhealthy"))
+CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session("host", project=ours().loading([FAULTS, UNHEALTHY]))
+
+
+def found(session: Session, family: str, instance: str, option: tuple[str, str]) -> Verdict:
+    kernel = kernel_called(session.families, family, instance, [option])
+    return verify(PlannedCase(parse_case_id(CASE), kernel), session)
+
+
+@pytest.mark.parametrize(
+    ("value", "memory"), [("scratch", "the workspace"), ("lds", "LDS, or memory of the library itself,")]
+)
+def test_memory_that_the_result_depends_on(session: Session, value: str, memory: str) -> None:
+    verdict = found(session, "fault_injected", "f32", ("trusts", value))
+    assert verdict.outcome is Outcome.NONDETERMINISTIC
+    words = f"the result depends on what {memory} held before the launch: with zeros there every cell is right; "
+    assert verdict.reason.startswith(words)
+    assert verdict.diagnosis
+    assert verdict.reason == verdict.diagnosis.sentence
+    assert verdict.diagnosis.kinds[0] == "race"
+
+
+def test_a_shuffle_from_a_lane_that_is_not_there(session: Session) -> None:
+    verdict = found(session, "fault_injected", "f32", ("trusts", "lane"))
+    assert verdict.outcome is Outcome.MISMATCH
+    assert "memory beyond a tensor, or a lane that takes no part in a shuffle); " in verdict.reason
+    assert verdict.reason.endswith("; zeros in the result, the workspace and LDS make no cell right")
+
+
+def test_a_library_that_remembers_its_first_result(session: Session) -> None:
+    verdict = found(session, "unhealthy", "fwd_f32", ("illness", "cached"))
+    assert verdict.outcome is Outcome.MISMATCH
+    words = "the wrong cells hold the results of launch 1 (seed 0): the library remembers them; launch 3 of the same"
+    assert verdict.reason.startswith(words)
+
+
+def test_no_probe_of_a_result_that_is_simply_wrong(session: Session) -> None:
+    verdict = found(session, "unhealthy", "fwd_f32", ("illness", "wrong"))
+    assert verdict.reason == "1 of 288 cells of y are wrong, within k 5, h 0, w 0"
+    assert verdict.diagnosis
+    assert "probe" not in verdict.diagnosis.evidence
+
+
+def test_a_library_that_keeps_something_of_an_earlier_case(session: Session) -> None:
+    """It counts its launches, and is wrong from the third on."""
+    kernel = kernel_called(session.families, "unhealthy", "fwd_f32", [("illness", "third")])
+    first, second = (PlannedCase(parse_case_id(case), kernel, repeated=False) for case in (CASE, f"{CASE}_d2"))
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as process:
+        assert process.verify(first).outcome is Outcome.PASS
+        verdict = process.verify(second)
+        assert verdict.outcome is Outcome.MISMATCH
+        words = f"the library keeps something of an earlier case ({first.case}): in a new process every cell is right"
+        assert verdict.reason.startswith(words)
