@@ -22,7 +22,7 @@ from bitgate.suite.expand import ExpandedCase, expand
 from bitgate.suite.planning import Setting
 from bitgate.suite.row import CaseRow
 from bitgate.suite.suites import plan_suites
-from bitgate.suite.table import load_set, set_names
+from bitgate.suite.table import DEFAULT_SET, load_set, set_names
 
 CK_SHAPES = Path(__file__).parents[1] / "coverage" / "data" / "ck_bwd_data_shapes.csv"
 TABLES = sorted(paths.data_folder("suites").glob("*/cases.toml"))
@@ -191,3 +191,12 @@ def test_what_a_test_holds_is_stated_by_each_row(suite: str, name: str) -> None:
         assert [row.name for row in rows if not row.refused] == []
     if name in ("dispatch", "split_n", "main_loop"):
         assert [row.name for row in rows if not row.dispatch] == []
+
+
+def test_each_set_is_some_modules() -> None:
+    """A plan has the cases of all sets: those of one that no test asks for would be lost in every night."""
+    for table in TABLES:
+        modules = "".join(path.read_text() for path in table.parent.glob("test_*.py"))
+        for name in set_names(table):
+            asked = table.parent.name if name == DEFAULT_SET else f"{table.parent.name}#{name}"
+            assert f'"{asked}"' in modules, f"no test of {table.parent.name} asks for {asked}"
