@@ -117,7 +117,7 @@ def _as_with(used: int, due: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _FilterWalk:
     """The order in which a kernel visits the taps: ``lengths`` at which each axis carries into the one before."""
 
     lengths: tuple[int, ...]
@@ -144,7 +144,7 @@ def carry_mistakes(known: Recomputed[ConvProblem]) -> Iterator[Mistake]:
         for length in dict.fromkeys((*problem.filter, problem.filter[axis] + 1, problem.filter[axis] - 1)):
             if length < 1 or length == problem.filter[axis]:
                 continue
-            walk = _Walk((*problem.filter[:axis], length, *problem.filter[axis + 1 :]))
+            walk = _FilterWalk((*problem.filter[:axis], length, *problem.filter[axis + 1 :]))
             text = (
                 f"the filter coordinate of {letters[axis]} carries at {length} instead of {problem.filter[axis]}:"
                 " taps are taken in a wrong order"
@@ -152,7 +152,7 @@ def carry_mistakes(known: Recomputed[ConvProblem]) -> Iterator[Mistake]:
             yield Mistake(text, "parameter", _walked(known, walk), evidence={"carries_at": list(walk.lengths)})
 
 
-def _walked(known: Recomputed[ConvProblem], walk: _Walk) -> Value:
+def _walked(known: Recomputed[ConvProblem], walk: _FilterWalk) -> Value:
     """Return the value of a cell whose taps are walked so; filters lie with their taps row-major."""
     problem, inputs = known.scene.problem, known.scene.inputs
     count = prod(problem.filter)
