@@ -127,7 +127,7 @@ def _in_text(part: Any) -> str:
     """Return a part of a syntax tree as text, the same in each version of Python: later ones have more fields, empty
     where the code does without what they stand for, and some do not join neighbouring texts of an f-string."""
     if isinstance(part, ast.JoinedStr):
-        return "".join(one.value if isinstance(one, ast.Constant) else _in_text(one) for one in part.values)
+        return "".join(str(one.value) if isinstance(one, ast.Constant) else _in_text(one) for one in part.values)
     if isinstance(part, ast.AST):
         stated = [f"{name}={_in_text(value)}" for name, value in ast.iter_fields(part) if value not in (None, [])]
         return f"{type(part).__name__}({', '.join(stated)})"
