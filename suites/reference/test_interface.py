@@ -1,4 +1,4 @@
-"""What a naive kernel cannot do it refuses, and says by which clause."""
+"""Naive kernels refuse the problems that they cannot compute, each by the expected clause."""
 
 from bitgate.testing import refused
 

@@ -75,10 +75,11 @@ def test_a_killed_shard_runs_again_for_what_it_did_not_answer(lab: Make) -> None
     mine.release()
     _, said = controller.communicate()
     assert controller.returncode == 0, said
-    first, second = mine.results(), mine.results(number=2)
+    # The case that was under way, if its process had come to one, runs alone after the others.
+    first, second, third = mine.results(), mine.results(number=2), mine.results(number=3)
     assert 1 <= len(first) < 4
-    assert {one.key for one in first}.isdisjoint(one.key for one in second)
-    assert len({one.key for one in (*first, *second)}) == 4
+    assert len(third) <= 1
+    assert len({one.key for one in (*first, *second, *third)}) == len(first) + len(second) + len(third) == 4
     assert {one.run.attempt for one in second if one.run} == {2}
     assert "host ran again (attempt 2) on" in mine.summary
     assert f"{4 - len(first)} case" in mine.summary

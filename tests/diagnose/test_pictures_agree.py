@@ -1,4 +1,4 @@
-"""Of planted defects the sentence and the picture name the same place."""
+"""The sentence and the picture of a planted defect name the same place."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ def test_ids_are_unique_and_regression_contains_smoke(smoke: Plan, regression: P
 def test_smoke_is_broad_and_compares(smoke: Plan) -> None:
     assert len(smoke.cases) >= 200
     assert len({item.key.case for item in smoke.cases}) >= 60
-    refused = sum(bool(item.refused) for item in smoke.cases)
-    assert refused / len(smoke.cases) < 0.1
+    written = [item for item in smoke.cases if "/refused.txt:" not in item.row]
+    assert sum(bool(item.refused) for item in written) / len(written) < 0.05
     assert not [item.id for item in smoke.cases if item.key.kernel == "none"]
 
 

@@ -83,11 +83,9 @@ class Setting:
     def matching(self, globs: tuple[str, ...]) -> tuple[Kernel, ...]:
         """Return the instances that some glob matches; all without globs. Kept, since rows share their globs."""
         if globs not in self._found:
-            if len(globs) == 1 and (named := self._kernels_by_name.get(globs[0])):
-                found = (named,)
-            else:
-                found = tuple(kernel for kernel in self.kernels if not globs or _matches(kernel, globs))
-            self._found[globs] = found
+            named = self._kernels_by_name.get(globs[0]) if len(globs) == 1 else None
+            every = self.kernels if named is None else (named,)
+            self._found[globs] = tuple(kernel for kernel in every if not globs or _matches(kernel, globs))
         return self._found[globs]
 
     @cached_property

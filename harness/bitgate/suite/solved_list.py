@@ -20,7 +20,7 @@ from bitgate.core.files import write_whole
 SUFFIX = ".txt"
 GPU = "gpu"
 TIERS: Mapping[str, Any] = {SMOKE: SMOKE, GPU: {"host": REGRESSION, "gpu": SMOKE}, REGRESSION: REGRESSION}
-"""What a line calls a tier, and what a row of a table does."""
+"""The tiers as a line names them, and as a row of a table does."""
 
 
 @dataclass(frozen=True)

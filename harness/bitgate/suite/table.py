@@ -18,7 +18,7 @@ from bitgate.suite.solved_list import is_list, read_list
 
 DEFAULT_SET = "case"
 SOLVED = "solved"
-"""What the rows of a list are called."""
+"""The name of the rows of a list."""
 
 ABOUT = ("title", "source", "note")
 """Texts at the top of a table that say what it is: for people, and for a sweep's tables and plots."""

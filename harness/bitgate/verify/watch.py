@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import create_string_buffer, string_at
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -58,7 +59,7 @@ class Watch:
         after = snapshot()
         if after != self._before:
             before = ProcessState.of(self._before)
-            now = state.settled(before, ProcessState.of(after), snapshot, self._is_of_runtime)
+            now = state.settled(before, ProcessState.of(after), snapshot, partial(_is_of_runtime, self._device))
             if now.fp_environment != before.fp_environment:
                 state.restore_fp_environment(before.fp_environment)
             self._conduct.threads |= now.threads - before.threads
@@ -80,9 +81,6 @@ class Watch:
             return ""
         host.restore(self._settings)
         return changed_settings(self._settings, now)
-
-    def _is_of_runtime(self, thread: int) -> bool:
-        return _is_of_runtime(self._device, thread)
 
     def _current_device(self) -> int:
         return int(self._device.hip.hipGetDevice()[1])

@@ -22,7 +22,7 @@ TAKEN, REFUSED = "solved.txt", "refused.txt"
 """The files of a suite: cases that kernels take, and cases that they must refuse."""
 COMMAND = "bitgate cases --solve"
 INPUTS = "solved from"
-"""What the header's line of the inputs' hash begins with."""
+"""The beginning of the header's line with the inputs' hash."""
 SOURCES = (
     "model/space",
     "model/elementwise.py",
@@ -52,7 +52,11 @@ def write_lists(
         solved = solve_suite(requests[suite], families, carried("host", [folder]), progress)
         inputs = hash_of(folder, requests[suite], families)
         for file, cases, what in (
-            (TAKEN, solved.taken, "Cases that reach every pair of classes in smoke, and triples in regression."),
+            (
+                TAKEN,
+                solved.taken,
+                "Cases by the pairs of classes, and then the triples, that they are the first to reach.",
+            ),
             (REFUSED, solved.refused, "Cases just outside of what instances take, by the clause that refuses them."),
         ):
             reached = (in_words(one) for one in solved.strengths)
@@ -77,7 +81,8 @@ def table_of(strengths: Iterable[Strength]) -> str:
     """Return strengths as a Markdown table: a row a family, operation and tier."""
     rows = ["| kernels | operation | tier | cases | seconds | pairs | triples |", "|---|---|---|---|---|---|---|"]
     for one in strengths:
-        shares = (f"{done} of {of} ({100 * done / of:.1f} %)" for done, of in (one.pairs, one.triples))
+        # Rounded down: 100 % are all.
+        shares = (f"{done} of {of} ({1000 * done // of / 10} %)" for done, of in (one.pairs, one.triples))
         cells = (f"`{one.family}`", one.operation, one.tier, f"{one.cases}", f"{one.seconds:.1f}", *shares)
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -127,7 +132,7 @@ def _in_text(part: Any) -> str:
     """Return a part of a syntax tree as text, the same in each version of Python: later ones have more fields, empty
     where the code does without what they stand for, and some do not join neighbouring texts of an f-string."""
     if isinstance(part, ast.JoinedStr):
-        return "".join(one.value if isinstance(one, ast.Constant) else _in_text(one) for one in part.values)
+        return "".join(str(one.value) if isinstance(one, ast.Constant) else _in_text(one) for one in part.values)
     if isinstance(part, ast.AST):
         stated = [f"{name}={_in_text(value)}" for name, value in ast.iter_fields(part) if value not in (None, [])]
         return f"{type(part).__name__}({', '.join(stated)})"

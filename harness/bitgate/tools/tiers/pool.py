@@ -5,7 +5,7 @@ What no case of the pool has counts as impossible: declarations and the maths of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
@@ -29,7 +29,7 @@ from bitgate.tools.fuzz.round import fills_of
 from bitgate.verify.bounds import bounded_results
 
 PROBLEM = ":"
-"""What follows the names of the operation's factors: the details may have the same names."""
+"""The end of the names of the operation's factors: the details may have the same names."""
 ROUND = 2000
 SPLITS = (2, 3, 4, 7, 12, -1)
 PLAIN = 0.55
@@ -212,8 +212,3 @@ def instance_classes(instance: Instance, problem: Problem) -> dict[str, str]:
 
 def _few(value: int | str) -> str:
     return str(min(value, 3)) if isinstance(value, int) else value
-
-
-def of_operation(cases: Sequence[PoolCase]) -> list[PoolCase]:
-    """Return the cases that a kernel takes."""
-    return [case for case in cases if not case.refused]

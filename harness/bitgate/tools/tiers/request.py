@@ -18,8 +18,9 @@ FILE = "solve.toml"
 class SolveRequest:
     """The request of a suite's lists.
 
-    ``smoke`` and ``regression`` are seconds on one worker of a whole suite: pairs are complete whatever they take, and
-    triples of the factors ``triples`` go as far as the seconds. ``pool`` counts the drawn cases of each family and
+    ``smoke`` and ``regression`` are seconds on one worker of a whole suite. Smoke reaches the pairs of coverage's
+    factors and of the factors ``triples`` whatever they take, regression all pairs. Smoke's other pairs, and triples,
+    go as far as the seconds. ``pool`` counts the drawn cases of each family and
     operation, ``most_seconds`` limits one case.
     """
 

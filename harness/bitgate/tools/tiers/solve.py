@@ -1,9 +1,10 @@
-"""The solved lists of a suite: every pair of classes in smoke, then triples as far as a tier's seconds go."""
+"""The solved lists of a suite: pairs as far as smoke's seconds go, all of them in regression, then triples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -68,17 +69,22 @@ def _solve(pool: CandidatePool, request: SolveRequest) -> SolvedLists:
     tiers: dict[int, str] = {}
     strengths = []
 
+    @cache
+    def is_kept(place: int) -> bool:
+        return not shows_nothing(taken[place])
+
     def note(tier: str) -> None:
         tiers.update((place, tier) for place in cover.chosen if place not in tiers)
+        kept = Cover(cover.seconds, list(filter(is_kept, cover.chosen)))
         strengths.append(
             Strength(
                 pool.family.name,
                 pool.operation,
                 tier,
-                len(cover.chosen),
-                cover.spent,
-                (cover.reached(pairs), pairs.possible),
-                (cover.reached(triples), triples.possible),
+                len(kept.chosen),
+                kept.spent,
+                (kept.reached(pairs), pairs.possible),
+                (kept.reached(triples), triples.possible),
             )
         )
 
@@ -97,9 +103,10 @@ def _solve(pool: CandidatePool, request: SolveRequest) -> SolvedLists:
     cover.extend(goals(of_instances, [(INSTANCE, name) for name in names]), request.regression)
     cover.extend(triples, request.regression)
     note(REGRESSION)
-    showing = [place for place in cover.chosen if not shows_nothing(taken[place])]
-    chosen = tuple(_line(taken[place], tiers[place], _why(cover, place, taken[place])) for place in showing)
-    return SolvedLists(chosen, tuple(_refusals(cases)), tuple(strengths))
+    lines = (
+        _line(taken[place], tiers[place], _why(cover, place, taken[place])) for place in filter(is_kept, cover.chosen)
+    )
+    return SolvedLists(tuple(lines), tuple(_refusals(cases)), tuple(strengths))
 
 
 def _within(allowed: NDArray[np.bool_], classes: Sequence[Mapping[str, str]], named: Sequence[str]) -> Goals:

@@ -6,28 +6,12 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-COLUMNS = (
-    "verdict",
-    "target",
-    "device",
-    "suite",
-    "case",
-    "kernel",
-    "how",
-    "kind",
-    "state",
-    "cause",
-    "says",
-    "repro",
-    "ms",
-)
-"""Columns of a row; the last one is a number, all others are words."""
 BYTES = 9 << 20
 """Bytes of the table; green cases that no longer fit are left out, and counted."""
 
 
 class TableRow(NamedTuple):
-    """One verdict in the table."""
+    """One verdict in the table. The last field is a number, all others are words."""
 
     verdict: str
     target: str
@@ -62,7 +46,7 @@ def table(rows: Iterable[TableRow]) -> tuple[str, int]:
         line = ",".join(map(str, (*numbers, row.ms)))
         size += len(line) + 3
         lines.append(f"[{line}]")
-    head = f'{{"columns":{json.dumps(COLUMNS)},"words":{json.dumps(list(words), separators=(",", ":"))}'
+    head = f'{{"columns":{json.dumps(TableRow._fields)},"words":{json.dumps(list(words), separators=(",", ":"))}'
     text = f'{head},"left_out":{left_out},"rows":[{",".join(lines)}]}}'
     return _inert(text), left_out
 
