@@ -71,7 +71,7 @@ def test_a_race_is_named_where_threads_have_another_order(open_with) -> None:
     assert verdict.outcome is Outcome.MISMATCH
     assert verdict.diagnosis is not None
     assert verdict.diagnosis.kinds[0] == "race"
-    assert verdict.reason.startswith("a race: with threads in order ")
+    assert verdict.reason.startswith("a race: threads in order ")  # no order makes it right
 
 
 @pytest.mark.parametrize("instance", ["w32_b64", "w32_b1024", "w64_b512"])
