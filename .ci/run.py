@@ -1,8 +1,9 @@
 """Run the checks of every change on a bare Debian 12 machine with Python 3.11: README's commands, style and types, with
 nothing in reach but what README promises; then the tests that need a service, which it does not promise.
 
-Aim on two cores: 15 minutes with nothing built before (40 today), 12 with the `$BITGATE_CACHE` of an earlier run, which
-the caller names. The table at the end says where the time went. `.ci/nightly` holds the long checks.
+Aim on two cores: 15 minutes with nothing built before, 12 with the `$BITGATE_CACHE` of an earlier run, which
+the caller names. The table at the end says where the time went. `.ci/nightly` holds the long checks, and runs the tests
+of tests/slow.txt, for which a change does not wait.
 """
 
 import os
@@ -15,11 +16,11 @@ from steps import Step, install, needed, run, tox
 WORKERS = max(3, len(os.sched_getaffinity(0)) * 3 // 2)
 # The same examples each time, and none of an earlier run: only the nightly looks for new ones.
 PINNED = "--hypothesis-seed=0"
-PY = ("--ignore=tests/adversarial_kernels", f"-n{WORKERS}", PINNED)
+PY = ("-m", "not slow", "--ignore=tests/adversarial_kernels", f"-n{WORKERS}", PINNED)
 # A worker for each way to run a suite: a visit takes a core for two thirds of its time at most.
 ADVERSARIAL = ("tests/adversarial_kernels", "-n3", "--dist=loadgroup", PINNED)
 SERVICES = ("make", "postgres", "slurm")
-OF_SERVICES = ("-m", " or ".join(f"needs_{name}" for name in SERVICES), f"-n{WORKERS}", PINNED)
+OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{WORKERS}", PINNED)
 
 
 def steps(machine: Machine) -> tuple[Step, ...]:

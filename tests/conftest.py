@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from tests.needs import NEEDS, NIGHTLY, lacking
+
+SLOW = frozenset(Path(__file__).with_name("slow.txt").read_text().splitlines())
 
 # The machine is shared: what an example takes says nothing.
 settings.register_profile("bitgate", deadline=None, print_blob=True)
@@ -36,7 +39,10 @@ def _needs(item: pytest.Item) -> list[str]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give a test that ``needs("slurm")`` the mark ``needs_slurm`` too, by which ``-m`` selects it."""
+    """Give a test that ``needs("slurm")`` the mark ``needs_slurm`` too, and one of slow.txt the mark ``slow``: ``-m``
+    selects by them."""
+    if item.nodeid.split("[")[0] in SLOW:
+        item.add_marker("slow")
     for name in _needs(item):
         if name not in NEEDS:
             raise pytest.UsageError(f"{item.nodeid}: needs({name!r}): tests/needs.py has {', '.join(NEEDS)}")
