@@ -12,6 +12,7 @@ from bitgate.core import paths
 from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from bitgate.results.report.junit_dialect import JUnitDialect
     from bitgate.results.report.page.builder import PageBuilder
     from bitgate.results.report.page.past import RunPast
     from bitgate.results.report.summary import Summary
@@ -23,6 +24,14 @@ RUNS = 60
 
 
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of the run to this file.")]
+Junit = Annotated[
+    str,
+    typer.Option(metavar="DIALECT", help="Write junit.xml for github, gitlab, jenkins or datadog [strict]."),
+]
+Foreign = Annotated[
+    list[Path] | None,
+    typer.Option("--foreign-junit", metavar="FILE", help="Add another harness' JUnit, as gtest's; repeatable."),
+]
 
 
 @app.command()
@@ -33,6 +42,8 @@ def report(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write junit.xml and summary.md to this folder [out].")] = None,
     html: Html = None,
+    junit: Junit = "",
+    foreign: Foreign = None,
     history: Annotated[
         str, typer.Option(metavar="FILE|URL", help="Show in the page what this history says of failures.")
     ] = "",
@@ -43,18 +54,33 @@ def report(
     Several files are merged; later attempts win. Files and folder default to $BITGATE_OUT, else out. Ends with 0 if all
     is green, 1 if a defect was found, 3 if nothing was compared.
     """
+    from bitgate.results.report.foreign_junit import read_foreign
     from bitgate.results.report.render import merge
 
     if history and not html:
         raise UsageError("--history: it is shown in a page: give --html FILE, or use `bitgate triage`")
     folder = out or paths.out_dir()
     builder = page_builder(html)
-    summary = merge(files or [paths.out_dir()], folder, also=builder.add if builder else None)
+    summary = merge(
+        files or [paths.out_dir()],
+        folder,
+        also=builder.add if builder else None,
+        junit=dialect_of(junit),
+        foreign=read_foreign(foreign or []),
+    )
     print_summary(summary, folder, as_json)
     if html and builder:
         write_page_of(html, builder, summary, history)
         typer.echo(html, err=as_json)
     return summary.exit_code
+
+
+def dialect_of(name: str) -> JUnitDialect:
+    """Return the dialect that ``--junit`` names, else that of the current folder's project. UsageError if unknown."""
+    from bitgate.core.project_file import find
+    from bitgate.results.report.junit_dialect import dialect_named
+
+    return dialect_named(name or find().junit)
 
 
 def page_builder(html: Path | None) -> PageBuilder | None:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bitgate.results.record import UNKNOWN, Outcome, Verdict
+from bitgate.results.report.cause import CauseKey, cause_of
 from bitgate.results.report.facts import mark
 from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
+from bitgate.results.report.foreign_junit import ForeignJUnit
 from bitgate.results.report.ledger import AttemptEntry, Ledger
 from bitgate.results.report.result import cell_lines, extent_line, place_of, sentence_of
 
@@ -29,8 +31,8 @@ class RedVerdict:
     kinds: tuple[str, ...]
     sentence: str
     repro: str
-    path: str = ""
-    """The dispatch path that the case took."""
+    cause: CauseKey
+    """Reds of a target that agree in it are reported once."""
     row: str = ""
     """``file:line`` of the table's row."""
     cells: tuple[str, ...] = ()
@@ -40,10 +42,10 @@ class RedVerdict:
     extent: str = ""
     """How many cells are wrong, and by how much at most."""
 
-    @property
-    def cause(self) -> tuple[str, ...]:
-        """Target, outcome, kind, family and path: reds that agree in them are reported once."""
-        return self.target, self.outcome, self.kinds[0] if self.kinds else "", self.kernel.split(".")[0], self.path
+    def as_json(self) -> dict[str, Any]:
+        """Return its fields; the cause is its id and path."""
+        stated = {"kinds": list(self.kinds), "cells": list(self.cells), "cause": self.cause.id, "path": self.cause.path}
+        return vars(self) | stated
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,16 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class ForeignTotals:
+    """The tests of another harness' JUnit file, counted."""
+
+    file: str
+    passed: int
+    red: int
+    skipped: int
+
+
+@dataclass(frozen=True)
 class Summary:
     """A whole run, or several merged. ``exit_code`` is what ``bitgate report`` and ``bitgate ci merge`` end with."""
 
@@ -98,6 +110,8 @@ class Summary:
     """Defects of the run itself."""
     absent: tuple[MissingTarget, ...] = ()
     """Promised targets that had no machine."""
+    foreign: tuple[ForeignTotals, ...] = ()
+    """The files of other harnesses."""
     interrupted: bool = False
 
     @property
@@ -134,7 +148,7 @@ class Summary:
         """The reds that are shown, grouped by cause, the most frequent first."""
         groups: dict[tuple[str, ...], list[RedVerdict]] = {}
         for red in self.reported:
-            groups.setdefault(red.cause, []).append(red)
+            groups.setdefault((red.target, *red.cause), []).append(red)
         causes = [FailureGroup(len(group), group[0]) for group in groups.values()]
         return tuple(sorted(causes, key=lambda cause: (cause.first.outcome.is_unanswered, -cause.count)))
 
@@ -171,13 +185,14 @@ class Summary:
             "outcomes": self.outcomes,
             "targets": [dict(vars(row)) for row in self.targets],
             "suites": [dict(vars(row)) for row in self.suites],
-            "reds": [{**vars(red), "kinds": list(red.kinds), "cells": list(red.cells)} for red in self.reds],
+            "reds": [red.as_json() for red in self.reds],
             "known": [{**vars(one), "first": one.first.case} for one in self.known],
             "changed": list(self.changed),
             "environment": self.environment,
             "notes": list(self.notes),
             "findings": [dict(vars(finding)) for finding in self.findings],
             "absent": [dict(vars(one)) for one in self.absent],
+            "foreign": [dict(vars(one)) for one in self.foreign],
         }
 
 
@@ -233,6 +248,7 @@ class SummaryBuilder:
         *,
         absent: Sequence[MissingTarget] = (),
         notes: Sequence[str] = (),
+        foreign: Sequence[ForeignJUnit] = (),
         interrupted: bool = False,
     ) -> Summary:
         """Return the summary; of the ledgers all but their entries is read."""
@@ -252,6 +268,7 @@ class SummaryBuilder:
             notes=(*notes, *(note for ledger in ledgers for note in ledger.notes)),
             findings=(*findings, *(finding for ledger in ledgers for finding in ledger.findings)),
             absent=tuple(absent),
+            foreign=tuple(ForeignTotals(one.file, **one.counts) for one in foreign),
             interrupted=interrupted,
         )
 
@@ -317,7 +334,7 @@ def _red(verdict: Verdict) -> RedVerdict:
         kinds=diagnosis.kinds if diagnosis else (),
         sentence=sentence_of(verdict),
         repro=verdict.repro,
-        path=str(verdict.dispatch.get("path", "")),
+        cause=cause_of(verdict),
         row=verdict.row,
         cells=tuple(cell_lines(verdict)),
         place=place_of(verdict),
