@@ -170,7 +170,7 @@ def merge(
         annotate_merge(summary, out, annotate, partial(typer.echo, err=as_json))
     from bitgate.cli.after_merge import after_merge
 
-    after = after_merge(paths, out, summary.headline, history, notify)
+    after = after_merge(paths, out, summary, history, notify)
     if html and builder:  # its history may have been made right now
         write_page_of(html, builder, summary, "" if after else history)
         typer.echo(html, err=as_json)

@@ -44,9 +44,7 @@ def report(
     html: Html = None,
     junit: Junit = "",
     foreign: Foreign = None,
-    history: Annotated[
-        str, typer.Option(metavar="FILE|URL", help="Show in the page what this history says of failures.")
-    ] = "",
+    history: Annotated[str, typer.Option(metavar="FILE|URL", help="Show what this history says of the failures.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Render results as JUnit and Markdown, and as a page.
@@ -54,20 +52,22 @@ def report(
     Several files are merged; later attempts win. Files and folder default to $BITGATE_OUT, else out. Ends with 0 if all
     is green, 1 if a defect was found, 3 if nothing was compared.
     """
+    from bitgate.cli.after_merge import show_past
     from bitgate.results.report.foreign_junit import read_foreign
     from bitgate.results.report.render import merge
 
-    if history and not html:
-        raise UsageError("--history: it is shown in a page: give --html FILE, or use `bitgate triage`")
     folder = out or paths.out_dir()
     builder = page_builder(html)
+    results = files or [paths.out_dir()]
     summary = merge(
-        files or [paths.out_dir()],
+        results,
         folder,
         also=builder.add if builder else None,
         junit=dialect_of(junit),
         foreign=read_foreign(foreign or []),
     )
+    if history:
+        show_past(results, folder, summary, history)
     print_summary(summary, folder, as_json)
     if html and builder:
         write_page_of(html, builder, summary, history)
