@@ -26,7 +26,7 @@ RUNS = 60
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of the run to this file.")]
 Junit = Annotated[
     str,
-    typer.Option(metavar="DIALECT", help="Write junit.xml for github, gitlab, jenkins or datadog [strict]."),
+    typer.Option(metavar="DIALECT", help="Write junit.xml for github, gitlab, jenkins or datadog."),
 ]
 Foreign = Annotated[
     list[Path] | None,

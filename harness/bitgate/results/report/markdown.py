@@ -12,9 +12,9 @@ from bitgate.results.report.text import code, legal, literal, one_line
 
 LIMIT = 900 * 1024
 """Bytes of summary.md: GitHub shows 1 MiB a step, and nothing at all of a longer file."""
-SHOWN = {"causes": 50, "lines": 200, "glance": 10, "targets": 12}
+SHOWN = {"causes": 50, "lines": 200, "glance": 10, "targets": 12, "facts": 60}
 """Causes spelled out, lines of any other list (a whole tier of them would bury the first), lines of what is seen at a
-glance, and columns of the matrix."""
+glance, columns of the matrix, and facts of a target's environment."""
 
 
 class MarkdownReport(Report):
