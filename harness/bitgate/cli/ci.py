@@ -164,6 +164,7 @@ def merge(
         also=builder.add if builder else None,
         junit=dialect_of(junit),
         foreign=read_foreign(foreign or []),
+        watched=True,
     )
     print_summary(summary, out, as_json)
     if annotate:

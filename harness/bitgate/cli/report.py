@@ -65,6 +65,7 @@ def report(
         also=builder.add if builder else None,
         junit=dialect_of(junit),
         foreign=read_foreign(foreign or []),
+        watched=True,
     )
     if history:
         show_past(results, folder, summary, history)

@@ -107,6 +107,7 @@ def merge(
     also: Callable[[Ledger], None] | None = None,
     junit: JUnitDialect = STRICT,
     foreign: Sequence[ForeignJUnit] = (),
+    watched: bool = False,
 ) -> Summary:
     """Merge results of several targets and shards: ``<target>/junit.xml`` each, one junit.xml and one summary.md.
 
@@ -136,6 +137,8 @@ def merge(
         The dialect of junit.xml.
     foreign
         JUnit files of other harnesses, which become a part of junit.xml; a failure in them makes the run red.
+    watched
+        Show a bar on a terminal.
     """
     if plan and (strangers := sorted(set(expected_targets) - set(plan.targets))):
         raise UsageError(
@@ -145,7 +148,7 @@ def merge(
     heads: dict[str, Ledger] = {}
     gone = {one.target for one in absent}
     reader = NightReader(paths, plan, may_be_empty=bool(expected_targets), unmanned=unmanned or {})
-    for part in reader.parts():
+    for part in reader.parts(watched):
         if part.target not in gone or part.target in reader.recorded:
             heads[part.target] = joined(heads.get(part.target), part)
             documents.add(part)
