@@ -118,6 +118,26 @@ def test_an_issue_of_hostile_texts_is_inert_and_bounded(bug: Verdict, odd: list[
     assert not re.search("[\x00-\x08\x1b\ud800-\udfff]", text)
 
 
+def test_a_terminal_gets_no_control_characters(
+    bug: Verdict, run_folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = "\x1b]0;owned\x07\u202e\n::error::x" + "y" * 10**6
+    night = run_folder("night", replace(bug, diagnosis=Diagnosis(("zero",), odd), repro=odd, reason=odd))
+    (tmp_path / "foreign.xml").write_text(
+        '<testsuite name="s"><testcase name="a\x9b\u202e"><failure/></testcase></testsuite>'
+    )
+    before = run_folder("before", _of(bug, case="x"))
+    assert run(["triage", str(night), "--against", str(before)]) == 1
+    assert run(["triage", str(night), "--against", str(before), "--issue"]) == 0
+    arguments = ["--out", str(tmp_path / "m"), "--foreign-junit", str(tmp_path / "foreign.xml")]
+    assert run(["report", str(night), *arguments]) == 1
+    printed = capsys.readouterr()
+    text = printed.out + printed.err
+    assert "a\\x9b" in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x80-\x9f\u202e]|^::", text, re.MULTILINE)
+    assert len(text) < 40_000
+
+
 def test_an_entry_is_about_the_failures_and_nothing_else(bug: Verdict, tmp_path: Path) -> None:
     one, two, three = CASES
     failures = [_of(bug, case=case, target=target) for case in (one, two) for target in ("gfx942", "gfx90a")]

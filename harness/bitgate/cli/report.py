@@ -10,6 +10,7 @@ import typer
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import message
 
 if TYPE_CHECKING:
     from bitgate.results.report.junit_dialect import JUnitDialect
@@ -128,8 +129,8 @@ def print_summary(summary: Summary, folder: Path, as_json: bool) -> None:
         typer.echo(json.dumps({"summary": summary.as_json()}, indent=1))
         return
     for note in summary.notes:
-        typer.echo(note)
-    typer.echo(summary.headline)
+        typer.echo(message(note))
+    typer.echo(message(summary.headline))
     from bitgate.results.report.render import report_files
 
     typer.echo("  ".join(map(str, report_files(folder))))

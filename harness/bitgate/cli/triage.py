@@ -13,8 +13,9 @@ import typer
 
 from bitgate.cli.history import Last, Url
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import printable
 from bitgate.results.report.cause import cause_of
-from bitgate.results.report.text import counted
+from bitgate.results.report.text import counted, legal
 
 if TYPE_CHECKING:
     from bitgate.lab.history.triage import Triage
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from bitgate.suite.known_bug_entry import Excuse
 
 app = typer.Typer(add_completion=False)
+
+MOST = 3000
+"""Characters of a line."""
 
 
 @app.command()
@@ -157,7 +161,8 @@ def lines_of(found: Triage) -> list[str]:
     said = ", ".join(f"{count} {name}" for name, count in counts.items())
     unseen = f" ({found.unseen} of cases never seen before)" if found.unseen else ""
     other = f", {len(found.changed)} green with other digests" if found.changed else ""
-    return [*lines, f"{said}{unseen}{other}; against {found.against}"]
+    lines.append(f"{said}{unseen}{other}; against {found.against}")
+    return [printable(" ".join(legal(line[:MOST]).splitlines())) for line in lines]
 
 
 def against_history(night: Any, url: str, last: int, skipped: set[str], *, may_be_empty: bool = False) -> Triage:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
 from bitgate.results.record import Outcome, Verdict
 from bitgate.results.report.facts import mark
 from bitgate.results.strength import Strength, strength_in
@@ -187,6 +187,6 @@ def _lines_of(file: str) -> list[str]:
 def _folders() -> Iterator[Path]:
     yield Path.cwd()
     try:
-        yield paths.root()
+        yield ours().root
     except UsageError:
         return
