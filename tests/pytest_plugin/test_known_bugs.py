@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from bitgate.cli.main import run
+from bitgate.suite.known_bugs import read
+
 TABLE = """
 [defaults]
 pass = "bwd_data"
@@ -154,3 +157,30 @@ def test_an_entry_that_is_about_no_case_is_listed(run_here: Any, ledger: Any) ->
     words = "the known bug RL#7732"
     assert words not in run_here("-k", "h9x9")[1], "a part of a run says nothing"
     assert words in run_here()[1]
+
+
+def test_triage_writes_an_entry_that_excuses_the_failure(
+    suites: Any, run_here: Any, ledger: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole loop: red, an entry of triage's, green; and red again where the bug is fixed."""
+    file = suites.folder / "suites" / "toy" / "known_bugs.toml"
+    file.unlink()
+    assert run_here(OFF)[0] == 1
+    assert suites.outcomes == ["MISMATCH", "MISMATCH", "PASS"]
+    record, nothing = str(suites.out), suites.folder / "before"
+    nothing.mkdir()
+    green = [line for line in suites.out.joinpath("results.jsonl").read_text().splitlines() if '"PASS"' in line]
+    (nothing / "results.jsonl").write_text("\n".join(green) + "\n")
+    capsys.readouterr()
+    excuse = ["--owner", 'ann "x"', "--ticket", "RL#7732", "--expires", "2999-12-31"]
+    assert run(["triage", record, "--against", str(nothing), "--ledger", str(file), *excuse]) == 0
+    assert "2 failures of cause" in capsys.readouterr().err
+    (entry,) = read(file)
+    assert (entry.kind, entry.owner, len(entry.cases)) == ("missing_sub_gemm", 'ann "x"', 2)
+    assert entry.options == {"flat_path_gate": ("off",)}
+    assert run_here(OFF)[0] == 0
+    assert suites.outcomes == ["KNOWN_BUG", "KNOWN_BUG", "PASS"]
+    assert run_here()[0] == 0  # the entry is of the option
+    file.write_text(file.read_text().replace("flat_path_gate", "bucket_size").replace('"off"', '"32"'))
+    assert run_here()[0] == 1
+    assert "did not fail: if it is fixed, remove the entry" in (suites.out / "summary.md").read_text()

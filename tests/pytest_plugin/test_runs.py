@@ -209,3 +209,17 @@ def test_a_run_ending_at_its_first_red_case_builds_lazily(suites: Any) -> None:
     suites.write(('name = "second"', 'name = "second"\nkernels = "broken*"'))
     assert builds_broken(suites.run(*of_both, "-x").stderr)
     assert suites.outcomes.count("BUILD_FAILED") == 1
+
+
+def test_github_is_told_the_row_of_each_red(suites: Any, run_here: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message of ours cannot be taken for another command, and nothing is printed elsewhere."""
+    suites.write(module=("check(planned)", "check(planned)\n    assert not '100%\\n::stop-commands::x'"))
+    code, said = run_here("--tier=smoke")
+    assert (code, re.findall("^::.*", said, re.MULTILINE)) == (1, [])
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    code, said = run_here("--tier=smoke")
+    lines = re.findall("^::.*", said, re.MULTILINE)
+    assert code == 1
+    assert len(lines) == 1  # four cases, one cause
+    assert re.match(r"::error file=suites/toy/cases\.toml,line=\d+,title=MISMATCH on host%2C naive_conv\.", lines[0])
+    assert "(4 cases, the first is " in lines[0]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bitgate.results import report
 from bitgate.results.record import Verdict
 from bitgate.results.report import render
+from bitgate.results.report.annotations import Remark, command
 from bitgate.results.report.report import Report, ReportedRun
 
 Make = Callable[..., Verdict]
@@ -68,3 +72,14 @@ def test_a_forges_format_is_printed_on_request_only(
     green = render.merge([run_folder("b", verdict())], tmp_path / "green")
     render.annotate(green, tmp_path / "green", "lines", lines.append)
     assert len(lines) == 2
+
+
+@given(st.text() | st.sampled_from(["x" * 10**6, "::error::x\r\n::stop-commands::y", "a,b:c%0A", "\x1b[2J\u202e"]))
+def test_an_annotation_is_one_bounded_line_of_its_own_command(text: str) -> None:
+    line = command("error", Remark(text, text, text, 7))
+    assert line.splitlines() == [line]
+    assert line.replace("\t", "").isprintable()
+    assert line.startswith("::error ")
+    _, properties, _ = line.split("::", 2)
+    assert len(line) < 40_000
+    assert re.fullmatch(r"error (file=[^:,]*,line=7,)?title=[^:,]*", properties)

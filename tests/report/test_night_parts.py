@@ -17,6 +17,7 @@ from bitgate.core import paths
 from bitgate.results.record import Outcome, Verdict
 from bitgate.results.report.facts import groups
 from bitgate.results.report.junit import suites_of
+from bitgate.results.report.junit_dialect import JUnitDialect
 from bitgate.results.report.junit_parts import JUnitParts
 from bitgate.results.report.ledger import AttemptEntry, Ledger
 
@@ -26,9 +27,10 @@ Make = Callable[..., Verdict]
 def test_a_document_is_split_below_a_size(verdict: Make, tmp_path: Path) -> None:
     (tmp_path / "junit-9.xml").write_text("of a night before")
     limit = 40_000
-    whole = JUnitParts(tmp_path, limit=limit)
+    small = JUnitDialect(limit=limit)
+    whole = JUnitParts(tmp_path, dialect=small)
     for target in ("host", "gfx942"):
-        parts = JUnitParts(tmp_path / target, whole, limit)
+        parts = JUnitParts(tmp_path / target, whole, small)
         for shard in range(5):
             cases = [verdict(Outcome.MISMATCH, case=f"c{shard}_{number}", target=target) for number in range(20)]
             for suite in suites_of(Ledger(target, "smoke", tuple(map(AttemptEntry, cases)))):

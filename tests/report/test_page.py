@@ -304,7 +304,7 @@ def test_a_page_of_a_large_night_stays_small(bug: Verdict, verdict: Make) -> Non
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--history", "h.sqlite"], "give --html FILE"),
+        (["--history", "none.sqlite"], "there is no history yet"),
         (["--html", "."], "name a file"),
         (["--html", "p.html", "--history", "none.sqlite"], "there is no history yet"),
         (["--html", "results.jsonl/page.html"], "cannot be written"),

@@ -120,3 +120,16 @@ def test_no_subcommand_installs_completion(capsys: pytest.CaptureFixture[str]) -
     assert "No such option" in capsys.readouterr().err
     found = [words for words, command in COMMANDS.items() for one in command.params if one.name == "install_completion"]
     assert found == [()]
+
+
+def test_help_lists_each_command_once_below_its_group(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["--help"]) == 0
+    listed: dict[str, list[str]] = {}
+    for line in capsys.readouterr().out.splitlines():
+        if not line.startswith(" "):
+            group = line.rstrip(":")
+        elif group in main.GROUPS:
+            listed.setdefault(group, []).append(line.split()[0])
+    assert listed == {group: list(names) for group, names in main.GROUPS.items()}
+    names = [name for group in listed.values() for name in group]
+    assert sorted(names) == sorted(set(main.COMMANDS))

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bitgate.cli import ci_plan, ci_select, submit
-from bitgate.cli.report import Html
+from bitgate.cli.report import Foreign, Html, Junit
 from bitgate.core.errors import UsageError, near
 
 app = typer.Typer(
@@ -124,6 +124,8 @@ def merge(
     ] = "",
     notify: Annotated[str, typer.Option(metavar="URL", help="Post the headline to this webhook.")] = "",
     html: Html = None,
+    junit: Junit = "",
+    foreign: Foreign = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Merge the results of all jobs; a missing verdict is LOST.
@@ -131,11 +133,12 @@ def merge(
     Every planned case ends with exactly one verdict. Ends with 0 if all is green, 1 if a defect was found or something
     is lost, 3 if nothing was compared.
     """
-    from bitgate.cli.report import page_builder, print_summary, write_page_of
+    from bitgate.cli.report import dialect_of, page_builder, print_summary, write_page_of
     from bitgate.lab.ci.matrix import NightExpectation, expected_of
     from bitgate.results.build_manifest import BuildManifest
     from bitgate.results.plan import PlanError
     from bitgate.results.report.findings import RunFinding
+    from bitgate.results.report.foreign_junit import read_foreign
     from bitgate.results.report.render import annotate as annotate_merge
     from bitgate.results.report.render import check_forge
     from bitgate.results.report.render import merge as merge_results
@@ -159,13 +162,16 @@ def merge(
         findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
         notes=expected.notes,
         also=builder.add if builder else None,
+        junit=dialect_of(junit),
+        foreign=read_foreign(foreign or []),
+        watched=True,
     )
     print_summary(summary, out, as_json)
     if annotate:
         annotate_merge(summary, out, annotate, partial(typer.echo, err=as_json))
     from bitgate.cli.after_merge import after_merge
 
-    after = after_merge(paths, out, summary.headline, history, notify)
+    after = after_merge(paths, out, summary, history, notify)
     if html and builder:  # its history may have been made right now
         write_page_of(html, builder, summary, "" if after else history)
         typer.echo(html, err=as_json)

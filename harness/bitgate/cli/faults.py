@@ -11,6 +11,7 @@ import typer
 from bitgate.cli.faults_mutate import mutate
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.progress import progress_bar
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
 from bitgate.lab.planning.collect import print_whose_suites
@@ -76,8 +77,12 @@ def run(
         if kept:
             kept.add(trial)
         _print_trial(trial, as_json)
+        ended.append(trial)
+        bar.reach(len(ended), f"{sum(one.valid and not one.killed for one in ended)} holes")
 
-    trials = try_faults(faults, bench, done, tried)
+    ended: list[Trial] = []
+    with progress_bar("faults", len(faults) - len(tried)) as bar:
+        trials = try_faults(faults, bench, done, tried)
     killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)
     if as_json:
         document = {"faults": [trial.as_json() for trial in trials], "score": round(score(trials), 4)}

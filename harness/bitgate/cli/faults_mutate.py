@@ -10,7 +10,7 @@ import typer
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError, near
-from bitgate.core.progress import print_progress
+from bitgate.core.progress import print_progress, progress_bar
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
 from bitgate.lab.planning.collect import print_whose_suites
@@ -114,11 +114,13 @@ def mutate(
         kept.add(trial)
         printed.add(trial.mutant)
         _print_trial(trial, f"{len(printed)}/{len(drawn)}", as_json)
+        bar.reach(len(printed), f"{len(drawn)} mutants")
 
     count = jobs or paths.threads()
     bench = campaign.MutationSetup(builder, families, asked.questions, asked.opening, limit, count, print_progress)
     try:
-        score = campaign.run(bench, drawn, pool, known, done)
+        with progress_bar("mutants", len(drawn)) as bar:
+            score = campaign.run(bench, drawn, pool, known, done)
     except KeyboardInterrupt:
         if path.exists():
             print_progress(f"what was tried is in {path}: go on with --record {path} and the same --sample and --seed")

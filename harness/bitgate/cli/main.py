@@ -18,31 +18,41 @@ from bitgate.core import settings
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import message, shown
 
-# name -> module with a typer app called ``app``. Imported only when asked for, so that --version and merges stay light.
-COMMANDS: dict[str, str] = {
-    "verify": "bitgate.cli.verify",
-    "run": "bitgate.cli.run",
-    "cases": "bitgate.cli.cases",
-    "run-example": "bitgate.cli.run_example",
-    "bench": "bitgate.cli.bench",
-    "kernels": "bitgate.cli.kernels",
-    "compile": "bitgate.cli.compile",
-    "doctor": "bitgate.cli.doctor",
-    "exec": "bitgate.cli.execute",
-    "bringup": "bitgate.cli.bringup",
-    "explain": "bitgate.cli.explain",
-    "coverage": "bitgate.cli.coverage",
-    "fuzz": "bitgate.cli.fuzz",
-    "shrink": "bitgate.cli.shrink",
-    "faults": "bitgate.cli.faults",
-    "capsule": "bitgate.cli.capsule",
-    "report": "bitgate.cli.report",
-    "ci": "bitgate.cli.ci",
-    "history": "bitgate.cli.history",
-    "triage": "bitgate.cli.triage",
-    "bisect": "bitgate.cli.bisect",
-    "submit": "bitgate.cli.submit",
+# Group -> name -> module with a typer app called ``app``. A module is imported only when its name is asked for, so that
+# --version and merges stay light.
+GROUPS: dict[str, dict[str, str]] = {
+    "Judge a kernel": {
+        "verify": "bitgate.cli.verify",
+        "bench": "bitgate.cli.bench",
+        "run-example": "bitgate.cli.run_example",
+        "exec": "bitgate.cli.execute",
+        "compile": "bitgate.cli.compile",
+        "kernels": "bitgate.cli.kernels",
+        "capsule": "bitgate.cli.capsule",
+    },
+    "Suites": {
+        "run": "bitgate.cli.run",
+        "cases": "bitgate.cli.cases",
+        "coverage": "bitgate.cli.coverage",
+        "faults": "bitgate.cli.faults",
+        "report": "bitgate.cli.report",
+    },
+    "Explore": {
+        "explain": "bitgate.cli.explain",
+        "fuzz": "bitgate.cli.fuzz",
+        "shrink": "bitgate.cli.shrink",
+        "doctor": "bitgate.cli.doctor",
+        "bringup": "bitgate.cli.bringup",
+    },
+    "Lab": {
+        "submit": "bitgate.cli.submit",
+        "ci": "bitgate.cli.ci",
+        "history": "bitgate.cli.history",
+        "triage": "bitgate.cli.triage",
+        "bisect": "bitgate.cli.bisect",
+    },
 }
+COMMANDS: dict[str, str] = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 
 # Old name -> name: accepted for one more minor release, and not listed.
@@ -54,6 +64,14 @@ class LazyGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each group; a summary goes on in the next line where it is too long, and is never cut."""
+        width = max(map(len, COMMANDS))
+        for group, commands in GROUPS.items():
+            rows = [(name.ljust(width), self.get_command(ctx, name).get_short_help_str(1000)) for name in commands]
+            with formatter.section(group):
+                formatter.write_dl(rows)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         cmd_name = RENAMED.get(cmd_name, cmd_name)

@@ -10,8 +10,10 @@ import typer
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import message
 
 if TYPE_CHECKING:
+    from bitgate.results.report.junit_dialect import JUnitDialect
     from bitgate.results.report.page.builder import PageBuilder
     from bitgate.results.report.page.past import RunPast
     from bitgate.results.report.summary import Summary
@@ -23,6 +25,14 @@ RUNS = 60
 
 
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of the run to this file.")]
+Junit = Annotated[
+    str,
+    typer.Option(metavar="DIALECT", help="Write junit.xml for github, gitlab, jenkins or datadog."),
+]
+Foreign = Annotated[
+    list[Path] | None,
+    typer.Option("--foreign-junit", metavar="FILE", help="Add another harness' JUnit, as gtest's; repeatable."),
+]
 
 
 @app.command()
@@ -33,9 +43,9 @@ def report(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write junit.xml and summary.md to this folder [out].")] = None,
     html: Html = None,
-    history: Annotated[
-        str, typer.Option(metavar="FILE|URL", help="Show in the page what this history says of failures.")
-    ] = "",
+    junit: Junit = "",
+    foreign: Foreign = None,
+    history: Annotated[str, typer.Option(metavar="FILE|URL", help="Show what this history says of the failures.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Render results as JUnit and Markdown, and as a page.
@@ -43,18 +53,36 @@ def report(
     Several files are merged; later attempts win. Files and folder default to $BITGATE_OUT, else out. Ends with 0 if all
     is green, 1 if a defect was found, 3 if nothing was compared.
     """
+    from bitgate.cli.after_merge import show_past
+    from bitgate.results.report.foreign_junit import read_foreign
     from bitgate.results.report.render import merge
 
-    if history and not html:
-        raise UsageError("--history: it is shown in a page: give --html FILE, or use `bitgate triage`")
     folder = out or paths.out_dir()
     builder = page_builder(html)
-    summary = merge(files or [paths.out_dir()], folder, also=builder.add if builder else None)
+    results = files or [paths.out_dir()]
+    summary = merge(
+        results,
+        folder,
+        also=builder.add if builder else None,
+        junit=dialect_of(junit),
+        foreign=read_foreign(foreign or []),
+        watched=True,
+    )
+    if history:
+        show_past(results, folder, summary, history)
     print_summary(summary, folder, as_json)
     if html and builder:
         write_page_of(html, builder, summary, history)
         typer.echo(html, err=as_json)
     return summary.exit_code
+
+
+def dialect_of(name: str) -> JUnitDialect:
+    """Return the dialect that ``--junit`` names, else that of the current folder's project. UsageError if unknown."""
+    from bitgate.core.project_file import find
+    from bitgate.results.report.junit_dialect import dialect_named
+
+    return dialect_named(name or find().junit)
 
 
 def page_builder(html: Path | None) -> PageBuilder | None:
@@ -101,8 +129,8 @@ def print_summary(summary: Summary, folder: Path, as_json: bool) -> None:
         typer.echo(json.dumps({"summary": summary.as_json()}, indent=1))
         return
     for note in summary.notes:
-        typer.echo(note)
-    typer.echo(summary.headline)
+        typer.echo(message(note))
+    typer.echo(message(summary.headline))
     from bitgate.results.report.render import report_files
 
     typer.echo("  ".join(map(str, report_files(folder))))

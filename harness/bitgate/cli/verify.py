@@ -369,6 +369,11 @@ def print_verdict(verdict: Verdict) -> None:
     rows = verdict.diagnosis.evidence.get("first_wrong_cells", []) if verdict.diagnosis else []
     if rows:
         print(_table(rows, verdict))
+    if verdict.view:
+        from bitgate.results.report.page.characters import heat_map
+
+        for line in heat_map(verdict.view, sys.stdout.encoding):
+            print(f"    {line}")
     if verdict.repro:
         print(f"  again: {verdict.repro}")
     if verdict.foreign:

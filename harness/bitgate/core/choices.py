@@ -12,3 +12,6 @@ FORGES = ("github", "gitlab", "jenkins")
 """Backends that start a pool's jobs by themselves, on machines with its labels."""
 ENGINES = ("slurm", "dask", "local")
 """Backends that `bitgate ci submit` hands a pool's jobs to."""
+
+JUNIT_DIALECTS = ("strict", "github", "gitlab", "jenkins", "datadog")
+"""How junit.xml is written, the first unless a command or bitgate.toml says otherwise."""

@@ -2,9 +2,89 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+from bitgate.core.untrusted import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+SOONEST_SECONDS = 5.0
+"""Seconds after which an estimate is shown: the first steps of a work say little about the others."""
 
 
 def print_progress(line: str) -> None:
     """Print a line on stderr at once."""
     print(line, file=sys.stderr, flush=True)
+
+
+class TimeLeft:
+    """An estimate of the time that is left, by the steps that are done."""
+
+    def __init__(self, total: float) -> None:
+        self._total, self._begin = total, monotonic()
+
+    def words(self, done: float) -> str:
+        """Return ``, 40 s left``; nothing while it is too early, or nothing is left."""
+        elapsed = monotonic() - self._begin
+        if elapsed < SOONEST_SECONDS or not 0 < done < self._total:
+            return ""
+        left = elapsed * (self._total - done) / done
+        return f", {left:.0f} s left" if left < 100 else f", {left / 60:.0f} min left"
+
+
+class Bar(Protocol):
+    """A bar that work moves."""
+
+    def reach(self, done: float, note: str = "") -> None:
+        """Show how much is done in all, and a few words."""
+
+
+class NoBar:
+    """The bar of a command whose output is piped."""
+
+    def reach(self, done: float, note: str = "") -> None:
+        """Show nothing."""
+
+
+class TaskBar:
+    """One line of rich's progress."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress, self._task = progress, task
+
+    def reach(self, done: float, note: str = "") -> None:
+        """Show how much is done in all, and a few words."""
+        self._progress.update(self._task, completed=done, note=printable(note))
+
+
+@contextmanager
+def progress_bar(label: str, total: float) -> Iterator[Bar]:
+    """Yield a bar with an estimated end, on a terminal's stderr and gone at the end; elsewhere nothing is shown.
+
+    Lines that are printed meanwhile stand above it.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield NoBar()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %", markup=False),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+    )
+    console = Console(stderr=True, highlight=False)
+    # What stdout gets must stay there where it is piped: only a terminal's lines are put above the bar.
+    progress = Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty())
+    with progress:
+        yield TaskBar(progress, progress.add_task(printable(label), total=total, note=""))

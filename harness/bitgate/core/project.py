@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core import paths
-from bitgate.core.choices import TIERS
+from bitgate.core.choices import JUNIT_DIALECTS, TIERS
 from bitgate.core.errors import UsageError, near
 
 TABLE = "cases.toml"
@@ -46,6 +46,8 @@ class Project:
     """Python files, each with an operation of the user's."""
     rules: tuple[Path, ...] = ()
     """Python files with the user's rules of diagnosis."""
+    junit: str = JUNIT_DIALECTS[0]
+    """The dialect of junit.xml."""
     file: Path | None = None
     """The ``bitgate.toml`` that it was read from; None if there is none."""
 
@@ -130,7 +132,7 @@ class Project:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Project:
         values: dict[str, Any] = {name: _paths(value) for name, value in document.items()}
-        return cls(**{**values, "tiers": tuple(document["tiers"])})
+        return cls(**{**values, "tiers": tuple(document["tiers"]), "junit": document.get("junit", cls.junit)})
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.choices import TIERS
+from bitgate.core.choices import JUNIT_DIALECTS, TIERS
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project, ours
 from bitgate.core.table_fields import TableFields, names, one_of
@@ -129,6 +129,10 @@ def _tiers(root: Path, value: Any) -> tuple[str, ...]:
     return tuple(name for name in TIERS if name in chosen)
 
 
+def _dialect(root: Path, value: Any) -> str:
+    return str(one_of(*JUNIT_DIALECTS)(value))
+
+
 KEYS: dict[str, Callable[[Path, Any], Any]] = {
     "suites": _folders,
     "load": _declarations,
@@ -138,5 +142,6 @@ KEYS: dict[str, Callable[[Path, Any], Any]] = {
     "known_bugs": _files,
     "operations": _files,
     "rules": _files,
+    "junit": _dialect,
 }
 """Keys, which are fields of Project, and what reads each of them. Paths are relative to the folder of the file."""

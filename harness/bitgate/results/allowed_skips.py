@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timezone
@@ -56,6 +57,15 @@ def judged(verdict: Verdict, skips: Sequence[AllowedSkip], today: date | None = 
         return replace(verdict, reason=said)
     said = f"tolerated until {allowed.expires} ({allowed.owner}: {allowed.reason}): {verdict.reason}"
     return replace(verdict, reason=said, expected=True)
+
+
+_STATED = re.compile(r"tolerated until (\d{4}-\d\d-\d\d) \((.*?): (.*?)\): ", re.DOTALL)
+
+
+def stated_in(verdict: Verdict) -> tuple[str, str, str] | None:
+    """Return expiry, owner and reason of the allowed skip that made a verdict expected; None if none did."""
+    match = _STATED.match(verdict.reason) if verdict.outcome is Outcome.NOT_RUN and verdict.expected else None
+    return (match[1], match[2], match[3]) if match else None
 
 
 def today_utc() -> date:

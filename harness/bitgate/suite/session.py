@@ -86,7 +86,9 @@ def _without_plan(end: SessionEnd) -> int:
 
 def _by_record(end: SessionEnd, folder: Path) -> tuple[int, Summary]:
     """Return the exit code by plan and record, which are read anew. Reports that the child left out are written."""
+    from bitgate.results.report.annotations import GitHubReport, on_github
     from bitgate.results.report.render import ledger_of_run, read_run, render
+    from bitgate.results.report.report import ReportedRun
     from bitgate.results.report.summary import summarise
 
     early = bool(end.reported.get("early")) or end.interrupted or end.status == INTERRUPTED
@@ -101,6 +103,8 @@ def _by_record(end: SessionEnd, folder: Path) -> tuple[int, Summary]:
     summary = render(folder, tier=tier, target=target, interrupted=early, night=night)
     print(f"bitgate: pytest {_format_status(end.status)} before its run had ended", file=sys.stderr)
     print(f"bitgate: {summary.headline}; reports are in {folder}", file=sys.stderr)
+    if on_github():
+        GitHubReport().write(ReportedRun((), summary), folder, lambda line: print(line, file=sys.stderr))
     if end.interrupted:
         return INTERRUPTED, summary
     return (USAGE if end.status == USAGE else summary.exit_code or RED), summary

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from filelock import FileLock, Timeout
 
 from bitgate.core import paths
+from bitgate.core.progress import TimeLeft
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.build.overlay import quick_build
 from bitgate.kernel.build.processes import Processes
@@ -59,10 +60,12 @@ def compile_lacking(
     compilers = ", ".join(dict.fromkeys(library.recipe.compiler.name for library in libraries))
     progress(f"building {names}: {len(todo)} of {of} units with {compilers}, {min(threads, len(todo))} at a time")
 
+    left = TimeLeft(total)
+
     def report(unit: TranslationUnit, seconds: float) -> None:
         nonlocal done
         done += 1
-        progress(f"[{done}/{total}] {unit.label} ... {seconds:.1f} s")
+        progress(f"[{done}/{total}] {unit.label} ... {seconds:.1f} s{left.words(done)}")
 
     return compile_all({**headers, **{unit: stores[unit] for unit in todo}}, threads, report, goes_on)
 

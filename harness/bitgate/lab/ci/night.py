@@ -17,6 +17,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from bitgate.core.errors import UsageError
+from bitgate.core.project_file import find
 from bitgate.lab.ci import task as tasks
 from bitgate.lab.ci.attempts import MATRIX, PLAN, SHARDS, asked_of, folder_of, name_of, record_of, task_of
 from bitgate.lab.ci.culprit import convict
@@ -38,6 +39,7 @@ from bitgate.lab.ci.view import OutcomeTally, case_of, view_of
 from bitgate.lab.executors.executor import Executor, TaskState, TaskStatus
 from bitgate.results.blackbox import left_behind
 from bitgate.results.report.findings import MissingTarget, RunFinding
+from bitgate.results.report.junit_dialect import dialect_named
 from bitgate.results.report.render import merge
 from bitgate.results.report.summary import Summary
 from bitgate.results.run_plan import RunPlan
@@ -151,6 +153,7 @@ class Controller:
             unmanned=self._unmanned(),
             findings=[RunFinding("ExpiredGap", text) for text in expected.expired],
             notes=[*expected.notes, *self._notes()],
+            junit=dialect_named(find().junit),
         )
         self.journal.add(NightFinished(summary.exit_code))
         return summary

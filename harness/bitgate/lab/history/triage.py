@@ -13,6 +13,7 @@ from bitgate.lab.history.query import RecordedRun
 from bitgate.results.record import Key, Outcome, Verdict
 from bitgate.results.report.ledger import AttemptEntry, Ledger, MergedNight, read_night
 from bitgate.results.report.page.past import TestedKey
+from bitgate.results.report.since import SinceLast
 from bitgate.results.report.summary import FailureGroup, summarise
 
 
@@ -51,6 +52,11 @@ class Triage:
         if self.new or self.findings:
             return 1
         return 0 if self.compared else 3
+
+    def since(self, line: str) -> SinceLast:
+        """Return it as a summary shows it; ``line`` has the numbers."""
+        fixed = (f"{one.key.case} {one.key.name} on {one.key.target}: was {was.outcome}" for one, was in self.fixed)
+        return SinceLast(self.new, self.known, tuple(fixed), line)
 
 
 def of_record(paths: Sequence[Path]) -> dict[TestedKey, EarlierAnswer]:

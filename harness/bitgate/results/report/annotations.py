@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
+from bitgate.core.untrusted import printable
 from bitgate.results.report.report import Report, ReportedRun
 from bitgate.results.report.summary import Summary
+from bitgate.results.report.text import capped, legal
 
 SHOWN = 10
 """Errors of a step that GitHub shows."""
+TITLE, TEXT = 1000, 4000
+"""Bytes of an annotation's file and title, and of its text."""
 
 
 class Remark(NamedTuple):
@@ -86,9 +91,14 @@ def command(kind: str, remark: Remark) -> str:
     return f"::{kind} {place}title={_property(remark.title)}::{_data(remark.text)}"
 
 
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def on_github(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether this process is a step of GitHub Actions, which reads commands in its output."""
+    return environment.get("GITHUB_ACTIONS") == "true"
+
+
+def _data(text: str, limit: int = TEXT) -> str:
+    return capped(printable(legal(text.replace("\r", "\n"))), limit).replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return _data(text, TITLE).replace(":", "%3A").replace(",", "%2C")

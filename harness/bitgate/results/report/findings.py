@@ -18,6 +18,7 @@ KINDS: dict[str, str] = {
     "OtherTier": "results of different tiers",
     "OtherCommit": "results of different commits",
     "OtherBuild": "different builds of one kernel library",
+    "ForeignTests": "tests of another harness failed, or none of them ran",
     "ExpiredGap": "a gap of a target that should be filled by now",
 }
 

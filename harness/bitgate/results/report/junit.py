@@ -17,8 +17,9 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import Attr, FinalResult, FloatAttr
 
 from bitgate.core.files import write_whole
-from bitgate.results.record import UNKNOWN, Verdict
+from bitgate.results.record import UNKNOWN, Outcome, Verdict
 from bitgate.results.report.findings import KINDS, MissingTarget, RunFinding
+from bitgate.results.report.junit_dialect import STRICT, JUnitDialect, facts_of
 from bitgate.results.report.ledger import AttemptEntry, Ledger
 from bitgate.results.report.names import TestName, test_names
 from bitgate.results.report.report import Report, ReportedRun
@@ -105,21 +106,21 @@ class JUnitReport(Report):
     file = "junit.xml"
 
     def text(self, run: ReportedRun) -> str:
-        return _as_text(document(run.ledgers[0]))
+        return _as_text(document(run.ledgers[0], dialect=run.junit))
 
     def write(self, run: ReportedRun, folder: Path, echo: Callable[[str], None] = print) -> None:
         if not run.is_merged:
             super().write(run, folder, echo)
 
 
-def document(ledger: Ledger, budget: int = BUDGET) -> JUnitDocument:
+def document(ledger: Ledger, budget: int = BUDGET, dialect: JUnitDialect = STRICT) -> JUnitDocument:
     """Return the document of a ledger: a testsuite for each suite.
 
     A ledger that compared nothing gets a testcase with an error, since it must be red.
     """
     xml = JUnitDocument("bitgate")
     for suite in (
-        *suites_of(ledger, budget),
+        *suites_of(ledger, budget, dialect),
         *about_target(ledger, is_empty=not any(e.verdict.compared for e in ledger.entries)),
     ):
         xml.add_testsuite(suite)
@@ -127,14 +128,14 @@ def document(ledger: Ledger, budget: int = BUDGET) -> JUnitDocument:
     return xml
 
 
-def suites_of(ledger: Ledger, budget: int = BUDGET) -> list[JUnitSuite]:
+def suites_of(ledger: Ledger, budget: int = BUDGET, dialect: JUnitDialect = STRICT) -> list[JUnitSuite]:
     """Return a testsuite for each suite of a ledger."""
     names = test_names([entry.verdict for entry in ledger.entries])
     groups: dict[str, list[tuple[TestName, AttemptEntry]]] = {}
     for name, entry in zip(names, ledger.entries, strict=True):
         groups.setdefault(name.suite, []).append((name, entry))
     room = SizeBudget(budget)
-    return [_suite(name, ledger, members, room) for name, members in groups.items()]
+    return [_suite(name, ledger, members, room, dialect) for name, members in groups.items()]
 
 
 def about_target(ledger: Ledger, is_empty: bool) -> Iterator[JUnitSuite]:
@@ -165,19 +166,25 @@ def _as_text(xml: JUnitDocument) -> str:
     return f"<?xml version='1.0' encoding='utf-8'?>\n{ElementTree.tostring(xml._elem, encoding='unicode')}"
 
 
-def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, AttemptEntry]], room: SizeBudget) -> JUnitSuite:
+def _suite(
+    name: str,
+    ledger: Ledger,
+    members: list[tuple[TestName, AttemptEntry]],
+    room: SizeBudget,
+    dialect: JUnitDialect,
+) -> JUnitSuite:
     suite = JUnitSuite(name)
     suite.timestamp = ledger.started
     verdicts = [entry.verdict for _, entry in members]
     properties = _properties(ledger, verdicts)
     suite.hostname = one_line(properties.get("host.name", UNKNOWN))
     for key, value in properties.items():
-        suite.add_property(one_line(key), one_line(value))
+        suite.add_property(dialect.suite_properties.format(one_line(key)), one_line(value))
     if tables := Counter(table for verdict in verdicts if (table := verdict.row.rpartition(":")[0])):
         # Jenkins' schema has a file for suites only. Readers that locate a failure take the file from here, and the
         # line from the failure's text.
         suite._elem.set("file", one_line(tables.most_common(1)[0][0]))
-    suite.add_testcases([_case(test_name, entry, room) for test_name, entry in members])
+    suite.add_testcases([_case(test_name, entry, room, dialect) for test_name, entry in members])
     return suite
 
 
@@ -222,7 +229,7 @@ def _fingerprint(verdicts: list[Verdict]) -> dict[str, str]:
     return {name: ", ".join(values) for name, values in seen.items()}
 
 
-def _case(name: TestName, entry: AttemptEntry, room: SizeBudget) -> JUnitCase:
+def _case(name: TestName, entry: AttemptEntry, room: SizeBudget, dialect: JUnitDialect) -> JUnitCase:
     verdict = entry.verdict
     seconds = verdict.seconds.get("total", sum(verdict.seconds.values()))
     case = JUnitCase(capped_name(name.name), capped_name(name.classname), seconds)
@@ -231,6 +238,11 @@ def _case(name: TestName, entry: AttemptEntry, room: SizeBudget) -> JUnitCase:
         return case  # passed: the record has the rest
     element = ELEMENTS[result.element](one_line(result.message, MESSAGE), one_line(result.type, NAME))
     case.result = element
+    dialect.place(case._elem, *verdict.row.rpartition(":")[::2])
+    if dialect.properties and verdict.outcome is not Outcome.NOT_RUN:
+        facts = facts_of(verdict)
+        if room.takes("".join(facts.values())):
+            dialect.add_properties(case._elem, facts)
     if result.element == "skipped":
         return case
     element.text = f" at {one_line(verdict.row)}" if verdict.row else ""

@@ -7,6 +7,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from bitgate.results.report.findings import MissingTarget, RunFinding
+from bitgate.results.report.foreign_junit import ForeignJUnit
+from bitgate.results.report.foreign_suites import foreign_suites
 from bitgate.results.report.junit import (
     JUnitDocument,
     JUnitSuite,
@@ -16,10 +18,8 @@ from bitgate.results.report.junit import (
     suites_of,
     write,
 )
+from bitgate.results.report.junit_dialect import STRICT, JUnitDialect
 from bitgate.results.report.ledger import Ledger
-
-LIMIT = 20 * 1024 * 1024
-"""Bytes of a file before it is indented: GitLab takes 30 MB, and some set 25."""
 
 
 class JUnitParts:
@@ -28,10 +28,10 @@ class JUnitParts:
     Suites of one name become one in each file. ``whole`` gets all that is written here, too.
     """
 
-    def __init__(self, folder: Path, whole: JUnitParts | None = None, limit: int = LIMIT) -> None:
-        self._folder, self._whole, self._limit = folder, whole, limit
+    def __init__(self, folder: Path, whole: JUnitParts | None = None, dialect: JUnitDialect = STRICT) -> None:
+        self._folder, self._whole, self._dialect = folder, whole, dialect
         self._suites: dict[str, JUnitSuite] = {}
-        self._size = 0
+        self._size = self._tests = 0
         self._number = 1
         for old in folder.glob("junit-*.xml"):
             old.unlink()
@@ -49,19 +49,27 @@ class JUnitParts:
             _add_properties(known, suite)
         for case in cases:
             size = _size(case._elem)
-            if self._size + size > self._limit and self._size:
+            if self._is_full(size, 1):
                 self._write()
                 known = self._suites[suite.name] = _like(suite)
                 self._size = _size(known._elem)
             known._elem.append(case._elem)
             self._size += size
+            self._tests += 1
 
     def add_suites(self, suites: Sequence[JUnitSuite], size: int) -> None:
         """Add suites of another document, none of which is of a name that is here."""
-        if self._size and self._size + size > self._limit:
+        tests = sum(len(list(suite)) for suite in suites)
+        if self._is_full(size, tests):
             self._write()
         self._suites |= {f"{number} {suite.name}": suite for number, suite in enumerate(suites, len(self._suites))}
         self._size += size
+        self._tests += tests
+
+    def _is_full(self, size: int, tests: int) -> bool:
+        """Return whether a file that holds something has no room for more."""
+        too_large = self._size + size > self._dialect.limit or self._tests + tests > self._dialect.tests
+        return self._size > 0 and too_large
 
     def close(self) -> None:
         """Write what is left. There is a first file, also without any suite."""
@@ -79,20 +87,20 @@ class JUnitParts:
         if self._whole is not None:
             self._whole.add_suites(list(self._suites.values()), self._size)
         write(xml, self._folder / name)
-        self._suites, self._size, self._number = {}, 0, self._number + 1
+        self._suites, self._size, self._tests, self._number = {}, 0, 0, self._number + 1
 
 
 class MergedJUnit:
     """The documents of a merged night: one a target, and one of all."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._whole = JUnitParts(folder)
+    def __init__(self, folder: Path, dialect: JUnitDialect = STRICT) -> None:
+        self._folder, self._dialect = folder, dialect
+        self._whole = JUnitParts(folder, dialect=dialect)
         self._targets: dict[str, JUnitParts] = {}
 
     def add(self, ledger: Ledger) -> None:
         """Add the entries of a target's ledger, or of a part of it."""
-        for suite in suites_of(ledger):
+        for suite in suites_of(ledger, dialect=self._dialect):
             self._of(ledger.target).add(suite)
 
     def close(
@@ -101,12 +109,16 @@ class MergedJUnit:
         compared: Sequence[str],
         findings: Sequence[RunFinding],
         absent: Sequence[MissingTarget],
+        foreign: Sequence[ForeignJUnit] = (),
     ) -> None:
         """Add what is known at the end, and write the rest; ``compared`` are targets that compared something."""
         for ledger in ledgers:
             for suite in about_target(ledger, is_empty=ledger.target not in compared):
                 self._of(ledger.target).add(suite)
             self._of(ledger.target).close()
+        for one in foreign:
+            for suite in foreign_suites(one, self._dialect):
+                self._whole.add(suite)
         self._whole.add_suites(list(self._ends(findings, absent)), 0)
         self._whole.close()
 
@@ -117,7 +129,7 @@ class MergedJUnit:
 
     def _of(self, target: str) -> JUnitParts:
         if target not in self._targets:
-            self._targets[target] = JUnitParts(self._folder / target, self._whole)
+            self._targets[target] = JUnitParts(self._folder / target, self._whole, self._dialect)
         return self._targets[target]
 
 

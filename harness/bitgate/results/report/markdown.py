@@ -6,13 +6,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bitgate.core.project import templates
 from bitgate.results.report.report import Report, ReportedRun
+from bitgate.results.report.since import SinceLast
 from bitgate.results.report.summary import Summary
 from bitgate.results.report.text import code, legal, literal, one_line
 
 LIMIT = 900 * 1024
 """Bytes of summary.md: GitHub shows 1 MiB a step, and nothing at all of a longer file."""
-SHOWN = {"causes": 50, "lines": 200}
-"""Causes spelled out, and lines of any other list; a whole tier of them would bury the first."""
+SHOWN = {"causes": 50, "lines": 200, "glance": 10, "targets": 12, "facts": 60}
+"""Causes spelled out, lines of any other list (a whole tier of them would bury the first), lines of what is seen at a
+glance, columns of the matrix, and facts of a target's environment."""
 
 
 class MarkdownReport(Report):
@@ -24,8 +26,8 @@ class MarkdownReport(Report):
         return markdown(run.summary)
 
 
-def markdown(summary: Summary) -> str:
-    """Return the text of summary.md."""
+def markdown(summary: Summary, since: SinceLast | None = None) -> str:
+    """Return the text of summary.md; ``since`` is what a history says of the failures."""
     environment = Environment(
         loader=FileSystemLoader(templates()),
         undefined=StrictUndefined,
@@ -34,7 +36,7 @@ def markdown(summary: Summary) -> str:
         autoescape=False,  # Markdown, not HTML: all text of a record passes these filters
     )
     environment.filters |= {"md": literal, "code": code, "line": one_line}
-    return _cut(legal(environment.get_template("summary.md.j2").render(summary=summary, shown=SHOWN)))
+    return _cut(legal(environment.get_template("summary.md.j2").render(summary=summary, since=since, shown=SHOWN)))
 
 
 def _cut(text: str) -> str:

@@ -77,3 +77,18 @@ def _part(text: str) -> str:
 
 def _safe(text: str) -> str:
     return re.sub(r"[^a-z0-9_]", "_", text.lower())
+
+
+def part_of(text: str) -> str:
+    """Return a part of a dotted name, of any text that another harness wrote."""
+    return _part(re.sub(r"[^A-Za-z0-9_-]+", "_", text).strip("_") or "tests")
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """Return a name that was not returned before, with a number where it was."""
+    number, fresh = 1, name
+    while fresh in taken:
+        number += 1
+        fresh = f"{name}__{number}"
+    taken.add(fresh)
+    return fresh

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from bitgate.core.choices import TIERS
+from bitgate.core.progress import NoBar, progress_bar
 from bitgate.results.report import completeness
 from bitgate.results.report.facts import SourceFacts, groups, marks_of, marks_of_shard
 from bitgate.results.report.findings import RunFinding
@@ -64,16 +66,21 @@ class NightReader:
         """Return what all results of a target show together, given the join of its ledgers."""
         return completeness.of_target(head.target, self._facts, head.builds, self._plan)
 
-    def parts(self) -> Iterator[Ledger]:
-        """Yield ledgers, several of each target; all that is known of the whole target is in each."""
+    def parts(self, watched: bool = False) -> Iterator[Ledger]:
+        """Yield ledgers, several of each target; all that is known of the whole target is in each.
+
+        ``watched`` shows a bar on a terminal.
+        """
         known = {target: self._known(target) for target in self.targets}
-        for group in self._groups:
-            numbers = [number for number in group if number < self._shards]
-            plan = self._plan.with_only(numbers) if self._plan else None
-            sources = [self._source(number - self._shards) for number in group if number >= self._shards]
-            for ledger in read_part(sources, plan, self._unmanned):
-                shards, started = known[ledger.target]
-                yield replace(ledger, shards=shards, started=started or ledger.started)
+        with progress_bar("merge", len(self._groups)) if watched else nullcontext(NoBar()) as bar:
+            for done, group in enumerate(self._groups):
+                bar.reach(done, f"{len(self._facts)} files")
+                numbers = [number for number in group if number < self._shards]
+                plan = self._plan.with_only(numbers) if self._plan else None
+                sources = [self._source(number - self._shards) for number in group if number >= self._shards]
+                for ledger in read_part(sources, plan, self._unmanned):
+                    shards, started = known[ledger.target]
+                    yield replace(ledger, shards=shards, started=started or ledger.started)
 
     def _known(self, target: str) -> tuple[tuple[str, ...], str]:
         own = [one for one in self._facts if target in one.targets]

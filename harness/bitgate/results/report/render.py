@@ -13,7 +13,9 @@ from bitgate.results.build_manifest import BuildManifest
 from bitgate.results.report.annotations import GitHubReport, GitLabReport
 from bitgate.results.report.completeness import not_built
 from bitgate.results.report.findings import MissingTarget, RunFinding
+from bitgate.results.report.foreign_junit import ForeignJUnit
 from bitgate.results.report.junit import JUnitReport
+from bitgate.results.report.junit_dialect import STRICT, JUnitDialect
 from bitgate.results.report.junit_parts import MergedJUnit
 from bitgate.results.report.ledger import PLAN, RESULTS, Ledger, MergedNight, Unmanned, read_night
 from bitgate.results.report.markdown import MarkdownReport
@@ -66,6 +68,7 @@ def render(
     interrupted: bool = False,
     notes: Sequence[str] = (),
     night: MergedNight | None = None,
+    junit: JUnitDialect = STRICT,
 ) -> Summary:
     """Write the reports of one target's run next to its results.jsonl and plan.json.
 
@@ -74,7 +77,7 @@ def render(
     night = night or read_run(out_dir, interrupted=interrupted)
     ledger = ledger_of_run(night, tier, target, notes)
     summary = summarise([ledger], interrupted=interrupted)
-    _write_reports(ReportedRun((ledger,), summary), out_dir)
+    _write_reports(ReportedRun((ledger,), summary, junit=junit), out_dir)
     builder = PageBuilder()
     builder.add(ledger)
     write_whole(out_dir / PAGE, page(builder, summary, RunPast()))
@@ -102,6 +105,9 @@ def merge(
     notes: Sequence[str] = (),
     unmanned: Unmanned | None = None,
     also: Callable[[Ledger], None] | None = None,
+    junit: JUnitDialect = STRICT,
+    foreign: Sequence[ForeignJUnit] = (),
+    watched: bool = False,
 ) -> Summary:
     """Merge results of several targets and shards: ``<target>/junit.xml`` each, one junit.xml and one summary.md.
 
@@ -127,19 +133,25 @@ def merge(
         Further findings about the run, and notes for the reader.
     also
         Called with each part that is read, as a page of the run collects its verdicts.
+    junit
+        The dialect of junit.xml.
+    foreign
+        JUnit files of other harnesses, which become a part of junit.xml; a failure in them makes the run red.
+    watched
+        Show a bar on a terminal.
     """
     if plan and (strangers := sorted(set(expected_targets) - set(plan.targets))):
         raise UsageError(
             f"the matrix has {', '.join(strangers)}, which the plan does not have: both must be of one run"
         )
-    junit, counting = MergedJUnit(out_dir), SummaryBuilder()
+    documents, counting = MergedJUnit(out_dir, junit), SummaryBuilder()
     heads: dict[str, Ledger] = {}
     gone = {one.target for one in absent}
     reader = NightReader(paths, plan, may_be_empty=bool(expected_targets), unmanned=unmanned or {})
-    for part in reader.parts():
+    for part in reader.parts(watched):
         if part.target not in gone or part.target in reader.recorded:
             heads[part.target] = joined(heads.get(part.target), part)
-            junit.add(part)
+            documents.add(part)
             counting.add(part)
             if also:
                 also(part)
@@ -149,9 +161,9 @@ def merge(
         replace(head, findings=(*head.findings, *reader.findings_of(head), *not_built(target, head.builds, built)))
         for target, head in sorted(heads.items())
     )
-    findings = (*findings, *reader.findings)
-    summary = counting.summary(ledgers, findings, absent=absent, notes=notes)
-    junit.close(ledgers, [row.target for row in summary.targets if row.compared], findings, absent)
+    findings = (*findings, *reader.findings, *(finding for one in foreign for finding in one.findings))
+    summary = counting.summary(ledgers, findings, absent=absent, notes=notes, foreign=foreign)
+    documents.close(ledgers, [row.target for row in summary.targets if row.compared], findings, absent, foreign)
     _write_reports(ReportedRun(ledgers, summary, True, findings, tuple(absent)), out_dir)
     return summary
 

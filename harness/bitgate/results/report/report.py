@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from bitgate.core.files import write_whole
 from bitgate.results.report.findings import MissingTarget, RunFinding
+from bitgate.results.report.junit_dialect import STRICT, JUnitDialect
 from bitgate.results.report.ledger import Ledger
 from bitgate.results.report.summary import Summary
 
@@ -27,6 +28,7 @@ class ReportedRun:
     is_merged: bool = False
     findings: tuple[RunFinding, ...] = ()
     absent: tuple[MissingTarget, ...] = ()
+    junit: JUnitDialect = STRICT
 
 
 class Report(ABC):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bitgate.results.allowed_skips import stated_in
 from bitgate.results.record import UNKNOWN, Outcome, Verdict
+from bitgate.results.report.cause import CauseKey, cause_of
 from bitgate.results.report.facts import mark
 from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
+from bitgate.results.report.foreign_junit import ForeignJUnit
 from bitgate.results.report.ledger import AttemptEntry, Ledger
+from bitgate.results.report.reach import Reach, ReachBuilder
 from bitgate.results.report.result import cell_lines, extent_line, place_of, sentence_of
 
 
@@ -29,8 +33,8 @@ class RedVerdict:
     kinds: tuple[str, ...]
     sentence: str
     repro: str
-    path: str = ""
-    """The dispatch path that the case took."""
+    cause: CauseKey
+    """Reds of a target that agree in it are reported once."""
     row: str = ""
     """``file:line`` of the table's row."""
     cells: tuple[str, ...] = ()
@@ -40,10 +44,10 @@ class RedVerdict:
     extent: str = ""
     """How many cells are wrong, and by how much at most."""
 
-    @property
-    def cause(self) -> tuple[str, ...]:
-        """Target, outcome, kind, family and path: reds that agree in them are reported once."""
-        return self.target, self.outcome, self.kinds[0] if self.kinds else "", self.kernel.split(".")[0], self.path
+    def as_json(self) -> dict[str, Any]:
+        """Return its fields; the cause is its id and path."""
+        stated = {"kinds": list(self.kinds), "cells": list(self.cells), "cause": self.cause.id, "path": self.cause.path}
+        return vars(self) | stated
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,17 @@ class KnownFailure:
 
 
 @dataclass(frozen=True)
+class SkippedCases:
+    """The cases that one allowed skip covers."""
+
+    target: str
+    owner: str
+    reason: str
+    expires: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Totals:
     """The verdicts of one suite on one target (``suite`` empty: of the whole target)."""
 
@@ -79,6 +94,16 @@ class Totals:
     problems: int
     red: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class ForeignTotals:
+    """The tests of another harness' JUnit file, counted."""
+
+    file: str
+    passed: int
+    red: int
+    skipped: int
 
 
 @dataclass(frozen=True)
@@ -98,6 +123,11 @@ class Summary:
     """Defects of the run itself."""
     absent: tuple[MissingTarget, ...] = ()
     """Promised targets that had no machine."""
+    foreign: tuple[ForeignTotals, ...] = ()
+    """The files of other harnesses."""
+    skipped: tuple[SkippedCases, ...] = ()
+    """Allowed skips, the first to expire first."""
+    reach: tuple[Reach, ...] = ()
     interrupted: bool = False
 
     @property
@@ -134,9 +164,26 @@ class Summary:
         """The reds that are shown, grouped by cause, the most frequent first."""
         groups: dict[tuple[str, ...], list[RedVerdict]] = {}
         for red in self.reported:
-            groups.setdefault(red.cause, []).append(red)
+            groups.setdefault((red.target, *red.cause), []).append(red)
         causes = [FailureGroup(len(group), group[0]) for group in groups.values()]
         return tuple(sorted(causes, key=lambda cause: (cause.first.outcome.is_unanswered, -cause.count)))
+
+    @property
+    def top_causes(self) -> list[tuple[CauseKey, Counter[str], RedVerdict]]:
+        """The causes over all targets: each with its cases by target and the first of them, in the order of causes."""
+        found: dict[CauseKey, tuple[CauseKey, Counter[str], RedVerdict]] = {}
+        for group in self.causes:
+            cause = group.first.cause
+            found.setdefault(cause, (cause, Counter(), group.first))[1][group.first.target] += group.count
+        return sorted(found.values(), key=lambda one: (one[2].outcome.is_unanswered, -one[1].total()))
+
+    @property
+    def matrix(self) -> dict[str, dict[str, Totals]]:
+        """The totals of each suite by target."""
+        found: dict[str, dict[str, Totals]] = {}
+        for row in self.suites:
+            found.setdefault(row.suite, {})[row.target] = row
+        return dict(sorted(found.items()))
 
     @property
     def headline(self) -> str:
@@ -171,13 +218,16 @@ class Summary:
             "outcomes": self.outcomes,
             "targets": [dict(vars(row)) for row in self.targets],
             "suites": [dict(vars(row)) for row in self.suites],
-            "reds": [{**vars(red), "kinds": list(red.kinds), "cells": list(red.cells)} for red in self.reds],
+            "reds": [red.as_json() for red in self.reds],
             "known": [{**vars(one), "first": one.first.case} for one in self.known],
             "changed": list(self.changed),
             "environment": self.environment,
             "notes": list(self.notes),
             "findings": [dict(vars(finding)) for finding in self.findings],
             "absent": [dict(vars(one)) for one in self.absent],
+            "foreign": [dict(vars(one)) for one in self.foreign],
+            "skipped": [dict(vars(one)) for one in self.skipped],
+            "reach": [one.as_json() for one in self.reach],
         }
 
 
@@ -206,13 +256,19 @@ class SummaryBuilder:
         self._known: dict[tuple[str, ...], KnownFailure] = {}
         self._changed: list[str] = []
         self._environment: dict[str, dict[str, dict[str, None]]] = {}
+        self._skipped: Counter[tuple[str, tuple[str, str, str]]] = Counter()
+        self._reach: dict[str, ReachBuilder] = {}
 
     def add(self, ledger: Ledger) -> None:
         """Count a target's ledger, or a part of it."""
         whole = self._rows.setdefault((ledger.target, ""), _TotalsBuilder())
         seen = self._environment.setdefault(ledger.target, {})
+        reach = self._reach.setdefault(ledger.target, ReachBuilder(ledger.target))
         for entry in ledger.entries:
             verdict = entry.verdict
+            reach.add(verdict)
+            if stated := stated_in(verdict):
+                self._skipped[ledger.target, stated] += 1
             self._outcomes[verdict.outcome] += 1
             whole.add(verdict)
             self._rows.setdefault((ledger.target, verdict.suite or "verify"), _TotalsBuilder()).add(verdict)
@@ -233,6 +289,7 @@ class SummaryBuilder:
         *,
         absent: Sequence[MissingTarget] = (),
         notes: Sequence[str] = (),
+        foreign: Sequence[ForeignJUnit] = (),
         interrupted: bool = False,
     ) -> Summary:
         """Return the summary; of the ledgers all but their entries is read."""
@@ -252,8 +309,15 @@ class SummaryBuilder:
             notes=(*notes, *(note for ledger in ledgers for note in ledger.notes)),
             findings=(*findings, *(finding for ledger in ledgers for finding in ledger.findings)),
             absent=tuple(absent),
+            foreign=tuple(ForeignTotals(one.file, **one.counts) for one in foreign),
+            skipped=tuple(sorted(self._skips(), key=lambda one: one.expires)),
+            reach=tuple(self._reach[name].reach() for name in names if name in self._reach),
             interrupted=interrupted,
         )
+
+    def _skips(self) -> Iterator[SkippedCases]:
+        for (target, (expires, owner, reason)), count in self._skipped.items():
+            yield SkippedCases(target, owner, reason, expires, count)
 
     def _add_known(self, verdict: Verdict) -> None:
         entry = verdict.known_bug
@@ -317,7 +381,7 @@ def _red(verdict: Verdict) -> RedVerdict:
         kinds=diagnosis.kinds if diagnosis else (),
         sentence=sentence_of(verdict),
         repro=verdict.repro,
-        path=str(verdict.dispatch.get("path", "")),
+        cause=cause_of(verdict),
         row=verdict.row,
         cells=tuple(cell_lines(verdict)),
         place=place_of(verdict),

@@ -88,6 +88,9 @@ class Ending:
             progress(f"the seconds of this run are not kept: {error}")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        from bitgate.results.report.annotations import GitHubReport, on_github
+        from bitgate.results.report.report import ReportedRun
+
         summary = self.run.summary
         if summary is None:
             return
@@ -97,6 +100,9 @@ class Ending:
         terminalreporter.write_line(f"cases: {cases}; verdicts: {counts or 'none'}; reports are in {self.run.folder}")
         for note in self.run.notes:
             terminalreporter.write_line(note)
+        if on_github():
+            run = ReportedRun((), summary)
+            GitHubReport().write(run, self.run.folder, terminalreporter.write_line)
         if self.run.in_process:
             terminalreporter.write_line(
                 "kernels ran in pytest's own process (--in-process): this run vouches for nothing"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Generator, Iterator
@@ -426,9 +427,18 @@ def in_words(verdict: Verdict) -> str:
     lines += [f"  {said}"] if said else []
     lines += [f"  {extent}"] if (extent := extent_line(verdict)) else []
     lines += [f"    {cell}" for cell in cell_lines(verdict)]
+    lines += [f"    {line}" for line in _drawn(verdict)]
     lines += [f"  repro   {verdict.repro}"] if verdict.repro else []
     lines += [f"  same as {verdict.foreign}"] if verdict.foreign else []
     return "\n".join(lines)
+
+
+def _drawn(verdict: Verdict) -> list[str]:
+    if not verdict.view:
+        return []
+    from bitgate.results.report.page.characters import heat_map
+
+    return heat_map(verdict.view, sys.stdout.encoding)
 
 
 def contradicted(verdict: Verdict, test: str, said: str) -> Verdict:

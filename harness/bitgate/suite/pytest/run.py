@@ -187,13 +187,20 @@ class TestRun:
     def write_reports(self) -> MergedNight:
         """junit.xml and summary.md from the record, and what was read there. What was planned and is not in it is
         lost, unless the session ended before its time."""
+        from bitgate.results.report.junit_dialect import dialect_named
         from bitgate.results.report.render import read_run, render
 
         early = self.ended is not RunEnd.WHOLE
         with as_pytest_error():
             night = read_run(self.folder, interrupted=early)
             self.summary = render(
-                self.folder, tier=self.tier, target=self.target.name, interrupted=early, notes=self.notes, night=night
+                self.folder,
+                tier=self.tier,
+                target=self.target.name,
+                interrupted=early,
+                notes=self.notes,
+                night=night,
+                junit=dialect_named(self.project.junit),
             )
         return night
 

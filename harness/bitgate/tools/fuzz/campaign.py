@@ -14,6 +14,7 @@ from msgspec import convert
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.progress import progress_bar
 from bitgate.kernel.build.builder import Builder
 from bitgate.runtime.targets import named
 from bitgate.tools.fuzz.failure import FuzzFailure, ShrunkFailure, write_rows
@@ -101,13 +102,15 @@ class Campaign:
             self._start()
             self._begin = self._saved = monotonic()
             end = self._begin + seconds
-            while self._is_busy(end):
-                while self._pool.has_room and (job := self._next_job(end)) is not None:
-                    self._pool.submit(job)
-                if (done := self._pool.next(POLL_SECONDS)) is not None:
-                    self._take(*done)
-                self.state.seconds = before + min(monotonic() - self._begin, seconds)
-                self._save(now=False)
+            with progress_bar("fuzz", seconds) as bar:
+                while self._is_busy(end):
+                    while self._pool.has_room and (job := self._next_job(end)) is not None:
+                        self._pool.submit(job)
+                    if (done := self._pool.next(POLL_SECONDS)) is not None:
+                        self._take(*done)
+                    self.state.seconds = before + min(monotonic() - self._begin, seconds)
+                    bar.reach(self.state.seconds - before, f"{self.state.tally.verdicts} verdicts")
+                    self._save(now=False)
         except WorkerDied as ended:
             raise UsageError(f"a worker ended: {ended.reason}; what is known is in {self.folder}") from None
         finally:

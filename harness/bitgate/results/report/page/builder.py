@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from bitgate.core.targets import in_place_of
 from bitgate.results.record import Outcome, Verdict
+from bitgate.results.report.cause import cause_of
 from bitgate.results.report.ledger import Ledger
 from bitgate.results.report.page.failure import FailurePanel, how_of, is_shown, panel_of
 from bitgate.results.report.page.past import RunPast, TestedKey
@@ -35,6 +36,8 @@ class Cause:
     """Failures that look like one defect: verdict, kind, family and path agree."""
 
     number: int
+    id: str
+    """The name of its cause."""
     outcome: str
     kind: str
     family: str
@@ -178,14 +181,13 @@ class PageBuilder:
         self._others.append((row, key))
 
     def _cause(self, verdict: Verdict, key: TestedKey, target: str, device: str) -> Cause:
-        kind = verdict.diagnosis.kinds[0] if verdict.diagnosis and verdict.diagnosis.kinds else ""
-        names = (verdict.outcome.value, kind, verdict.key.kernel, str(verdict.dispatch.get("path", "")))
-        outcome, kind, family, path = map(clean, names)
+        found = cause_of(verdict)
+        outcome, kind, family, path = map(clean, (verdict.outcome.value, *found[1:]))
         ticket = clean(verdict.known_bug.get("ticket", ""), 100)
         cause = self._causes.get((outcome, kind, family, path, ticket))
         if cause is None:
             number = len(self._causes) + 1
-            cause = Cause(number, outcome, kind, family, path, verdict.outcome.is_unanswered, ticket)
+            cause = Cause(number, found.id, outcome, kind, family, path, verdict.outcome.is_unanswered, ticket)
             self._causes[outcome, kind, family, path, ticket] = cause
         cause.keys.append(key)
         cause.targets[target] += 1

@@ -100,7 +100,7 @@ def _fits(gemms: SubGemmMap, cells: WrongCells) -> bool:
 
 def _drawn_plane(cells: WrongCells, roles: AxisRoles, plane: Plane, gemms: SubGemmMap | None) -> DrawnPlane:
     rows, columns = plane.squares.codes.shape
-    caption = _caption(cells, roles, plane)
+    caption = caption_of(cells, roles, plane)
     marks = [*_tiles(cells, roles, plane.squares), *_rows_of_tiles(cells, roles, plane)]
     if gemms and roles.rows is not None and len(gemms.axes) > 1 and plane.squares.step == (1, 1):
         marks += _classes(gemms, cells, roles)
@@ -108,7 +108,7 @@ def _drawn_plane(cells: WrongCells, roles: AxisRoles, plane: Plane, gemms: SubGe
     return DrawnPlane(_svg(columns, rows, content, caption, height=LINE_HEIGHT * (roles.rows is None)), caption)
 
 
-def _caption(cells: WrongCells, roles: AxisRoles, plane: Plane) -> str:
+def caption_of(cells: WrongCells, roles: AxisRoles, plane: Plane) -> str:
     """Format what is drawn: ``g 0, n 0 to 3: h 28 down, w 28 across; c 64 folded``."""
     words = []
     for place, axis in enumerate(roles.apart):

@@ -64,10 +64,13 @@ class Plane:
     places: tuple[tuple[int, ...], ...]
 
 
-def planes_of(cells: WrongCells, roles: AxisRoles, side: int = SIDE) -> list[Plane]:
-    """Return the different planes, those of the most places first; planes without a wrong cell are left out."""
+def planes_of(cells: WrongCells, roles: AxisRoles, side: int = SIDE, across: int = 0) -> list[Plane]:
+    """Return the different planes, those of the most places first; planes without a wrong cell are left out.
+
+    ``across`` is the most squares of a row where that is not ``side``.
+    """
     shape = [cells.shape[axis] for axis in roles.apart]
-    squares = _squares(cells, roles, side)
+    squares = _squares(cells, roles, (side, across or (LINE if roles.rows is None else side)))
     stacked = squares.codes.reshape(prod(shape), *squares.codes.shape[-2:])
     alike: dict[bytes, list[int]] = {}
     for number, codes in enumerate(stacked):
@@ -85,12 +88,12 @@ def planes_of(cells: WrongCells, roles: AxisRoles, side: int = SIDE) -> list[Pla
 def line_of(cells: WrongCells, axis: int) -> Squares:
     """Return the squares of one axis, all others folded."""
     others = tuple(other for other in range(len(cells.shape)) if other != axis)
-    return _squares(cells, AxisRoles(None, axis, others, ()), LINE)
+    return _squares(cells, AxisRoles(None, axis, others, ()), (1, LINE))
 
 
-def _squares(cells: WrongCells, roles: AxisRoles, side: int) -> Squares:
+def _squares(cells: WrongCells, roles: AxisRoles, sides: tuple[int, int]) -> Squares:
     drawn = ((roles.rows,) if roles.rows is not None else ()) + (roles.columns,)
-    steps = _steps([cells.shape[axis] for axis in drawn], side if len(drawn) > 1 else LINE)
+    steps = _steps([cells.shape[axis] for axis in drawn], sides[-len(drawn) :])
     last = range(-len(drawn), 0)
     order = (*roles.folded, *roles.apart, *drawn)
     kinds = cells.kinds.transpose(order)
@@ -104,9 +107,9 @@ def _squares(cells: WrongCells, roles: AxisRoles, side: int) -> Squares:
     return Squares(codes, (steps[0] if len(steps) > 1 else 1, steps[-1]))
 
 
-def _steps(lengths: Sequence[int], side: int) -> list[int]:
+def _steps(lengths: Sequence[int], sides: Sequence[int]) -> list[int]:
     """Return the cells along the sides of a square: powers of two, as tiles are, and equal unless an axis is short."""
-    steps = [1 << (-(-length // side) - 1).bit_length() for length in lengths]
+    steps = [1 << (-(-length // side) - 1).bit_length() for length, side in zip(lengths, sides, strict=True)]
     largest = max(steps)
     return [largest if length // largest >= MOST_UNEQUAL else step for length, step in zip(lengths, steps, strict=True)]
 

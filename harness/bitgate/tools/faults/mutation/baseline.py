@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 
 from bitgate.core.errors import UsageError
+from bitgate.core.progress import TimeLeft
 from bitgate.results.record import Verdict
 from bitgate.tools.faults.mutation.schema import WATCHING
 from bitgate.tools.faults.mutation.switching import Pool, Steps, SwitchedProcess, drive, open_pool
@@ -45,12 +46,12 @@ def watched(pool: Pool, plain: Sequence[GreenCase], family: str, say: Say) -> li
 
 
 def _with_progress(parts: Iterable[list[GreenCase]], total: int, say: Say) -> Iterator[list[GreenCase]]:
-    done, reported = 0, monotonic()
+    done, reported, left = 0, monotonic(), TimeLeft(total)
     for part in parts:
         done += len(part)
         if monotonic() - reported > TELL_SECONDS:
             reported = monotonic()
-            say(f"{done} of {total} cases")
+            say(f"{done} of {total} cases{left.words(done)}")
         yield part
 
 
