@@ -34,6 +34,7 @@ OPERATORS = (
     "negation",  # the condition of an if, a loop or a choice the other way round
     "bounds",  # the condition of an if or a for taken as true, or one half of an && left out
     "barrier",  # a barrier, fence or wait left out
+    "axis",  # an element of an array by a neighbour's index, as one axis' stride in place of another's
 )
 
 LONGEST = 400
@@ -214,6 +215,14 @@ def _number(node: Node, text_of: TextOf) -> Iterator[Offer]:
         yield "constant", node, f"{text} + 1"
 
 
+def _subscript(node: Node, text_of: TextOf) -> Iterator[Offer]:
+    indices = node.child_by_field_name("indices")
+    inner = [] if indices is None else indices.named_children
+    if len(inner) == 1 and inner[0].type == "identifier":
+        index = text_of(inner[0])
+        yield from (("axis", inner[0], f"{index} == {axis} ? {axis - 1} : {index}") for axis in (1, 2))
+
+
 def _truth(node: Node, text_of: TextOf) -> Iterator[Offer]:
     yield "constant", node, "false" if node.type == "true" else "true"
 
@@ -256,6 +265,7 @@ _MAKERS: Mapping[str, Callable[[Node, TextOf], Iterator[Offer]]] = {
     "assignment_expression": _assignment,
     "update_expression": _update,
     "number_literal": _number,
+    "subscript_expression": _subscript,
     "true": _truth,
     "false": _truth,
     "if_statement": _if,
