@@ -33,6 +33,9 @@ def mutate(
         int, typer.Option(min=1, max=30000, metavar="N", help="Draw this number of mutants, evenly by family.")
     ] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Draw the same mutants again from this seed.")] = 0,
+    drawn: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Show mutants by N cases a family that no suite holds.")
+    ] = 400,
     file: Annotated[
         str,
         typer.Option(metavar="GLOB", help="Mutate these sources [all but the C ABI's headers]."),
@@ -120,7 +123,7 @@ def mutate(
 
     count = jobs or paths.threads()
     bench = campaign.MutationSetup(
-        builder, families, asked.questions, asked.opening, sample, seed, limit, count, print_progress
+        builder, families, asked.questions, asked.opening, sample, drawn, seed, limit, count, print_progress
     )
     try:
         score = campaign.run(bench, pool, known, done)

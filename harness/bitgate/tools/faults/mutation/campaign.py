@@ -31,8 +31,8 @@ OVERSAMPLED = 3
 class MutationSetup:
     """The setup of a campaign.
 
-    ``questions``: cases by family; ``sample``: mutants that count, of all families; ``limit``: most seconds of a case
-    with a mutant on; ``jobs``: mutants at a time.
+    ``questions``: cases by family; ``sample``: mutants that count, of all families; ``drawn``: cases of a family that
+    no suite holds; ``limit``: most seconds of a case with a mutant on; ``jobs``: mutants at a time.
     """
 
     builder: Builder
@@ -40,6 +40,7 @@ class MutationSetup:
     questions: Mapping[str, Sequence[CaseRequest]]
     opening: Opening
     sample: int
+    drawn: int
     seed: int
     limit: float
     jobs: int
@@ -81,7 +82,8 @@ def _tried(
         say(f"{name}: {len(questions) - len(plain)} cases are not green without a mutant, and are left out")
     if not plain:
         return
-    drawn = DrawnCases(family.on(bench.opening.target), bench.opening.target, bench.seed)
+    target = bench.opening.target
+    drawn = DrawnCases(family.on(target), target, bench.drawn, bench.seed)
     while queue and wanted > 0:
         mutants, queue = queue[: OVERSAMPLED * wanted], queue[OVERSAMPLED * wanted :]
         for one in _by_one_library(bench, family, (plain, drawn), mutants, wanted, paths):

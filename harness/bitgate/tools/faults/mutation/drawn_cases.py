@@ -15,8 +15,6 @@ from bitgate.tools.tiers.pool import CandidatePool, PoolCase
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseRequest
 
-CASES = 400
-"""Drawn cases of a family, shared by its operations."""
 MOST_SECONDS = 0.05
 SALT = 7919
 """Added to the seed: the solved lists are made of draws of small seeds."""
@@ -35,10 +33,10 @@ class _Factors(CandidatePool):
 
 
 class DrawnCases:
-    """The drawn cases of one family; none of operations whose problems are not to be varied."""
+    """About ``count`` drawn cases of one family; none of operations whose problems are not to be varied."""
 
-    def __init__(self, family: KernelFamily, target: str, seed: int) -> None:
-        self._target = target
+    def __init__(self, family: KernelFamily, target: str, count: int, seed: int) -> None:
+        self._target, self._count = target, count
         operations = [name for name in family.operations if operation_called(name).space.factors]
         self._factors = {name: _Factors(family, name, Durations(), MOST_SECONDS) for name in operations}
         self.questions = [CaseRequest(planned) for planned in self._planned(seed)]
@@ -46,7 +44,7 @@ class DrawnCases:
     def _planned(self, seed: int) -> Iterator[PlannedCase]:
         for factors in self._factors.values():
             try:
-                cases = factors.cases(CASES // len(self._factors), SALT + seed)
+                cases = factors.cases(self._count // len(self._factors), SALT + seed)
             except UsageError:
                 continue  # none of the drawn problems fits an instance
             for case in cases:
