@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +45,8 @@ class MutationSetup:
     limit: float
     jobs: int
     say: Say
+    expected: Mapping[Mutant, str] = field(default_factory=dict)
+    """The kind that the diagnosis of a mutant should name, if one is expected."""
 
 
 def run(bench: MutationSetup, pool: Population, known: Known, done: Callable[[MutantTrial], None]) -> Score:
@@ -58,7 +60,7 @@ def run(bench: MutationSetup, pool: Population, known: Known, done: Callable[[Mu
         tried = [trial for mutant in candidates if (trial := known.get((mutant, name))) is not None]
         queue = [mutant for mutant in candidates if (mutant, name) not in known]
         wanted -= sum(trial.fate.counts for trial in tried)
-        for trial in _tried(bench, family, queue, wanted, pool.paths) if queue and wanted > 0 else ():
+        for trial in try_in_family(bench, family, queue, wanted, pool.paths) if queue and wanted > 0 else ():
             tried.append(trial)
             done(trial)
         trials += tried
@@ -70,9 +72,10 @@ def shares(sample: int, families: int) -> list[int]:
     return [sample // families + (place < sample % families) for place in range(families)]
 
 
-def _tried(
+def try_in_family(
     bench: MutationSetup, family: KernelFamily, queue: list[Mutant], wanted: int, paths: Mapping[str, Path]
 ) -> Iterator[MutantTrial]:
+    """Try the mutants of a queue in their order, until ``wanted`` of them count."""
     name, say = family.name, bench.say
     bench.builder.family(family)
     questions = bench.questions[name]
@@ -120,6 +123,7 @@ def _by_one_library(
                         family=name,
                         cases=every.of(numbers[mutant.edit]),
                         limit=bench.limit,
+                        expected=bench.expected.get(mutant, ""),
                     )
                     for mutant in batch
                     if mutant.edit in numbers

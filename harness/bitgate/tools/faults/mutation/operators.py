@@ -138,13 +138,7 @@ class _Walk:
             self.visit(child, why or (CONSTANT if constant is not None and child.id == constant.id else ""))
 
     def _text(self, node: Node) -> str:
-        """Return a node's text in one line and without comments."""
-        parts, at = [], node.start_byte
-        for comment in _comments(node):
-            parts.append(self._source[at : comment.start_byte])
-            at = comment.end_byte
-        parts.append(self._source[at : node.end_byte])
-        return " ".join(b" ".join(parts).decode(errors="replace").split("\n")).strip()
+        return _in_one_line(node, self._source)
 
     def _add(self, operator: str, at: Node, mutated: str) -> None:
         original = self._source[at.start_byte : at.end_byte].decode(errors="replace")
@@ -286,6 +280,31 @@ def _constant_part(node: Node) -> Node | None:
     if node.type == "if_statement" and any(child.type == "constexpr" for child in node.children):
         return node.child_by_field_name("condition")
     return None
+
+
+def is_switchable(node: Node) -> bool:
+    """Return whether a program can choose between a node and another one at run time."""
+    while node.parent is not None:
+        constant = _constant_part(node.parent)
+        if _why_not(node) or (constant is not None and constant.id == node.id):
+            return False
+        node = node.parent
+    return True
+
+
+def one_line(node: Node, source: bytes) -> str | None:
+    """Return a node's text in one line and without comments; None if it holds a directive."""
+    lines = source[node.start_byte : node.end_byte].decode(errors="replace").split("\n")
+    return None if any(_DIRECTIVE.match(line) for line in lines[1:]) else _in_one_line(node, source)
+
+
+def _in_one_line(node: Node, source: bytes) -> str:
+    parts, at = [], node.start_byte
+    for comment in _comments(node):
+        parts.append(source[at : comment.start_byte])
+        at = comment.end_byte
+    parts.append(source[at : node.end_byte])
+    return " ".join(b" ".join(parts).decode(errors="replace").split("\n")).strip()
 
 
 def _is_function(declarator: Node | None) -> bool:

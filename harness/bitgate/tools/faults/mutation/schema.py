@@ -23,6 +23,9 @@ OFF, WATCHING = 0, -1
 SWITCH, REACHED = "bitgate_mutant", "bitgate_mutants_reached"
 """Exports of a library of mutants: an int, and a byte for each mutant from 1 on."""
 
+SEEDED, SEEDED_STATEMENT = "seeded", "seeded statement"
+"""The operators of seeded defects: one value, or one statement, in place of another."""
+
 MOST = 1 << 15
 """Most mutants of a library."""
 
@@ -86,6 +89,11 @@ class _Render:
 
 def _choice(mutants: Iterable[tuple[int, Mutant]], original: str) -> str:
     kept = list(mutants)
+    if kept[0][1].operator == SEEDED_STATEMENT:
+        text = f"{{ {original} }}"
+        for number, mutant in reversed(kept):
+            text = f"{{ if (BITGATE_MUTANT({number})) {{ {mutant.mutated} }} else {text} }}"
+        return text
     if all(not mutant.mutated for _, mutant in kept):  # a statement that is left out
         return f"{{ if (!BITGATE_MUTANT({kept[0][0]})) {original} }}"
     is_condition = any(mutant.operator in ("bounds", "negation", "logical") for _, mutant in kept)

@@ -18,6 +18,7 @@ from bitgate.tools.faults.mutation.condition import Facts, draw_condition
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.schema import OFF
 from bitgate.tools.faults.mutation.switching import Steps, SwitchedProcess
+from bitgate.tools.faults.trial import REDS_UNTIL_DIAGNOSED
 from bitgate.verify.planned import repro_line
 from bitgate.verify.process import CaseRequest
 
@@ -129,9 +130,18 @@ class ReachingCases:
 
 
 def trial(
-    process: SwitchedProcess, number: int, mutant: Mutant, family: str, cases: ReachingCases, limit: float
+    process: SwitchedProcess,
+    number: int,
+    mutant: Mutant,
+    family: str,
+    cases: ReachingCases,
+    limit: float,
+    expected: str = "",
 ) -> Steps[MutantTrial]:
-    """Run the tier's cases from the shortest on, until one is red; where none is, look for a drawn one that is."""
+    """Run the tier's cases from the shortest on, until one is red; where none is, look for a drawn one that is.
+
+    Where a kind is ``expected`` of the diagnosis, go on until a red case names it, or twenty are red.
+    """
     begun = monotonic()
 
     rng = Random(mutant.digest)
@@ -167,8 +177,14 @@ def trial(
         tier = [case for case in tier if condition.holds(case.facts)]
     elif not tier and not drawn:
         return ended(Fate.NOT_REACHED)
-    _, red = yield from _first_red(process, number, sorted(tier, key=lambda case: case.seconds), limit)
+    rest = iter(sorted(tier, key=lambda case: case.seconds))
+    _, red = yield from _first_red(process, number, rest, limit)
     if red is not None:
+        for _ in range(REDS_UNTIL_DIAGNOSED - 1):
+            if not expected or _names(red, expected):
+                break
+            _, other = yield from _first_red(process, number, rest, limit)
+            red = other if other is not None and _names(other, expected) else red
         return ended(Fate.TIMEOUT if _is_late(red) else Fate.KILLED, mutant, len(tier), red)
     if not mutant.is_conditional:
         shown, _ = yield from _first_red(process, number, drawn, limit)
@@ -203,6 +219,10 @@ def _is_sound(process: SwitchedProcess, question: CaseRequest, before: int) -> S
     process.turn(question.planned, OFF)
     verdict = yield question
     return verdict.green and process.number == before
+
+
+def _names(red: Verdict, kind: str) -> bool:
+    return red.diagnosis is not None and kind in red.diagnosis.kinds
 
 
 def _is_red(verdict: Verdict) -> bool:
