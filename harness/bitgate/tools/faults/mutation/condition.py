@@ -59,7 +59,7 @@ class Condition:
 
 def draw_condition(shown: Facts, every: Sequence[Facts], rng: Random) -> Condition | None:
     """Draw a condition that holds for ``shown``; in ``every`` case that reaches the place no clause follows from the
-    other. Returns None if none was found.
+    other. Return None if none was found.
     """
     names = sorted(name for name in shown if name not in UNSEEN and shown[name] != "")
     for _ in range(TRIES if names else 0):
@@ -73,10 +73,10 @@ def draw_condition(shown: Facts, every: Sequence[Facts], rng: Random) -> Conditi
 def _clause(name: str, value: int | str, rng: Random) -> Clause:
     if isinstance(value, str):
         return Clause(name, value)
-    if rng.random() < 0.5:
-        modulus = rng.choice(MODULI)
-        return Clause(name, value % modulus, modulus)
-    return Clause(name, rng.randint(value // 2, value - 1) if value > 0 else value - 1)
+    if value > 0 and rng.random() < 0.5:
+        return Clause(name, rng.randint(value // 2, value - 1))
+    modulus = rng.choice(MODULI)
+    return Clause(name, value % modulus, modulus)
 
 
 def numbers_of(space: ProblemSpace, problem: Any) -> dict[str, int]:

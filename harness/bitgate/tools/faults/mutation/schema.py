@@ -32,6 +32,7 @@ MOST = 1 << 15
 PREFACE = f"""\
 #ifndef BITGATE_MUTANT
 #define BITGATE_MUTANT(number) (bitgate_mutants::is_on(number))
+#define BITGATE_MUTANT_AT(number, acts) ((acts) && BITGATE_MUTANT(number))
 extern "C" {{
 __attribute__((visibility("default"))) inline int {SWITCH} = {OFF};
 __attribute__((visibility("default"))) inline unsigned char {REACHED}[{MOST}] = {{}};
@@ -99,7 +100,10 @@ def _choice(mutants: Iterable[tuple[int, Mutant]], original: str) -> str:
     is_condition = any(mutant.operator in ("bounds", "negation", "logical") for _, mutant in kept)
     text = f"static_cast<bool>({original})" if is_condition else f"({original})"
     for number, mutant in reversed(kept):
-        text = f"(BITGATE_MUTANT({number}) ? ({mutant.mutated}) : {text})"
+        # Another axis is only taken where this one is meant: elsewhere the mutant is not reached.
+        acts = mutant.mutated.partition(" ? ")[0] if mutant.operator == "axis" else ""
+        switch = f"BITGATE_MUTANT_AT({number}, {acts})" if acts else f"BITGATE_MUTANT({number})"
+        text = f"({switch} ? ({mutant.mutated}) : {text})"
     return text
 
 

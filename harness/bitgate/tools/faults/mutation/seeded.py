@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from bitgate.tools.faults.mutation.schema import SEEDED, SEEDED_STATEMENT
 from bitgate.tools.faults.trial import Trial
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Tree
 
 STATEMENTS = (
     *("expression_statement", "if_statement", "for_statement", "while_statement", "do_statement", "return_statement"),
@@ -44,27 +45,42 @@ def mutant_of(fault: Fault, root: Path) -> Mutant | None:
     start = _equal(source, other)
     shared = _equal(source[start:][::-1], other[start:][::-1])
     end, longer = len(source) - shared, len(other) - len(source)
-    tree, changed = (parser().parse(plain_cpp(one).encode()) for one in (text, seeded))
-    node = tree.root_node.descendant_for_byte_range(start, end)
+    changed = parser().parse(plain_cpp(seeded).encode())
+    # Text that is put in belongs to what stands before it, or after it.
+    places = ((start, end), (start - 1, end)) if start == end else ((start, end),)
+    found = [_smallest(_tree(text).root_node.descendant_for_byte_range(*place), changed, longer) for place in places]
+    nodes = [one for one in found if one is not None]
+    if not nodes:
+        return None
+    node, there = min(nodes, key=lambda one: one[0].end_byte - one[0].start_byte)
+    mutated = one_line(there, other)
+    if not is_switchable(node) or mutated is None:
+        return None
+    return Mutant(
+        file=fault.file,
+        start=node.start_byte,
+        end=node.end_byte,
+        operator=_operator(node),
+        mutated=mutated,
+        original=source[node.start_byte : node.end_byte].decode(),
+        line=node.start_point[0] + 1,
+        column=node.start_point[1] + 1,
+        last_line=node.end_point[0] + 1,
+        context=sha256(source).hexdigest()[:16],
+    )
+
+
+@lru_cache(maxsize=64)
+def _tree(text: str) -> Tree:
+    return parser().parse(plain_cpp(text).encode())
+
+
+def _smallest(node: Node | None, changed: Tree, longer: int) -> tuple[Node, Node] | None:
+    """Return the smallest part around a node that the changed text has too, ``longer`` bytes longer, and it there."""
     while node is not None:
-        operator = _operator(node)
         there = changed.root_node.descendant_for_byte_range(node.start_byte, node.end_byte + longer)
-        if operator and there is not None and _is_same_place(node, there, longer):
-            mutated = one_line(there, other)
-            if not is_switchable(node) or mutated is None:
-                return None
-            return Mutant(
-                file=fault.file,
-                start=node.start_byte,
-                end=node.end_byte,
-                operator=operator,
-                mutated=mutated,
-                original=source[node.start_byte : node.end_byte].decode(),
-                line=node.start_point[0] + 1,
-                column=node.start_point[1] + 1,
-                last_line=node.end_point[0] + 1,
-                context=sha256(source).hexdigest()[:16],
-            )
+        if _operator(node) and there is not None and _is_same_place(node, there, longer):
+            return node, there
         node = node.parent
     return None
 
