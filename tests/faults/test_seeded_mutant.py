@@ -1,12 +1,17 @@
-"""Seeded defects as mutants: the smallest value or statement that holds the edit, behind a switch."""
+"""Seeded defects as mutants: the smallest value or statement that holds the edit, with a switch."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.cpp_structure import structure
 
+from bitgate.core import paths
 from bitgate.core.project import ours
 from bitgate.tools.faults.fault import Fault, read_faults
 from bitgate.tools.faults.mutation.schema import behind_switch
@@ -77,3 +82,59 @@ def test_the_switch_gives_the_fault_or_the_source() -> None:
 def test_coincidences_can_be_switched() -> None:
     faults = read_faults([path for path in ours().faults if path.stem == "coincidences"])
     assert len(switchable(faults, ours().root)) == len(faults) > 30
+
+
+FAULTS = """
+[[fault]]
+name = "last_cell_lost"
+imitates = "a loop that ends early, and comments in what stands there"
+file = "kernels/naive_reduction/naive_reduction.hip.cpp"
+find = "    y[offset_of(geometry.y, {o, 0, i})] = Reduced<T>::narrow(sum);"
+replace = '''
+    if (geometry.length > 2) // a comment
+      sum = 0;
+    y[offset_of(geometry.y, {o, 0, i})] = Reduced<T>::narrow(sum);'''
+
+[[fault]]
+name = "the_same_program"
+imitates = "nothing"
+file = "kernels/naive_reduction/naive_reduction.hip.cpp"
+find = "= Reduced<T>::narrow(sum);"
+replace = "= Reduced<T>::narrow((sum));"
+"""
+CASES = """
+[[case]]
+name = "tiny"
+pass = "reduction"
+dtypes = "i32"
+kinds = "sum"
+kernels = "naive_reduction"
+shape = "o2l5i3"
+tier = "smoke"
+why = "a row of several cells"
+"""
+TEST = """
+from bitgate.testing import verified
+
+test_bits = verified("one_case")
+"""
+
+
+def test_what_the_switch_does_not_find_is_built_alone(tmp_path: Path) -> None:
+    suite = tmp_path / "one_case"
+    suite.mkdir()
+    (suite / "cases.toml").write_text(CASES)
+    (suite / "test_bits.py").write_text(TEST)
+    (tmp_path / "faults.toml").write_text(FAULTS)
+    path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "bitgate", "faults", "run", "--file", "faults.toml", "--suites", "one_case"]
+    environment = {**os.environ, "PYTHONPATH": path, "BITGATE_OUT": str(tmp_path / "out")}
+    run = subprocess.run(
+        [*command, "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1, run.stderr
+    found, hole = json.loads(run.stdout)["faults"]
+    assert (found["killed"], found["verdict"]) == (True, "MISMATCH")
+    assert "test_bits[reduction_i32_o2l5i3_sum__naive_reduction_i32" in found["by"]
+    assert (hole["killed"], hole["note"]) == (False, "stays green over 1 verdicts: a hole")
+    assert "library of 2 edits" in run.stderr

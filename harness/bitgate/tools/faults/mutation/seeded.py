@@ -1,4 +1,4 @@
-"""Seeded defects behind the switch of a library of mutants: all of a family in one build.
+"""Seeded defects as mutants of one library: all of a family in one build, each with a switch.
 
 Only what is found so is believed. A defect that cannot be switched, or that no case finds so, is built and tried alone.
 """
