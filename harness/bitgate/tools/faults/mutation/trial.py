@@ -196,7 +196,8 @@ def _first_red(
 ) -> Steps[tuple[GreenCase | None, Verdict | None]]:
     """Return the first case that is red with the mutant, and its verdict.
 
-    A case that is red where other mutants ran before must be green there without this one, or red in a new process.
+    A case that is red where other mutants ran before must be green there without this one, or red in a new process. One
+    that is late must be in time with no mutant on.
     """
     for case in cases:
         question = case.bounded(limit)
@@ -207,9 +208,16 @@ def _first_red(
             process.end()
             process.turn(question.planned, number)
             verdict = yield question
-        if _is_red(verdict):
+        if _is_red(verdict) and not (_is_late(verdict) and (yield from _is_slow(process, question))):
             return case, verdict
     return None, None
+
+
+def _is_slow(process: SwitchedProcess, question: CaseRequest) -> Steps[bool]:
+    """Say whether a case is late with no mutant on too, as on a machine that is busy now."""
+    process.turn(question.planned, OFF)
+    verdict = yield question
+    return not verdict.green
 
 
 def _is_sound(process: SwitchedProcess, question: CaseRequest, before: int) -> Steps[bool]:
