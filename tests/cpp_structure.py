@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.operators import plain_cpp
 
-SWITCH = "BITGATE_MUTANT("
+SWITCH = re.compile(r"BITGATE_MUTANT(?:_AT)?\((\d+)")
 
 
 def mutated(text: str, mutant: Mutant) -> str:
@@ -28,12 +29,12 @@ def structure(text: str, switch: int = 0) -> Any:
 def _of(node: Any, switch: int) -> Any:
     if node.type == "conditional_expression":
         condition, on, off = (node.child_by_field_name(n) for n in ("condition", "consequence", "alternative"))
-        if condition.text.decode().startswith(SWITCH):
+        if SWITCH.match(condition.text.decode()):
             return _of(on if _number(condition) == switch else off, switch)
     if node.type == "compound_statement" and len(node.named_children) == 1:
         only = node.named_children[0]
         condition = only.child_by_field_name("condition") if only.type == "if_statement" else None
-        if condition is not None and condition.text.decode().startswith(f"(!{SWITCH}"):
+        if condition is not None and condition.text.decode().startswith("(!BITGATE_MUTANT("):
             return () if _number(condition) == switch else _of(only.child_by_field_name("consequence"), switch)
     if node.type == "parenthesized_expression" or node.text.startswith(b"static_cast<bool>("):
         inner = node if node.type == "parenthesized_expression" else node.child_by_field_name("arguments")
@@ -45,4 +46,6 @@ def _of(node: Any, switch: int) -> Any:
 
 
 def _number(condition: Any) -> int:
-    return int(condition.text.decode().partition(SWITCH)[2].partition(")")[0])
+    found = SWITCH.search(condition.text.decode())
+    assert found
+    return int(found[1])

@@ -79,9 +79,11 @@ def test_an_interrupt_ends_the_runs_that_are_under_way(bench: TrialSetup) -> Non
     assert threading.active_count() == before, "each thread has killed its run before it ended"
 
 
-def test_a_run_that_is_ended_takes_its_children_along(bench: TrialSetup, tmp_path: Path) -> None:
+@pytest.mark.parametrize("replacement", ["", f"  return;\n{LAUNCH}"], ids=["built alone", "switched"])
+def test_a_run_that_is_ended_takes_its_children_along(bench: TrialSetup, tmp_path: Path, replacement: str) -> None:
     (tmp_path / "faults.toml").write_text(
-        f'[[fault]]\nname = "slow"\nimitates = "nothing"\nfile = "{SOURCE}"\nfind = """{LAUNCH}"""\nreplace = ""\n'
+        f'[[fault]]\nname = "slow"\nimitates = "nothing"\nfile = "{SOURCE}"\nfind = """{LAUNCH}"""\n'
+        f'replace = """{replacement}"""\n'
     )
     (bench.project.suites[0] / "test_bits.py").write_text(
         f"import os, pathlib, time\npathlib.Path(r'{tmp_path}/pid').write_text(str(os.getpid()))\ntime.sleep(300)\n"

@@ -46,6 +46,8 @@ def edits(body: str, operator: str) -> list[tuple[str, str]]:
         ("barrier", "transfer.template await<2>();", [("transfer.template await<2>();", "")]),
         ("barrier", "__threadfence();", [("__threadfence();", "")]),
         ("barrier", "launch(a);", []),
+        ("axis", "return p[a];", [("a", "a == 1 ? 0 : a"), ("a", "a == 2 ? 1 : a")]),
+        ("axis", "return p[a + 1] + p[0];", []),
     ],
 )
 def test_an_operator(operator: str, body: str, expected: list[tuple[str, str]]) -> None:

@@ -77,6 +77,15 @@ def test_mutants_of_one_place_stand_behind_each_other() -> None:
     )
 
 
+def test_another_axis_is_reached_where_this_one_is_meant() -> None:
+    text = "int f(int axis, int* s) { return s[axis]; }"
+    mutants = dict(enumerate(mutants_of(text, "k").mutants, 1))
+    assert behind_switch(text, mutants) == (
+        "int f(int axis, int* s) { return s[(BITGATE_MUTANT_AT(1, axis == 1) ? (axis == 1 ? 0 : axis) :"
+        " (BITGATE_MUTANT_AT(2, axis == 2) ? (axis == 2 ? 1 : axis) : (axis)))]; }"
+    )
+
+
 def test_the_switch_is_declared_once_and_lines_are_the_sources(tmp_path: Path) -> None:
     schema = schema_of("int a;\n", "/k/k.hpp", {})
     assert schema.endswith('#line 1 "/k/k.hpp"\nint a;\n')

@@ -14,6 +14,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel import user_operation
 from bitgate.kernel.python_files import load_operations
 from bitgate.model import F32_ACCUMULATION, ProblemError, case_id, human, parse_case_id, registry
+from bitgate.model.space.details import Cut
 from bitgate.numerics.certificate import certify
 from bitgate.numerics.digest import digest
 from bitgate.numerics.fill import make_inputs, plan_fill
@@ -149,6 +150,12 @@ class TestSpace:
             "dtypes": "f16",
         }
         assert said["side"].names == ("left", "right")
+
+    def test_its_details_are_of_sizes_and_gaps(self) -> None:
+        problem = parse_case_id(GAPPED)
+        details = problem.operation.space.details(problem, Cut())
+        assert (details["h"], details["h_mod"], details["side"]) == ("8-31", "8n", "left")
+        assert (details["gap_k"], details["gap_y"], details["gaps"]) == ("s", "h", "several")
 
     def test_only_possible_problems_are_drawn(self) -> None:
         batch = registry.operation_called("toy_attention").space.candidates((1,), 40, (), "tiny")

@@ -17,9 +17,11 @@ from bitgate.kernel.loading import with_operations
 from bitgate.lab.planning.collect import print_whose_suites
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from bitgate.core.project import Project
     from bitgate.tools.faults.fault import Fault
-    from bitgate.tools.faults.trial import Trial
+    from bitgate.tools.faults.trial import Trial, TrialSetup
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Plant seeded defects and mutants; report which are found."
@@ -28,6 +30,9 @@ app.command()(mutate)
 
 FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Read these fault files [the project's].")]
 NameOption = Annotated[str, typer.Option("--name", help="Take only faults whose name matches.")]
+MOST_SECONDS = 60.0
+"""Limit of a case with a fault that is switched on."""
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -41,6 +46,9 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="Find faults with the suites of DIR [the project's].")
     ] = None,
     whole_tier: Annotated[bool, typer.Option("--all", help="Run on after the first red verdict.")] = False,
+    switch: Annotated[
+        bool, typer.Option("--switch/--no-switch", help="Try faults of one library by a switch, before each alone.")
+    ] = True,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of faults at a time [cores / 2].")
     ] = None,
@@ -53,8 +61,9 @@ def run(
 ) -> int:
     """Plant each fault, run the tier, and report who noticed.
 
-    Each fault is planted in a copy of the sources, of which only what it changes is rebuilt. Ends with 0 if every fault
-    was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or compile.
+    On the host all faults of a family are built into one library, and switched on one after the other. Each that is not
+    found so is planted alone in a copy of the sources, of which only what it changes is rebuilt. Ends with 0 if every
+    fault was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or compile.
     """
     from bitgate.core import git
     from bitgate.tools.faults.trial import TrialSetup, exit_code, score, try_faults
@@ -82,6 +91,10 @@ def run(
 
     ended: list[Trial] = []
     with progress_bar("faults", len(faults) - len(tried)) as bar:
+        if switch and target == "host" and not whole_tier:
+            for trial in _by_switch([fault for fault in faults if fault.name not in tried], bench):
+                done(trial)
+                tried[trial.fault.name] = trial
         trials = try_faults(faults, bench, done, tried)
     killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)
     if as_json:
@@ -106,6 +119,42 @@ def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOp
     for fault in faults:
         typer.echo(f"{fault.name}\n    {fault.imitates}\n    {fault.file}  {fault.diagnosis}".rstrip())
     return 0
+
+
+def _by_switch(faults: Sequence[Fault], bench: TrialSetup) -> Iterator[Trial]:
+    """Yield the trials of the faults that are found by libraries with all of a family; none without tree-sitter."""
+    from bitgate.core.progress import print_progress
+    from bitgate.kernel.build.builder import Builder
+    from bitgate.lab.planning.collect import collect_cases
+    from bitgate.tools.faults.mutation.campaign import MutationSetup
+    from bitgate.tools.faults.mutation.operators import parser
+    from bitgate.tools.faults.mutation.seeded import found_by_switch, switchable
+
+    try:
+        parser()
+    except UsageError as error:
+        print_progress(f"each fault is built alone, which takes longer: {error}")
+        return
+    mutants = switchable(faults, bench.project.root)
+    if not mutants:
+        return
+    asked = collect_cases(bench.tier, bench.target, bench.project, "", "")
+    builder = Builder(bench.target, print_progress)
+    builder.runtime()
+    builder.native()
+    setup = MutationSetup(
+        builder,
+        asked.built_families(),
+        asked.questions,
+        asked.opening,
+        sample=len(mutants),
+        drawn=0,
+        seed=0,
+        limit=min(bench.limit_seconds, MOST_SECONDS),
+        jobs=paths.threads(),
+        say=print_progress,
+    )
+    yield from found_by_switch(setup, mutants, bench.project.root)
 
 
 def _faults(files: list[Path] | None, name: str, project: Project) -> tuple[Fault, ...]:

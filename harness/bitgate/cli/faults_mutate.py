@@ -14,13 +14,11 @@ from bitgate.core.progress import print_progress, progress_bar
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
 from bitgate.lab.planning.collect import print_whose_suites
+from bitgate.tools.faults.mutation.mutant import CONDITIONAL
 from bitgate.tools.faults.mutation.operators import OPERATORS, parser
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bitgate.tools.faults.mutation.campaign import Score
-    from bitgate.tools.faults.mutation.mutant import Mutant
+    from bitgate.tools.faults.mutation.score import Score
     from bitgate.tools.faults.mutation.sources import Population
     from bitgate.tools.faults.mutation.trial import MutantTrial
 
@@ -31,8 +29,13 @@ def mutate(
     kernel: Annotated[
         str, typer.Option(metavar="GLOB", help="Mutate kernels by family.instance [all the tier runs].")
     ] = "",
-    sample: Annotated[int, typer.Option(min=1, max=30000, metavar="N", help="Draw this number of mutants.")] = 50,
+    sample: Annotated[
+        int, typer.Option(min=1, max=30000, metavar="N", help="Draw this number of mutants, evenly by family.")
+    ] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Draw the same mutants again from this seed.")] = 0,
+    drawn: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Show mutants by N cases a family that no suite holds.")
+    ] = 400,
     file: Annotated[
         str,
         typer.Option(metavar="GLOB", help="Mutate these sources [all but the C ABI's headers]."),
@@ -64,10 +67,11 @@ def mutate(
 ) -> int:
     """Draw mutants of kernel sources and run the tier on each.
 
-    A mutant is generic (< to <=, + to -, 0 to 1, a barrier left out ...). All are built into one library with a switch,
-    which turns one on after the other until a case of the tier is red. Operators: relational, arithmetic, assignment,
-    step, logical, constant, negation, bounds, barrier. Trials are kept in out/host/mutants.jsonl, begun anew without
-    --record. The C ABI's headers are mutated by --file only: no case of a tier is for them.
+    A mutant is generic (< to <=, + to -, 0 to 1, a barrier left out ...), and half of them act only where two drawn
+    conditions of the problem meet. All are built into one library with a switch, which turns one on after the other
+    until a case of the tier is red. Operators: relational, arithmetic, assignment, step, logical, constant, negation,
+    bounds, barrier, axis, conditional. Trials are kept in out/host/mutants.jsonl, begun anew without --record. The C
+    ABI's headers are mutated by --file only: no case of a tier is for them.
 
     Ends with 0 if it ran: a mutant that survives may be a hole in the suites, or the same program. 1 if the score is
     below --least, 2 for usage or environment, 3 if no mutant could be tried, 130 interrupted (what was tried is kept).
@@ -79,9 +83,10 @@ def mutate(
     from bitgate.tools.faults.mutation.record import MutantRecord
     from bitgate.tools.faults.mutation.sources import population
 
+    classes = (*OPERATORS, CONDITIONAL)
     for name in operator or ():
-        if name not in OPERATORS:
-            raise UsageError(f"--operator {name}: {near(name, OPERATORS)}")
+        if name not in classes:
+            raise UsageError(f"--operator {name}: {near(name, classes)}")
     if target != "host":
         raise UsageError(f"--target {target}: mutants are switched in the host's memory: leave --target out")
     parser()  # fails before anything is collected
@@ -99,44 +104,48 @@ def mutate(
     builder.runtime()
     builder.native()
     pool = population(builder, families.values(), project, file, operator or ())
-    drawn = pool.drawn(sample, seed)
-    print_progress(_format_draw(drawn, pool, seed))
+    print_progress(_format_supply(pool, seed))
     path = record or paths.out_dir() / target / "mutants.jsonl"
     if record is None:
         path.unlink(missing_ok=True)
     kept = MutantRecord(path, tier, target, git.commit_of(project.root))
-    known = kept.known(drawn)
+    known = kept.known(mutant for name in families for mutant in pool.candidates(name, seed))
     if known:
-        print_progress(f"{len({mutant for mutant, _ in known})} of {len(drawn)} mutants were tried before: {path}")
-    printed = {mutant for mutant, _ in known}
+        print_progress(f"{len(known)} mutants were tried before: {path}")
+    counted = sum(trial.fate.counts for trial in known.values())
 
     def done(trial: MutantTrial) -> None:
+        nonlocal counted
         kept.add(trial)
-        printed.add(trial.mutant)
-        _print_trial(trial, f"{len(printed)}/{len(drawn)}", as_json)
-        bar.reach(len(printed), f"{len(drawn)} mutants")
+        counted += trial.fate.counts
+        if trial.fate.counts:
+            _print_trial(trial, f"{counted}/{sample}", as_json)
+        bar.reach(min(counted, sample), f"{sample} mutants")
 
     count = jobs or paths.threads()
-    bench = campaign.MutationSetup(builder, families, asked.questions, asked.opening, limit, count, print_progress)
+    bench = campaign.MutationSetup(
+        builder, families, asked.questions, asked.opening, sample, drawn, seed, limit, count, print_progress
+    )
     try:
-        with progress_bar("mutants", len(drawn)) as bar:
-            score = campaign.run(bench, drawn, pool, known, done)
+        with progress_bar("mutants", sample) as bar:
+            score = campaign.run(bench, pool, known, done)
     except KeyboardInterrupt:
         if path.exists():
             print_progress(f"what was tried is in {path}: go on with --record {path} and the same --sample and --seed")
         raise
     if as_json:
-        typer.echo(json.dumps(_document(score, drawn, pool, seed), indent=1))
+        typer.echo(json.dumps(_document(score, pool, seed), indent=1))
     else:
         typer.echo(_format_score(score))
-    if score.value is None:
+    value = score.killed.value
+    if value is None:
         return 3
-    return 1 if least is not None and score.value < least else 0
+    return 1 if least is not None and value < least else 0
 
 
-def _format_draw(drawn: Sequence[Mutant], pool: Population, seed: int) -> str:
+def _format_supply(pool: Population, seed: int) -> str:
     left = ", ".join(f"{count} {why}" for why, count in sorted(pool.left_out.items()))
-    return f"{len(drawn)} mutants of {len(pool.families)} (seed {seed}); left out: {left or 'none'}"
+    return f"{len(pool)} mutants to draw from (seed {seed}); left out: {left or 'none'}"
 
 
 def _print_trial(trial: MutantTrial, place: str, as_json: bool) -> None:
@@ -151,21 +160,28 @@ def _format_score(score: Score) -> str:
     counts, lines = score.counts, []
     for trial in score.survivors[:SHOWN]:
         mutant = trial.mutant
-        lines += [f"\n{mutant.place}  {mutant.operator}, {trial.cases} cases of {trial.family} reach it"]
+        where = f", where {mutant.condition}" if mutant.condition else ""
+        lines += [f"\n{mutant.place}  {mutant.operator}{where}; {trial.cases} cases of {trial.family} meet it"]
         lines += [f"  - {' '.join(mutant.original.split())}", f"  + {mutant.mutated}"]
+        lines += [
+            f"  red: {trial.shown_by}" if trial.shown_by else f"  {trial.drawn} drawn cases that reach it are green"
+        ]
     if len(score.survivors) > SHOWN:
         lines.append(f"\n... and {len(score.survivors) - SHOWN} more: --json lists all")
     if score.survivors:
-        lines[:0] = ["\nSurvivors: each the same program in other words, or a hole in the suites"]
-    if score.value is None:
+        lines[:0] = ["\nSurvivors: a hole where a drawn case is red, else probably the same program in other words"]
+    if score.killed.value is None:
         lines.append("\nno score: no mutant was reached by a case")
     else:
         late = f", {counts[Fate.TIMEOUT]} of them by a case that did not end" if counts[Fate.TIMEOUT] else ""
-        lines.append(f"\nscore {score.value:.3f}: {score.killed} of {score.counted} mutants killed{late}")
-    lines.append(f"{counts[Fate.NOT_REACHED]} not reached by any case, {counts[Fate.NOT_COMPILABLE]} not compilable")
+        parts = {**score.by_family, **score.by_operator}
+        lines += ["", *(f"{name:<24} {part.killed}" for name, part in parts.items() if part.killed.whole)]
+        lines += [f"score {score.killed} mutants killed{late}", f"of those that a case shows: {score.shown}"]
+    fates = (Fate.NOT_REACHED, Fate.NOT_SHOWN, Fate.NOT_COMPILABLE)
+    lines.append(f"passed over: {', '.join(f'{counts[fate]} {fate.value}' for fate in fates)}")
     return "\n".join(lines)
 
 
-def _document(score: Score, drawn: Sequence[Mutant], pool: Population, seed: int) -> dict[str, Any]:
-    draw = {"seed": seed, "sample": len(drawn), "mutants": len(pool.families), "left_out": dict(pool.left_out)}
+def _document(score: Score, pool: Population, seed: int) -> dict[str, Any]:
+    draw = {"seed": seed, "sample": score.killed.whole, "mutants": len(pool), "left_out": dict(pool.left_out)}
     return {**score.as_json(), **draw}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bitgate.model.dtype import TensorTypes
 from bitgate.model.sized.problem import SizedProblem
 from bitgate.model.sized.schema import CHOICE, FLAG, LENGTH, Size
 from bitgate.model.space import ProblemSpace
+from bitgate.model.space.details import Cut, Details, gaps, of_quantities, tensors_with_gaps
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind
 from bitgate.model.space.quantity import GAPS, SHARED, Choice, Quantity, quantities_of
 
@@ -54,6 +56,10 @@ class SizedSpace(ProblemSpace):
 
     def types(self, text: str) -> TensorTypes:
         return TensorTypes.parse(text)
+
+    def details(self, problem: SizedProblem, cut: Cut) -> Details:
+        of_sizes = of_quantities(SimpleNamespace(**self.values_of(problem)), self.quantities, cut)
+        return {**of_sizes, **gaps(problem), "gaps": tensors_with_gaps(problem)}
 
     @cached_property
     def properties(self) -> Mapping[str, Property]:

@@ -45,6 +45,13 @@ def watched(pool: Pool, plain: Sequence[GreenCase], family: str, say: Say) -> li
     return found
 
 
+def green(pool: Pool, questions: Sequence[CaseRequest], say: Say) -> list[GreenCase]:
+    """Return the cases that are green by the library of mutants, none of them on."""
+    parts = _with_progress(drive(pool, _parts(questions, _watched)), len(questions), say)
+    found = {id(case.question): case for part in parts for case in part if case.verdict.green}
+    return [found[id(question)] for question in questions if id(question) in found]
+
+
 def _with_progress(parts: Iterable[list[GreenCase]], total: int, say: Say) -> Iterator[list[GreenCase]]:
     done, reported, left = 0, monotonic(), TimeLeft(total)
     for part in parts:

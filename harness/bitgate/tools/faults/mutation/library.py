@@ -87,9 +87,11 @@ def build(
         except BuildError as error:
             output = error.output
         while output:
-            suspects = _suspects(left, output, schemata) or left
-            say(f"{family.name}: a mutant of {len(suspects)} does not compile: looking for it")
-            culprits = _culprits(suspects, schemata) or _culprits(left, schemata)
+            # What replaces a text is on the first of its lines.
+            first = _suspects(left, output, schemata, lambda mutant: (mutant.line, mutant.line))
+            suspects = _suspects(left, output, schemata, lambda mutant: (mutant.line, mutant.last_line)) or left
+            say(f"{family.name}: a mutant of {len(first or suspects)} does not compile: looking for it")
+            culprits = _culprits(first, schemata) or _culprits(suspects, schemata) or _culprits(left, schemata)
             if not culprits:
                 raise BuildError(f"{family.name} with mutants", output)
             for number in culprits:
@@ -99,13 +101,17 @@ def build(
             output = schemata.complaint(left)
 
 
-def _suspects(mutants: Numbered, output: str, schemata: Schemata) -> dict[int, Mutant]:
-    lines = places(output)
-    return {
-        number: mutant
-        for number, mutant in mutants.items()
-        if any(file == schemata.path(mutant) and mutant.line <= line <= mutant.last_line for file, line in lines)
-    }
+def _suspects(
+    mutants: Numbered, output: str, schemata: Schemata, lines_of: Callable[[Mutant], tuple[int, int]]
+) -> dict[int, Mutant]:
+    """Return the mutants on whose lines, from first to last, the compiler complains."""
+
+    def is_suspect(mutant: Mutant) -> bool:
+        (first, last), own = lines_of(mutant), schemata.path(mutant)
+        return any(file == own and first <= line <= last for file, line in named)
+
+    named = places(output)
+    return {number: mutant for number, mutant in mutants.items() if is_suspect(mutant)}
 
 
 def _culprits(suspects: Numbered, schemata: Schemata) -> list[int]:

@@ -1,9 +1,14 @@
-"""A mutant: one small generic edit of one source file, with its place."""
+"""A mutant: one small generic edit of one source file, with its place, and the condition under which it acts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
+
+CONDITIONAL = "conditional"
+"""The class of mutants that act under a condition, whatever their edit is."""
+ALWAYS = -1
+"""The seed of a mutant without a condition."""
 
 
 @dataclass(frozen=True, order=True)
@@ -25,6 +30,23 @@ class Mutant:
     last_line: int
     context: str = ""
     """Digest of the whole file: the same place in other text is another mutant."""
+    seed: int = ALWAYS
+    """The seed of its condition."""
+    condition: str = ""
+    """The condition in words; empty where it has none, or before it is drawn."""
+
+    @property
+    def is_conditional(self) -> bool:
+        return self.seed != ALWAYS
+
+    @property
+    def edit(self) -> Mutant:
+        """The mutant without its condition: several may share the edit."""
+        return replace(self, seed=ALWAYS, condition="")
+
+    @property
+    def operator_class(self) -> str:
+        return CONDITIONAL if self.is_conditional else self.operator
 
     @property
     def place(self) -> str:
@@ -32,11 +54,13 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        return f"{self.place} {self.operator}: {short(self.original)} -> {short(self.mutated) or '(nothing)'}"
+        edit = f"{self.place} {self.operator}: {short(self.original)} -> {short(self.mutated) or '(nothing)'}"
+        return f"{edit} where {self.condition}" if self.condition else edit
 
     @property
     def digest(self) -> str:
-        parts = (self.file, str(self.start), str(self.end), self.mutated, self.context)
+        parts = [self.file, str(self.start), str(self.end), self.mutated, self.context]
+        parts += [str(self.seed)] if self.is_conditional else []
         return sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

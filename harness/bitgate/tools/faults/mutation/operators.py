@@ -34,6 +34,7 @@ OPERATORS = (
     "negation",  # the condition of an if, a loop or a choice the other way round
     "bounds",  # the condition of an if or a for taken as true, or one half of an && left out
     "barrier",  # a barrier, fence or wait left out
+    "axis",  # an element of an array by a neighbour's index, as one axis' stride in place of another's
 )
 
 LONGEST = 400
@@ -137,13 +138,7 @@ class _Walk:
             self.visit(child, why or (CONSTANT if constant is not None and child.id == constant.id else ""))
 
     def _text(self, node: Node) -> str:
-        """Return a node's text in one line and without comments."""
-        parts, at = [], node.start_byte
-        for comment in _comments(node):
-            parts.append(self._source[at : comment.start_byte])
-            at = comment.end_byte
-        parts.append(self._source[at : node.end_byte])
-        return " ".join(b" ".join(parts).decode(errors="replace").split("\n")).strip()
+        return _in_one_line(node, self._source)
 
     def _add(self, operator: str, at: Node, mutated: str) -> None:
         original = self._source[at.start_byte : at.end_byte].decode(errors="replace")
@@ -214,6 +209,14 @@ def _number(node: Node, text_of: TextOf) -> Iterator[Offer]:
         yield "constant", node, f"{text} + 1"
 
 
+def _subscript(node: Node, text_of: TextOf) -> Iterator[Offer]:
+    indices = node.child_by_field_name("indices")
+    inner = [] if indices is None else indices.named_children
+    if len(inner) == 1 and inner[0].type == "identifier":
+        index = text_of(inner[0])
+        yield from (("axis", inner[0], f"{index} == {axis} ? {axis - 1} : {index}") for axis in (1, 2))
+
+
 def _truth(node: Node, text_of: TextOf) -> Iterator[Offer]:
     yield "constant", node, "false" if node.type == "true" else "true"
 
@@ -256,6 +259,7 @@ _MAKERS: Mapping[str, Callable[[Node, TextOf], Iterator[Offer]]] = {
     "assignment_expression": _assignment,
     "update_expression": _update,
     "number_literal": _number,
+    "subscript_expression": _subscript,
     "true": _truth,
     "false": _truth,
     "if_statement": _if,
@@ -276,6 +280,31 @@ def _constant_part(node: Node) -> Node | None:
     if node.type == "if_statement" and any(child.type == "constexpr" for child in node.children):
         return node.child_by_field_name("condition")
     return None
+
+
+def is_switchable(node: Node) -> bool:
+    """Return whether a program can choose between a node and another one at run time."""
+    while node.parent is not None:
+        constant = _constant_part(node.parent)
+        if _why_not(node) or (constant is not None and constant.id == node.id):
+            return False
+        node = node.parent
+    return True
+
+
+def one_line(node: Node, source: bytes) -> str | None:
+    """Return a node's text in one line and without comments; None if it holds a directive."""
+    lines = source[node.start_byte : node.end_byte].decode(errors="replace").split("\n")
+    return None if any(_DIRECTIVE.match(line) for line in lines[1:]) else _in_one_line(node, source)
+
+
+def _in_one_line(node: Node, source: bytes) -> str:
+    parts, at = [], node.start_byte
+    for comment in _comments(node):
+        parts.append(source[at : comment.start_byte])
+        at = comment.end_byte
+    parts.append(source[at : node.end_byte])
+    return " ".join(b" ".join(parts).decode(errors="replace").split("\n")).strip()
 
 
 def _is_function(declarator: Node | None) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
@@ -14,7 +15,7 @@ from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
 from bitgate.tools.faults.trial_record import RunLine, lines_of
 
 Known = dict[tuple[Mutant, str], MutantTrial]
-"""Trials by mutant and family."""
+"""Trials by mutant, before its condition is drawn, and family."""
 
 
 class MutantRecord:
@@ -24,7 +25,7 @@ class MutantRecord:
         self.path = path
         self._of = (tier, target, commit)
 
-    def known(self, mutants: Sequence[Mutant]) -> Known:
+    def known(self, mutants: Iterable[Mutant]) -> Known:
         """Return the recorded trials of these mutants. Raises UsageError for another file, or one of another run."""
         if not self.path.exists():
             return {}
@@ -32,7 +33,7 @@ class MutantRecord:
         found: Known = {}
         for line in lines_of(self.path, _MutantLine, "bitgate faults mutate --record", self._of):
             if (mutant := by_digest.get(line.mutant)) is not None:
-                found[mutant, line.family] = line.trial(mutant, self.path)
+                found[mutant, line.family] = line.trial(replace(mutant, condition=line.condition), self.path)
         return found
 
     def add(self, trial: MutantTrial) -> None:
@@ -52,6 +53,9 @@ class _MutantLine(RunLine):
     kinds: list[Short]
     sentence: Text
     seconds: Seconds
+    condition: Short
+    shown_by: Text
+    drawn: Count
 
     def trial(self, mutant: Mutant, path: Path) -> MutantTrial:
         try:
@@ -62,5 +66,15 @@ class _MutantLine(RunLine):
             ) from None
         kinds = tuple(self.kinds)
         return MutantTrial(
-            mutant, self.family, fate, self.cases, self.by, self.verdict, kinds, self.sentence, self.seconds
+            mutant,
+            self.family,
+            fate,
+            self.cases,
+            self.by,
+            self.verdict,
+            kinds,
+            self.sentence,
+            self.seconds,
+            self.shown_by,
+            self.drawn,
         )

@@ -23,12 +23,16 @@ OFF, WATCHING = 0, -1
 SWITCH, REACHED = "bitgate_mutant", "bitgate_mutants_reached"
 """Exports of a library of mutants: an int, and a byte for each mutant from 1 on."""
 
+SEEDED, SEEDED_STATEMENT = "seeded", "seeded statement"
+"""The operators of seeded defects: one value, or one statement, in place of another."""
+
 MOST = 1 << 15
 """Most mutants of a library."""
 
 PREFACE = f"""\
 #ifndef BITGATE_MUTANT
 #define BITGATE_MUTANT(number) (bitgate_mutants::is_on(number))
+#define BITGATE_MUTANT_AT(number, acts) ((acts) && BITGATE_MUTANT(number))
 extern "C" {{
 __attribute__((visibility("default"))) inline int {SWITCH} = {OFF};
 __attribute__((visibility("default"))) inline unsigned char {REACHED}[{MOST}] = {{}};
@@ -86,12 +90,20 @@ class _Render:
 
 def _choice(mutants: Iterable[tuple[int, Mutant]], original: str) -> str:
     kept = list(mutants)
+    if kept[0][1].operator == SEEDED_STATEMENT:
+        text = f"{{ {original} }}"
+        for number, mutant in reversed(kept):
+            text = f"{{ if (BITGATE_MUTANT({number})) {{ {mutant.mutated} }} else {text} }}"
+        return text
     if all(not mutant.mutated for _, mutant in kept):  # a statement that is left out
         return f"{{ if (!BITGATE_MUTANT({kept[0][0]})) {original} }}"
     is_condition = any(mutant.operator in ("bounds", "negation", "logical") for _, mutant in kept)
     text = f"static_cast<bool>({original})" if is_condition else f"({original})"
     for number, mutant in reversed(kept):
-        text = f"(BITGATE_MUTANT({number}) ? ({mutant.mutated}) : {text})"
+        # Another axis is only taken where this one is meant: elsewhere the mutant is not reached.
+        acts = mutant.mutated.partition(" ? ")[0] if mutant.operator == "axis" else ""
+        switch = f"BITGATE_MUTANT_AT({number}, {acts})" if acts else f"BITGATE_MUTANT({number})"
+        text = f"({switch} ? ({mutant.mutated}) : {text})"
     return text
 
 

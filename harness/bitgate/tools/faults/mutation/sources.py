@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -15,22 +15,32 @@ from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.includes import Includes
 from bitgate.kernel.build.questions import compiled_lines
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.tools.faults.mutation.mutant import Mutant
+from bitgate.tools.faults.mutation.mutant import CONDITIONAL, Mutant
 from bitgate.tools.faults.mutation.operators import mutants_of
 
 
 @dataclass
 class Population:
-    """All mutants with the families that compile them, the paths of their files, and the places left out by reason."""
+    """All edits with the families that compile them, the paths of their files, and the places left out by reason."""
 
     families: dict[Mutant, list[str]] = field(default_factory=dict)
     paths: dict[str, Path] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
+    classes: frozenset[str] = frozenset()
+    """The classes of operators that are drawn; without any, all."""
 
-    def drawn(self, sample: int, seed: int) -> list[Mutant]:
-        """Draw ``sample`` mutants, in the order of their places; all, if there are not more."""
-        every = sorted(self.families)
-        return sorted(random.Random(seed).sample(every, min(sample, len(every))))
+    def __len__(self) -> int:
+        return sum(
+            len(self.candidates(name, 0)) for name in {name for names in self.families.values() for name in names}
+        )
+
+    def candidates(self, family: str, seed: int) -> list[Mutant]:
+        """Return the mutants of a family in the order in which they are drawn: each edit as it is, and conditional."""
+        edits = sorted(edit for edit, names in self.families.items() if family in names)
+        found = [*edits, *(replace(edit, seed=seed) for edit in edits)]
+        found = [mutant for mutant in found if not self.classes or mutant.operator_class in self.classes]
+        random.Random(f"{seed} {family}").shuffle(found)
+        return found
 
 
 def population(
@@ -48,7 +58,7 @@ def population(
             if _is_mutable(path, family, project):
                 lines.setdefault(path, set()).update(compiled)
                 reached.setdefault(path, []).append((family.name, compiled))
-    interface, found = _interface(), Population()
+    interface, found = _interface(), Population(classes=frozenset(operators))
     for path in sorted(lines):
         name = _name(path, project)
         if not (fnmatchcase(name, files) if files else path not in interface):
@@ -57,16 +67,12 @@ def population(
         found.left_out += of_file.left_out
         found.paths[name] = path
         for mutant in of_file.mutants:
-            if not operators or mutant.operator in operators:
+            if not operators or CONDITIONAL in operators or mutant.operator in operators:
                 found.families[mutant] = [family for family, compiled in reached[path] if mutant.line in compiled]
     if not found.families:
         known = ", ".join(_name(path, project) for path in sorted(lines)[:5]) or "none"
         raise UsageError(f"no such mutant in {f'--file {files}' if files else 'the sources'}: there are {known} ...")
     return found
-
-
-def of_family(mutants: Sequence[Mutant], family: str, families: Mapping[Mutant, Sequence[str]]) -> list[Mutant]:
-    return [mutant for mutant in mutants if family in families[mutant]]
 
 
 def _interface() -> frozenset[Path]:

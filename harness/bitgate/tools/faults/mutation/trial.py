@@ -1,19 +1,29 @@
-"""The trial of a mutant: the first of the cases that reach its place which turns red, if any does."""
+"""The trial of a mutant: the first of the cases that reach its place which turns red, if any does.
+
+A mutant under a condition is first shown: a drawn case turns red with its edit, and the condition is drawn from the
+facts of that case. So each such mutant is one that a problem shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from random import Random
 from time import monotonic
 from typing import Any
 
 from bitgate.results.record import Outcome, Verdict
+from bitgate.tools.faults.mutation.condition import Facts, draw_condition
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.schema import OFF
 from bitgate.tools.faults.mutation.switching import Steps, SwitchedProcess
+from bitgate.tools.faults.trial import REDS_UNTIL_DIAGNOSED
+from bitgate.verify.planned import repro_line
 from bitgate.verify.process import CaseRequest
 
+MOST_SHOWS = 24
+"""Drawn cases that a conditional mutant's edit is tried on."""
 LEAST_SECONDS, TIMES_AS_LONG = 10.0, 30.0
 """Limits of a case with a mutant: machines are shared, and so are their clocks."""
 
@@ -27,6 +37,8 @@ class Fate(str, Enum):
     SURVIVED = "survived"
     NOT_REACHED = "not reached"
     """No case executes its place, or the compiler has evaluated it."""
+    NOT_SHOWN = "not shown"
+    """Conditional, and no drawn case turns red with the edit: probably the same program in other words."""
     NOT_COMPILABLE = "not compilable"
 
     @property
@@ -41,7 +53,10 @@ class Fate(str, Enum):
 
 @dataclass(frozen=True)
 class MutantTrial:
-    """A mutant's trial. ``by``: the test that killed it; ``cases``: how many reached its place."""
+    """A mutant's trial. ``by``: the test that killed it; ``cases``: how many reached its place and meet its condition.
+
+    Of a survivor ``shown_by`` is the command of a drawn case that is red with it, empty if all ``drawn`` are green.
+    """
 
     mutant: Mutant
     family: str
@@ -52,6 +67,13 @@ class MutantTrial:
     kinds: tuple[str, ...] = ()
     sentence: str = ""
     seconds: float = 0.0
+    shown_by: str = ""
+    drawn: int = 0
+
+    @property
+    def is_shown(self) -> bool:
+        """Is there a case, of the tier or drawn, that is red with it?"""
+        return self.fate.is_kill or bool(self.shown_by)
 
     def as_json(self) -> dict[str, Any]:
         mutant = self.mutant
@@ -68,38 +90,116 @@ class MutantTrial:
             "line": mutant.line,
             "column": mutant.column,
             "operator": mutant.operator,
+            "class": mutant.operator_class,
+            "condition": mutant.condition,
             "original": mutant.original,
             "mutated": mutant.mutated,
             "cases": self.cases,
             "kinds": list(self.kinds),
             "sentence": self.sentence,
+            "shown_by": self.shown_by,
+            "drawn": self.drawn,
         }
 
 
 @dataclass(frozen=True)
 class GreenCase:
-    """A case that is green without a mutant, the time it takes, and the mutants that it reaches."""
+    """A case that is green without a mutant, the time it takes, the mutants that it reaches, and its facts."""
 
     question: CaseRequest
     verdict: Verdict
     seconds: float
     reached: frozenset[int] = field(default_factory=frozenset)
+    facts: Facts = field(default_factory=dict)
 
     def bounded(self, limit: float) -> CaseRequest:
         seconds = min(limit, max(LEAST_SECONDS, TIMES_AS_LONG * self.seconds))
         return replace(self.question, seconds=seconds)
 
 
-def trial(
-    process: SwitchedProcess, number: int, mutant: Mutant, family: str, reaching: Sequence[GreenCase], limit: float
-) -> Steps[MutantTrial]:
-    """Run the cases from the shortest on, until one is red.
+@dataclass(frozen=True)
+class ReachingCases:
+    """The cases that reach a mutant's place: those of the tier, and drawn ones."""
 
-    A case that is red where other mutants ran before must be green there without this one, or red in a new process.
+    tier: Sequence[GreenCase]
+    drawn: Sequence[GreenCase]
+
+    def of(self, number: int) -> ReachingCases:
+        tier, drawn = ([case for case in cases if number in case.reached] for cases in (self.tier, self.drawn))
+        return ReachingCases(tier, drawn)
+
+
+def trial(
+    process: SwitchedProcess,
+    number: int,
+    mutant: Mutant,
+    family: str,
+    cases: ReachingCases,
+    limit: float,
+    expected: str = "",
+) -> Steps[MutantTrial]:
+    """Run the tier's cases from the shortest on, until one is red; where none is, look for a drawn one that is.
+
+    Where a kind is ``expected`` of the diagnosis, go on until a red case names it, or twenty are red.
     """
     begun = monotonic()
-    fate, red = (Fate.SURVIVED if reaching else Fate.NOT_REACHED), None
-    for case in sorted(reaching, key=lambda sound: sound.seconds):
+
+    rng = Random(mutant.digest)
+    drawn = rng.sample(cases.drawn, len(cases.drawn))
+    tier, shown = cases.tier, None
+
+    def ended(
+        fate: Fate, mutant: Mutant = mutant, count: int = 0, red: Verdict | None = None, shown_by: str = ""
+    ) -> MutantTrial:
+        diagnosis = red.diagnosis if red else None
+        return MutantTrial(
+            mutant,
+            family,
+            fate,
+            cases=count,
+            by=(red.test or red.key.case) if red else "",
+            verdict=red.outcome.value if red else "",
+            kinds=diagnosis.kinds if diagnosis else (),
+            sentence=(diagnosis.sentence if diagnosis else red.reason) if red else "",
+            seconds=monotonic() - begun,
+            shown_by=shown_by,
+            drawn=len(drawn),
+        )
+
+    if mutant.is_conditional:
+        if not drawn:
+            return ended(Fate.NOT_REACHED)
+        shown, _ = yield from _first_red(process, number, drawn[:MOST_SHOWS], limit)
+        condition = draw_condition(shown.facts, [case.facts for case in drawn], rng) if shown else None
+        if condition is None:
+            return ended(Fate.NOT_SHOWN)
+        mutant = replace(mutant, condition=str(condition))
+        tier = [case for case in tier if condition.holds(case.facts)]
+    elif not tier and not drawn:
+        return ended(Fate.NOT_REACHED)
+    rest = iter(sorted(tier, key=lambda case: case.seconds))
+    _, red = yield from _first_red(process, number, rest, limit)
+    if red is not None:
+        for _ in range(REDS_UNTIL_DIAGNOSED - 1):
+            if not expected or _names(red, expected):
+                break
+            _, other = yield from _first_red(process, number, rest, limit)
+            red = other if other is not None and _names(other, expected) else red
+        return ended(Fate.TIMEOUT if _is_late(red) else Fate.KILLED, mutant, len(tier), red)
+    if not mutant.is_conditional:
+        shown, _ = yield from _first_red(process, number, drawn, limit)
+    return ended(Fate.SURVIVED, mutant, len(tier), shown_by=repro_line(shown.question.planned) if shown else "")
+
+
+def _first_red(
+    process: SwitchedProcess, number: int, cases: Iterable[GreenCase], limit: float
+) -> Steps[tuple[GreenCase | None, Verdict | None]]:
+    """Return the first case that is red with the mutant, and its verdict.
+
+    A case that is red where other mutants ran before must be green there without this one, or red in a new process. One
+    that is late must be in time with no mutant on.
+    """
+    for case in cases:
         question = case.bounded(limit)
         process.turn(question.planned, number)
         before, was_shared = process.number, process.is_shared
@@ -108,21 +208,16 @@ def trial(
             process.end()
             process.turn(question.planned, number)
             verdict = yield question
-        if _is_red(verdict):
-            red, fate = verdict, Fate.TIMEOUT if _is_late(verdict) else Fate.KILLED
-            break
-    diagnosis = red.diagnosis if red else None
-    return MutantTrial(
-        mutant,
-        family,
-        fate,
-        cases=len(reaching),
-        by=(red.test or red.key.case) if red else "",
-        verdict=red.outcome.value if red else "",
-        kinds=diagnosis.kinds if diagnosis else (),
-        sentence=(diagnosis.sentence if diagnosis else red.reason) if red else "",
-        seconds=monotonic() - begun,
-    )
+        if _is_red(verdict) and not (_is_late(verdict) and (yield from _is_slow(process, question))):
+            return case, verdict
+    return None, None
+
+
+def _is_slow(process: SwitchedProcess, question: CaseRequest) -> Steps[bool]:
+    """Say whether a case is late with no mutant on too, as on a machine that is busy now."""
+    process.turn(question.planned, OFF)
+    verdict = yield question
+    return not verdict.green
 
 
 def _is_sound(process: SwitchedProcess, question: CaseRequest, before: int) -> Steps[bool]:
@@ -132,6 +227,10 @@ def _is_sound(process: SwitchedProcess, question: CaseRequest, before: int) -> S
     process.turn(question.planned, OFF)
     verdict = yield question
     return verdict.green and process.number == before
+
+
+def _names(red: Verdict, kind: str) -> bool:
+    return red.diagnosis is not None and kind in red.diagnosis.kinds
 
 
 def _is_red(verdict: Verdict) -> bool:
