@@ -38,7 +38,7 @@ class TimeLeft:
         return f", {left:.0f} s left" if left < 100 else f", {left / 60:.0f} min left"
 
 
-class Bar(Protocol):
+class ProgressBar(Protocol):
     """A bar that work moves."""
 
     def reach(self, done: float, note: str = "") -> None:
@@ -64,7 +64,7 @@ class TaskBar:
 
 
 @contextmanager
-def progress_bar(label: str, total: float) -> Iterator[Bar]:
+def progress_bar(label: str, total: float) -> Iterator[ProgressBar]:
     """Yield a bar with an estimated end, on a terminal's stderr and gone at the end; elsewhere nothing is shown.
 
     Lines that are printed meanwhile stand above it.

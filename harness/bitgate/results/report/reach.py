@@ -52,7 +52,7 @@ class ListReach:
 
 
 @dataclass(frozen=True)
-class Reach:
+class TargetReach:
     """The cases that were compared and green on a target, counted by family, fill, seed, schedule and path."""
 
     target: str
@@ -128,11 +128,11 @@ class ReachBuilder:
             self._measured += 1
             self._sensitive += verdict.certificate.sensitivity >= 1
 
-    def reach(self) -> Reach:
+    def reach(self) -> TargetReach:
         """Return what was reached; lists are read where the current folder or bitgate's data have them."""
         lists = [one for file, rows in self._rows.items() for one in self._of_list(file, rows)]
         counts = {name: dict(found) for name, found in self._counts.items() if found}
-        return Reach(self._target, len(self._instances), counts, self._measured, self._sensitive, tuple(lists))
+        return TargetReach(self._target, len(self._instances), counts, self._measured, self._sensitive, tuple(lists))
 
     def _of_list(self, file: str, rows: dict[int, tuple[int, bool]]) -> Iterator[ListReach]:
         lines = _lines_of(file)

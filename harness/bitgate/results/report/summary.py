@@ -15,7 +15,7 @@ from bitgate.results.report.facts import mark
 from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
 from bitgate.results.report.foreign_junit import ForeignJUnit
 from bitgate.results.report.ledger import AttemptEntry, Ledger
-from bitgate.results.report.reach import Reach, ReachBuilder
+from bitgate.results.report.reach import ReachBuilder, TargetReach
 from bitgate.results.report.result import cell_lines, extent_line, place_of, sentence_of
 
 
@@ -127,7 +127,7 @@ class Summary:
     """The files of other harnesses."""
     skipped: tuple[SkippedCases, ...] = ()
     """Allowed skips, the first to expire first."""
-    reach: tuple[Reach, ...] = ()
+    reach: tuple[TargetReach, ...] = ()
     interrupted: bool = False
 
     @property
