@@ -13,6 +13,7 @@ from pathlib import Path
 from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.model import Accumulation, Problem
+from bitgate.model.gap import packed
 from bitgate.numerics.certificate import ZERO_RESULT, blind, certify
 from bitgate.numerics.digest import digest_of
 from bitgate.numerics.fill import FillPlan, is_stored, make_inputs, plan_fill
@@ -227,11 +228,8 @@ def _wish(planned: PlannedCase) -> Wish | None:
 
 
 def _in_memory(problem: Problem) -> Problem | None:
-    """Return the problem, without the padding that makes it too large, if any: digests do not depend on it."""
-    if _bytes(problem) <= LARGEST:
-        return problem
-    packed = replace(problem, gap=False, gaps=()) if hasattr(problem, "gap_orders") else problem  # type: ignore[type-var]
-    return packed if _bytes(packed) <= LARGEST else None
+    """Return the problem, without the gaps that make it too large, if any: digests do not depend on them."""
+    return next((one for one in (problem, packed(problem)) if _bytes(one) <= LARGEST), None)
 
 
 def _bytes(problem: Problem) -> int:

@@ -55,8 +55,8 @@ def write_lists(
         request = requests[suite]
         inputs = hash_of(folder, request, families)
         if isinstance(request, OffsetRequest):
-            header = (OFFSETS, _written(suite), f"{INPUTS} {inputs}")
-            write_list(folder / suite / TAKEN, header, solve_offsets(request, families, progress))
+            lines = solve_offsets(request, families, progress)
+            write_list(folder / suite / TAKEN, (OFFSETS, _written(suite), f"{INPUTS} {inputs}"), lines)
             continue
         solved = solve_suite(request, families, carried("host", [folder]), progress)
         for file, cases, what in (

@@ -1,4 +1,4 @@
-"""The solved list of offsets: for each stride of each tensor a small problem whose padding takes it beyond 2^32 elements.
+"""The solved list of offsets: a small problem for each stride of each tensor, which padding takes beyond 2^32 elements.
 
 A product of an index and a stride in 32 bits is wrong only there. Padding takes the stride so far while the data stay
 tiny: their digest is that of the packed problem, and the device fills, launches and judges within a second.
@@ -14,11 +14,12 @@ from typing import Any
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, ProblemError, Tensor, case_id
-from bitgate.model.gap import Gap
-from bitgate.model.problem import MAX_LENGTH
 from bitgate.model.fill import DEFAULT
+from bitgate.model.gap import Gap, packed
+from bitgate.model.problem import MAX_LENGTH
 from bitgate.numerics.certificate import has_products
-from bitgate.numerics.fill import is_stored
+from bitgate.numerics.fill import is_stored, plan_fill
+from bitgate.runtime.tools import can_fill
 from bitgate.suite.durations import Durations
 from bitgate.suite.solved_list import LARGE, SolvedCase
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase
@@ -27,6 +28,7 @@ from bitgate.tools.tiers.request import OffsetRequest
 LIMIT = 2**32
 STEP = 16
 """Gaps are whole steps, such that the widest vectors stay aligned."""
+LARGE_BYTES = 1 << 28
 FEWEST = 3
 """Rows of an axis, at least: the second of two alone has an offset, and its stride would be out of a gap's range."""
 
@@ -71,7 +73,7 @@ def _offers(case: PoolCase, most_bytes: int) -> Iterator[tuple[Place, _Offer]]:
     problem: Any = case.problem
     if not hasattr(problem, "gap_orders"):
         return
-    bare = replace(problem, gap=False, gaps=())
+    bare = packed(problem)
     for tensor, order in bare.gap_orders.items():
         for letter in order[1:]:
             for axis, gapped in _stretched(bare, tensor, letter, most_bytes):
@@ -88,12 +90,12 @@ def _stretched(bare: Any, tensor: str, letter: str, most_bytes: int) -> Iterator
         probe = replace(bare, gaps=(Gap(tensor, letter, STEP),))
     except ProblemError:
         return
-    packed, padded = _changed(bare, probe)
-    for axis, (length, before, after) in enumerate(zip(packed.lengths, packed.strides, padded.strides, strict=True)):
+    dense, padded = _changed(bare, probe)
+    for axis, (length, before, after) in enumerate(zip(dense.lengths, dense.strides, padded.strides, strict=True)):
         if after - before != STEP or length < FEWEST:
             continue
         gap = min(-(-(LIMIT // (length - 1) + before) // STEP), MAX_LENGTH // STEP) * STEP
-        if (length - 1) * (before + gap) <= LIMIT or _rows(packed, axis) * gap * packed.dtype.bytes > most_bytes:
+        if (length - 1) * (before + gap) <= LIMIT or _rows(dense, axis) * gap * dense.dtype.bytes > most_bytes:
             continue
         problem: Problem = replace(bare, gaps=(Gap(tensor, letter, gap),))
         if sum(one.bytes for one in problem.tensors.values()) <= most_bytes:
@@ -117,9 +119,18 @@ def _rows(tensor: Tensor, axis: int) -> int:
 
 def _offer(problem: Problem, case: PoolCase, what: str) -> _Offer | None:
     kernel: Kernel = case.kernel
-    if not is_stored(problem, case.fill) or not has_products(problem) or kernel.refusal(problem) is not None:
+    if not is_stored(problem, case.fill) or not has_products(problem) or not _is_made_there(problem, case):
+        return None
+    if kernel.refusal(problem) is not None:
         return None
     name = case_id(problem)
     line = SolvedCase(LARGE, name, kernel.name, case.fill, kernel.options, why=f"{what}: offsets beyond 2^32 elements")
     gib = sum(one.bytes for one in problem.tensors.values()) >> 30
     return _Offer(gib, sha256(name.encode()).digest(), line)
+
+
+def _is_made_there(problem: Problem, case: PoolCase) -> bool:
+    """Return whether a GPU makes the operands with gaps: the host would need seconds and their memory."""
+    plan = plan_fill(problem, case.kernel.instance.accumulation_for(problem), case.fill)
+    wide = (problem.tensors[name] for name, _ in plan.tensors)
+    return all(one.bytes < LARGE_BYTES or can_fill("gpu", one, plan.of(one.name)) for one in wide)
