@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from bitgate.model.problem import MAX_LENGTH, ProblemError
 
@@ -63,6 +63,17 @@ class Gapped(Protocol):
     @property
     def gap_orders(self) -> Mapping[str, str]:
         """The tensors that may have separate gaps: axes in memory order, outermost first, by the name in case ids."""
+
+
+AnyProblem = TypeVar("AnyProblem")
+
+
+def packed(problem: AnyProblem) -> AnyProblem:
+    """Return the problem without gaps: the same data and results, in as little memory as they take."""
+    if not hasattr(problem, "gap_orders"):
+        return problem
+    without: AnyProblem = replace(problem, gap=False, gaps=())  # type: ignore[type-var]
+    return without
 
 
 def settle_gaps(problem: Gapped) -> None:

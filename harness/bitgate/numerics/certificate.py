@@ -11,6 +11,7 @@ from math import ceil, erfc, floor, isfinite, log2, prod, sqrt
 import numpy as np
 
 from bitgate.model import Accumulation, Dtype, Problem
+from bitgate.model.gap import packed
 from bitgate.model.host_tensor import HostTensor
 from bitgate.model.numerics import Measure, Measuring
 from bitgate.numerics import sampled
@@ -113,6 +114,7 @@ def _certify_by_reason(
     No sum is bounded. Raises UsageError if the reference refutes a claim of exact bits.
     """
     fill = fill_named(problem, plan.fill)
+    problem = packed(problem)  # gaps of results may be larger than the host's memory
     if fill.exact:
         sampled.check_claim(problem, inputs, accumulation, fill.name)
     lost = sampled.losses(problem, inputs, plan.seed)

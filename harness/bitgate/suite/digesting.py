@@ -13,6 +13,7 @@ from pathlib import Path
 from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.model import Accumulation, Problem
+from bitgate.model.gap import packed
 from bitgate.numerics.certificate import ZERO_RESULT, blind, certify
 from bitgate.numerics.digest import digest_of
 from bitgate.numerics.fill import FillPlan, is_stored, make_inputs, plan_fill
@@ -218,10 +219,18 @@ def _book(path: Path) -> Book:
 
 def _wish(planned: PlannedCase) -> Wish | None:
     """Return None for a case without an exact reference: other fills, refusals, what is not run, what is too large."""
-    problem = planned.problem
-    too_large = sum(tensor.bytes for tensor in problem.tensors.values()) > LARGEST
-    if planned.no_kernel or planned.refused or too_large or not is_stored(problem, planned.fill):
+    problem = _in_memory(planned.problem)
+    if planned.no_kernel or planned.refused or problem is None or not is_stored(problem, planned.fill):
         return None
     accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)
     return Wish(planned.suite, key_of(planned.case, plan), problem, plan, accumulation)
+
+
+def _in_memory(problem: Problem) -> Problem | None:
+    """Return the problem, without the gaps that make it too large, if any: digests do not depend on them."""
+    return next((one for one in (problem, packed(problem)) if _bytes(one) <= LARGEST), None)
+
+
+def _bytes(problem: Problem) -> int:
+    return sum(tensor.bytes for tensor in problem.tensors.values())

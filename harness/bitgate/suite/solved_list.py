@@ -2,7 +2,7 @@
 
 A line is ``TIER CASE KERNEL FILL [NAME=VALUE ...] [!CLAUSE]  # WHY``: the kernel is ``family.instance``, options follow
 by name, and a clause says that the kernel must refuse the case by it. ``gpu`` is a tier: smoke there, regression on the
-host. ``bitgate cases --solve`` writes the files.
+host. ``large`` is regression on GPUs alone. ``bitgate cases --solve`` writes the files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from bitgate.core.files import write_whole
 
 SUFFIX = ".txt"
 GPU = "gpu"
-TIERS: Mapping[str, Any] = {SMOKE: SMOKE, GPU: {"host": REGRESSION, "gpu": SMOKE}, REGRESSION: REGRESSION}
+LARGE = "large"
+TIERS: Mapping[str, Any] = {
+    SMOKE: SMOKE,
+    GPU: {"host": REGRESSION, "gpu": SMOKE},
+    REGRESSION: REGRESSION,
+    LARGE: {"host": "never", "gpu": REGRESSION},
+}
 """The tiers as a line names them, and as a row of a table does."""
 
 

@@ -28,6 +28,8 @@ class Buffers:
         self.named: dict[str, Buffer] = {}
         self.damage = ""
         """Damage that showed only as the memory was freed."""
+        self.failure = ""
+        """The error of a GPU that could not free it."""
         self._device = device
         self._placement = placement
         self._block: BufferBlock | None = None
@@ -63,7 +65,10 @@ class Buffers:
                 buffer.free()
             except HipError as error:
                 fault = self._device.fault()
-                self.damage = self.damage or (fault.text if fault is not None else str(error))
+                if self._device.host is None:  # no canaries are checked there: the device failed earlier
+                    self.failure = self.failure or str(error)
+                else:
+                    self.damage = self.damage or (fault.text if fault is not None else str(error))
         if self._block is not None:
             self._block.free()
 

@@ -44,7 +44,8 @@ def is_repeated(evidence: Evidence) -> bool:
 
 def is_affordable(problem: Problem) -> bool:
     """Return whether data and reference of the problem may be made once more, in host memory."""
-    return problem.flops < COSTLY_FLOPS and problem.bytes < COSTLY_BYTES
+    held = sum(tensor.bytes for tensor in problem.tensors.values())  # with its gaps, which are copied too
+    return problem.flops < COSTLY_FLOPS and held < COSTLY_BYTES
 
 
 def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Verdict | None:

@@ -24,7 +24,7 @@ from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.host import DeviceFault
 from bitgate.runtime.ledger import Incident, take_last_error
-from bitgate.runtime.seen_work import FILL, SeenWork
+from bitgate.runtime.seen_work import FILL, KERNEL, SeenWork
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
 from bitgate.verify.watch import Watch, WatchedLibrary, format_changes
@@ -227,8 +227,10 @@ def run_prepared(
 
 
 def add_damage(run: LaunchResult, buffers: Buffers) -> None:
-    """Add damage that shows after the launch: the host runtime checks canaries once more as memory is freed."""
+    """Add what shows after the launch: the host runtime checks canaries once more as memory is freed, and a GPU that
+    failed frees nothing."""
     run.damage = run.damage or buffers.damage
+    run.crash = run.crash or buffers.failure
     if run.changes and not run.crash:
         run.damage = "; ".join(filter(None, [run.damage, format_changes(run.changes)]))
 
@@ -267,6 +269,19 @@ def execute(
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage
     run.crash = left.crash or run.crash
+    if run.crash and device.host is None:
+        run.crash += _launched(run.seen)
+
+
+def _launched(seen: Sequence[SeenWork] | None) -> str:
+    """Return the words for the kernels that were launched before a GPU failed: it does not say which of them did."""
+    kernels = [work for work in seen or () if work.kind == KERNEL]
+    if not kernels:
+        return ""
+    last = kernels[-MOST_NAMED:]
+    names = (f"{work.name or 'a kernel'} (grid {work.grid}, block {work.block})" for work in last)
+    more = f", the last {len(last)} of {len(kernels)} kernels" if len(kernels) > len(last) else ""
+    return f"; launched: {', '.join(names)}{more}"
 
 
 def _with_owners(seen: Sequence[SeenWork] | None, buffers: Mapping[str, Buffer]) -> Sequence[SeenWork] | None:
@@ -283,6 +298,8 @@ CORRUPTING = frozenset({"lds_canary", "global_canary", "fp_environment"})
 """Faults of the host runtime that harm more than the launch they belong to: writes out of bounds that hit nothing else,
 and a floating-point environment that the next block would have computed in."""
 
+MOST_NAMED = 3
+"""Kernels that the sentence on a failed GPU names."""
 LEFT_IN_FLIGHT = "work was left in flight on a stream that is not the caller's"
 
 

@@ -14,13 +14,15 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.suite.durations import carried
 from bitgate.suite.solved_list import write_list
-from bitgate.tools.tiers.request import SolveRequest, read_requests
+from bitgate.tools.tiers.offsets import solve_offsets
+from bitgate.tools.tiers.request import OffsetRequest, SolveRequest, read_requests
 from bitgate.tools.tiers.solve import solve_suite
 from bitgate.tools.tiers.strength import Strength, in_words, strength_in
 
 TAKEN, REFUSED = "solved.txt", "refused.txt"
 """The files of a suite: cases that kernels take, and cases that they must refuse."""
 COMMAND = "bitgate cases --solve"
+OFFSETS = "Cases for each stride of each tensor that reach offsets beyond 2^32 elements, on GPUs."
 INPUTS = "solved from"
 """The beginning of the header's line with the inputs' hash."""
 SOURCES = (
@@ -38,6 +40,7 @@ SOURCES = (
     "tools/fuzz/round.py",
 )
 """The code that decides what is drawn and chosen, below the package."""
+OFFSET_SOURCE = Path(__file__).with_name("offsets.py")
 
 
 def write_lists(
@@ -49,8 +52,13 @@ def write_lists(
     for suite in suites or requests:
         if suite not in requests:
             raise UsageError(f"{suite}: no table of {folder / 'solve.toml'}; known are {', '.join(requests)}")
-        solved = solve_suite(requests[suite], families, carried("host", [folder]), progress)
-        inputs = hash_of(folder, requests[suite], families)
+        request = requests[suite]
+        inputs = hash_of(folder, request, families)
+        if isinstance(request, OffsetRequest):
+            lines = solve_offsets(request, families, progress)
+            write_list(folder / suite / TAKEN, (OFFSETS, _written(suite), f"{INPUTS} {inputs}"), lines)
+            continue
+        solved = solve_suite(request, families, carried("host", [folder]), progress)
         for file, cases, what in (
             (
                 TAKEN,
@@ -60,7 +68,7 @@ def write_lists(
             (REFUSED, solved.refused, "Cases just outside of what instances take, by the clause that refuses them."),
         ):
             reached = (in_words(one) for one in solved.strengths)
-            header = (what, f"Written by `{COMMAND} {suite}`; not to be edited.", f"{INPUTS} {inputs}", *reached)
+            header = (what, _written(suite), f"{INPUTS} {inputs}", *reached)
             if cases or (folder / suite / file).exists():
                 write_list(folder / suite / file, header, cases)
         strengths += solved.strengths
@@ -99,16 +107,21 @@ def stale_lists(folder: Path, families: Mapping[str, KernelFamily]) -> list[str]
     return found
 
 
-def hash_of(folder: Path, request: SolveRequest, families: Mapping[str, KernelFamily]) -> str:
+def hash_of(folder: Path, request: SolveRequest | OffsetRequest, families: Mapping[str, KernelFamily]) -> str:
     """Return a hash of all that a suite's lists follow from: request, declarations, recorded paces, and this code."""
     known = sha256(repr(request).encode())
     for name in request.kernels:
         for path in sorted([*families[name].folder.glob("*.py"), *families[name].folder.parent.glob("*.py")]):
             known.update(_meaning(path))
-    known.update((folder / "durations" / "host.json").read_bytes())
-    for path in _sources():
+    if isinstance(request, SolveRequest):
+        known.update((folder / "durations" / "host.json").read_bytes())
+    for path in (*_sources(), *([OFFSET_SOURCE] if isinstance(request, OffsetRequest) else ())):
         known.update(_meaning(path))
     return known.hexdigest()[:16]
+
+
+def _written(suite: str) -> str:
+    return f"Written by `{COMMAND} {suite}`; not to be edited."
 
 
 def _sources() -> Iterator[Path]:

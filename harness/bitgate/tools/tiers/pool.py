@@ -71,7 +71,11 @@ class CandidatePool:
         self._options = tuple(tuple(sorted(one)) for one in family.drawn_options)
 
     def cases(self, count: int, seed: int) -> list[PoolCase]:
-        """Return about ``count`` different cases, the same ones for the same arguments."""
+        """Return about ``count`` different cases with their classes, the same ones for the same arguments."""
+        return self._classified(self.drawn(count, seed))
+
+    def drawn(self, count: int, seed: int) -> list[PoolCase]:
+        """Return about ``count`` different cases without classes, the same ones for the same arguments."""
         rng = np.random.default_rng([seed, *self.family.name.encode(), *self.operation.encode()])
         found: dict[tuple[str, str, Options, str], PoolCase] = {}
         problems = self._problems(seed)
@@ -81,7 +85,7 @@ class CandidatePool:
                 break
             for case in self._drawn(next(problems), next(turn), rng):
                 found.setdefault(case.key, case)
-        return self._classified(list(found.values()))
+        return list(found.values())
 
     def _problems(self, seed: int) -> Iterator[Problem]:
         layouts = tuple(dict.fromkeys(layout for one in self.instances for layout in one.layouts))

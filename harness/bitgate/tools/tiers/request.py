@@ -34,26 +34,44 @@ class SolveRequest:
     most_seconds: float = 0.05
 
 
+@dataclass(frozen=True)
+class OffsetRequest:
+    """The request of a list of offsets: a case for each stride of each tensor, of at most ``offsets`` GiB."""
+
+    kernels: tuple[str, ...]
+    operations: tuple[str, ...]
+    offsets: int
+    pool: int = 2000
+    seed: int = 1
+
+
 def _seconds(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
         raise ValueError(f"{value!r} is not a positive number of seconds")
     return float(value)
 
 
+_COMMON = {
+    "kernels": texts(r"\w+", "grouped_fwd"),
+    "operations": texts(r"\w+", "fwd"),
+    "pool": number(1),
+    "seed": number(0),
+}
+_REQUIRED = {
+    "kernels": "name the families that the lists are for",
+    "operations": "name the operations whose problems are drawn",
+}
+_OFFSET_FIELDS = TableFields({**_COMMON, "offsets": number(1)}, _REQUIRED)
 _FIELDS = TableFields(
     {
-        "kernels": texts(r"\w+", "grouped_fwd"),
-        "operations": texts(r"\w+", "fwd"),
+        **_COMMON,
         "triples": texts(r"[\w:]+", "path"),
         "smoke": _seconds,
         "regression": _seconds,
         "most_seconds": _seconds,
-        "pool": number(1),
-        "seed": number(0),
     },
     {
-        "kernels": "name the families that the lists are for",
-        "operations": "name the operations whose problems are drawn",
+        **_REQUIRED,
         "triples": "name the factors whose triples the lists should reach",
         "smoke": "give the seconds of the tier on one worker",
         "regression": "give the seconds of the tier on one worker",
@@ -61,15 +79,19 @@ _FIELDS = TableFields(
 )
 
 
-def read_requests(folder: Path) -> dict[str, SolveRequest]:
+def read_requests(folder: Path) -> dict[str, SolveRequest | OffsetRequest]:
     """Return the requests of a folder of suites by suite. Raises UsageError for a file that cannot be right."""
     path = folder / FILE
     if not path.is_file():
         raise UsageError(f"{path}: no such file; it says what the solved lists of {folder} should hold")
     document, _ = read_toml(path)
-    found = {}
+    found: dict[str, SolveRequest | OffsetRequest] = {}
     for suite, fields in document.items():
         if not isinstance(fields, Mapping):
             raise UsageError(f"{path}: '{suite}' is not a suite's table; write [{suite}]")
-        found[suite] = SolveRequest(**_FIELDS.read(f"{path}: [{suite}]", fields))
+        place = f"{path}: [{suite}]"
+        if "offsets" in fields:
+            found[suite] = OffsetRequest(**_OFFSET_FIELDS.read(place, fields))
+        else:
+            found[suite] = SolveRequest(**_FIELDS.read(place, fields))
     return found
