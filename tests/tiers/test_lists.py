@@ -9,10 +9,10 @@ import pytest
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel import registry
+from bitgate.results.strength import Strength, in_words, strength_in
 from bitgate.suite.solved_list import read_list
 from bitgate.tools.tiers.lists import REFUSED, TAKEN, _meaning, stale_lists, strengths_of, table_of, write_lists
 from bitgate.tools.tiers.request import read_requests
-from bitgate.tools.tiers.strength import Strength, in_words, strength_in
 
 REQUEST = """
 [gemm]

@@ -12,12 +12,12 @@ from typing import Any
 import bitgate
 from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
+from bitgate.results.strength import Strength, in_words, strength_in
 from bitgate.suite.durations import carried
 from bitgate.suite.solved_list import write_list
 from bitgate.tools.tiers.offsets import solve_offsets
 from bitgate.tools.tiers.request import OffsetRequest, SolveRequest, read_requests
 from bitgate.tools.tiers.solve import solve_suite
-from bitgate.tools.tiers.strength import Strength, in_words, strength_in
 
 TAKEN, REFUSED = "solved.txt", "refused.txt"
 """The files of a suite: cases that kernels take, and cases that they must refuse."""

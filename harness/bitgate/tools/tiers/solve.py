@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from bitgate.core.choices import REGRESSION, SMOKE
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import case_id
+from bitgate.results.strength import Strength, in_words
 from bitgate.suite.durations import Durations
 from bitgate.suite.solved_list import GPU, SolvedCase
 from bitgate.tools.tiers.cover import Cover, Goals, goals, pairs_of
 from bitgate.tools.tiers.pool import PROBLEM, CandidatePool, PoolCase, shows_nothing
 from bitgate.tools.tiers.request import SolveRequest
-from bitgate.tools.tiers.strength import Strength, in_words
 
 INSTANCE = "instance"
 """The factor of the instance by its name, which only pairs with every other factor in regression."""
