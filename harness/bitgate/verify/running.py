@@ -75,6 +75,10 @@ class LaunchConfig:
 class Work(WatchedLibrary, Protocol):
     """Work for a device: a launch of a kernel, or the steps of a capsule."""
 
+    @property
+    def subject(self) -> object:
+        """What a library may keep memory for, at its first launch on it; None if that is not held against it."""
+
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord | None:
         """Start on ``stream``, with the buffers by name; it need not have ended when this returns.
 
@@ -102,6 +106,10 @@ class KernelWork:
     @property
     def conduct(self) -> LibraryState:
         return self.runner.conduct
+
+    @property
+    def subject(self) -> object:
+        return self.runner, self.problem
 
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord:
         pointers = pointers_of(self.problem, buffers)
@@ -249,7 +257,7 @@ def execute(
     watch = Watch(device, work)
     if ahead is not None:
         ahead()
-    works = device.ledger.work_mark()
+    works, held = device.ledger.work_mark(), device.ledger.held_bytes()
     try:
         run.record = work.start(buffers, device.stream)
         device.wait()
@@ -264,9 +272,25 @@ def execute(
         work.conduct.has_launched = True
     run.seen = _with_owners(device.ledger.work_since(works), buffers)
     left = after_launch(device, mark, buffers, reported=run.crash)
+    run.changes += _kept_memory(device, work, held)
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage
     run.crash = left.crash or run.crash
+
+
+def _kept_memory(device: Device, work: Work, before: int | None) -> list[str]:
+    """Return a sentence on memory that the launch allocated and did not free, though it was not the first of its kind.
+
+    A library may keep what it allocates at its first launch on a problem.
+    """
+    if work.subject is None or before is None or "device_memory" in work.family.changes:
+        return []
+    after, launched = device.ledger.held_bytes(), work.conduct.launched
+    is_first = work.subject not in launched
+    launched.add(work.subject)
+    if is_first or after is None or after <= before:
+        return []
+    return [f"device memory: {after - before} bytes more are held after a further launch on the same problem"]
 
 
 def _with_owners(seen: Sequence[SeenWork] | None, buffers: Mapping[str, Buffer]) -> Sequence[SeenWork] | None:
