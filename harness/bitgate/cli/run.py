@@ -13,6 +13,7 @@ import typer
 
 from bitgate.core.project import ours
 from bitgate.lab.planning.collect import PLUGIN, QUIET, check_meant, print_whose_suites, suites_and_root
+from bitgate.results.record.identity import MOST_SEED
 
 SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "--benchmark"}
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
@@ -30,6 +31,13 @@ def run(
     workers: str = typer.Option("auto", "-n", metavar="N", help="Run kernels in N processes; auto: one a GPU or core."),
     resume: Annotated[bool, typer.Option("--resume", help="Keep the results and run what is not green yet.")] = False,
     race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host only.")] = False,
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Run each case N times; red if any run is.")] = 1,
+    until_red: Annotated[
+        bool, typer.Option("--until-red", help="With --repeat: stop a case at its first red run.")
+    ] = False,
+    shuffle: Annotated[
+        int | None, typer.Option(metavar="SEED", min=0, max=MOST_SEED, help="Draw the order of cases from this seed.")
+    ] = None,
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option for every case; repeatable.")
@@ -77,9 +85,12 @@ def run(
     arguments += [*(spared(context.args) if is_bare else ()), *context.args]
     stated = {"--tier": [tier or project.tiers[0]], "--target": [target], "--select": [select], "--kernel": [kernel]}
     stated |= {"--shard": [shard], "--plan": [plan]}
+    stated |= {"--repeat": [str(repeat)] * (repeat > 1), "--shuffle": [] if shuffle is None else [str(shuffle)]}
     stated |= {"--option": option or [], "--load": [str(path) for path in load or []]}
     arguments += [f"{name}={value}" for name, values in stated.items() for value in values if value]
-    arguments += ["--resume"] * resume + ["--race"] * race + ["-n0", f"--processes={workers}"]
+    arguments += (
+        ["--resume"] * resume + ["--race"] * race + ["--until-red"] * until_red + ["-n0", f"--processes={workers}"]
+    )
     arguments += ["-q", *QUIET, "-p", PLUGIN]
     with _libraries_from(artefacts, fetch_only):
         code, summary = run_session(arguments, stdout=2 if as_json else None)

@@ -32,6 +32,7 @@ from bitgate.results.record.identity import MOST_SEED
 from bitgate.results.report.result import extent_line
 from bitgate.runtime.host import RACE
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.repetition import Repetition
 
 if TYPE_CHECKING:
     from bitgate.runtime.targets import Target
@@ -64,6 +65,7 @@ class VerifyArguments:
     """Seconds to shrink the first red verdict of each case for; 0: it is not shrunk."""
     dump: Path | None
     verbose: bool
+    repetition: Repetition
 
 
 @app.command()
@@ -107,6 +109,10 @@ def verify(
     time_limit: Annotated[
         float, typer.Option(min=0.1, help="End a case after these seconds; builds do not count.")
     ] = 600.0,
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Run each case N times; red if any run is.")] = 1,
+    until_red: Annotated[
+        bool, typer.Option("--until-red", help="With --repeat: stop a case at its first red run.")
+    ] = False,
     shrink: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Shrink each case's first red verdict this long.")
     ] = 0.0,
@@ -154,9 +160,12 @@ def verify(
         shrink=shrink,
         dump=dump,
         verbose=verbose,
+        repetition=Repetition(repeat, until_red),
     )
     if laws and (dump or verbose or reference is not None):
         raise UsageError("--laws knows no reference: leave --reference, --dump and --verbose out")
+    if until_red and repeat == 1:
+        raise UsageError("--until-red needs --repeat N")
     if in_process and isolate:
         raise UsageError("--in-process and --isolate exclude each other")
     verdicts: list[list[Verdict]] = [[] for _ in asked.problems]
@@ -236,7 +245,8 @@ def _verdicts(
     where = named(target) if target else best()
     shrunk: set[int] = set()
     kind = ThisProcess if asked.in_process else CaseProcess
-    with kind(Opening(where.name, asked.project), progress=print_progress) as process:
+    opening = Opening(where.name, asked.project, repetition=asked.repetition)
+    with kind(opening, progress=print_progress) as process:
         for number, planned in _planned(asked, where.name):
             if isinstance(planned, PlannedCase):
                 try:
