@@ -63,7 +63,7 @@ def test_shards_of_a_shuffled_run_are_its_parts(suites: Any) -> None:
     suites.write(module=NOTING)
     parts = [order(suites, ONE, "--shuffle=5", f"--shard={number}/2") for number in (1, 2)]
     assert all(parts)
-    assert sorted(sum(parts, [])) == sorted(order(suites, ONE))
+    assert sorted([*parts[0], *parts[1]]) == sorted(order(suites, ONE))
 
 
 def test_a_run_repeats_its_cases(suites: Any) -> None:
@@ -76,7 +76,7 @@ def test_a_run_repeats_its_cases(suites: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments, words",
+    ("arguments", "words"),
     [
         (("--repeat=0",), "--repeat 0: give 1 or more"),
         (("--repeat=x",), "--repeat x: give a number"),

@@ -41,7 +41,7 @@ def judged(outcomes: Sequence[Outcome], until_red: bool = False) -> tuple[Verdic
 
 
 @pytest.mark.parametrize(
-    "outcomes, outcome, words",
+    ("outcomes", "outcome", "words"),
     [
         ((PASS, PASS, PASS), PASS, ""),
         ((PASS, MISMATCH, PASS, MISMATCH), Outcome.NONDETERMINISTIC, "red in 2 of 4 repeats: so it was"),

@@ -77,7 +77,7 @@ class Work(WatchedLibrary, Protocol):
 
     @property
     def subject(self) -> object:
-        """What a library may keep memory for, at its first launch on it; None if that is not held against it."""
+        """The thing that a library may keep memory for, at its first launch on it; None if it may at any launch."""
 
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord | None:
         """Start on ``stream``, with the buffers by name; it need not have ended when this returns.

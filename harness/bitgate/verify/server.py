@@ -266,7 +266,7 @@ class CaseServer:
         return verdict
 
     def _note_deadline(self, question: VerifyCase) -> None:
-        """Have the case's time begin anew."""
+        """Let the time of the case begin anew."""
         self._channel.note({STAGE: ""}, question.seconds + GRACE_SECONDS)
 
     def _planned(self, question: VerifyCase) -> PlannedCase:
