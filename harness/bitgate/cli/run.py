@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Annotated
 
 import typer
 
+from bitgate.cli.args import bytes_stated
 from bitgate.core.project import ours
+from bitgate.core.untrusted import message
 from bitgate.lab.planning.collect import PLUGIN, QUIET, check_meant, print_whose_suites, suites_and_root
 from bitgate.results.record.identity import MOST_SEED
 
@@ -58,6 +61,9 @@ def run(
     mean_bitgates: Annotated[
         bool, typer.Option("--bitgate-suites", help="Run bitgate's suites, above kernels of yours.")
     ] = False,
+    dump_on_red: Annotated[
+        str, typer.Option(metavar="SIZE", help="Keep capsules of red cases within SIZE bytes (64M, 2G).")
+    ] = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document; pytest's output goes to stderr.")
     ] = False,
@@ -70,9 +76,10 @@ def run(
     """
     from bitgate.core.project_file import find
     from bitgate.core.suite_paths import names_a_suite
-    from bitgate.kernel.loading import to_load
+    from bitgate.kernel.loading import to_load, with_operations
     from bitgate.suite.session import run_session
 
+    budget = bytes_stated("--dump-on-red", dump_on_red) if dump_on_red else 0
     own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
     project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()
     if not own:
@@ -93,7 +100,12 @@ def run(
     )
     arguments += ["-q", *QUIET, "-p", PLUGIN]
     with _libraries_from(artefacts, fetch_only):
-        code, summary = run_session(arguments, stdout=2 if as_json else None)
+        code, summary, folder = run_session(arguments, stdout=2 if as_json else None)
+        if budget and folder is not None and code == 1:
+            from bitgate.tools.capsule.of_reds import write_capsules
+
+            made = write_capsules(folder, with_operations(project.loading(to_load(load))), budget)
+            print(f"bitgate: {message(made.sentence)}", file=sys.stderr)
     if as_json:
         typer.echo(json.dumps({"summary": summary.as_json() if summary else {"exit_code": code}}))
     return code
