@@ -113,6 +113,7 @@ VARIABLES: dict[str, Check] = {
     "BITGATE_LOAD": _paths,
     "BITGATE_OUT": _place,
     "BITGATE_OVERLAY": _folder,
+    "BITGATE_MEMORY_SECONDS": _seconds,
     "BITGATE_OVERLAY_ROOT": _folder,
     "BITGATE_QUICK_BUILD": _only("1"),
     "BITGATE_ROOMS": _folder,

@@ -130,6 +130,9 @@ class Launcher(Protocol):
     def free_memory(self) -> int:
         """Return the bytes of device memory that can still be allocated."""
 
+    def total_memory(self) -> int:
+        """Return the bytes of device memory, whoever holds them."""
+
     def load(self, kernel: Kernel, race: bool, built: Path | None) -> LoadedKernel:
         """Load a kernel, from where its library was ``built``. Raises LibraryError or BuildError."""
 

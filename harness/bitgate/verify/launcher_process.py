@@ -158,6 +158,10 @@ class LauncherProcess(Endable):
         answer: int = self._ask(AskDevice(), dict[str, Any])["free"]
         return answer
 
+    def total_memory(self) -> int:
+        answer: int = self._ask(AskDevice(), dict[str, Any])["total"]
+        return answer
+
     def replace(self) -> bool:
         self._worker.end()
         self._forget()

@@ -148,7 +148,8 @@ class LauncherServer:
         self._channel.note({"progress": line})
 
     def device(self, _: AskDevice) -> dict[str, Any]:
-        return {"facts": self.launcher.device_facts(), "free": self.launcher.free_memory()}
+        free, total = self.launcher.free_memory(), self.launcher.total_memory()
+        return {"facts": self.launcher.device_facts(), "free": free, "total": total}
 
     def load(self, question: LoadKernel) -> LoadedKernel:
         names = question.kernel

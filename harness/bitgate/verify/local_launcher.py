@@ -74,6 +74,9 @@ class LocalLauncher:
     def free_memory(self) -> int:
         return self.opened.device.free_memory()
 
+    def total_memory(self) -> int:
+        return self.opened.device.total_memory()
+
     def load(self, kernel: Kernel, race: bool, built: Path | None) -> LoadedKernel:
         _ = self.opened.device
         runner = self.opened.runner(kernel, race=race, built=built)

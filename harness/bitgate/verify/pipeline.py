@@ -20,7 +20,7 @@ from bitgate.model import case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.checksum import why_not
 from bitgate.results.record import Diagnosis, Outcome, Verdict
-from bitgate.runtime.errors import HipError
+from bitgate.runtime.errors import OUT_OF_MEMORY, HipError
 from bitgate.runtime.host import RACE, parse_schedule
 from bitgate.verify.bounds import Bounds
 from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
@@ -77,6 +77,7 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
     except (DeclarationFailed, PredicateFailed) as error:
         return verdict_of(builder.evidence, Outcome.CRASHED, str(error))
     except HipError as error:
+        session.lacked_memory |= error.name == OUT_OF_MEMORY
         return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)
     except LauncherDied as error:
         outcome = Outcome.INFRA if error.out_of_memory else Outcome.HUNG if error.hung else Outcome.CRASHED
@@ -202,11 +203,10 @@ def _host_side_check(
     if shortage and before.device_check is not None:
         return undiagnosed(before, _with_differences(before, before.device_check, launch), shortage)
     builder.evidence = replace(before, runs=())
-    on_host = session.target.platform == "host"
-    shortage = shortage or device_shortage(planned.problem, session.launcher.free_memory, on_host, launch.workspace)
+    shortage = shortage or device_shortage(planned.problem, session, launch.workspace)
     if shortage:
         return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, shortage), expected=True)
-    if over := limit_shortage(planned.problem, on_host):
+    if over := limit_shortage(planned.problem, session.target.platform == "host"):
         return verdict_of(builder.evidence, Outcome.INFRA, over)
     inputs, reference = _references(builder)
     session.stage(LAUNCH)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from msgspec import Struct, ValidationError, json
@@ -33,6 +34,7 @@ from bitgate.verify.judge_entry import GRACE_SECONDS
 from bitgate.verify.launcher import Launcher, LauncherDied
 from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.launcher_process import LauncherProcess
+from bitgate.verify.memory import memory_seconds
 from bitgate.verify.pipeline import Dump, begin_ahead
 from bitgate.verify.planned import PlannedCase, cached_problem
 from bitgate.verify.repetition import ONCE, Repetition
@@ -54,6 +56,9 @@ FORESEEN = "foreseen"
 """Note with the verdict on a wrong result, should its diagnosis not come to an end."""
 
 CANARY_SECONDS = 300.0
+
+MEMORY_PAUSE = 2.0
+"""Seconds between two attempts of a case for which the device has no memory left."""
 
 Hear = Callable[[dict[str, Any]], None]
 """Hears what the first launch of a case ran (``Tracer``)."""
@@ -245,7 +250,20 @@ class CaseServer:
         return CaseAnswer(to_event(verdict), self.launcher.number)
 
     def _verify(self, planned: PlannedCase, question: VerifyCase, left: int) -> Verdict:
-        """Return the verdict of a case that runs ``left`` times more."""
+        """Return the verdict of a case that runs ``left`` times more.
+
+        It waits where others have the device's memory, as another job on the same GPU may.
+        """
+        until = monotonic() + (0 if question.stages else memory_seconds(on_host=not self.faults_last))
+        while True:
+            self.session.lacked_memory = False
+            verdict = self._attempt(planned, question, left)
+            if not self.session.lacked_memory or monotonic() >= until:
+                return verdict
+            self._note_deadline(question, MEMORY_PAUSE)
+            sleep(MEMORY_PAUSE)
+
+    def _attempt(self, planned: PlannedCase, question: VerifyCase, left: int) -> Verdict:
         dump = Path(question.dump) if question.dump else None
         trace = self._channel.note if question.trace else None
         distressed = ""
@@ -265,9 +283,9 @@ class CaseServer:
             self._note_deadline(question)
         return verdict
 
-    def _note_deadline(self, question: VerifyCase) -> None:
-        """Let the time of the case begin anew."""
-        self._channel.note({STAGE: ""}, question.seconds + GRACE_SECONDS)
+    def _note_deadline(self, question: VerifyCase, pause: float = 0.0) -> None:
+        """Let the time of the case begin anew, after a pause."""
+        self._channel.note({STAGE: ""}, question.seconds + GRACE_SECONDS + pause)
 
     def _planned(self, question: VerifyCase) -> PlannedCase:
         begun, self._next = self._next, None
