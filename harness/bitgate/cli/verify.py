@@ -60,6 +60,7 @@ class VerifyArguments:
     isolate: bool
     in_process: bool
     laws: bool
+    concurrent: bool
     time_limit: float
     shrink: float
     """Seconds to shrink the first red verdict of each case for; 0: it is not shrunk."""
@@ -106,6 +107,9 @@ def verify(
         bool, typer.Option("--in-process", help="Run kernels in this process, to debug; never ends with 0.")
     ] = False,
     laws: Annotated[bool, typer.Option("--laws", help="Check convolution, GEMM and reduction by laws alone.")] = False,
+    concurrent: Annotated[
+        bool, typer.Option("--concurrent", help="Launch each case beside another launch of its library too.")
+    ] = False,
     time_limit: Annotated[
         float, typer.Option(min=0.1, help="End a case after these seconds; builds do not count.")
     ] = 600.0,
@@ -156,6 +160,7 @@ def verify(
         isolate=isolate or bool(project.declarations),
         in_process=in_process,
         laws=laws,
+        concurrent=concurrent,
         time_limit=time_limit,
         shrink=shrink,
         dump=dump,
@@ -164,6 +169,8 @@ def verify(
     )
     if laws and (dump or verbose or reference is not None):
         raise UsageError("--laws knows no reference: leave --reference, --dump and --verbose out")
+    if laws and concurrent:
+        raise UsageError("--laws and --concurrent exclude each other")
     if until_red and repeat == 1:
         raise UsageError("--until-red needs --repeat N")
     if in_process and isolate:
@@ -302,7 +309,7 @@ def _no_kernel(wanted: RequestedCase, asked: VerifyArguments, target: Target) ->
 def _verdict(
     asked: VerifyArguments, planned: PlannedCase, process: CaseProcess | ThisProcess, trace: TextIO
 ) -> Verdict:
-    from bitgate.verify.process import BITS, LAWS
+    from bitgate.verify.process import BITS, CONCURRENT, LAWS
 
     def tell(note: dict[str, Any]) -> None:
         print(*note["lines"], sep="\n", file=trace)
@@ -310,7 +317,7 @@ def _verdict(
     return process.verify(
         planned,
         asked.time_limit,
-        by=LAWS if asked.laws else BITS,
+        by=LAWS if asked.laws else CONCURRENT if asked.concurrent else BITS,
         dump=asked.dump / planned.id if asked.dump else None,
         trace=tell if asked.verbose else None,
     )

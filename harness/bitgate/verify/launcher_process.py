@@ -208,7 +208,7 @@ class LauncherProcess(Endable):
         layout, problem = Layout(), launch.problem
         sets: dict[int, tuple[Places, Mapping[str, HostTensor]]] = {}
         for step in steps:
-            for inputs in (step.inputs, step.earlier or {}):
+            for inputs in (step.inputs, step.earlier or {}, step.beside or {}):
                 if id(inputs) not in sets:
                     sets[id(inputs)] = placed(layout, problem, inputs), inputs
         places = [
@@ -221,6 +221,7 @@ class LauncherProcess(Endable):
                 step.delayed,
                 step.captured,
                 step.config.cleared,
+                None if step.beside is None else sets[id(step.beside)][0],
             )
             for step in steps
         ]

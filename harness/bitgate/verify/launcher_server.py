@@ -176,6 +176,7 @@ class LauncherServer:
                 None if one.earlier is None else inputs(one.earlier),
                 one.delayed,
                 one.captured,
+                None if one.beside is None else inputs(one.beside),
             )
             for one in question.steps
         ]

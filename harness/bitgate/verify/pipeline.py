@@ -57,7 +57,7 @@ def verify(
 
     Raises UsageError for an unknown schedule, fill or reference: those are no verdicts.
     """
-    return run_case(planned, session, lambda builder, launch: _by_reference(builder, launch, observer, on_run))
+    return run_case(planned, session, lambda builder, launch: by_reference(builder, launch, observer, on_run))
 
 
 def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
@@ -148,12 +148,13 @@ def begin_ahead(planned: PlannedCase, session: Session) -> None:
     check_ahead(planned, session, planned.predicted.workspace_bytes, configs)
 
 
-def _by_reference(builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+def by_reference(builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+    """Return the verdict of a case whose kernel takes the problem, by its reference."""
     # A dump needs the tensors, which the device-side check never has.
     verdict = _device_side_check(builder, launch, on_run) if observer is None else None
     verdict = verdict or _host_side_check(builder, launch, observer, on_run)
     if verdict.outcome is Outcome.PASS and is_repeated(builder.evidence):
-        return repeat(builder, launch, _launch_config(builder.evidence, REPEATED_RUN)) or verdict
+        return repeat(builder, launch, launch_config(builder.evidence, REPEATED_RUN)) or verdict
     return verdict
 
 
@@ -344,16 +345,16 @@ REPEATED_RUN = ("right", "random:1")
 
 
 def _launches(evidence: Evidence) -> tuple[LaunchConfig, ...]:
-    configs = tuple(_launch_config(evidence, run) for run in CHEAP_RUNS)
+    configs = tuple(launch_config(evidence, run) for run in CHEAP_RUNS)
     return configs if evidence.session.is_cheap(evidence.planned.problem) else configs[:1]
 
 
 def first_launch(evidence: Evidence) -> LaunchConfig:
     """Return how the case is launched where one launch is enough."""
-    return _launch_config(evidence, CHEAP_RUNS[0])
+    return launch_config(evidence, CHEAP_RUNS[0])
 
 
-def _launch_config(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
+def launch_config(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
     """Return how a launch runs; a thread order that the case states holds for all of its launches."""
     (placement, schedule), planned = run, evidence.planned
     if evidence.session.target.platform != "host" or not _is_scheduled(evidence):
@@ -416,4 +417,14 @@ class Dump:
         np.save(self.folder / f"{name}.npy", np.ascontiguousarray(cells))
 
 
-__all__ = ["Dump", "Judge", "Observer", "OnRun", "first_launch", "run_case", "verify"]
+__all__ = [
+    "Dump",
+    "Judge",
+    "Observer",
+    "OnRun",
+    "by_reference",
+    "first_launch",
+    "launch_config",
+    "run_case",
+    "verify",
+]

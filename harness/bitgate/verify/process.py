@@ -51,6 +51,7 @@ TIME_LIMIT = 600.0
 
 BITS = BY_BITS
 LAWS = "bitgate.verify.laws:judge_by_laws"
+CONCURRENT = "bitgate.verify.concurrent:judge_concurrently"
 """Judges: functions in the child from a planned case and a Session to its verdict."""
 
 Say = Callable[[str], None]
