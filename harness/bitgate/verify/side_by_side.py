@@ -1,6 +1,6 @@
 """Two launches of one library at once: on two streams, from two threads, with buffers and workspaces apart.
 
-What a library shares between its calls shows then: memory of its own, a plan that one call writes and another reads.
+What a library shares between its calls shows then: memory, or a plan that one call writes and another reads.
 """
 
 from __future__ import annotations
