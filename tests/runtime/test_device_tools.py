@@ -145,7 +145,7 @@ def test_differences_are_counted_and_the_first_one_is_found(opened, tools, tenso
     """A lowest bit differs, the next one, or the sign alone: -0 is not 0."""
     assume(0 not in tensor.strides)
     tensor = replace(tensor, dtype=dtype)
-    ours, theirs = (make_tensor(tensor, TensorFill("integer", 3), 2) for _ in range(2))
+    ours, theirs = (make_tensor(tensor, TensorFill("integer", 3, 2**30), 2) for _ in range(2))  # mostly zeros
     wrong = sorted({place % tensor.elements for place in places})
     for place in wrong:
         ours.bits[np.unravel_index(place, tensor.lengths)] ^= ours.bits.dtype.type(1 << bit % (8 * dtype.bytes))
@@ -161,7 +161,7 @@ def test_differences_are_counted_and_the_first_one_is_found(opened, tools, tenso
 
 
 @LAW
-@given(tensors(), st.sampled_from(INTEGER_TYPES), st.integers(0, 10**6), st.integers(-1, 63))
+@given(tensors(), st.sampled_from(INTEGER_TYPES), st.integers(0, 10**6), st.sampled_from([None, 0, 7]))
 def test_a_written_gap_is_found_and_a_written_cell_is_none(opened, tools, tensor, dtype, place, bit):
     """The gap holds zero, or one bit less than its poison."""
     tensor = replace(tensor, dtype=dtype)
@@ -178,7 +178,7 @@ def test_a_written_gap_is_found_and_a_written_cell_is_none(opened, tools, tensor
         untouched = tools.gaps(data, tensor)
         if gaps.size:
             at = gaps[place % gaps.size]
-            memory[at] = 0 if bit < 0 else memory[at] ^ (1 << bit % (8 * dtype.bytes))
+            memory[at] = 0 if bit is None else memory[at] ^ (1 << bit)
             there.upload(host)
         damaged = tools.gaps(data, tensor)
         answers = tools.read()
