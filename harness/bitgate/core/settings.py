@@ -120,6 +120,7 @@ VARIABLES: dict[str, Check] = {
     "BITGATE_LOG": _text,
     "BITGATE_RUN_ATTEMPT": _count(MOST_ATTEMPTS),
     "BITGATE_RUN_ID": _text,
+    "BITGATE_SANITIZE": _only("undefined"),
     "BITGATE_SPIN_SECONDS": _seconds,
     "BITGATE_SYSTEM_ROOT": _folder,
     "BITGATE_THREADS": _count(paths.MOST_THREADS),
