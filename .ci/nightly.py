@@ -1,6 +1,7 @@
 """The long checks, on a bare Debian 12 machine: the regression tier, all seeded defects, PyTorch as a third party to
-our references, each adversarial kernel alone, libraries for gfx90a by Debian's hipcc, device code for the other
-gfx targets by zig's clang, a page of what it takes of each (out/resources.md), and a capsule of every family for each.
+our references, each adversarial kernel alone, smoke with a sanitizer of undefined behaviour, libraries for gfx90a by
+Debian's hipcc, device code for the other gfx targets by zig's clang, a page of what it takes of each
+(out/resources.md), and a capsule of every family for each.
 
 Also: the documents as a site; actionlint over the workflows, whose steps `py with torch` runs for GitHub, GitLab and
 Jenkins; nights on a Slurm and a Dask of this machine in which nodes, jobs and controllers die; and 60 nights of
@@ -46,6 +47,12 @@ STEPS = (
     Step("documents as a site", 120, tox("-e", "docs")),
     Step("regression", 1800, tox("-e", "regression"), junit="*/junit.xml"),
     Step("races", 1800, tox("-e", "bitgate", "--", "run", "--tier", "smoke", "--target", "host", "--race")),
+    Step(
+        "undefined behaviour",
+        1800,
+        tox("-e", "bitgate", "--", "run", "--tier", "smoke", "--target", "host"),
+        environment={**os.environ, "BITGATE_SANITIZE": "undefined"},
+    ),
     Step("stored digests", 1200, tox("-e", "bitgate", "--", "cases", "--check-digests")),
     Step("seeded defects", 3600, tox("-e", "bitgate", "--", "faults", "run", "--tier", "smoke", "--target", "host")),
     Step(

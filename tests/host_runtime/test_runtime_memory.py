@@ -54,6 +54,19 @@ def test_memory_is_poisoned_each_time_it_is_handed_out(host: Host) -> None:
             assert host.hip.hipFree(buffer.pointer) == SUCCESS
 
 
+def test_what_is_held_is_counted_until_it_is_freed(host: Host) -> None:
+    pinned = ctypes.c_void_p()
+    before = host.settings.held_bytes()
+    buffer = host.malloc(100)
+    assert host.hip.hipHostMalloc(ctypes.byref(pinned), ctypes.c_size_t(7), 0) == SUCCESS
+    assert host.settings.held_bytes() == before + 107
+    assert host.hip.hipFree(pinned) == INVALID_VALUE
+    assert host.settings.held_bytes() == before + 107
+    assert host.hip.hipFree(buffer.pointer) == SUCCESS
+    assert host.hip.hipHostFree(pinned) == SUCCESS
+    assert host.settings.held_bytes() == before
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_several_threads_poison_a_large_buffer_to_its_last_byte(host: Host, threads: int) -> None:
     host.settings.set_threads(threads)

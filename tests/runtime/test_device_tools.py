@@ -134,14 +134,21 @@ def test_any_changed_bit_of_memory_shows(opened, tools, tensor, dtype, byte, bit
 
 
 @LAW
-@given(tensors(), st.sampled_from(INTEGER_TYPES), st.sets(st.integers(0, 10**6), max_size=5), st.integers(0, 40))
-def test_differences_are_counted_and_the_first_one_is_found(opened, tools, tensor, dtype, places, begin):
+@given(
+    tensors(),
+    st.sampled_from(INTEGER_TYPES),
+    st.sets(st.integers(0, 10**6), max_size=5),
+    st.integers(0, 40),
+    st.sampled_from([0, 1, -1]),
+)
+def test_differences_are_counted_and_the_first_one_is_found(opened, tools, tensor, dtype, places, begin, bit):
+    """A lowest bit differs, the next one, or the sign alone: -0 is not 0."""
     assume(0 not in tensor.strides)
     tensor = replace(tensor, dtype=dtype)
-    ours, theirs = (make_tensor(tensor, TensorFill("integer", 3), 2) for _ in range(2))
+    ours, theirs = (make_tensor(tensor, TensorFill("integer", 3, 2**30), 2) for _ in range(2))  # mostly zeros
     wrong = sorted({place % tensor.elements for place in places})
     for place in wrong:
-        ours.bits[np.unravel_index(place, tensor.lengths)] ^= 1
+        ours.bits[np.unravel_index(place, tensor.lengths)] ^= ours.bits.dtype.type(1 << bit % (8 * dtype.bytes))
     wrong = [place for place in wrong if place >= begin]
     with OnDevice(opened, tensor) as left, OnDevice(opened, tensor) as right:
         tools.clear()
@@ -149,14 +156,17 @@ def test_differences_are_counted_and_the_first_one_is_found(opened, tools, tenso
         found = differences_at(tools.read(), ticket)
     assert (found.count, found.first) == (len(wrong), wrong[0] if wrong else -1)
     gap = np.abs(ours.logical.astype(np.float64) - theirs.logical.astype(np.float64)).reshape(-1)
-    expected = max((float(gap[place]) for place in wrong), default=0.0)
+    expected = float(gap[wrong].max(initial=0.0))
     assert found.largest == (np.inf if np.isnan(expected) else expected)
 
 
 @LAW
-@given(tensors(), st.integers(0, 10**6))
-def test_a_written_gap_is_found_and_a_written_cell_is_none(opened, tools, tensor, place):
+@given(tensors(), st.sampled_from(INTEGER_TYPES), st.integers(0, 10**6), st.sampled_from([None, 0, 7]))
+def test_a_written_gap_is_found_and_a_written_cell_is_none(opened, tools, tensor, dtype, place, bit):
+    """The gap holds zero, or one bit less than its poison."""
+    tensor = replace(tensor, dtype=dtype)
     host = make_tensor(tensor, TensorFill("integer", 3), 0)
+    memory = host.storage.view(dtype.bits)
     cells = HostTensor.empty(tensor)
     cells.storage[...] = 0
     cells.logical[...] = 1
@@ -167,7 +177,8 @@ def test_a_written_gap_is_found_and_a_written_cell_is_none(opened, tools, tensor
         data = there.upload(host)
         untouched = tools.gaps(data, tensor)
         if gaps.size:
-            host.storage[gaps[place % gaps.size]] = 5
+            at = gaps[place % gaps.size]
+            memory[at] = 0 if bit is None else memory[at] ^ (1 << bit)
             there.upload(host)
         damaged = tools.gaps(data, tensor)
         answers = tools.read()
@@ -186,6 +197,16 @@ def test_the_checksum_is_that_of_the_definition(opened, tools, tensor, dtype):
         tools.clear()
         ticket = tools.weighted_sum(there.upload(host), host.tensor, weights)
         assert sums_at(tools.read(), ticket) == weighted_sum(host, weights)
+
+
+@pytest.mark.parametrize("fraction", [0.5, -7.25, np.nan, np.inf, 2.0**62])
+def test_cells_that_are_no_whole_numbers_are_counted(opened, tools, fraction):
+    host = make_tensor(parse_case_id("fwd_f64_nhwgc_n1k2c3_y2_h5").tensors["in"], TensorFill("integer", 3), 2)
+    host.logical[0, 0, 1, 2, 3] = fraction
+    with OnDevice(opened, host.tensor) as there:
+        tools.clear()
+        ticket = tools.weighted_sum(there.upload(host), host.tensor, WeightPlan.of(host.tensor, 11))
+        assert sums_at(tools.read(), ticket)[1] == 1
 
 
 def test_poison_fills_cells_and_leaves_gaps(opened, tools):

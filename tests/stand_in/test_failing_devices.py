@@ -38,7 +38,8 @@ def rocm(tmp_path_factory: pytest.TempPathFactory) -> StandIn:
 
 
 def bitgate(rocm: StandIn, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = rocm.environment({**os.environ, "PYTHONPATH": str(OURS), **more})
+    waits = {"BITGATE_MEMORY_SECONDS": "0.1"}
+    environment = rocm.environment({**os.environ, "PYTHONPATH": str(OURS), **waits, **more})
     del environment["ROCM_PATH"]  # by which hipcc would look for its clang
     command = [sys.executable, "-m", "bitgate", *words]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,3 +43,11 @@ def options_named(words: Iterable[str] | None) -> dict[str, str]:
         if options.setdefault(name, value) != value:
             raise UsageError(f"--option {word}: {name} is {options[name]} already; give it once")
     return options
+
+
+def bytes_stated(option: str, text: str) -> int:
+    """Return the bytes that a size states: digits, with K, M or G for powers of 1024. UsageError if it is none."""
+    found = re.fullmatch(r"(\d{1,12})([KMG]?)(i?B)?", text, re.IGNORECASE)
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"{option} {text}: give bytes, more than 0, such as 500000, 64M or 2G")
+    return int(found[1]) << 10 * " KMG".index(found[2].upper() or " ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +17,6 @@ from bitgate.kernel.loading import to_load, with_operations
 from bitgate.model import case_id
 from bitgate.numerics.fill import FILLS, fill_names
 from bitgate.results.record.identity import MOST_SEED
-
-if TYPE_CHECKING:
-    from bitgate.worker.serving import Message
 
 app = typer.Typer(add_completion=False, help="Write and replay capsules: cases that run by themselves.")
 
@@ -51,6 +48,7 @@ def write(
     project = with_operations(find().loading(to_load(load)))
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known")
+    from bitgate.tools.capsule.client import ask
     from bitgate.tools.capsule.server import WriteCapsule
 
     question = WriteCapsule(
@@ -64,7 +62,7 @@ def write(
         out=str(out),
         standalone=standalone,
     )
-    answer = _ask(question)
+    answer = ask(question)
     if "defect" in answer:
         print(answer["defect"], file=sys.stderr)
         return 1
@@ -92,9 +90,10 @@ def replay(
     Exit codes: 0 as expected; 1 it is not, with the diagnosis; 2 the capsule is damaged, or usage or environment.
     """
     project = with_operations(find().loading(to_load(load)))
+    from bitgate.tools.capsule.client import ask
     from bitgate.tools.capsule.server import ReplayCapsule
 
-    answer = _ask(ReplayCapsule(str(folder), target, project.as_json()))
+    answer = ask(ReplayCapsule(str(folder), target, project.as_json()))
     if "defect" in answer:
         print(answer["defect"], file=sys.stderr)
         return 1
@@ -107,21 +106,6 @@ def replay(
     if answer["reason"]:
         print(f"  {answer['reason']}")
     return int(answer["exit"])
-
-
-def _ask(question: Message) -> dict[str, Any]:
-    """Ask a child: kernels run in it, and one that ends it is a defect that was found."""
-    from bitgate.tools.capsule.server import ENTRY
-    from bitgate.verify.judge_entry import OPEN_SECONDS
-    from bitgate.verify.output_limit import to_stderr
-    from bitgate.worker.worker import Worker, WorkerDied
-
-    with Worker(ENTRY, to_stderr) as child:
-        try:
-            answer: dict[str, Any] = child.ask(question, OPEN_SECONDS)
-        except WorkerDied as ended:
-            return {"defect": f"bitgate: its kernels ended the command: {ended.reason}"}
-    return answer
 
 
 def _problem(case: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import Annotated
 
 import typer
 
+from bitgate.cli.args import bytes_stated
 from bitgate.core.project import ours
+from bitgate.core.untrusted import message
 from bitgate.lab.planning.collect import PLUGIN, QUIET, check_meant, print_whose_suites, suites_and_root
+from bitgate.results.record.identity import MOST_SEED
 
 SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "--benchmark"}
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
@@ -30,6 +34,13 @@ def run(
     workers: str = typer.Option("auto", "-n", metavar="N", help="Run kernels in N processes; auto: one a GPU or core."),
     resume: Annotated[bool, typer.Option("--resume", help="Keep the results and run what is not green yet.")] = False,
     race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host only.")] = False,
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Run each case N times; red if any run is.")] = 1,
+    until_red: Annotated[
+        bool, typer.Option("--until-red", help="With --repeat: stop a case at its first red run.")
+    ] = False,
+    shuffle: Annotated[
+        int | None, typer.Option(metavar="SEED", min=0, max=MOST_SEED, help="Draw the order of cases from this seed.")
+    ] = None,
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option for every case; repeatable.")
@@ -50,6 +61,9 @@ def run(
     mean_bitgates: Annotated[
         bool, typer.Option("--bitgate-suites", help="Run bitgate's suites, above kernels of yours.")
     ] = False,
+    dump_on_red: Annotated[
+        str, typer.Option(metavar="SIZE", help="Keep capsules of red cases within SIZE bytes (64M, 2G).")
+    ] = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document; pytest's output goes to stderr.")
     ] = False,
@@ -62,9 +76,10 @@ def run(
     """
     from bitgate.core.project_file import find
     from bitgate.core.suite_paths import names_a_suite
-    from bitgate.kernel.loading import to_load
+    from bitgate.kernel.loading import to_load, with_operations
     from bitgate.suite.session import run_session
 
+    budget = bytes_stated("--dump-on-red", dump_on_red) if dump_on_red else 0
     own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
     project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()
     if not own:
@@ -77,12 +92,20 @@ def run(
     arguments += [*(spared(context.args) if is_bare else ()), *context.args]
     stated = {"--tier": [tier or project.tiers[0]], "--target": [target], "--select": [select], "--kernel": [kernel]}
     stated |= {"--shard": [shard], "--plan": [plan]}
+    stated |= {"--repeat": [str(repeat)] * (repeat > 1), "--shuffle": [] if shuffle is None else [str(shuffle)]}
     stated |= {"--option": option or [], "--load": [str(path) for path in load or []]}
     arguments += [f"{name}={value}" for name, values in stated.items() for value in values if value]
-    arguments += ["--resume"] * resume + ["--race"] * race + ["-n0", f"--processes={workers}"]
+    arguments += (
+        ["--resume"] * resume + ["--race"] * race + ["--until-red"] * until_red + ["-n0", f"--processes={workers}"]
+    )
     arguments += ["-q", *QUIET, "-p", PLUGIN]
     with _libraries_from(artefacts, fetch_only):
-        code, summary = run_session(arguments, stdout=2 if as_json else None)
+        code, summary, folder = run_session(arguments, stdout=2 if as_json else None)
+        if budget and folder is not None and code == 1:
+            from bitgate.tools.capsule.of_reds import write_capsules
+
+            made = write_capsules(folder, with_operations(project.loading(to_load(load))), budget)
+            print(f"bitgate: {message(made.sentence)}", file=sys.stderr)
     if as_json:
         typer.echo(json.dumps({"summary": summary.as_json() if summary else {"exit_code": code}}))
     return code

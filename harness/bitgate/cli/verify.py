@@ -32,6 +32,7 @@ from bitgate.results.record.identity import MOST_SEED
 from bitgate.results.report.result import extent_line
 from bitgate.runtime.host import RACE
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.repetition import Repetition
 
 if TYPE_CHECKING:
     from bitgate.runtime.targets import Target
@@ -59,11 +60,13 @@ class VerifyArguments:
     isolate: bool
     in_process: bool
     laws: bool
+    concurrent: bool
     time_limit: float
     shrink: float
     """Seconds to shrink the first red verdict of each case for; 0: it is not shrunk."""
     dump: Path | None
     verbose: bool
+    repetition: Repetition
 
 
 @app.command()
@@ -104,9 +107,16 @@ def verify(
         bool, typer.Option("--in-process", help="Run kernels in this process, to debug; never ends with 0.")
     ] = False,
     laws: Annotated[bool, typer.Option("--laws", help="Check convolution, GEMM and reduction by laws alone.")] = False,
+    concurrent: Annotated[
+        bool, typer.Option("--concurrent", help="Launch each case beside another launch of its library too.")
+    ] = False,
     time_limit: Annotated[
         float, typer.Option(min=0.1, help="End a case after these seconds; builds do not count.")
     ] = 600.0,
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Run each case N times; red if any run is.")] = 1,
+    until_red: Annotated[
+        bool, typer.Option("--until-red", help="With --repeat: stop a case at its first red run.")
+    ] = False,
     shrink: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Shrink each case's first red verdict this long.")
     ] = 0.0,
@@ -150,13 +160,19 @@ def verify(
         isolate=isolate or bool(project.declarations),
         in_process=in_process,
         laws=laws,
+        concurrent=concurrent,
         time_limit=time_limit,
         shrink=shrink,
         dump=dump,
         verbose=verbose,
+        repetition=Repetition(repeat, until_red),
     )
     if laws and (dump or verbose or reference is not None):
         raise UsageError("--laws knows no reference: leave --reference, --dump and --verbose out")
+    if laws and concurrent:
+        raise UsageError("--laws and --concurrent exclude each other")
+    if until_red and repeat == 1:
+        raise UsageError("--until-red needs --repeat N")
     if in_process and isolate:
         raise UsageError("--in-process and --isolate exclude each other")
     verdicts: list[list[Verdict]] = [[] for _ in asked.problems]
@@ -236,7 +252,8 @@ def _verdicts(
     where = named(target) if target else best()
     shrunk: set[int] = set()
     kind = ThisProcess if asked.in_process else CaseProcess
-    with kind(Opening(where.name, asked.project), progress=print_progress) as process:
+    opening = Opening(where.name, asked.project, repetition=asked.repetition)
+    with kind(opening, progress=print_progress) as process:
         for number, planned in _planned(asked, where.name):
             if isinstance(planned, PlannedCase):
                 try:
@@ -292,7 +309,7 @@ def _no_kernel(wanted: RequestedCase, asked: VerifyArguments, target: Target) ->
 def _verdict(
     asked: VerifyArguments, planned: PlannedCase, process: CaseProcess | ThisProcess, trace: TextIO
 ) -> Verdict:
-    from bitgate.verify.process import BITS, LAWS
+    from bitgate.verify.process import BITS, CONCURRENT, LAWS
 
     def tell(note: dict[str, Any]) -> None:
         print(*note["lines"], sep="\n", file=trace)
@@ -300,7 +317,7 @@ def _verdict(
     return process.verify(
         planned,
         asked.time_limit,
-        by=LAWS if asked.laws else BITS,
+        by=LAWS if asked.laws else CONCURRENT if asked.concurrent else BITS,
         dump=asked.dump / planned.id if asked.dump else None,
         trace=tell if asked.verbose else None,
     )

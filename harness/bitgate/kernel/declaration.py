@@ -153,8 +153,9 @@ class KernelFamily:
     empty. ``supports`` and ``dispatch`` are written independently of the C++: a disagreement is a finding. A family
     without ``supports`` takes all that its instances declare; ``dispatch`` may be left out or return None: no
     prediction. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe). ``changes``
-    names what the library may change of its process: threads, descriptors, subprocesses. Without ``is_captured`` its
-    launches wait or allocate, and are not captured into a graph: its verdicts state that this is unchecked.
+    names what the library may change of its process: threads, descriptors, subprocesses, device_memory. Without
+    ``is_captured`` its launches wait or allocate, and are not captured into a graph: its verdicts state that this is
+    unchecked.
     """
 
     name: str

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from ctypes import CDLL, POINTER, byref, c_int64, c_uint8, cast, memmove
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 from bitgate.core.untrusted import shown
@@ -46,6 +48,15 @@ _KERNARG_BYTES = 4096
 _FACTS = 64
 _PART_COLUMNS = 32
 """Most integers of a problem's part."""
+
+
+@dataclass(frozen=True)
+class RunCall:
+    """The arguments of one of several calls at once; they are those of ``KernelLibrary.run``."""
+
+    buffers: Mapping[str, int]
+    workspace: tuple[int, int]
+    stream: int
 
 
 class KernelLibrary:
@@ -160,12 +171,37 @@ class KernelLibrary:
             status = self._run(lent.reference, name, byref(chosen), byref(pointers), byref(record), stream)
         finally:
             self._take_back(lent)
-        if status == AbiStatus.OK:
-            found = checked(raw_of_c(record, self._memory.cleared, status), name.decode())
-            if isinstance(found, RecordDefect):
-                raise RecordRejected(self.path, found)
-            return found
-        raise self.failure(status, record)
+        return self._recorded(status, record, self._memory.cleared, name)
+
+    def run_together(
+        self, problem: AbiProblem, instance: Instance, options: Mapping[str, str], calls: Sequence[RunCall]
+    ) -> list[DispatchRecord]:
+        """Run as ``run`` does, several times at once: each call is made from a separate thread."""
+        name, chosen = self._call(instance, options)
+        lent = lent_problem(problem, DEFAULT_ALIGNMENT)
+        gate = Barrier(len(calls))
+
+        def run(call: RunCall) -> DispatchRecord:
+            memory, pointers = _RecordMemory(problem.parts), c_buffers(lent.roles, call.buffers, call.workspace)
+            record = memory.fresh()
+            gate.wait()
+            status = self._run(lent.reference, name, byref(chosen), byref(pointers), byref(record), call.stream)
+            return self._recorded(status, record, memory.cleared, name)
+
+        try:
+            with ThreadPoolExecutor(len(calls)) as threads:
+                return list(threads.map(run, calls))
+        finally:
+            self._take_back(lent)
+
+    def _recorded(self, status: int, record: CDispatchRecord, cleared: bytes, instance: bytes) -> DispatchRecord:
+        """Return what a call of ``run`` recorded, or raise its failure."""
+        if status != AbiStatus.OK:
+            raise self.failure(status, record)
+        found = checked(raw_of_c(record, cleared, status), instance.decode())
+        if isinstance(found, RecordDefect):
+            raise RecordRejected(self.path, found)
+        return found
 
     @contextmanager
     def prepared(self, problem: AbiProblem, instance: Instance, options: Mapping[str, str]) -> Iterator[PreparedRun]:

@@ -47,6 +47,8 @@ class LibraryState:
     """True once a call has changed the problem that it got as const."""
     threads: set[int] = field(default_factory=set)
     """OS threads that the code has started and not ended, as far as a first launch may leave any."""
+    launched: set[object] = field(default_factory=set)
+    """What the code was launched on: a first launch may allocate memory that it keeps."""
     loading_changed: list[str] = field(default_factory=list)
     """What loading the code changed in the process, a line each."""
 

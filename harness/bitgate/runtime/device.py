@@ -117,6 +117,10 @@ class Device:
         """Return the bytes that can still be allocated."""
         return self._memory()[0] + self.pool.unused
 
+    def total_memory(self) -> int:
+        """Return the bytes of the device's memory, free or not."""
+        return self._memory()[1]
+
     def fault(self) -> DeviceFault | None:
         """Return what the host runtime knows of the last fault since ``clear_fault``; None on a GPU."""
         return self.host.fault() if self.host else None

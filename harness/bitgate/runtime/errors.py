@@ -7,8 +7,9 @@ from typing import Any
 
 from bitgate.worker.mapped import mapped_runtimes
 
+OUT_OF_MEMORY = "hipErrorOutOfMemory"
 ADVICE = {
-    "hipErrorOutOfMemory": "another process may hold the device's memory: see amd-smi process, or nvidia-smi",
+    OUT_OF_MEMORY: "another process may hold the device's memory: see amd-smi process, or nvidia-smi",
     "hipErrorECCNotCorrectable": "the device's memory is defective: see dmesg, reset the device or take it out",
     "hipErrorNoDevice": "the driver lists no device to this process: bitgate doctor says why",
     "hipErrorInvalidDevice": "the device is gone: see HIP_VISIBLE_DEVICES and dmesg",

@@ -144,6 +144,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "bitgateHostGetSettings": (None, [POINTER(CHostSettings)]),
     "bitgateHostSetSettings": (c_int, [POINTER(CHostSettings)]),
     "bitgateHostOwnsThread": (c_int, [c_int]),
+    "bitgateHostHeldBytes": (c_uint64, []),
     **signatures("bitgateHost"),
     "bitgateHostMalloc": (c_int, [POINTER(c_void_p), c_size_t, c_size_t, c_int]),
     "bitgateHostNameBuffer": (c_int, [c_void_p, c_char_p]),
@@ -221,6 +222,10 @@ class HostRuntime:
     def reset(self) -> None:
         """Restore all settings to those after loading the library."""
         self._call("bitgateHostResetSettings")
+
+    def held_bytes(self) -> int:
+        """Return the bytes of memory that were allocated and not freed."""
+        return int(self._functions["bitgateHostHeldBytes"]())
 
     def malloc(self, size: int, alignment: int, placement: str, name: str) -> int:
         """Allocate device memory between guard pages, poisoned. Raises HipError if there is none left."""

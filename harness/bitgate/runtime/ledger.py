@@ -47,6 +47,9 @@ class IncidentLedger(Protocol):
     def work_since(self, mark: int) -> Sequence[SeenWork] | None:
         """Return the launches and fills after the mark; None where they are not seen."""
 
+    def held_bytes(self) -> int | None:
+        """Return the bytes of memory that were allocated and not freed; None where that is not seen."""
+
 
 class HostLedger:
     """The ledger of the host runtime, which sees every stream and every call."""
@@ -72,6 +75,9 @@ class HostLedger:
     def work_since(self, mark: int) -> Sequence[SeenWork] | None:
         return self._host.works.since(mark)
 
+    def held_bytes(self) -> int | None:
+        return self._host.held_bytes()
+
 
 class _CIncident(Structure):
     _fields_: ClassVar[Any] = [
@@ -87,6 +93,7 @@ _NVIDIA: dict[str, tuple[Any, list[Any]]] = {
     "bitgateNvidiaIncident": (c_int, [c_uint64, POINTER(_CIncident)]),
     "bitgateNvidiaLendStream": (c_int, [c_void_p, c_int]),
     "bitgateNvidiaWorkInFlight": (c_uint64, [c_void_p, c_char_p, c_size_t]),
+    "bitgateNvidiaHeldBytes": (c_uint64, []),
     **signatures("bitgateNvidia"),
 }
 
@@ -123,6 +130,9 @@ class NvidiaLedger:
 
     def work_since(self, mark: int) -> Sequence[SeenWork] | None:
         return self._works.since(mark)
+
+    def held_bytes(self) -> int | None:
+        return int(self._functions["bitgateNvidiaHeldBytes"]())
 
 
 def take_last_error(hip: Any) -> str:
@@ -163,6 +173,9 @@ class HipLedger:
         return 0
 
     def work_since(self, mark: int) -> Sequence[SeenWork] | None:
+        return None
+
+    def held_bytes(self) -> int | None:
         return None
 
 

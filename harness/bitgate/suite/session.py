@@ -46,8 +46,8 @@ class SessionEnd:
         return Path(str(self.reported["folder"])) if "folder" in self.reported else None
 
 
-def run_session(arguments: Sequence[str], *, stdout: int | None = None) -> tuple[int, Summary | None]:
-    """Run pytest with these arguments in a child; return the exit code, and the summary of its record if it left one.
+def run_session(arguments: Sequence[str], *, stdout: int | None = None) -> tuple[int, Summary | None, Path | None]:
+    """Run pytest with these arguments in a child; return the exit code, and summary and folder of its record if any.
 
     ``stdout`` is the descriptor that its output goes to.
     """
@@ -55,8 +55,8 @@ def run_session(arguments: Sequence[str], *, stdout: int | None = None) -> tuple
     end = _child(arguments, stdout)
     folder = end.folder
     if folder is None or not (folder / PLAN).is_file() or _plans(folder).items() <= before.items():
-        return _without_plan(end), None
-    return _by_record(end, folder)
+        return _without_plan(end), None, None
+    return *_by_record(end, folder), folder
 
 
 def _plans(folder: Path | None = None) -> dict[Path, tuple[int, int]]:

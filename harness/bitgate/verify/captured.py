@@ -25,6 +25,10 @@ class CapturedLaunch(KernelWork):
     _graph: list[Any] = field(default_factory=list)
     """The executable graph and the record of the captured launch, once they exist."""
 
+    @property
+    def subject(self) -> None:
+        """The graph keeps what is allocated in a capture."""
+
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord:
         if not self._graph:
             self._graph[:] = self._capture(buffers, stream)

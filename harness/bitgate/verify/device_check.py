@@ -116,8 +116,7 @@ def check_on_device(
     planned: PlannedCase, session: Session, route: Route, launch: Launch, configs: tuple[LaunchConfig, ...]
 ) -> DeviceCheck:
     """Launch once for each of ``configs``, until something is wrong."""
-    on_host = session.target.platform == "host"
-    if shortage := device_shortage(launch.problem, session.launcher.free_memory, on_host, launch.workspace):
+    if shortage := device_shortage(launch.problem, session, launch.workspace):
         return DeviceCheck(route, shortage=shortage)
     started = session.clock()
     session.stage(DATA)

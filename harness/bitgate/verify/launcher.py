@@ -100,6 +100,7 @@ class Launch:
 class LaunchStep:
     """One launch on ``inputs``; with ``earlier`` in buffers in which the kernel has just worked on those.
 
+    ``beside``: while the kernel works on these, in other buffers and on another stream, called from another thread.
     ``delayed``: after work that has not ended on the caller's stream. ``captured``: as a graph, which is replayed.
     """
 
@@ -108,6 +109,7 @@ class LaunchStep:
     earlier: Mapping[str, HostTensor] | None = None
     delayed: bool = False
     captured: bool = False
+    beside: Mapping[str, HostTensor] | None = None
 
 
 class Launcher(Protocol):
@@ -129,6 +131,9 @@ class Launcher(Protocol):
 
     def free_memory(self) -> int:
         """Return the bytes of device memory that can still be allocated."""
+
+    def total_memory(self) -> int:
+        """Return the bytes of device memory, whoever holds them."""
 
     def load(self, kernel: Kernel, race: bool, built: Path | None) -> LoadedKernel:
         """Load a kernel, from where its library was ``built``. Raises LibraryError or BuildError."""

@@ -90,6 +90,7 @@ class StepPlaces(Struct):
     delayed: bool = False
     captured: bool = False
     cleared: str = ""
+    beside: Places | None = None
 
 
 class LaunchKernel(Message):

@@ -158,6 +158,10 @@ class LauncherProcess(Endable):
         answer: int = self._ask(AskDevice(), dict[str, Any])["free"]
         return answer
 
+    def total_memory(self) -> int:
+        answer: int = self._ask(AskDevice(), dict[str, Any])["total"]
+        return answer
+
     def replace(self) -> bool:
         self._worker.end()
         self._forget()
@@ -204,7 +208,7 @@ class LauncherProcess(Endable):
         layout, problem = Layout(), launch.problem
         sets: dict[int, tuple[Places, Mapping[str, HostTensor]]] = {}
         for step in steps:
-            for inputs in (step.inputs, step.earlier or {}):
+            for inputs in (step.inputs, step.earlier or {}, step.beside or {}):
                 if id(inputs) not in sets:
                     sets[id(inputs)] = placed(layout, problem, inputs), inputs
         places = [
@@ -217,6 +221,7 @@ class LauncherProcess(Endable):
                 step.delayed,
                 step.captured,
                 step.config.cleared,
+                None if step.beside is None else sets[id(step.beside)][0],
             )
             for step in steps
         ]

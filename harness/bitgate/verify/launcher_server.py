@@ -148,7 +148,8 @@ class LauncherServer:
         self._channel.note({"progress": line})
 
     def device(self, _: AskDevice) -> dict[str, Any]:
-        return {"facts": self.launcher.device_facts(), "free": self.launcher.free_memory()}
+        free, total = self.launcher.free_memory(), self.launcher.total_memory()
+        return {"facts": self.launcher.device_facts(), "free": free, "total": total}
 
     def load(self, question: LoadKernel) -> LoadedKernel:
         names = question.kernel
@@ -175,6 +176,7 @@ class LauncherServer:
                 None if one.earlier is None else inputs(one.earlier),
                 one.delayed,
                 one.captured,
+                None if one.beside is None else inputs(one.beside),
             )
             for one in question.steps
         ]

@@ -46,6 +46,7 @@ from bitgate.verify.running import (
     run_in_used_buffers,
     run_once,
 )
+from bitgate.verify.side_by_side import run_side_by_side
 from bitgate.verify.watch import Watch, undisturbed
 
 MOST_FINDINGS = 16
@@ -73,6 +74,9 @@ class LocalLauncher:
 
     def free_memory(self) -> int:
         return self.opened.device.free_memory()
+
+    def total_memory(self) -> int:
+        return self.opened.device.total_memory()
 
     def load(self, kernel: Kernel, race: bool, built: Path | None) -> LoadedKernel:
         _ = self.opened.device
@@ -143,6 +147,8 @@ class LocalLauncher:
         if step.captured:
             with CapturedLaunch(work.runner, work.problem, work.workspace, device) as captured:
                 return self._step(captured, replace(step, captured=False), outputs)
+        if step.beside is not None:
+            return run_side_by_side(device, work, step.beside, inputs, outputs, config)
         if step.delayed:
             return run_delayed(device, work, inputs, outputs, config, self.opened.hold)
         if step.earlier is None:

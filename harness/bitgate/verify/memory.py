@@ -6,7 +6,8 @@ A process that takes too much is killed, and a full device fails cases that had 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -15,8 +16,23 @@ from bitgate.kernel.declaration import Dispatch
 from bitgate.model import Problem
 from bitgate.runtime.buffers import GUARD_BYTES
 
+if TYPE_CHECKING:
+    from bitgate.verify.session import Session
+
 SMALL = 256 << 20
 """Cases below this many bytes are not checked."""
+
+MEMORY_SECONDS = 120.0
+"""Seconds that a case on a GPU waits for memory unless ``BITGATE_MEMORY_SECONDS`` states others."""
+
+MOST_OF_DEVICE = 0.9
+"""The share of a device's memory that is free where no other process uses it."""
+
+
+def memory_seconds(on_host: bool) -> float:
+    """Return how long a case waits for device memory that other processes have."""
+    stated = os.environ.get("BITGATE_MEMORY_SECONDS")
+    return float(stated) if stated else 0.0 if on_host else MEMORY_SECONDS
 
 
 def memory_shortage(problem: Problem, on_host: bool) -> str:
@@ -54,20 +70,21 @@ def _needed(problem: Problem, on_host: bool) -> int:
     return sum(tensor.bytes for tensor in tensors.values()) * (2 if on_host else 1) + 2 * results
 
 
-def device_shortage(problem: Problem, free_memory: Callable[[], int], on_host: bool, workspace: int) -> str:
+def device_shortage(problem: Problem, session: Session, workspace: int) -> str:
     """Return one sentence if the device cannot hold the case's tensors and its workspace; empty if it can.
 
-    ``free_memory`` is asked for large cases only.
+    Where other processes have the memory the session ``lacked_memory``. Large cases alone are looked at.
     """
     sizes = [tensor.bytes for tensor in problem.tensors.values()] + [workspace]
     needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
     if needed < SMALL:
         return ""
-    free = free_memory()
+    free, on_host = session.launcher.free_memory(), session.target.platform == "host"
     if on_host:  # its memory is the host's own, which other processes use too
         free = min(free, psutil.virtual_memory().available)
     if needed <= free:
         return ""
+    session.lacked_memory = not on_host and needed <= MOST_OF_DEVICE * session.launcher.total_memory()
     return f"the case needs {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
 
 

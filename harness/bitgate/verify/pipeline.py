@@ -20,7 +20,7 @@ from bitgate.model import case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.checksum import why_not
 from bitgate.results.record import Diagnosis, Outcome, Verdict
-from bitgate.runtime.errors import HipError
+from bitgate.runtime.errors import OUT_OF_MEMORY, HipError
 from bitgate.runtime.host import RACE, parse_schedule
 from bitgate.verify.bounds import Bounds
 from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
@@ -57,7 +57,7 @@ def verify(
 
     Raises UsageError for an unknown schedule, fill or reference: those are no verdicts.
     """
-    return run_case(planned, session, lambda builder, launch: _by_reference(builder, launch, observer, on_run))
+    return run_case(planned, session, lambda builder, launch: by_reference(builder, launch, observer, on_run))
 
 
 def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
@@ -77,6 +77,7 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
     except (DeclarationFailed, PredicateFailed) as error:
         return verdict_of(builder.evidence, Outcome.CRASHED, str(error))
     except HipError as error:
+        session.lacked_memory |= error.name == OUT_OF_MEMORY
         return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)
     except LauncherDied as error:
         outcome = Outcome.INFRA if error.out_of_memory else Outcome.HUNG if error.hung else Outcome.CRASHED
@@ -147,12 +148,13 @@ def begin_ahead(planned: PlannedCase, session: Session) -> None:
     check_ahead(planned, session, planned.predicted.workspace_bytes, configs)
 
 
-def _by_reference(builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+def by_reference(builder: EvidenceBuilder, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+    """Return the verdict of a case whose kernel takes the problem, by its reference."""
     # A dump needs the tensors, which the device-side check never has.
     verdict = _device_side_check(builder, launch, on_run) if observer is None else None
     verdict = verdict or _host_side_check(builder, launch, observer, on_run)
     if verdict.outcome is Outcome.PASS and is_repeated(builder.evidence):
-        return repeat(builder, launch, _launch_config(builder.evidence, REPEATED_RUN)) or verdict
+        return repeat(builder, launch, launch_config(builder.evidence, REPEATED_RUN)) or verdict
     return verdict
 
 
@@ -202,11 +204,10 @@ def _host_side_check(
     if shortage and before.device_check is not None:
         return undiagnosed(before, _with_differences(before, before.device_check, launch), shortage)
     builder.evidence = replace(before, runs=())
-    on_host = session.target.platform == "host"
-    shortage = shortage or device_shortage(planned.problem, session.launcher.free_memory, on_host, launch.workspace)
+    shortage = shortage or device_shortage(planned.problem, session, launch.workspace)
     if shortage:
         return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, shortage), expected=True)
-    if over := limit_shortage(planned.problem, on_host):
+    if over := limit_shortage(planned.problem, session.target.platform == "host"):
         return verdict_of(builder.evidence, Outcome.INFRA, over)
     inputs, reference = _references(builder)
     session.stage(LAUNCH)
@@ -344,16 +345,16 @@ REPEATED_RUN = ("right", "random:1")
 
 
 def _launches(evidence: Evidence) -> tuple[LaunchConfig, ...]:
-    configs = tuple(_launch_config(evidence, run) for run in CHEAP_RUNS)
+    configs = tuple(launch_config(evidence, run) for run in CHEAP_RUNS)
     return configs if evidence.session.is_cheap(evidence.planned.problem) else configs[:1]
 
 
 def first_launch(evidence: Evidence) -> LaunchConfig:
     """Return how the case is launched where one launch is enough."""
-    return _launch_config(evidence, CHEAP_RUNS[0])
+    return launch_config(evidence, CHEAP_RUNS[0])
 
 
-def _launch_config(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
+def launch_config(evidence: Evidence, run: tuple[str, str]) -> LaunchConfig:
     """Return how a launch runs; a thread order that the case states holds for all of its launches."""
     (placement, schedule), planned = run, evidence.planned
     if evidence.session.target.platform != "host" or not _is_scheduled(evidence):
@@ -416,4 +417,14 @@ class Dump:
         np.save(self.folder / f"{name}.npy", np.ascontiguousarray(cells))
 
 
-__all__ = ["Dump", "Judge", "Observer", "OnRun", "first_launch", "run_case", "verify"]
+__all__ = [
+    "Dump",
+    "Judge",
+    "Observer",
+    "OnRun",
+    "by_reference",
+    "first_launch",
+    "launch_config",
+    "run_case",
+    "verify",
+]

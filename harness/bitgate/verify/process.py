@@ -27,6 +27,7 @@ from bitgate.verify.judge_entry import GRACE_SECONDS, OPEN_SECONDS, PRELOAD
 from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.verify.planned import PlannedCase, repro_line
+from bitgate.verify.repetition import ONCE, Repetition
 from bitgate.verify.server import (
     BY_BITS,
     ENTRY,
@@ -50,6 +51,7 @@ TIME_LIMIT = 600.0
 
 BITS = BY_BITS
 LAWS = "bitgate.verify.laws:judge_by_laws"
+CONCURRENT = "bitgate.verify.concurrent:judge_concurrently"
 """Judges: functions in the child from a planned case and a Session to its verdict."""
 
 Say = Callable[[str], None]
@@ -65,6 +67,7 @@ class Opening:
     suites: tuple[Path, ...] | None = None
     repeats_all: bool = True
     environment: Mapping[str, str] | None = None
+    repetition: Repetition = ONCE
 
     def message(self) -> OpenTarget:
         return OpenTarget(
@@ -73,6 +76,7 @@ class Opening:
             {name: str(path.absolute()) for name, path in self.overlay.items()},
             None if self.suites is None else tuple(str(path.absolute()) for path in self.suites),
             self.repeats_all,
+            self.repetition,
         )
 
 

@@ -57,8 +57,8 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     """
     planned, session = builder.evidence.planned, builder.evidence.session
     seed = planned.seed + OTHER_SEED
-    inputs, reference = _data(builder, seed)
-    own, expected = _data(builder, planned.seed)
+    inputs, reference = data_of(builder, seed)
+    own, expected = data_of(builder, planned.seed)
     session.stage(LAUNCH)
     # On the host a Python function computes at once, on no stream.
     is_enqueued = bool(config.schedule) or session.target.platform != "host"
@@ -69,7 +69,7 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
     if other.delayed:
         words += ", after work that had not ended on the caller's stream"
-    if verdict := _judge_repeat(builder, inputs, reference, first, words, {"seed": seed}):
+    if verdict := judge_repeat(builder, inputs, reference, first, words, {"seed": seed}):
         if remembered := _holds_earlier(first, reference, expected):
             return led_by(
                 verdict, f"{remembered} of launch 1 (seed {planned.seed}): the library remembers them", "other"
@@ -77,7 +77,7 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
         return probed(builder.evidence, launch, verdict, delayed=other.delayed)
     (run,) = last
     words = f"launch 5 of the same problem, after those of seed {seed} in the same buffers ({config.description})"
-    if verdict := _judge_repeat(builder, own, expected, run, words, {}):
+    if verdict := judge_repeat(builder, own, expected, run, words, {}):
         return verdict
     if run.record is None or not _is_capturable(builder.evidence):
         return None
@@ -86,7 +86,7 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     session.stage(LAUNCH)
     (run,) = session.launcher.launch(launch, [replace(again, captured=True)])
     words = f"the launch, captured into a graph and replayed after one on data of seed {seed} ({config.description})"
-    return _judge_repeat(builder, own, expected, run, words, {})
+    return judge_repeat(builder, own, expected, run, words, {})
 
 
 def _holds_earlier(run: LaunchResult, reference: Reference, earlier: Reference) -> str:
@@ -114,7 +114,8 @@ def _path_of(kernel: Kernel, record: DispatchRecord) -> tuple[str, ...]:
     return (kernel.family.name, instance, record.path, *map(str, steps))
 
 
-def _data(builder: EvidenceBuilder, seed: int) -> tuple[Inputs, Reference]:
+def data_of(builder: EvidenceBuilder, seed: int) -> tuple[Inputs, Reference]:
+    """Return the case's data of a seed, and their reference."""
     planned, session = builder.evidence.planned, builder.evidence.session
     session.stage(DATA)
     problem, instance = planned.problem, planned.kernel.instance
@@ -123,7 +124,7 @@ def _data(builder: EvidenceBuilder, seed: int) -> tuple[Inputs, Reference]:
     return inputs, session.reference(problem, instance, planned.fill, seed, kind)
 
 
-def _judge_repeat(
+def judge_repeat(
     builder: EvidenceBuilder,
     inputs: Inputs,
     reference: Reference,
@@ -131,6 +132,7 @@ def _judge_repeat(
     words: str,
     facts: dict[str, Any],
 ) -> Verdict | None:
+    """Return the verdict of a further launch if something is wrong with it; ``words`` say which it is."""
     reference.hold(run)
     reference.settle(run)
     evidence = builder.evidence = builder.evidence.spent(run.seconds)

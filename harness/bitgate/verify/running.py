@@ -75,6 +75,10 @@ class LaunchConfig:
 class Work(WatchedLibrary, Protocol):
     """Work for a device: a launch of a kernel, or the steps of a capsule."""
 
+    @property
+    def subject(self) -> object:
+        """The thing that a library may keep memory for, at its first launch on it; None if it may at any launch."""
+
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord | None:
         """Start on ``stream``, with the buffers by name; it need not have ended when this returns.
 
@@ -102,6 +106,10 @@ class KernelWork:
     @property
     def conduct(self) -> LibraryState:
         return self.runner.conduct
+
+    @property
+    def subject(self) -> object:
+        return self.runner, self.problem
 
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord:
         pointers = pointers_of(self.problem, buffers)
@@ -251,7 +259,7 @@ def execute(
     watch = Watch(device, work)
     if ahead is not None:
         ahead()
-    works = device.ledger.work_mark()
+    works, held = device.ledger.work_mark(), device.ledger.held_bytes()
     try:
         run.record = work.start(buffers, device.stream)
         device.wait()
@@ -266,6 +274,7 @@ def execute(
         work.conduct.has_launched = True
     run.seen = _with_owners(device.ledger.work_since(works), buffers)
     left = after_launch(device, mark, buffers, reported=run.crash)
+    run.changes += _kept_memory(device, work, held)
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage
     run.crash = left.crash or run.crash
@@ -282,6 +291,21 @@ def _launched(seen: Sequence[SeenWork] | None) -> str:
     names = (f"{work.name or 'a kernel'} (grid {work.grid}, block {work.block})" for work in last)
     more = f", the last {len(last)} of {len(kernels)} kernels" if len(kernels) > len(last) else ""
     return f"; launched: {', '.join(names)}{more}"
+
+
+def _kept_memory(device: Device, work: Work, before: int | None) -> list[str]:
+    """Return a sentence on memory that the launch allocated and did not free, though it was not the first of its kind.
+
+    A library may keep what it allocates at its first launch on a problem.
+    """
+    if work.subject is None or before is None or "device_memory" in work.family.changes:
+        return []
+    after, launched = device.ledger.held_bytes(), work.conduct.launched
+    is_first = work.subject not in launched
+    launched.add(work.subject)
+    if is_first or after is None or after <= before:
+        return []
+    return [f"device memory: {after - before} bytes more are held after a further launch on the same problem"]
 
 
 def _with_owners(seen: Sequence[SeenWork] | None, buffers: Mapping[str, Buffer]) -> Sequence[SeenWork] | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from msgspec import Struct, ValidationError, json
@@ -33,8 +34,10 @@ from bitgate.verify.judge_entry import GRACE_SECONDS
 from bitgate.verify.launcher import Launcher, LauncherDied
 from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.launcher_process import LauncherProcess
+from bitgate.verify.memory import memory_seconds
 from bitgate.verify.pipeline import Dump, begin_ahead
 from bitgate.verify.planned import PlannedCase, cached_problem
+from bitgate.verify.repetition import ONCE, Repetition
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
 from bitgate.worker import serving
@@ -54,6 +57,9 @@ FORESEEN = "foreseen"
 
 CANARY_SECONDS = 300.0
 
+MEMORY_PAUSE = 2.0
+"""Seconds between two attempts of a case for which the device has no memory left."""
+
 Hear = Callable[[dict[str, Any]], None]
 """Hears what the first launch of a case ran (``Tracer``)."""
 
@@ -71,6 +77,7 @@ class OpenTarget(Message):
     overlay: dict[str, str]
     suites: tuple[str, ...] | None
     repeats_all: bool
+    repetition: Repetition = ONCE
 
 
 class Prewarm(Message):
@@ -185,6 +192,7 @@ class CaseServer:
         self._launcher: LauncherProcess | None = None
         self._next: tuple[dict[str, Any], PlannedCase] | None = None
         """The case after this one, as it was asked for and as it is planned."""
+        self._repetition = ONCE
         self._is_suspect = False
         """Has a case broken the device, or may it have broken the launcher, since the canary last passed?"""
 
@@ -222,6 +230,7 @@ class CaseServer:
         self._launcher.begin()
         add_owned(Project.from_json(opening.project).operation_files)
         native.library()  # built and loaded now, so that no case is charged for it
+        self._repetition = opening.repetition
         self._session = open_session(opening, self._say_progress, self._launcher)
         self._session.foresee = lambda verdict: self._channel.note({FORESEEN: to_event(verdict)}, diagnosis_seconds())
         self._launcher.device_facts()
@@ -236,23 +245,47 @@ class CaseServer:
 
     def verify(self, question: VerifyCase) -> CaseAnswer:
         planned = self._planned(question)
+        self.session.stage = self._say_stage if question.stages else lambda stage: None
+        verdict = self._repetition.verdict(lambda left: self._verify(planned, question, left))
+        return CaseAnswer(to_event(verdict), self.launcher.number)
+
+    def _verify(self, planned: PlannedCase, question: VerifyCase, left: int) -> Verdict:
+        """Return the verdict of a case that runs ``left`` times more.
+
+        It waits where others have the device's memory, as another job on the same GPU may.
+        """
+        until = monotonic() + (0 if question.stages else memory_seconds(on_host=not self.faults_last))
+        while True:
+            self.session.lacked_memory = False
+            verdict = self._attempt(planned, question, left)
+            if not self.session.lacked_memory or monotonic() >= until:
+                return verdict
+            self._note_deadline(question, MEMORY_PAUSE)
+            sleep(MEMORY_PAUSE)
+
+    def _attempt(self, planned: PlannedCase, question: VerifyCase, left: int) -> Verdict:
         dump = Path(question.dump) if question.dump else None
         trace = self._channel.note if question.trace else None
-        self.session.stage = self._say_stage if question.stages else lambda stage: None
         distressed = ""
         if self._is_suspect or not self.launcher.is_running:
             self.launcher.wait()
             distressed = self._distress()
             if not question.stages:  # the time that this took is not the case's
-                self._channel.note({STAGE: ""}, question.seconds + GRACE_SECONDS)
+                self._note_deadline(question)
         if distressed:
-            verdict = self._unsound(planned, distressed)
-        else:
-            self.launcher.begin_case(question.seconds)
+            return self._unsound(planned, distressed)
+        self.launcher.begin_case(question.seconds)
+        if not left:
             self._begin_next()
-            verdict = judged(planned, self.session, question.by, dump, trace)
-            self._look_after(verdict)
-        return CaseAnswer(to_event(verdict), self.launcher.number)
+        verdict = judged(planned, self.session, question.by, dump, trace)
+        self._look_after(verdict)
+        if left:
+            self._note_deadline(question)
+        return verdict
+
+    def _note_deadline(self, question: VerifyCase, pause: float = 0.0) -> None:
+        """Let the time of the case begin anew, after a pause."""
+        self._channel.note({STAGE: ""}, question.seconds + GRACE_SECONDS + pause)
 
     def _planned(self, question: VerifyCase) -> PlannedCase:
         begun, self._next = self._next, None

@@ -103,6 +103,8 @@ class Session:
         self._first_cases: dict[tuple[str, int], str] = {}
         self.stage: Callable[[str], None] = lambda stage: None
         """Receives the stage that a case has reached (deadline.py)."""
+        self.lacked_memory = False
+        """True if the case found no device memory that it might have once others give theirs back."""
         self.foresee: Callable[[Verdict], None] = lambda verdict: None
         """Receives a wrong result's verdict before its diagnosis."""
         self._kernels: dict[Part, BuiltKernel | BuildError | LibraryError | LauncherDied] = {}

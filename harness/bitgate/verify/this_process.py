@@ -46,4 +46,4 @@ class ThisProcess(Endable):
         """Verify as ``CaseProcess.verify`` does, without a deadline."""
         # A user's declaration is data where cases are planned, and code where they run.
         here = from_json(to_json(planned), self._session.families)
-        return judged(here, self._session, by, dump, trace)
+        return self.opening.repetition.verdict(lambda left: judged(here, self._session, by, dump, trace))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
-EXCUSABLE = ("threads", "descriptors", "subprocesses")
+EXCUSABLE = ("threads", "descriptors", "subprocesses", "device_memory")
 """What a declaration may say that its library changes; nothing else is ever excused."""
 
 NEVER_EXCUSED = ("fp_environment", "signal_handlers", "working_directory", "limits")

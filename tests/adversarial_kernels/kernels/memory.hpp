@@ -98,6 +98,23 @@ BAD_KERNEL(writes_a_host_pointer) {
   beside(call, "write_at", write_at, static_cast<float*>(host), int64_t{0});
 }
 
+static void keep_more_memory(size_t bytes) {
+  void* memory = nullptr;
+  (void)hipMalloc(&memory, bytes);
+}
+
+BAD_KERNEL(leaks_device_memory) {
+  healthy(call);
+  keep_more_memory(size_t{1} << 16);
+}
+
+// What is allocated for all launches that follow is no leak.
+BAD_KERNEL(keeps_its_first_memory) {
+  healthy(call);
+  static const bool kept = (keep_more_memory(size_t{1} << 16), true);
+  (void)kept;
+}
+
 // Arguments are lent as const, and shared with the cases that follow.
 BAD_KERNEL(writes_its_problem) {
   healthy(call);

@@ -2,6 +2,9 @@
 // their healthy neighbours.
 #pragma once
 
+#include <chrono>
+#include <thread>
+
 #include "call.hpp"
 
 namespace adversarial {
@@ -122,6 +125,28 @@ BAD_KERNEL(fill_on_the_callers_stream) {
   bitgate::memset_async(call.context, "zero_fill", call.y, 0,
                         static_cast<size_t>(call.cells) * sizeof(float));
   add_to_result(call);
+}
+
+// ---- one call at a time: right unless two run at once
+
+BAD_KERNEL(shares_its_scratch) {
+  static float* const scratch = [] {
+    void* memory = nullptr;
+    (void)hipMalloc(&memory, 1 << 16);
+    return static_cast<float*>(memory);
+  }();
+  compute(call, call.context.stream, scratch);
+  (void)hipMemcpyAsync(call.y, scratch, static_cast<size_t>(call.cells) * sizeof(float),
+                       hipMemcpyDeviceToDevice, call.context.stream);
+  record(call);
+}
+
+BAD_KERNEL(shares_its_arguments) {
+  static float* volatile result;
+  result = call.y;
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  compute(call, call.context.stream, result);
+  record(call);
 }
 
 // ---- more than to enqueue

@@ -102,7 +102,7 @@ class Artefact(Struct, frozen=True, kw_only=True):
 
 def state_of(sources: Sequence[Path], texts: Mapping[Path, str], folders: Iterable[Path], contents: Contents) -> str:
     """Return one hash over a library's sources (files and generated texts), all files of ``folders``, and the flags."""
-    parts = [str(contents.of(flags.__file__))]
+    parts = [str(contents.of(flags.__file__)), os.environ.get(flags.SANITIZE, "")]
     for source in sources:
         parts += [source.name, texts[source] if source in texts else str(contents.of(str(source)))]
     for folder in folders:

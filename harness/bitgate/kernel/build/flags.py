@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from bitgate.core.targets import TargetId
 from bitgate.kernel.build.toolchain import ToolchainKind
 
@@ -42,8 +44,17 @@ _KERNEL_LEVEL: dict[ToolchainKind, tuple[str, ...]] = {
 }
 
 
+SANITIZE = "BITGATE_SANITIZE"
+"""The variable by which host code is compiled with a sanitizer: its first finding ends the process."""
+
+
 def host_compile(kind: ToolchainKind) -> tuple[str, ...]:
-    return _HOST_BY_KIND[kind]
+    return (*_HOST_BY_KIND[kind], *_sanitizer())
+
+
+def _sanitizer() -> tuple[str, ...]:
+    stated = os.environ.get(SANITIZE)
+    return (f"-fsanitize={stated}", "-fno-sanitize-recover=all") if stated else ()
 
 
 def host_library(kind: ToolchainKind) -> tuple[str, ...]:
@@ -90,6 +101,7 @@ def host_link(kind: ToolchainKind) -> tuple[str, ...]:
         "-Wl,-z,defs",
         "-Wl,-z,noexecstack",
         "-Wl,--as-needed",
+        *_sanitizer(),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import resource
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -118,10 +117,13 @@ class CasePool(Endable):
         """The tests whose kernels run."""
         return [job.item.nodeid for job in self._pool.under_way]
 
-    def order(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    def order(self, items: Sequence[pytest.Item], *, as_given: bool = False) -> Iterator[pytest.Item]:
         """Yield the tests, each as soon as its verdict is there; those that are dear, with all of their problem, begin
-        first, so that no process is left alone with them at the end."""
-        for number, problem in enumerate(by_problem(items) if len(self.processes) > 1 else [items]):
+        first, so that no process is left alone with them at the end. ``as_given``: they begin in their order."""
+        problems: Sequence[Sequence[pytest.Item]] = [items]
+        if len(self.processes) > 1:
+            problems = [[item] for item in items] if as_given else by_problem(items)
+        for number, problem in enumerate(problems):
             for item in problem:
                 self._pool.submit(ItemJob(item, self._expected), number)
         last = ""
@@ -159,15 +161,15 @@ def _function(node_id: str) -> str:
     return node_id.partition("[")[0]
 
 
-def by_problem(items: Sequence[pytest.Item]) -> list[deque[pytest.Item]]:
+def by_problem(items: Sequence[pytest.Item]) -> list[list[pytest.Item]]:
     """Group tests by problem: its inputs and references are then made once. The dearest come first, and before them all
     tests that ask for no verdict."""
-    problems: dict[str, deque[pytest.Item]] = {}
+    problems: dict[str, list[pytest.Item]] = {}
     seconds: dict[str, float] = {"": float("inf")}
     for item in items:
         test = planned_test(item)
         name = test.case if test else ""
-        problems.setdefault(name, deque()).append(item)
+        problems.setdefault(name, []).append(item)
         seconds[name] = seconds.get(name, 0.0) + (test.seconds if test else 0.0)
     return [problems[name] for name in sorted(problems, key=lambda name: -seconds[name])]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import lru_cache
+from random import Random
 from typing import Any
 
 import pytest
@@ -28,6 +29,9 @@ from bitgate.suite.table import load_set
 from bitgate.verify.planned import PlannedCase
 
 PARAMETER = "bitgate_test"
+
+PROBE = 0
+"""The rank of a probe among tests."""
 
 
 class Collecting:
@@ -133,6 +137,7 @@ class Collecting:
             self._keep_selected(config, items)
         items.sort(key=self._rank)
         self._make_plan(items, whole)
+        self._shuffle(items)
         if not config.option.keyword:
             self._note_idle_bugs()
         _deselect(config, items, [item for item in items if self._is_done(item)])
@@ -202,7 +207,16 @@ class Collecting:
         if test is None:
             return 2
         family = test.kernel.family
-        return 0 if family.is_probe else 1 if family.is_reference else 2
+        return PROBE if family.is_probe else 1 if family.is_reference else 2
+
+    def _shuffle(self, items: list[pytest.Item]) -> None:
+        """Put the tests into the order that the seed gives, whatever order they were collected in."""
+        if self.run.shuffle is None:
+            return
+        items.sort(key=lambda item: item.nodeid)
+        Random(self.run.shuffle).shuffle(items)
+        items.sort(key=lambda item: self._rank(item) != PROBE)
+        self.run.notes += (f"the cases ran in the order of --shuffle {self.run.shuffle}",)
 
     def _is_done(self, item: pytest.Item) -> bool:
         test = planned_test(item)

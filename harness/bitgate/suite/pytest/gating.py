@@ -289,7 +289,8 @@ class Gating:
         probes = [item for item in items if (test := planned_test(item)) is not None and self.run.is_probe(test)]
         self._run_tests(session, iter(probes))
         others = set(probes)
-        self._run_tests(session, preparing(self.pool.order([item for item in items if item not in others])))
+        rest = [item for item in items if item not in others]
+        self._run_tests(session, preparing(self.pool.order(rest, as_given=self.run.shuffle is not None)))
         return True
 
     def _run_tests(self, session: pytest.Session, items: Iterator[pytest.Item]) -> None:

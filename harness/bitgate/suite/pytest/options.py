@@ -58,6 +58,19 @@ def add(parser: pytest.Parser) -> None:
     add("--race", dest="bitgate_race", action="store_true", help="Watch each access for races; host only.")
     add("--seed", dest="bitgate_seed", metavar="N", help="Draw every case's data from this seed.")
     add("--resume", dest="bitgate_resume", action="store_true", help="Keep the results and run what is not green yet.")
+    add("--repeat", dest="bitgate_repeat", metavar="N", help="Run each case N times; it is red if any run is.")
+    add(
+        "--until-red",
+        dest="bitgate_until_red",
+        action="store_true",
+        help="With --repeat: stop a case at its first red run.",
+    )
+    add(
+        "--shuffle",
+        dest="bitgate_shuffle",
+        metavar="SEED",
+        help="Run cases in an order drawn from this seed; probes stay first.",
+    )
     add(
         "--in-process",
         dest="bitgate_in_process",
@@ -112,6 +125,9 @@ def explain(error: pytest.UsageError, arguments: Sequence[str]) -> int:
         "--resume",
         "--select",
         "--race",
+        "--repeat",
+        "--until-red",
+        "--shuffle",
         "--in-process",
         "--processes",
         "--shard",

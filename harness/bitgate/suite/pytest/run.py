@@ -30,6 +30,7 @@ from bitgate.suite.known_bugs import KnownBugs
 from bitgate.suite.planning import Setting, for_table, row_of
 from bitgate.suite.table import loads
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.repetition import ONCE, Repetition
 
 if TYPE_CHECKING:
     from bitgate.results.report.ledger import MergedNight
@@ -86,6 +87,9 @@ class TestRun:
     builds_ahead: bool = True
     """False in a run that ends at its first red cases: most of what it might load it never does."""
     tests: dict[str, PlannedCase] = field(default_factory=dict)
+    repetition: Repetition = ONCE
+    shuffle: int | None = None
+    """The seed of the order of cases; None: probes, then reference kernels, then the rest as collected."""
     repeated: frozenset[str] = frozenset()
     """Node ids of the tests whose cases are launched once more with other data: of each instance the smallest."""
     known_bugs: KnownBugs = field(default_factory=KnownBugs)
@@ -132,7 +136,13 @@ class TestRun:
         from bitgate.verify.process import Opening
 
         suites = {row_of(test).origin.path.parent.parent for test in self.tests.values()}
-        return Opening(self.target.name, self.project, suites=tuple(sorted(suites)), repeats_all=False)
+        return Opening(
+            self.target.name,
+            self.project,
+            suites=tuple(sorted(suites)),
+            repeats_all=False,
+            repetition=self.repetition,
+        )
 
     @cached_property
     def earlier(self) -> tuple[PlannedItem, ...]:

@@ -35,6 +35,7 @@ from bitgate.suite.pytest.ending import Ending
 from bitgate.suite.pytest.gating import Gating
 from bitgate.suite.pytest.options import pairs
 from bitgate.suite.pytest.run import RUN, TestRun, as_pytest_error
+from bitgate.verify.repetition import Repetition
 
 
 def start(config: pytest.Config) -> None:
@@ -84,7 +85,7 @@ def _decide(config: pytest.Config) -> TestRun:
         kernel=option.bitgate_kernel,
         options=pairs(option.bitgate_option),
         schedule=_schedule(RACE if option.bitgate_race else option.bitgate_schedule, target),
-        seed=_seed(option.bitgate_seed),
+        seed=_number("--seed", option.bitgate_seed),
         tier=SMOKE if option.markexpr == SMOKE else "",
         durations=_durations(target, project, option.bitgate_case_durations, is_shard=shard is not None),
         loaded=loaded_names(project.runs_on),
@@ -111,6 +112,8 @@ def _decide(config: pytest.Config) -> TestRun:
         stamp=_stamp(shard, bool(worker_input)),
         shard=shard,
         whole=whole,
+        repetition=_repetition(option.bitgate_repeat, option.bitgate_until_red),
+        shuffle=_number("--shuffle", option.bitgate_shuffle),
         builds_ahead=not option.maxfail or bool(worker_input) or _has_workers(option) or processes > 0,
     )
 
@@ -185,10 +188,19 @@ def _schedule(stated: str, target: Target) -> str:
     return stated
 
 
-def _seed(stated: str | None) -> int | None:
+def _number(option: str, stated: str | None) -> int | None:
     if stated is None or re.fullmatch(r"\d{1,18}", stated):
         return None if stated is None else int(stated)
-    raise UsageError(f"--seed {stated}: give a number from 0 to {MOST_SEED}")
+    raise UsageError(f"{option} {stated}: give a number from 0 to {MOST_SEED}")
+
+
+def _repetition(times: str | None, until_red: bool) -> Repetition:
+    if until_red and times is None:
+        raise UsageError("--until-red needs --repeat N")
+    number = _number("--repeat", times)
+    if number == 0:
+        raise UsageError("--repeat 0: give 1 or more")
+    return Repetition(number or 1, until_red)
 
 
 def _timeout(stated: str | None) -> float | None:

@@ -20,7 +20,7 @@ from bitgate.model import Problem
 from bitgate.numerics.fill import FillPlan, plan_fill
 from bitgate.results.record import UNKNOWN
 from bitgate.runtime.buffers import Buffer
-from bitgate.runtime.errors import HipError
+from bitgate.runtime.errors import OUT_OF_MEMORY, HipError
 from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, overwriting_bytes, shortage
 from bitgate.tools.bench.launches import Arguments, Clock, QueueGate, Sample, most_queued
 from bitgate.tools.bench.settings import Settings
@@ -404,7 +404,7 @@ def _reply(session: Session, work: Callable[[], Mapping[str, Any]]) -> dict[str,
     except KernelRefused as error:
         return {"failed": f"refused to run: {error.refusal.clause}: {error.refusal.text}"}
     except (HipError, KernelFailed) as error:
-        if isinstance(error, HipError) and error.name == "hipErrorOutOfMemory":
+        if isinstance(error, HipError) and error.name == OUT_OF_MEMORY:
             return {"short": str(error)}
         fault = session.opened.device.fault()
         return {"failed": fault.text if fault is not None else str(error)}

@@ -39,6 +39,7 @@ class Playback:
     family: KernelFamily
     conduct: LibraryState
     after: Callable[[KernelStep], None] | None = None
+    subject: object = None
 
     def start(self, buffers: Mapping[str, Buffer], stream: int) -> None:
         hip = self.device.hip

@@ -85,6 +85,9 @@ BITGATE_HOST_API int bitgateHostLendBuffer(void* pointer, int lent);
  * the first such byte, relative to the buffer's begin (negative before it, at least its size past it). */
 BITGATE_HOST_API int bitgateHostCheckCanary(void* pointer, int64_t* offset);
 
+/* Bytes that HIP's functions have allocated and that were not freed: of the device, managed and pinned. */
+BITGATE_HOST_API uint64_t bitgateHostHeldBytes(void);
+
 /* ---- faults ---- */
 
 enum BitgateHostFaultKind {

@@ -143,6 +143,7 @@ public:
   }
 
   size_t bytesUsed = 0;
+  size_t bytesHeld = 0;
   uint64_t allocations = 0;
 
 private:
@@ -252,6 +253,7 @@ void* allocate(const Request& request) {
   std::snprintf(buffer->name, sizeof buffer->name, "#%llu", static_cast<unsigned long long>(buffer->number));
   if (request.kind == MemoryKind::Device)
     buffers.bytesUsed += request.bytes;
+  buffers.bytesHeld += request.bytes;
   buffers.insert(std::move(buffer));
   return pointer;
 }
@@ -276,6 +278,7 @@ FreeReport release(void* pointer, bool hostMemory) {
   report.damaged = firstDamage(*buffer);
   if (buffer->kind == MemoryKind::Device)
     buffers.bytesUsed -= buffer->bytes;
+  buffers.bytesHeld -= buffer->bytes;
   buffers.rest(buffer);
   return report;
 }
@@ -358,6 +361,10 @@ bool unregisterHost(void* pointer) {
 size_t bytesInUse() {
   std::lock_guard lock(table().guard);
   return table().bytesUsed;
+}
+size_t bytesHeld() {
+  std::lock_guard lock(table().guard);
+  return table().bytesHeld;
 }
 
 } // namespace bitgate_host

@@ -58,6 +58,7 @@ std::optional<int64_t> checkCanary(void* pointer, bool& known);
 bool registerHost(void* pointer, size_t bytes, unsigned flags);
 bool unregisterHost(void* pointer);
 
-size_t bytesInUse();
+size_t bytesInUse(); // of the device
+size_t bytesHeld();  // pinned and managed memory too
 
 } // namespace bitgate_host

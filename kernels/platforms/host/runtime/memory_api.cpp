@@ -281,6 +281,10 @@ int bitgateHostMalloc(void** pointer, size_t bytes, size_t alignment, int placem
   return allocateInto("bitgateHostMalloc", pointer, {bytes, alignment, placement, MemoryKind::Device, 0});
 }
 
+uint64_t bitgateHostHeldBytes(void) {
+  return bytesHeld();
+}
+
 int bitgateHostLendBuffer(void* pointer, int lent) {
   BITGATE_ENTRY;
   if (!lendBuffer(pointer, lent != 0))

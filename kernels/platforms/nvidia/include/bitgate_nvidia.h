@@ -43,6 +43,9 @@ BITGATE_NVIDIA_API uint64_t bitgateNvidiaWorks(void);
  * are). */
 BITGATE_NVIDIA_API int bitgateNvidiaWork(uint64_t number, BitgateWork* work);
 
+/* Bytes that HIP's functions have allocated and that were not freed: of the device, managed and pinned. */
+BITGATE_NVIDIA_API uint64_t bitgateNvidiaHeldBytes(void);
+
 /* ---- for kernel files, whose library has a CUDA runtime of its own ---- */
 
 /* The hipError_t of one of its CUDA errors. */

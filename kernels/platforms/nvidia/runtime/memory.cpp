@@ -1,10 +1,13 @@
 // Device memory, copies and fills.
 #include "capture.hpp"
 #include "cuda.hpp"
+#include "held.hpp"
 #include "work.hpp"
 
 using bitgate_nvidia::cuda;
 using bitgate_nvidia::finish;
+using bitgate_nvidia::hold;
+using bitgate_nvidia::release;
 
 namespace {
 
@@ -52,51 +55,52 @@ extern "C" {
 
 hipError_t hipMalloc(void** pointer, size_t bytes) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaMalloc(pointer, bytes));
+  return finish(hold(cudaMalloc(pointer, bytes), pointer, bytes));
 }
 hipError_t hipExtMallocWithFlags(void** pointer, size_t bytes, unsigned) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaMalloc(pointer, bytes));
+  return finish(hold(cudaMalloc(pointer, bytes), pointer, bytes));
 }
 hipError_t hipMallocManaged(void** pointer, size_t bytes, unsigned flags) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaMallocManaged(pointer, bytes, flags));
+  return finish(hold(cudaMallocManaged(pointer, bytes, flags), pointer, bytes));
 }
 hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned flags) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaHostAlloc(pointer, bytes, flags & 7u));
+  return finish(hold(cudaHostAlloc(pointer, bytes, flags & 7u), pointer, bytes));
 }
 hipError_t hipHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaHostAlloc(pointer, bytes, flags & 7u));
+  return finish(hold(cudaHostAlloc(pointer, bytes, flags & 7u), pointer, bytes));
 }
 hipError_t hipMallocHost(void** pointer, size_t bytes) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaHostAlloc(pointer, bytes, 0));
+  return finish(hold(cudaHostAlloc(pointer, bytes, 0), pointer, bytes));
 }
 hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t stream) {
   BITGATE_CAPTURED_ON(stream);
-  return finish(cudaMallocAsync(pointer, bytes, cuda(stream)));
+  return finish(hold(cudaMallocAsync(pointer, bytes, cuda(stream)), pointer, bytes));
 }
 hipError_t hipMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaMallocPitch(pointer, pitch, width, height));
+  const cudaError_t error = cudaMallocPitch(pointer, pitch, width, height);
+  return finish(error == cudaSuccess ? hold(error, pointer, *pitch * height) : error);
 }
 hipError_t hipFree(void* pointer) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaFree(pointer), pointer);
+  return finish(release(cudaFree(pointer), pointer), pointer);
 }
 hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
   BITGATE_CAPTURED_ON(stream);
-  return finish(cudaFreeAsync(pointer, cuda(stream)), pointer);
+  return finish(release(cudaFreeAsync(pointer, cuda(stream)), pointer), pointer);
 }
 hipError_t hipHostFree(void* pointer) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaFreeHost(pointer), pointer);
+  return finish(release(cudaFreeHost(pointer), pointer), pointer);
 }
 hipError_t hipFreeHost(void* pointer) {
   BITGATE_NOT_CAPTURED;
-  return finish(cudaFreeHost(pointer), pointer);
+  return finish(release(cudaFreeHost(pointer), pointer), pointer);
 }
 hipError_t hipHostRegister(void* pointer, size_t bytes, unsigned flags) {
   BITGATE_NOT_CAPTURED;

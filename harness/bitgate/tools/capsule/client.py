@@ -1,0 +1,21 @@
+"""The parent's side of the child in which capsules are written and replayed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bitgate.tools.capsule.server import ENTRY
+from bitgate.verify.judge_entry import OPEN_SECONDS
+from bitgate.verify.output_limit import to_stderr
+from bitgate.worker.serving import Message
+from bitgate.worker.worker import Worker, WorkerDied
+
+
+def ask(question: Message, seconds: float = OPEN_SECONDS) -> dict[str, Any]:
+    """Return a child's answer: kernels run in it, and one that ends it is a defect that was found."""
+    with Worker(ENTRY, to_stderr) as child:
+        try:
+            answer: dict[str, Any] = child.ask(question, seconds)
+        except WorkerDied as ended:
+            return {"defect": f"bitgate: its kernels ended the command: {ended.reason}"}
+    return answer
