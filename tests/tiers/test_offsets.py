@@ -45,7 +45,7 @@ def test_each_case_has_tiny_data_and_one_offset_that_32_bits_do_not_hold():
 
 
 def test_every_family_has_offsets_of_each_tensor_it_reads_or_writes():
-    found = {}
+    found: dict[str, set[str]] = {}
     for line in shipped():
         family = line.kernel.split(".")[0]
         found.setdefault(family, set()).update(name for name, _ in beyond(parse_case_id(line.case)))
@@ -59,7 +59,7 @@ def test_the_list_is_the_same_twice_and_stale_after_another_request(tmp_path):
     families = registry.families(ours())
     (tmp_path / "large").mkdir()
     (tmp_path / "solve.toml").write_text(REQUEST)
-    said = []
+    said: list[str] = []
     write_lists(tmp_path, [], families, said.append)
     first = (tmp_path / "large" / TAKEN).read_text()
     assert said == [f"reduction reduction: {len(read_list(tmp_path / 'large' / TAKEN))} offsets beyond 2^32 elements"]
