@@ -41,6 +41,7 @@ _SLURM = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "munged", "mungeke
 NEEDS = {
     "apt": Need(("dpkg-query", "apt-cache"), other_way="take a Debian"),
     "chromium": Need(("chromium",), packages=("chromium",)),
+    "ctest": Need(("ctest", "cmake", "make"), packages=("cmake", "make")),
     "groovy": Need(("groovy", "java"), packages=("groovy", "default-jre-headless")),
     "hipcc": Need(("hipcc",), packages=("hipcc", "libamdhip64-dev")),
     "make": Need(("make",), packages=("make",)),

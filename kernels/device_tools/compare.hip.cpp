@@ -5,6 +5,8 @@ namespace device_tools {
 
 // |a - b| as the bits of a double, which order like unsigned integers; infinity where a NaN takes part.
 BITGATE_HD inline Word distance(double a, double b) {
+  if (a == b) // -0 - 0 is -0, whose bits are larger than any other's
+    return 0;
   const double difference = a < b ? b - a : a - b;
   constexpr Word infinity = 0x7FF0000000000000u;
   return difference == difference ? bitgate::bits_as<Word>(difference) : infinity;

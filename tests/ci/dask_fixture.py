@@ -39,6 +39,12 @@ class DaskFixture:
         place = ["--local-directory", str(self.folder / name)]
         self.workers[name] = self._process("worker", self.address, *options, *place)
 
+    def wait_for_workers(self) -> None:
+        from distributed import Client
+
+        with Client(self.address, timeout=PATIENCE_SECONDS, set_as_default=False) as client:
+            client.wait_for_workers(len(self.workers), timeout=PATIENCE_SECONDS)
+
     def kill(self, name: str) -> None:
         self.workers[name].kill()
         self.workers[name].wait()
@@ -69,6 +75,7 @@ def dask_fixture(folder: Path, workers: Mapping[str, str]) -> Iterator[DaskFixtu
         cluster.start()
         for name, target in workers.items():
             cluster.add(name, target)
+        cluster.wait_for_workers()
         yield cluster
     finally:
         cluster.stop()

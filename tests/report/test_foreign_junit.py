@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -99,7 +98,7 @@ def test_a_failure_keeps_its_place_and_all_messages(verdict: Make, run_folder: F
     assert case.classname == "bitgate.foreign.gtest.Conv_Bwd.Conv.Bwd"
 
 
-@pytest.mark.skipif(not shutil.which("ctest"), reason="needs ctest")
+@pytest.mark.needs("ctest")
 def test_ctest_is_believed_less_than_its_junit(verdict: Make, run_folder: Folder, tmp_path: Path) -> None:
     """CTest writes a test whose program is missing as skipped, and ends red because of it."""
     (tmp_path / "CMakeLists.txt").write_text(CTEST)

@@ -69,7 +69,7 @@ def add(parser: pytest.Parser) -> None:
         "--shuffle",
         dest="bitgate_shuffle",
         metavar="SEED",
-        help="Run cases in an order drawn from this seed; probes stay first.",
+        help="Draw the order of cases from this seed; probes stay first.",
     )
     add(
         "--in-process",
