@@ -85,7 +85,7 @@ CHANGED: dict[str, Callable[[PlannedItem], bool]] = {
     # suites
     "suites/gemm/cases.toml": lambda item: item.suite == "gemm",
     "suites/reduction/argmax.toml": lambda item: item.row.startswith("suites/reduction/argmax.toml:"),
-    "suites/gemm/solved.txt": everything,
+    "suites/gemm/solved.txt": lambda item: item.row.startswith("suites/gemm/solved.txt:"),
     "suites/gemm/test_interface.py": lambda item: item.test.startswith("suites/gemm/test_interface.py"),
     "suites/faults/fwd.toml": nothing,
     "suites/sweeps/resnet50.toml": nothing,
@@ -123,6 +123,18 @@ def test_a_row_selects_its_cases(plan: Plan, facts: ProjectFacts) -> None:
     (row,) = {item.row for item in plan.cases if item.key.case.endswith("_b2m20n16k48_sk2") and item.suite == "gemm"}
     selection = select(plan, facts, [FileChange(table, edited.encode())])
     assert {item.row for item in selection.items} == {row}
+
+
+def test_a_line_of_a_solved_list_selects_its_case(plan: Plan, facts: ProjectFacts) -> None:
+    path = ROOT / "suites" / "gemm" / "solved.txt"
+    lines = path.read_text().splitlines(keepends=True)
+    item = next(item for item in plan.cases if item.row.startswith("suites/gemm/solved.txt:"))
+    number = int(item.row.rpartition(":")[2])
+    said, _, why = lines[number - 1].partition("  # ")
+    words = "".join([*lines[: number - 1], f"{said}  # other words than {why}", *lines[number:]])
+    without = "".join([*lines[: number - 1], *lines[number:]])
+    assert not select(plan, facts, [FileChange(path, words.encode())]).items
+    assert [one.row for one in select(plan, facts, [FileChange(path, without.encode())]).items] == [item.row]
 
 
 def test_a_stored_digest_selects_its_problem_in_every_suite(plan: Plan, facts: ProjectFacts) -> None:

@@ -74,6 +74,11 @@ def is_list(path: Path) -> bool:
     return path.suffix == SUFFIX
 
 
+def said_in(line: str) -> str:
+    """Return a line's text without its reason, on which no verdict depends; empty for one that states no case."""
+    return "" if line.startswith("#") else line.partition("  # ")[0].strip()
+
+
 def read_list(path: Path) -> tuple[SolvedCase, ...]:
     """Read a list. Raises UsageError naming file and line for a line that is none."""
     return _read(path, path.stat().st_mtime_ns)

@@ -1,4 +1,4 @@
-"""Changed entries of a file: rows of a case table, stored digests, known bugs, recorded durations.
+"""Changed entries of a file: rows of a case table, lines of a list, stored digests, known bugs, recorded durations.
 
 A file whose former text is unknown, or that cannot be read in either form, counts as changed in all its entries: ALL.
 """
@@ -12,6 +12,8 @@ from typing import Any
 
 from bitgate.core.toml import parse_toml
 from bitgate.lab.ci.select_changes import FileChange
+from bitgate.suite.row_sources import LINES
+from bitgate.suite.solved_list import is_list, said_in
 
 
 class Whole(Enum):
@@ -28,7 +30,9 @@ SAID_ONLY = ("name", "why", "pin")
 
 def rows(change: FileChange) -> frozenset[tuple[str, int]] | Whole:
     """Return set and number, from 1, of each new or changed row; a row includes the defaults unless it includes
-    others."""
+    others. The lines of a solved list are of the set LINES."""
+    if is_list(change.path):
+        return _lines(change)
     then, now = _toml(change.before), _toml(change.now)
     if now is None and then is not None:
         return frozenset()
@@ -38,6 +42,19 @@ def rows(change: FileChange) -> frozenset[tuple[str, int]] | Whole:
     return frozenset(
         (name, number) for name in _sets(now) for number, text in _rows(now, name) if text not in known.get(name, ())
     )
+
+
+def _lines(change: FileChange) -> frozenset[tuple[str, int]] | Whole:
+    if change.now is None:
+        return frozenset()
+    if change.before is None:
+        return ALL
+    known = {said_in(line) for line in _text(change.before)}
+    return frozenset((LINES, number) for number, line in enumerate(_text(change.now), 1) if said_in(line) not in known)
+
+
+def _text(data: bytes) -> list[str]:
+    return data.decode(errors="replace").splitlines()
 
 
 def digests(change: FileChange) -> frozenset[str] | Whole:
