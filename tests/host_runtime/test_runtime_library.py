@@ -219,3 +219,11 @@ def test_an_invalid_spin_limit_ends_with_2_and_one_line(
 def test_an_empty_variable_is_not_set(in_new_process: NewProcess) -> None:
     code = "print(ctypes.CDLL(runtime).bitgateHostGetThreads())"
     assert in_new_process(code, BITGATE_THREADS="").stdout == in_new_process(code).stdout
+
+
+def test_the_spin_limit_is_read_once(in_new_process: NewProcess, build_kernels: Callable[..., Path]) -> None:
+    """A thread of the runtime asks for it ten times a second: nonsense that others set later ends nobody."""
+    later = "import os, time\nos.environ['BITGATE_SPIN_SECONDS'] = 'nonsense'\ntime.sleep(0.5)\nprint('alive')"
+    done = in_new_process(f"{HIP_PYTHON}\n{later}", build_kernels("basics"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split()[-1] == "alive"

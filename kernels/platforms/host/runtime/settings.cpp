@@ -48,7 +48,8 @@ unsigned threadsOf(const Settings& settings) {
 double spinLimitOf(const Settings& settings) {
   if (settings.spinSeconds > 0)
     return settings.spinSeconds;
-  const double wanted = spinSecondsInEnvironment();
+  // Once: a thread asks again and again, beside others that may change the environment meanwhile.
+  static const double wanted = spinSecondsInEnvironment();
   return wanted > 0 ? wanted : 20;
 }
 
