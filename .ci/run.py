@@ -36,7 +36,7 @@ def steps(machine: Machine) -> tuple[Step, ...]:
     cold = not os.environ.get("BITGATE_CACHE")
     return (
         Step("set up", 60, set_up),
-        Step("smoke", 320 if cold else 120, tox("-e", "smoke"), "*/junit.xml", bare),
+        Step("smoke", 360 if cold else 120, tox("-e", "smoke"), "*/junit.xml", bare),
         Step("py", 900 if cold else 700, tox("-e", "py", "--", *PY, "--junitxml=out/py.xml"), "py.xml", bare),
         # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
         Step(
