@@ -222,7 +222,7 @@ def test_an_empty_variable_is_not_set(in_new_process: NewProcess) -> None:
 
 
 def test_the_spin_limit_is_read_once(in_new_process: NewProcess, build_kernels: Callable[..., Path]) -> None:
-    """A thread of the runtime asks for it ten times a second: nonsense that others set later ends nobody."""
+    """A thread of the runtime asks for it ten times a second: nonsense that is set later ends no process."""
     later = "import os, time\nos.environ['BITGATE_SPIN_SECONDS'] = 'nonsense'\ntime.sleep(0.5)\nprint('alive')"
     done = in_new_process(f"{HIP_PYTHON}\n{later}", build_kernels("basics"))
     assert (done.returncode, done.stderr) == (0, "")

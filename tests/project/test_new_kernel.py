@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable
 from importlib.resources import files
@@ -35,7 +36,7 @@ def test_the_commands_that_it_prints_work_at_once(empty: Any) -> None:
     tried = empty.bitgate(*other_words, "--json", below=NAME)
     (fault,) = tried.document["faults"]
     assert (tried.code, fault["killed"], fault["diagnosed"]) == (0, True, True), tried.said
-    assert "the last 1 of 5 steps of c are missing" in fault["sentence"]
+    assert re.match(r"the last 1 of \d+ steps of c are missing", fault["sentence"])
 
 
 def test_other_commands_serve_it_too(empty: Any) -> None:

@@ -26,7 +26,8 @@ def test_without(): pass
 
 def ask(folder: Path, *words: str, **environment: str) -> str:
     """What pytest prints of those tests on a machine without programs."""
-    (folder / "conftest.py").write_text((TESTS / "conftest.py").read_text())
+    for name in ("conftest.py", "slow.txt"):
+        (folder / name).write_text((TESTS / name).read_text())
     (folder / "test_it.py").write_text(ASKS)
     base = {name: value for name, value in os.environ.items() if not name.startswith(("BITGATE_", "PYTEST_"))}
     own = {"PATH": str(folder), "PYTHONPATH": os.pathsep.join([str(TESTS.parent), base.get("PYTHONPATH", "")])}

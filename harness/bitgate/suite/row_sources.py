@@ -7,11 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from bitgate.suite.solved_list import is_list
+from bitgate.suite.solved_list import LINES, is_list
 from bitgate.suite.table import parts_of_set, set_names
-
-LINES = ""
-"""The set that stands for the lines of a list, whose numbers are from 1."""
 
 Places = Mapping[tuple[str, int], frozenset[tuple[str, str]]]
 """Set and number of a row in a file -> suite and ``file:line``, as plans name rows, of all that are made of it."""

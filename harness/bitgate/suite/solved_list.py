@@ -18,6 +18,8 @@ from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 
 SUFFIX = ".txt"
+LINES = ""
+"""The set of a file's rows that stands for the lines of a list, whose numbers are from 1."""
 GPU = "gpu"
 LARGE = "large"
 TIERS: Mapping[str, Any] = {

@@ -181,7 +181,8 @@ class Launcher(Protocol):
         """The open target, where it is in this process. Only tools that run beside kernels may ask."""
 
     def replace(self) -> bool:
-        """Give the next request another process, and return True; False where kernels run in this one."""
+        """Give the next request another process, and return True; False where kernels run in this one, or where a guest
+        may have changed the process."""
 
     def end(self) -> None:
         """End its processes."""

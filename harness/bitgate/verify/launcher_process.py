@@ -94,6 +94,8 @@ class LauncherProcess(Endable):
         self._facts: DeviceFacts | None = None
         self._loaded: set[Part] = set()
         """What the process that runs now has loaded."""
+        self._had_guests = False
+        """Whether a guest may have set something that another process would lack, such as a mutant's switch."""
         self._tenant = ""
         """The family whose threads run in it: a kernel of another one needs another process."""
         self._built: dict[Part, Path | None] = {}
@@ -163,6 +165,8 @@ class LauncherProcess(Endable):
         return answer
 
     def replace(self) -> bool:
+        if self._had_guests:
+            return False
         self._worker.end()
         self._forget()
         self._ahead.clear()
@@ -319,6 +323,7 @@ class LauncherProcess(Endable):
     def call(self, question: CallGuest) -> Any:
         """Return what a guest of the process answers; its caller sees to the time."""
         self._open()
+        self._had_guests = True
         return self._twice(lambda: self._worker.put(question, OPEN_SECONDS, self._hear), Any, self._open)
 
     # ---- requests

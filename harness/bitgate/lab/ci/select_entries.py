@@ -12,8 +12,7 @@ from typing import Any
 
 from bitgate.core.toml import parse_toml
 from bitgate.lab.ci.select_changes import FileChange
-from bitgate.suite.row_sources import LINES
-from bitgate.suite.solved_list import is_list, said_in
+from bitgate.suite.solved_list import LINES, is_list, said_in
 
 
 class Whole(Enum):
