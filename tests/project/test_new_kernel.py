@@ -36,7 +36,9 @@ def test_the_commands_that_it_prints_work_at_once(empty: Any) -> None:
     tried = empty.bitgate(*other_words, "--json", below=NAME)
     (fault,) = tried.document["faults"]
     assert (tried.code, fault["killed"], fault["diagnosed"]) == (0, True, True), tried.said
-    assert re.match(r"the last 1 of \d+ steps of c are missing", fault["sentence"])
+    found = re.match(r"the last 1 of (\d+) steps of c are missing", fault["sentence"])
+    assert found, fault["sentence"]
+    assert f"c{found[1]}_" in fault["by"]  # the case's own number of steps
 
 
 def test_other_commands_serve_it_too(empty: Any) -> None:
