@@ -48,7 +48,7 @@ class LibraryState:
     threads: set[int] = field(default_factory=set)
     """OS threads that the code has started and not ended, as far as a first launch may leave any."""
     launched: set[object] = field(default_factory=set)
-    """What the code was launched on: a first launch may allocate memory that it keeps."""
+    """Subjects of its launches so far: the first launch on one may allocate memory that it keeps."""
     loading_changed: list[str] = field(default_factory=list)
     """What loading the code changed in the process, a line each."""
 

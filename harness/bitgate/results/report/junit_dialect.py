@@ -51,7 +51,7 @@ class JUnitDialect:
 
 
 STRICT = JUnitDialect()
-"""What Jenkins' schema takes, and every reader."""
+"""The dialect of Jenkins' schema, which every reader takes."""
 _DIALECTS = (
     STRICT,
     JUnitDialect("github", has_file=True, has_line=True),

@@ -156,8 +156,8 @@ def _tells(scene: Scene[S], places: Sequence[Index], tried: int) -> bool:
     values = [abs(float(scene.result[place])) for place in places]
     finite = [value for value in values if value and not isnan(value) and not isinf(value)]
     most = mantissa_bits(scene)
-    told = sum(min(most, log2(1 + value)) if scene.exact else most / 2 for value in finite)
-    return len(finite) >= min(FEWEST, len(values)) and told >= SURPLUS_BITS + log2(tried + 1)
+    evidence_bits = sum(min(most, log2(1 + value)) if scene.exact else most / 2 for value in finite)
+    return len(finite) >= min(FEWEST, len(values)) and evidence_bits >= SURPLUS_BITS + log2(tried + 1)
 
 
 def mantissa_bits(scene: Scene[S]) -> int:

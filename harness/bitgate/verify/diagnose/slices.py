@@ -189,7 +189,7 @@ def part_finding(
     if not lengths or not scene.exact:
         return None
     parts = _parts(lengths.pop())
-    told = 0.0
+    evidence_bits = 0.0
     left = {-1: np.arange(parts.begin.size), 1: np.arange(parts.begin.size)}
     for place, cell in zip(places, cells, strict=True):
         terms = sequence(cell)
@@ -203,8 +203,8 @@ def part_finding(
             left[sign] = which[(values == found) & (part != 0)]
         if not any(which.size for which in left.values()):
             return None
-        told += min(mantissa_bits(scene), log2(1 + abs(float(scene.result[place]))))
-    if told < SURPLUS_BITS + log2(2 * parts.begin.size):
+        evidence_bits += min(mantissa_bits(scene), log2(1 + abs(float(scene.result[place]))))
+    if evidence_bits < SURPLUS_BITS + log2(2 * parts.begin.size):
         return None
     sign = -1 if left[-1].size else 1
     best = max(left[sign], key=lambda part: (_evenness(parts, int(part)), -parts.end[part] + parts.begin[part]))

@@ -21,7 +21,7 @@ from bitgate.verify.diagnose.sums import Floats, Index, applied_to
 MOST_LAST = 8
 """At most this many last indices are tried together."""
 ENDS = 3
-"""Of each axis of the products so many first and last indices are tried."""
+"""First and last indices of each axis of the products that are tried."""
 
 
 def mistaken(scene: Scene[ConvProblem]) -> Finding | None:
