@@ -81,6 +81,11 @@ class Problem(Protocol):
         """Each tensor moved once, without gaps."""
 
 
+def held_bytes(problem: Problem) -> int:
+    """Return the bytes of all tensors as they lie in memory, gaps included; ``problem.bytes`` counts cells alone."""
+    return sum(tensor.bytes for tensor in problem.tensors.values())
+
+
 class PlainProblem(ABC):
     """A problem (``Problem`` says what each answer means) without spatial dimensions, of one part that nothing cuts."""
 

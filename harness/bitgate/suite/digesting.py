@@ -14,6 +14,7 @@ from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.model import Accumulation, Problem
 from bitgate.model.gap import packed
+from bitgate.model.problem import held_bytes
 from bitgate.numerics.certificate import ZERO_RESULT, blind, certify
 from bitgate.numerics.digest import digest_of
 from bitgate.numerics.fill import FillPlan, is_stored, make_inputs, plan_fill
@@ -229,8 +230,4 @@ def _wish(planned: PlannedCase) -> Wish | None:
 
 def _in_memory(problem: Problem) -> Problem | None:
     """Return the problem, without the gaps that make it too large, if any: digests do not depend on them."""
-    return next((one for one in (problem, packed(problem)) if _bytes(one) <= LARGEST), None)
-
-
-def _bytes(problem: Problem) -> int:
-    return sum(tensor.bytes for tensor in problem.tensors.values())
+    return next((one for one in (problem, packed(problem)) if held_bytes(one) <= LARGEST), None)

@@ -14,6 +14,7 @@ import psutil
 from bitgate.core import memory_group
 from bitgate.kernel.declaration import Dispatch
 from bitgate.model import Problem
+from bitgate.model.problem import held_bytes
 from bitgate.runtime.buffers import GUARD_BYTES
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _needed(problem: Problem, on_host: bool) -> int:
     """
     tensors = problem.tensors
     results = sum(tensors[role].bytes for role in problem.outputs)
-    return sum(tensor.bytes for tensor in tensors.values()) * (2 if on_host else 1) + 2 * results
+    return held_bytes(problem) * (2 if on_host else 1) + 2 * results
 
 
 def device_shortage(problem: Problem, session: Session, workspace: int) -> str:
@@ -100,7 +101,7 @@ def workspace_disagreement(problem: Problem, size: int, predicted: Dispatch | No
         if size == predicted.workspace_bytes:
             return ""
         return f"bitgate_workspace_size asks for {size} bytes of workspace, predicted {predicted.workspace_bytes}"
-    tensors = sum(tensor.bytes for tensor in problem.tensors.values())
+    tensors = held_bytes(problem)
     if size <= MOST_WORKSPACE * tensors:
         return ""
     return (

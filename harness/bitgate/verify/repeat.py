@@ -13,6 +13,7 @@ from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Capability
 from bitgate.model import Problem
+from bitgate.model.problem import held_bytes
 from bitgate.numerics.bits import bits_of
 from bitgate.results.record import Verdict
 from bitgate.verify.deadline import DATA, LAUNCH
@@ -44,8 +45,7 @@ def is_repeated(evidence: Evidence) -> bool:
 
 def is_affordable(problem: Problem) -> bool:
     """Return whether data and reference of the problem may be made once more, in host memory."""
-    held = sum(tensor.bytes for tensor in problem.tensors.values())  # with its gaps, which are copied too
-    return problem.flops < COSTLY_FLOPS and held < COSTLY_BYTES
+    return problem.flops < COSTLY_FLOPS and held_bytes(problem) < COSTLY_BYTES
 
 
 def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Verdict | None:

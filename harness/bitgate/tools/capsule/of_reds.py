@@ -11,6 +11,7 @@ from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.targets import target_id
 from bitgate.model import parse_case_id
+from bitgate.model.problem import held_bytes
 from bitgate.results.record import Outcome, Verdict
 from bitgate.results.report.render import read_run
 from bitgate.tools.capsule.client import ask
@@ -74,7 +75,7 @@ def _written(verdict: Verdict, project: Project, folder: Path, room: int, count:
     problem = parse_case_id(key.case)
     if count == MOST:
         return f"a run has {MOST} capsules at most"
-    if sum(tensor.bytes for tensor in problem.tensors.values()) > room:
+    if held_bytes(problem) > room:
         return over
     question = WriteCapsule(
         case=key.case,

@@ -16,7 +16,7 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, ProblemError, Tensor, case_id
 from bitgate.model.fill import DEFAULT
 from bitgate.model.gap import Gap, packed
-from bitgate.model.problem import MAX_LENGTH
+from bitgate.model.problem import MAX_LENGTH, held_bytes
 from bitgate.numerics.certificate import has_products
 from bitgate.numerics.fill import is_stored, plan_fill
 from bitgate.runtime.tools import can_fill
@@ -29,6 +29,7 @@ LIMIT = 2**32
 STEP = 16
 """Gaps are whole steps, such that the widest vectors stay aligned."""
 LARGE_BYTES = 1 << 28
+"""Bytes of an operand from which the host may not make it: that takes seconds, and as much memory."""
 FEWEST = 3
 """Rows of an axis, at least: the second of two alone has an offset, and its stride would be out of a gap's range."""
 
@@ -79,8 +80,8 @@ def _offers(case: PoolCase, most_bytes: int) -> Iterator[tuple[Place, _Offer]]:
             for axis, gapped in _stretched(bare, tensor, letter, most_bytes):
                 offer = _offer(gapped, replace(case, problem=bare, fill=DEFAULT), f"{tensor} after {letter}")
                 if offer is not None:
-                    told = case.kernel.prediction(bare)
-                    copies = told is not None and told.transposes > 0
+                    predicted = case.kernel.prediction(bare)
+                    copies = predicted is not None and predicted.transposes > 0
                     yield (tensor, axis, copies, case.kernel.instance.wave_size), offer
 
 
@@ -98,7 +99,7 @@ def _stretched(bare: Any, tensor: str, letter: str, most_bytes: int) -> Iterator
         if (length - 1) * (before + gap) <= LIMIT or _rows(dense, axis) * gap * dense.dtype.bytes > most_bytes:
             continue
         problem: Problem = replace(bare, gaps=(Gap(tensor, letter, gap),))
-        if sum(one.bytes for one in problem.tensors.values()) <= most_bytes:
+        if held_bytes(problem) <= most_bytes:
             yield axis, problem
 
 
@@ -119,18 +120,17 @@ def _rows(tensor: Tensor, axis: int) -> int:
 
 def _offer(problem: Problem, case: PoolCase, what: str) -> _Offer | None:
     kernel: Kernel = case.kernel
-    if not is_stored(problem, case.fill) or not has_products(problem) or not _is_made_there(problem, case):
+    if not is_stored(problem, case.fill) or not has_products(problem) or not _is_made_on_gpu(problem, case):
         return None
     if kernel.refusal(problem) is not None:
         return None
     name = case_id(problem)
     line = SolvedCase(LARGE, name, kernel.name, case.fill, kernel.options, why=f"{what}: offsets beyond 2^32 elements")
-    gib = sum(one.bytes for one in problem.tensors.values()) >> 30
-    return _Offer(gib, sha256(name.encode()).digest(), line)
+    return _Offer(held_bytes(problem) >> 30, sha256(name.encode()).digest(), line)
 
 
-def _is_made_there(problem: Problem, case: PoolCase) -> bool:
-    """Return whether a GPU makes the operands with gaps: the host would need seconds and their memory."""
+def _is_made_on_gpu(problem: Problem, case: PoolCase) -> bool:
+    """Return whether a GPU makes the operands that are large."""
     plan = plan_fill(problem, case.kernel.instance.accumulation_for(problem), case.fill)
     wide = (problem.tensors[name] for name, _ in plan.tensors)
     return all(one.bytes < LARGE_BYTES or can_fill("gpu", one, plan.of(one.name)) for one in wide)
