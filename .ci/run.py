@@ -4,8 +4,11 @@ nothing in reach but what README promises; then the tests that need a service, w
 Aim on two cores: 15 minutes with nothing built before, 12 with the `$BITGATE_CACHE` of an earlier run, which
 the caller names. The table at the end says where the time went. `.ci/nightly` holds the long checks, and runs the tests
 of tests/slow.txt, for which a change does not wait.
+
+`bash .ci/run --seed 3 smoke py` runs these steps alone, with the examples of another seed.
 """
 
+import argparse
 import os
 import sys
 
@@ -14,17 +17,19 @@ from steps import Step, install, needed, run, tox
 
 # Tests wait for processes that start, hang and die: half as many workers again as there are cores keep the cores busy.
 WORKERS = max(3, len(os.sched_getaffinity(0)) * 3 // 2)
-# The same examples each time, and none of an earlier run: only the nightly looks for new ones.
-PINNED = "--hypothesis-seed=0"
-PY = ("-m", "not slow", "--ignore=tests/adversarial_kernels", f"-n{WORKERS}", PINNED)
+PY = ("-m", "not slow", "--ignore=tests/adversarial_kernels", f"-n{WORKERS}")
 # A worker for each way to run a suite: a visit takes a core for two thirds of its time at most.
-ADVERSARIAL = ("tests/adversarial_kernels", "-n3", "--dist=loadgroup", PINNED)
+ADVERSARIAL = ("tests/adversarial_kernels", "-n3", "--dist=loadgroup")
 SERVICES = ("make", "postgres", "slurm")
-OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{WORKERS}", PINNED)
+OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{WORKERS}")
 
 
-def steps(machine: Machine) -> tuple[Step, ...]:
-    """Its programs are linked when the first step has installed them."""
+def steps(machine: Machine, seed: int) -> tuple[Step, ...]:
+    """Return the steps. The machine's programs are linked when the first one has installed them."""
+
+    def tests(report: str, *words: str) -> list[str]:
+        return tox("-e", "py", "--", *words, f"--hypothesis-seed={seed}", f"--junitxml=out/{report}")
+
     install_packages = install(*PACKAGES, "python3-venv", *needed(*SERVICES))
 
     def set_up() -> None:
@@ -37,21 +42,27 @@ def steps(machine: Machine) -> tuple[Step, ...]:
     return (
         Step("set up", 60, set_up),
         Step("smoke", 360 if cold else 120, tox("-e", "smoke"), "*/junit.xml", bare),
-        Step("py", 900 if cold else 700, tox("-e", "py", "--", *PY, "--junitxml=out/py.xml"), "py.xml", bare),
+        Step("py", 900 if cold else 700, tests("py.xml", *PY), "py.xml", bare),
         # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
-        Step(
-            "adversarial",
-            180,
-            tox("-e", "py", "--", *ADVERSARIAL, "--junitxml=out/bad.xml"),
-            "bad.xml",
-            bare,
-        ),
-        Step("services", 150, tox("-e", "py", "--", *OF_SERVICES, "--junitxml=out/services.xml"), "services.xml", full),
+        Step("adversarial", 180, tests("bad.xml", *ADVERSARIAL), "bad.xml", bare),
+        Step("services", 150, tests("services.xml", *OF_SERVICES), "services.xml", full),
         Step("lint", 20, tox("-e", "lint"), environment=bare),
         Step("type", 80, tox("-e", "type"), environment=bare),
     )
 
 
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # The same examples each time, and none of an earlier run: only the nightly looks for new ones.
+    parser.add_argument("--seed", type=int, default=0, help="Hypothesis's, default 0")
+    parser.add_argument("step", nargs="*", help="these steps alone, after `set up`")
+    asked = parser.parse_args()
+    with promised_machine() as machine:
+        first, *others = steps(machine, asked.seed)
+        if unknown := set(asked.step) - {step.name for step in others}:
+            parser.error(f"unknown steps {', '.join(sorted(unknown))}; there are {', '.join(s.name for s in others)}")
+        return run((first, *(step for step in others if not asked.step or step.name in asked.step)))
+
+
 if __name__ == "__main__":
-    with promised_machine() as promised:
-        sys.exit(run(steps(promised)))
+    sys.exit(main())
