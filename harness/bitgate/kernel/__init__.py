@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from bitgate.kernel.runner import Capability as Capability
     from bitgate.kernel.runner import LibraryState as LibraryState
     from bitgate.kernel.runner import Runner as Runner
+    from bitgate.kernel.source import BufferOffset as BufferOffset
+    from bitgate.kernel.source import ClearBuffer as ClearBuffer
+    from bitgate.kernel.source import DeviceSource as DeviceSource
+    from bitgate.kernel.source import KernelLaunch as KernelLaunch
 
 __getattr__, __dir__, __all__ = exports(
     __name__,
@@ -37,5 +41,6 @@ __getattr__, __dir__, __all__ = exports(
         "bitgate.kernel.errors": "KernelFailed KernelRefused",
         "bitgate.kernel.generated": "Registered element units",
         "bitgate.kernel.runner": "Capability LibraryState Runner",
+        "bitgate.kernel.source": "BufferOffset ClearBuffer DeviceSource KernelLaunch",
     },
 )

@@ -37,6 +37,7 @@ class OpenLauncher(Message):
     project: dict[str, Any]
     overlay: dict[str, str]
     arenas: tuple[int, ...]
+    declared: dict[str, dict[str, Any]] = {}
 
 
 class PrewarmLauncher(Message):
