@@ -24,7 +24,7 @@ def unit_text(family: KernelFamily) -> str:
     assert family.source is not None
     begin = ["#if defined(BITGATE_PLATFORM_HOST)", "#include <hip/host_detail/program.hpp>", "#endif"]
     begin += ["#include <cuda_runtime.h>"] if is_cuda(family) else []
-    kernels = [f"    {{{_quoted(name)}, {name}}}," for name in family.source.kernels]
+    kernels = [f"    bitgate::SourceKernel({_quoted(name)}, {name})," for name in family.source.kernels]
     instances = [
         f"static const bitgate::SourceInstance instance_{number}({_quoted(one.name)},"
         f" {_quoted(family.operations_of(one)[0])}, {one.wave_size});"
@@ -59,6 +59,7 @@ def place_errors(output: str, unit: Path, text: str) -> str:
     """Return a compiler's output with the lines of kernels in the unit's table replaced by those of the declaration.
 
     They are the lines of ``declaration.py`` that name the kernel; without such a file, or line, nothing is replaced.
+    A name that stands for no one function is explained.
     """
     lines = text.splitlines()
     try:
@@ -66,13 +67,21 @@ def place_errors(output: str, unit: Path, text: str) -> str:
     except OSError:
         return output
 
+    begins = next((n for n, line in enumerate(declared, 1) if "DeviceSource(" in line), 0)
+
     def place(match: re.Match[str]) -> str:
         number = int(match["line"])
-        named = re.match(r'    \{"(.*?)", ', lines[number - 1]) if 0 < number <= len(lines) else None
-        where = next((n for n, line in enumerate(declared, 1) if named and named[1] in line), None)
-        return match[0] if where is None else f"{unit.parent / 'declaration.py'}:{where}:"
+        named = re.match(r'    bitgate::SourceKernel\("(.*?)", ', lines[number - 1]) if 0 < number <= len(lines) else None
+        places = [n for n, line in enumerate(declared, 1) if named and re.search(rf"['\"]{re.escape(named[1])}['\"]", line)]
+        where = next((n for n in places if n >= begins), None) or next(iter(places), None)
+        if named is None or where is None:
+            return match[0]
+        begin = f"{unit.parent / 'declaration.py'}:{where}:"
+        if "SourceKernel" not in match["said"]:
+            return begin + match["said"]
+        return f"{begin} error: '{named[1]}' is no one kernel: a template is named with all of its arguments"
 
-    return re.sub(rf"[^\s:]*{re.escape(unit.name)}[:(](?P<line>\d+)(\)?:(\d+:)?|\))", place, output)
+    return re.sub(rf"[^\s:]*{re.escape(unit.name)}[:(](?P<line>\d+)(?:\)?:(?:\d+:)?|\))(?P<said>.*)", place, output)
 
 
 def _quoted(text: str) -> str:
