@@ -121,7 +121,7 @@ def test_defines_and_flags_are_part_of_the_key(vendor: Any) -> None:
 
 
 def test_a_symbol_that_no_library_has_is_named(vendor: Any) -> None:
-    edit(vendor, "declaration.py", '"../../vendor/libvendor.so", ', "")
+    edit(vendor, "declaration.py", '"../../vendor/libvendor.so"', '"dl"')
     outcome, reason = verdict(vendor)
     assert (outcome, "vendor_weighted_sums" in reason) == ("BUILD_FAILED", True), reason
 

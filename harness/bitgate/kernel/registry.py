@@ -135,7 +135,10 @@ def load_here(path: Path) -> KernelFamily:
         raise UsageError(f"{path}{_format_line(error, path)}: {type(error).__name__}: {shown(error)}") from None
     family = getattr(module, "FAMILY", None)
     if not isinstance(family, KernelFamily):
-        raise UsageError(f"{path}: defines no FAMILY of bitgate.kernel.declaration.KernelFamily")
+        what = "defines no FAMILY" if family is None else f"FAMILY is of type {type(family).__name__}"
+        near = next((name for name, one in vars(module).items() if isinstance(one, KernelFamily)), "")
+        hint = f"{near} is one: call it FAMILY" if near else "write FAMILY = KernelFamily(name=..., operations=..., ...)"
+        raise UsageError(f"{path}: {what}: {hint}; KernelFamily is of bitgate.kernel, bitgate kernels new makes one")
     if family.folder == Path():
         family = replace(family, folder=path.parent)
     try:
@@ -180,7 +183,7 @@ def _faults(family: KernelFamily) -> Iterator[str]:
         if names.count(name) > 1:
             yield f"instance '{name}' is listed twice"
     for instance in family.instances:
-        yield from _instance_faults(instance)
+        yield from _instance_faults(instance, tuple(map(str, family.operations_of(instance))))
     for change in family.changes:
         if change not in EXCUSABLE:
             yield f"changes names '{change}': {', '.join(EXCUSABLE)} may be stated, all else is never excused"
@@ -231,7 +234,7 @@ def _what_the_abi_cuts(family: KernelFamily) -> Iterator[str]:
         yield f"has {len(family.options)} options, options.hpp takes {MOST_OPTIONS}: leave some out"
 
 
-def _instance_faults(instance: Instance) -> Iterator[str]:
+def _instance_faults(instance: Instance, offered: Sequence[str]) -> Iterator[str]:
     for spelling in instance.dtypes:
         try:
             if (written := spelled(spelling)) != spelling:
@@ -241,7 +244,14 @@ def _instance_faults(instance: Instance) -> Iterator[str]:
     for length, size in instance.tiles.items():
         if not isinstance(size, int) or size < 1:
             yield f"instance '{instance.name}': tiles: {length} is {size!r}: give a number from 1 up"
-    known = {layout for operation in operations().values() for layout in operation.layouts}
+    every = operations()
+    known = {layout for operation in every.values() for layout in operation.layouts}
+    theirs = {layout for name in offered if name in every for layout in every[name].layouts}
     for layout in instance.layouts:
-        if layout not in known:
-            yield f"instance '{instance.name}': unknown layout '{layout}' (known: {', '.join(sorted(known))})"
+        if layout in known:
+            continue
+        begin = f"instance '{instance.name}': unknown layout '{layout}'"
+        if theirs or not every.keys() & {*offered}:
+            yield f"{begin} (known: {', '.join(sorted(theirs or known))})"
+        else:
+            yield f"{begin}: {', '.join(offered)} takes none: write layouts=(), strides say where cells lie"
