@@ -66,7 +66,10 @@ MISTAKES = {
     "large block": (scale(block=(32, 33)), "block is [32, 33, 1]: give 1 to 1024 threads in all"),
     "much LDS": (scale(lds=LDS + 1), "lds is 65537 bytes: a block has at most 65536"),
     "a role as a number": (scale("in", 1, "in", "out"), "argument 1 is int, the buffer 'in' is a pointer"),
-    "a number as a role": (scale(7, 1, 8, "out"), "argument 3 is const float*, a number is given: name a role (in, wei"),
+    "a number as a role": (
+        scale(7, 1, 8, "out"),
+        "argument 3 is const float*, a number is given: name a role (in, wei",
+    ),
     "no role": (scale(7, 1, "x", "out"), "argument 3: the problem has no 'x': its roles are in, wei, out, workspace"),
     "too large": (scale(1 << 31, 1, "in", "out"), "argument 1 is int, which does not hold 2147483648"),
     "a fraction": (scale(2.5, 1, "in", "out"), "argument 1 is int, 2.5 is no integer: round it"),

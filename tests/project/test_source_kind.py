@@ -173,4 +173,6 @@ def test_it_compiles_for_gpus(empty: Any, target: str, need: str) -> None:
     shutil.copytree(EXAMPLE, empty.folder / "mine")
     done = empty.bitgate("compile", "--load", "mine", "--kernel", "tiled_gemm*", "--target", target, "--json")
     objects = done.document["objects"]
-    assert (done.code, {one["kernel"] for one in objects} >= {"tiled_gemm"} or len(objects) == 2) == (0, True), done.said
+    assert (done.code, {one["kernel"] for one in objects} >= {"tiled_gemm"} or len(objects) == 2) == (0, True), (
+        done.said
+    )

@@ -123,9 +123,7 @@ class KernelLibrary:
             return _refusal(reason)
         raise _failure("bitgate_is_supported", status, reason)
 
-    def stated(
-        self, problem: AbiProblem, instance: Instance | str, options: Mapping[str, str] | None
-    ) -> AbiProblem:
+    def stated(self, problem: AbiProblem, instance: Instance | str, options: Mapping[str, str] | None) -> AbiProblem:
         """Return the problem with its launches, where the library is of a user's device code; else the problem.
 
         The declaration is asked once for each problem. LaunchMistake for launches that cannot be.

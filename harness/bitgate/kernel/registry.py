@@ -118,7 +118,9 @@ def declared_sources(project: Project) -> dict[str, dict[str, Any]]:
 
     bitgate launches such kernels itself: no code of their declarations may run where kernels do.
     """
-    read = {str(path): _user_family(path) for path in (_declaration_file(one).resolve() for one in project.declarations)}
+    read = {
+        str(path): _user_family(path) for path in (_declaration_file(one).resolve() for one in project.declarations)
+    }
     return {path: one.declared for path, one in read.items() if one.family.source is not None}
 
 
@@ -137,7 +139,9 @@ def load_here(path: Path) -> KernelFamily:
     if not isinstance(family, KernelFamily):
         what = "defines no FAMILY" if family is None else f"FAMILY is of type {type(family).__name__}"
         near = next((name for name, one in vars(module).items() if isinstance(one, KernelFamily)), "")
-        hint = f"{near} is one: call it FAMILY" if near else "write FAMILY = KernelFamily(name=..., operations=..., ...)"
+        hint = (
+            f"{near} is one: call it FAMILY" if near else "write FAMILY = KernelFamily(name=..., operations=..., ...)"
+        )
         raise UsageError(f"{path}: {what}: {hint}; KernelFamily is of bitgate.kernel, bitgate kernels new makes one")
     if family.folder == Path():
         family = replace(family, folder=path.parent)

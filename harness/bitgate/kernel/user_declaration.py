@@ -88,7 +88,11 @@ class UserFamily:
         self._heard(self._worker.opened, "it was loaded")
 
     def _about(
-        self, what: Literal["supports", "dispatch", "launches"], problem: Problem, instance: Instance, options: Mapping[str, str]
+        self,
+        what: Literal["supports", "dispatch", "launches"],
+        problem: Problem,
+        instance: Instance,
+        options: Mapping[str, str],
     ) -> Any:
         question = AskPredicate(what, case_id(problem), instance.name, dict(options))
         return self._heard(lambda: self._worker.ask(question, ANSWER_SECONDS), f"{what}({question.case}) was asked")

@@ -71,8 +71,12 @@ def place_errors(output: str, unit: Path, text: str) -> str:
 
     def place(match: re.Match[str]) -> str:
         number = int(match["line"])
-        named = re.match(r'    bitgate::SourceKernel\("(.*?)", ', lines[number - 1]) if 0 < number <= len(lines) else None
-        places = [n for n, line in enumerate(declared, 1) if named and re.search(rf"['\"]{re.escape(named[1])}['\"]", line)]
+        named = (
+            re.match(r'    bitgate::SourceKernel\("(.*?)", ', lines[number - 1]) if 0 < number <= len(lines) else None
+        )
+        places = [
+            n for n, line in enumerate(declared, 1) if named and re.search(rf"['\"]{re.escape(named[1])}['\"]", line)
+        ]
         where = next((n for n in places if n >= begins), None) or next(iter(places), None)
         if named is None or where is None:
             return match[0]
