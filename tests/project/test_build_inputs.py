@@ -39,8 +39,8 @@ CALL = """
 #ifndef FACTOR
 #error "FACTOR is stated by the declaration"
 #endif
-  vendor_weighted_sums(buffers.x, buffers.w, buffers.y, vendor_rows(shape.rows) - 1 + FACTOR, shape.columns, shape.pitch,
-                       context.stream);
+  vendor_weighted_sums(buffers.x, buffers.w, buffers.y, vendor_rows(shape.rows) - 1 + FACTOR, shape.columns,
+                       shape.pitch, context.stream);
   context.record.launches"""
 SETTINGS = """    include_dirs=("../../vendor",),
     defines={"FACTOR": 1},
@@ -52,7 +52,7 @@ SETTINGS = """    include_dirs=("../../vendor",),
 @pytest.fixture
 def vendor(empty: Any) -> Any:
     """A new kernel that calls an existing library by its C API, which launches a kernel of its own."""
-    skeleton.make(NAME, empty.folder)
+    skeleton.make(skeleton.Skeleton(NAME), empty.folder)
     empty.write(f"{NAME}/vendor/vendor.h", HEADER)
     build(empty, LIBRARY)
     edit(empty, "declaration.py", "    sources=", SETTINGS)

@@ -34,7 +34,8 @@ def test_the_commands_that_it_prints_work_at_once(empty: Any, operation: str, ki
     ran = empty.bitgate(*words, below=NAME)
     assert ran.code == 0, ran.said
     verdicts = re.search(r"green: (\d+) verdicts", said.out)
-    assert verdicts and f"GREEN: {verdicts[1]} verdicts on host (smoke)" in ran.said
+    assert verdicts
+    assert f"GREEN: {verdicts[1]} verdicts on host (smoke)" in ran.said
 
     tried = empty.bitgate(*other_words, "--json", below=NAME)
     (fault,) = tried.document["faults"]

@@ -121,7 +121,9 @@ def test_several_launches_with_a_workspace_are_right(splitting: Any, words: tupl
 def test_no_code_of_the_declaration_runs_where_kernels_do(splitting: Any, tmp_path: Path) -> None:
     assert splitting().code == 0
     declared, launched = ((tmp_path / name).read_text().split() for name in ("kernels/declared", "launched"))
-    assert declared and launched and not {*declared} & {*launched}
+    assert declared
+    assert launched
+    assert not {*declared} & {*launched}
 
 
 def test_a_missing_fill_is_found(splitting: Any) -> None:
@@ -146,7 +148,8 @@ def test_a_mistake_is_a_line_about_the_users_file(splitting: Any, mistake: str) 
     done = splitting(edit=edit)
     (verdict,) = done.document["verdicts"]
     assert (done.code, verdict["verdict"]) == (1, outcome), done.said
-    assert said in verdict["reason"] and "\n" not in verdict["reason"]
+    assert said in verdict["reason"]
+    assert "\n" not in verdict["reason"]
 
 
 FAULTS = {

@@ -6,11 +6,12 @@ crosses to the process that launches as JSON, and is checked on both sides.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, SupportsFloat, SupportsIndex, TypeAlias, TypeGuard
 
 from bitgate.core.untrusted import shown
 from bitgate.kernel.declaration import Instance
@@ -31,7 +32,7 @@ class BufferOffset:
 
 
 Argument: TypeAlias = "str | int | float | bytes | BufferOffset | None"
-"""A kernel's argument: a role for the pointer to its buffer, a number, the bytes of a struct, None for a null pointer."""
+"""A kernel's argument: a role stands for the pointer to its buffer, None for a null pointer, bytes for a struct."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def _place() -> str:
 
 
 def plan_as_json(workspace: object, found: object) -> dict[str, Any]:
-    """Return what a user's two functions returned as JSON. TypeError or ValueError, with its line, for anything else."""
+    """Return what a user's two functions returned as JSON. TypeError or ValueError, with its line, for the rest."""
     if not isinstance(workspace, int) or isinstance(workspace, bool) or not 0 <= workspace < 1 << 63:
         raise TypeError(f"workspace returned {shown(repr(workspace))}: return a number of bytes")
     if not isinstance(found, Iterable):
@@ -134,7 +135,7 @@ def _shape(stated: object, what: str) -> list[int]:
     sizes = list(stated) if isinstance(stated, (tuple, list)) else [stated]
     if not 1 <= len(sizes) <= 3 or not all(_is_integer(size) for size in sizes):
         raise TypeError(f"{what} is {shown(repr(stated))}: give one to three integers")
-    return [int(size) for size in sizes] + [1] * (3 - len(sizes))
+    return [operator.index(size) for size in sizes if _is_integer(size)] + [1] * (3 - len(sizes))
 
 
 def _argument(stated: object, what: str) -> dict[str, Any]:
@@ -147,20 +148,20 @@ def _argument(stated: object, what: str) -> dict[str, Any]:
         return {"role": _of_type(str, stated.role, f"{what}: role"), "elements": elements}
     if isinstance(stated, bytes):
         return {"bytes": stated.hex()}
-    if isinstance(stated, bool) or _is_integer(stated):
-        return {"integer": str(int(stated))}  # type: ignore[call-overload]
-    if hasattr(stated, "__float__"):
+    if isinstance(stated, SupportsIndex):
+        return {"integer": str(operator.index(stated))}
+    if isinstance(stated, SupportsFloat):
         return {"real": float(stated).hex()}
     raise TypeError(f"{what} is {shown(repr(stated))}: give a role, a number, bytes, BufferOffset or None")
 
 
-def _is_integer(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+def _is_integer(value: object) -> TypeGuard[SupportsIndex]:
+    return isinstance(value, SupportsIndex) and not isinstance(value, bool)
 
 
 def _of_type(kind: type, value: object, what: str) -> Any:
     if kind is int and _is_integer(value):
-        return int(value)  # type: ignore[call-overload]
+        return operator.index(value)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise TypeError(f"{what} is {shown(repr(value))}: give {'a text' if kind is str else 'an integer'}")
     return value

@@ -31,8 +31,8 @@ from bitgate.kernel.build.recipe import (
     stem,
     units_of,
 )
-from bitgate.kernel.build.source_unit import is_cuda
 from bitgate.kernel.build.source_tree import SourceTree
+from bitgate.kernel.build.source_unit import is_cuda
 from bitgate.kernel.build.toolchain import (
     Compiler,
     find_cuda_compiler,
@@ -243,7 +243,8 @@ class Builder:
     def _deviceunits_of(self, declaration: KernelFamily, compiler: Compiler) -> tuple[TranslationUnit, ...]:
         kernels = own_kernels()
         platforms = kernels / "platforms"
-        includes = (platforms / "amd" / "include", platforms / "host" / "include", kernels / "include")
+        includes: tuple[Path, ...] = (platforms / "amd" / "include", platforms / "host" / "include")
+        includes += (kernels / "include",)
         if declaration.source is not None and is_cuda(declaration):
             includes = (platforms / "cuda" / "include", *includes)
         every = {instance.group for instance in declaration.instances} | declaration.left_out

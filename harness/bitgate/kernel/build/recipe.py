@@ -11,10 +11,10 @@ import bitgate
 from bitgate.core.errors import UsageError
 from bitgate.core.project import harness_kernels
 from bitgate.kernel.build.artefact import ArtefactRequest, state_of
+from bitgate.kernel.build.source_unit import unit_name, unit_text
 from bitgate.kernel.build.toolchain import Compiler
 from bitgate.kernel.build.unit import Prelude, TranslationUnit
 from bitgate.kernel.cache import Cache
-from bitgate.kernel.build.source_unit import unit_name, unit_text
 from bitgate.kernel.cache.content import Contents, content_of, sha256
 from bitgate.kernel.declaration import KernelFamily
 
