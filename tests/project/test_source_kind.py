@@ -1,4 +1,4 @@
-"""Plain ``__global__`` functions as kernels: from a file in CUDA to a verdict, and what mistakes are told."""
+"""Plain ``__global__`` functions as kernels: from a file in CUDA to a verdict, and the lines about mistakes."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class StatedProblem:
 
     @property
     def parts(self) -> int:
-        """At least the number of launches: the record has room for each."""
+        """The most parts of the problem, and at least the number of launches: the record has room for each."""
         return max(self.problem.parts, self.launches[1])
 
 
@@ -105,7 +105,7 @@ def kernels_of(listed: str) -> dict[str, SourceKernel]:
 
 def _parameter(text: str) -> Parameter:
     *pointer, code = text.partition("@")[0].split(":")
-    # A pointer to a pointer is a pointer: what lies behind it is device memory.
+    # A pointer to a pointer is a pointer: what it points to is device memory.
     return Parameter(code if len(pointer) < 2 else "v0", bool(pointer), pointer[:1] == ["c"])
 
 
