@@ -86,11 +86,6 @@ def test_a_glob_that_selects_nothing_suggests_the_nearest(tmp_path: Path) -> Non
             "fp16",
         ),
         ('("nhwgc",)', '("nhwcg",)', r"unknown layout 'nhwcg' \(known: gndhwc, "),
-        (
-            '("fwd",),',
-            '("reduction",),',
-            r"instance 'small': unknown layout .*: reduction takes none: write layouts=\(\)",
-        ),
         ('"on", "")', '"maybe", "")', "production value 'maybe' is not among"),
         ('"on", "")', '"on", "é" * 200)', "option 'gate': help has 400 bytes, abi.h has room for 254: shorten it here"),
         ('"gate"', '"g" * 63', "option 'ggg.*': name has 63 bytes, abi.h has room for 62"),
