@@ -37,7 +37,7 @@ def test_a_failed_build_is_explained_once(sums: Any) -> None:
     assert (verified.code, verified.out.count("BUILD_FAILED  "), verified.out.count(said)) == (1, 4, 1), verified.said
     assert verified.err.count("building") == 1
     ran = sums.bitgate("run", "--target=host", "-n0", below=NAME)
-    failures = ran.said.partition("FAILURES")[2]
+    failures = ran.out.partition("FAILURES")[2]
     assert (ran.code, failures.count(said)) == (1, 1), ran.said
     assert failures.count(f"the build of {NAME} failed, as {NAME}_f32_r") == 7
 

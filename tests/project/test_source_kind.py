@@ -154,6 +154,7 @@ def test_a_mistake_is_a_line_about_the_users_file(splitting: Any, mistake: str) 
 
 FAULTS = {
     "no kernels": (('kernels=("products", "sums<32>", "sums<64>")', "kernels=()"), "kernels names none"),
+    "no name": (('"products", "sums<32>"', '"products); evil(", "sums<32>"'), "kernels names 'products); evil('"),
     "no sources": (('sources=("split.cu",)', "sources=()"), "name sources"),
     "no file": (('"split.cu"', '"spilt.cu"'), "spilt.cu does not exist"),
     "no function": (("launches=launches", "launches=5"), "source: launches is 5: give a function"),
