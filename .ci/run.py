@@ -21,7 +21,8 @@ PY = ("-m", "not slow", "--ignore=tests/adversarial_kernels", f"-n{WORKERS}")
 # A worker for each way to run a suite: a visit takes a core for two thirds of its time at most.
 ADVERSARIAL = ("tests/adversarial_kernels", "-n3", "--dist=loadgroup")
 SERVICES = ("make", "postgres", "slurm")
-OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{WORKERS}")
+# These wait longer still: for controllers, nodes and databases.
+OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{2 * WORKERS}")
 
 
 def steps(machine: Machine, seed: int) -> tuple[Step, ...]:
@@ -42,7 +43,7 @@ def steps(machine: Machine, seed: int) -> tuple[Step, ...]:
     return (
         Step("set up", 60, set_up),
         Step("smoke", 360 if cold else 120, tox("-e", "smoke"), "*/junit.xml", bare),
-        Step("py", 900 if cold else 700, tests("py.xml", *PY), "py.xml", bare),
+        Step("py", 330 if cold else 270, tests("py.xml", *PY), "py.xml", bare),
         # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
         Step("adversarial", 180, tests("bad.xml", *ADVERSARIAL), "bad.xml", bare),
         Step("services", 150, tests("services.xml", *OF_SERVICES), "services.xml", full),
