@@ -6,7 +6,7 @@ Debian's hipcc, device code for the other gfx targets by zig's clang, a page of 
 Also: the documents as a site; actionlint over the workflows, whose steps `py with torch` runs for GitHub, GitLab and
 Jenkins; nights on a Slurm and a Dask of this machine in which nodes, jobs and controllers die; and 60 nights of
 history. Tests draw other examples each night, and one that lacks a program which tests/needs.py promises here is red.
-None of it needs a GPU.
+None of it needs a GPU. `bash .ci/nightly races capsules` runs these steps alone.
 """
 
 import os
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import tomllib
-from steps import ROOT, TOOLS, Step, install, needed, run, tox
+from steps import ROOT, TOOLS, Step, chosen, install, needed, run, tox
 
 os.environ["BITGATE_NIGHTLY"] = "1"  # tests that a change does not wait for
 
@@ -84,4 +84,4 @@ STEPS = (
 )
 
 if __name__ == "__main__":
-    sys.exit(run(STEPS))
+    sys.exit(run(chosen(STEPS, sys.argv[1:])))

@@ -13,7 +13,7 @@ import os
 import sys
 
 from promised import PACKAGES, Machine, promised_machine
-from steps import Step, install, needed, run, tox
+from steps import Step, chosen, install, needed, run, tox
 
 # Tests wait for processes that start, hang and die: half as many workers again as there are cores keep the cores busy.
 WORKERS = max(3, len(os.sched_getaffinity(0)) * 3 // 2)
@@ -59,10 +59,7 @@ def main() -> int:
     parser.add_argument("step", nargs="*", help="these steps alone, after `set up`")
     asked = parser.parse_args()
     with promised_machine() as machine:
-        first, *others = steps(machine, asked.seed)
-        if unknown := set(asked.step) - {step.name for step in others}:
-            parser.error(f"unknown steps {', '.join(sorted(unknown))}; there are {', '.join(s.name for s in others)}")
-        return run((first, *(step for step in others if not asked.step or step.name in asked.step)))
+        return run(chosen(steps(machine, asked.seed), asked.step))
 
 
 if __name__ == "__main__":
