@@ -10,6 +10,7 @@ None of it needs a GPU. `bash .ci/nightly races capsules` runs these steps alone
 """
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -40,8 +41,11 @@ def lint_workflows() -> None:
     subprocess.run(words, check=True)
 
 
+# Other packages of Node.js bring npm along, and conflict with Debian's.
+NPM = () if shutil.which("npm") else ("nodejs", "npm")
+
 STEPS = (
-    Step("set up", 600, install("g++", "git", "python3-venv", "nodejs", "npm", *needed())),
+    Step("set up", 600, install("g++", "git", "python3-venv", *NPM, *needed())),
     Step("actionlint", 60, lint_workflows),
     Step("documents as a site", 120, tox("-e", "docs")),
     Step("regression", 1800, tox("-e", "regression"), junit="*/junit.xml"),
