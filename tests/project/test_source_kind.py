@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from tests.needs import lacking
 from bitgate.core import paths
 
 EXAMPLE = paths.root() / "examples" / "tiled_gemm"
-CASE = "gemm_f32_m33n17k40"
+PROGRAM = Path(__file__).with_name("cuda_rows")
 
 KERNELS = """
 #include <cuda_runtime.h>
@@ -170,13 +169,19 @@ def test_a_wrong_declaration_ends_with_one_line(splitting: Any, fault: str) -> N
     assert (done.code, said in line) == (2, True), done.said
 
 
-@pytest.mark.parametrize(("target", "need"), [("gfx942", ""), ("gfx1100", ""), ("sm_90", "nvcc")])
-def test_it_compiles_for_gpus(empty: Any, target: str, need: str) -> None:
+def test_kernels_of_a_whole_program_in_cuda_are_judged(empty: Any) -> None:
+    cases = ("reduction_f32_o9l300i1_sum", "reduction_bf16_o4l33i3_sum")
+    done = empty.bitgate("verify", *cases, "--load", str(PROGRAM), "--target=host", "--json")
+    assert [one["verdict"] for one in done.document["verdicts"]] == ["PASS", "PASS"], done.said
+
+
+@pytest.mark.parametrize("folder", [EXAMPLE, PROGRAM], ids=lambda folder: folder.name)
+@pytest.mark.parametrize(("target", "need"), [("gfx1100", ""), ("sm_90", "nvcc")])
+def test_it_compiles_for_gpus(empty: Any, folder: Path, target: str, need: str) -> None:
     if need and (why := lacking(need)):
         pytest.skip(why)
-    shutil.copytree(EXAMPLE, empty.folder / "mine")
-    done = empty.bitgate("compile", "--load", "mine", "--kernel", "tiled_gemm*", "--target", target, "--json")
-    objects = done.document["objects"]
-    assert (done.code, {one["kernel"] for one in objects} >= {"tiled_gemm"} or len(objects) == 2) == (0, True), (
-        done.said
-    )
+    family = folder.name
+    done = empty.bitgate("compile", "--load", str(folder), "--kernel", f"{family}*", "--target", target, "--json")
+    assert done.code == 0, done.said
+    built = {str(one.get("function", "")) for one in done.document["objects"]} - {""}
+    assert built == ({"gemm"} if folder == EXAMPLE else {"row_sums", "copy4"}) or target == "sm_90"
