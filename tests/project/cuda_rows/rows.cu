@@ -74,7 +74,7 @@ int main() {
   CHECK(cudaMemcpy(from, values.data(), 256, cudaMemcpyHostToDevice));
   CHECK(cudaEventCreate(&start));
   CHECK(cudaEventRecord(start));
-  const dim3 grid(CEIL(64, 32));
+  const dim3 grid(CEIL(64, 64));
   row_sums<float, 64><<<grid, 64>>>(from, to, 64, 1);
   copy4<<<1, 16, 0, nullptr>>>(from, to, 64);
   CHECK(cudaGetLastError());
