@@ -42,6 +42,7 @@ from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
+from bitgate.worker.limits import OwnLimits
 from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker
 
@@ -193,6 +194,7 @@ class CaseServer:
         self._next: tuple[dict[str, Any], PlannedCase] | None = None
         """The case after this one, as it was asked for and as it is planned."""
         self._repetition = ONCE
+        self._limits = OwnLimits()
         self._is_suspect = False
         """Has a case broken the device, or may it have broken the launcher, since the canary last passed?"""
 
@@ -267,6 +269,7 @@ class CaseServer:
         dump = Path(question.dump) if question.dump else None
         trace = self._channel.note if question.trace else None
         distressed = ""
+        self._limits.restore()
         if self._is_suspect or not self.launcher.is_running:
             self.launcher.wait()
             distressed = self._distress()
@@ -328,13 +331,16 @@ class CaseServer:
         self._channel.note({"progress": line})
 
     def _look_after(self, verdict: Verdict) -> None:
-        """Replace a launcher that is no place for another case, and have one that may be none tried first.
+        """Replace a launcher that may be no place for another case, and have one that is kept, or its device, tried
+        first.
 
-        A kernel may have left too little memory, or a lock that is never freed.
+        A kernel that was wrong may have done what nothing looks for. It may have left too little memory, or a lock that
+        is never freed.
         """
         broke = verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED, Outcome.HUNG)
+        wrong = verdict.outcome in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC)
         changed = verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence
-        if changed or (broke and self.faults_last):
+        if changed or broke or (wrong and not self.faults_last):  # a GPU's context costs more than a process
             self.launcher.replace()
         self._is_suspect = broke and (self.faults_last or self.launcher.is_running)
 
