@@ -42,7 +42,6 @@ from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
-from bitgate.worker.limits import OwnLimits
 from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker
 
@@ -194,7 +193,6 @@ class CaseServer:
         self._next: tuple[dict[str, Any], PlannedCase] | None = None
         """The case after this one, as it was asked for and as it is planned."""
         self._repetition = ONCE
-        self._limits = OwnLimits()
         self._is_suspect = False
         """Has a case broken the device, or may it have broken the launcher, since the canary last passed?"""
 
@@ -269,7 +267,6 @@ class CaseServer:
         dump = Path(question.dump) if question.dump else None
         trace = self._channel.note if question.trace else None
         distressed = ""
-        self._limits.restore()
         if self._is_suspect or not self.launcher.is_running:
             self.launcher.wait()
             distressed = self._distress()

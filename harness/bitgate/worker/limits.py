@@ -1,4 +1,4 @@
-"""Limits of resources, which another process of the same user may change. Standard library only."""
+"""Limits of resources, and restoring those that another process of the same user has changed. Standard library only."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ def limits_of(process: int = 0) -> Limits:
     return {number: resource.prlimit(process, number) for number in LIMITS}
 
 
-class OwnLimits:
-    """The limits of this process as they were when it began."""
-
-    def __init__(self) -> None:
-        self._own = limits_of()
-
-    def restore(self) -> None:
-        """Set what another process has changed as it was, as far as the hard limits allow."""
-        for number, (soft, hard) in self._own.items():
-            if (now := resource.getrlimit(number)) == (soft, hard):
-                continue
-            try:
-                resource.setrlimit(number, (soft, hard))
-            except ValueError:  # no right to raise the hard one again
-                most = now[1]
-                resource.setrlimit(number, (soft if _within(soft, most) else most, most))
+_own: Limits = {}
+"""The limits to be kept; none in a process that has not asked for that."""
 
 
-def _within(limit: int, most: int) -> bool:
+def keep() -> None:
+    """Let ``restore`` restore the limits that this process has now."""
+    _own.update(limits_of())
+
+
+def restore() -> None:
+    """Set what another process has changed as it was, as far as the hard limits allow."""
+    for number, (soft, hard) in _own.items():
+        if (now := resource.getrlimit(number)) == (soft, hard):
+            continue
+        try:
+            resource.setrlimit(number, (soft, hard))
+        except ValueError:  # no right to raise the hard one again
+            most = now[1]
+            resource.setrlimit(number, (soft if _is_within(soft, most) else most, most))
+
+
+def _is_within(limit: int, most: int) -> bool:
     return most == resource.RLIM_INFINITY or (limit != resource.RLIM_INFINITY and limit <= most)
