@@ -24,7 +24,7 @@ DEADLINE = 60
 SHORT_DEADLINE = 5
 """The same where all bad kernels hang, and their neighbours do next to nothing."""
 
-SECONDS = 240
+SECONDS = 900
 """Seconds after which a whole run hangs."""
 
 TOKEN = "BITGATE_ADVERSARIAL_RUN"

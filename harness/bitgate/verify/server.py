@@ -337,9 +337,11 @@ class CaseServer:
         broke = verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED, Outcome.HUNG)
         wrong = verdict.outcome in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC)
         changed = verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence
-        if changed or broke or (wrong and not self.faults_last):  # a GPU's context costs more than a process
-            self.launcher.replace()
-        self._is_suspect = broke and (self.faults_last or self.launcher.is_running)
+        spoilt = changed or broke or (wrong and not self.faults_last)  # a GPU's context costs more than a process
+        is_new = spoilt and self.launcher.replace()
+        self._is_suspect = broke and (self.faults_last or not is_new)
+        if is_new:
+            self.launcher.begin()
 
     def _distress(self) -> str:
         """Return what is wrong with a place that a case may have broken; empty if it is sound again, or was always."""
