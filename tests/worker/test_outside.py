@@ -92,4 +92,6 @@ def test_fewer_rights_are_a_change_of_the_process() -> None:
 def test_a_signal_of_the_outside_arrives() -> None:
     with waiting(GIVEN_UP) as process:
         os.kill(process, signal.SIGTERM)
-        assert os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT).si_status == signal.SIGTERM
+        ended = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+        assert ended is not None
+        assert ended.si_status == signal.SIGTERM
