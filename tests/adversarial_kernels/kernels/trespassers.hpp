@@ -40,19 +40,23 @@ BAD_KERNEL(stops_its_judge) {
   send(call, own_judge(), SIGSTOP);
 }
 
-static void limit_of(pid_t process, __rlimit_resource resource, rlim_t soft, rlim_t hard) {
-  const rlimit limit{soft, hard};
-  (void)::prlimit(process, resource, &limit, nullptr);
+static void limit_descriptors(pid_t process, rlim_t soft, bool for_good) {
+  rlimit limit{};
+  (void)::prlimit(process, RLIMIT_NOFILE, nullptr, &limit);
+  limit.rlim_cur = soft;
+  if (for_good) // nobody can raise it again
+    limit.rlim_max = soft;
+  (void)::prlimit(process, RLIMIT_NOFILE, &limit, nullptr);
 }
 
 BAD_KERNEL(limits_its_zygote) {
   healthy(call);
-  limit_of(own_zygote(), RLIMIT_NOFILE, 40, 40);
+  limit_descriptors(own_zygote(), 40, true);
 }
 
 BAD_KERNEL(limits_its_judge) {
   healthy(call);
-  limit_of(own_judge(), RLIMIT_NOFILE, 4, 4096);
+  limit_descriptors(own_judge(), 4, false);
 }
 
 } // namespace adversarial
