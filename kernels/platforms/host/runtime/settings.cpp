@@ -26,7 +26,9 @@ template <class Change> int change(bool valid, const char* accepted, Change appl
   if (!valid)
     return fail(hipErrorInvalidValue, "bitgateHost setting refused: %s", accepted);
   std::lock_guard lock(guard);
+  const uint32_t changes = current.changes + 1;
   apply(current);
+  current.changes = changes;
   return hipSuccess;
 }
 
@@ -147,7 +149,7 @@ void bitgateHostGetSettings(BitgateHostSettings* out) {
           now.poison.on,
           now.poison.byte,
           now.eager,
-          0,
+          now.changes,
           now.spinSeconds};
 }
 
