@@ -72,6 +72,8 @@ class BackwardDataMap(GemmMap):
         self._problem, self._launched, self._chunks = problem, launched, chunks
         self._copies = Copies(problem)
         self._gemms = {gemm.tilde: gemm for gemm in sub_gemms(problem)}
+        axes = zip(*(gemm.axes for gemm in self._gemms.values()), strict=True)
+        self._classes = [tuple(dict.fromkeys(of_axis)) for of_axis in axes]
 
     @cached_property
     def _fill(self) -> Launch:
@@ -114,7 +116,7 @@ class BackwardDataMap(GemmMap):
         launch, member = place
         chunk, image = divmod(cell[1], problem.n // self._chunks)
         row = row_number((image, *positions), lengths)
-        return GemmCell(row, cell[2], member * self._size.blocks, cell[0], chunk, gemm, launch)
+        return GemmCell(row, cell[2], member * self._size.blocks, cell[0], chunk, launch)
 
     def _window(self, cell: tuple[int, ...]) -> tuple[tuple[int, ...], list[int], list[int]] | None:
         """Return the class of a cell, its window positions from the first one on, and how many each axis has."""
@@ -122,7 +124,7 @@ class BackwardDataMap(GemmMap):
         tilde, positions, lengths = [], [], []
         for axis, x in enumerate(cell[3:]):
             s, d, p = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
-            for of_axis in {gemm.axes[axis].tilde: gemm.axes[axis] for gemm in self._gemms.values()}.values():
+            for of_axis in self._classes[axis]:
                 position, rest = divmod(x + p - of_axis.tilde * d, s)
                 if rest == 0 and of_axis.begin <= position < of_axis.end:
                     tilde.append(of_axis.tilde)

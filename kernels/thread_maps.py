@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from bitgate.kernel import CellWrite, Instance, Launch, Steps, ThreadMap, Tile
+from bitgate.kernel import CellWrite, Instance, Launch, ThreadMap, Tile
 from bitgate.operation import ConvProblem, Tensor
 
 from .channels_last import channels_last
@@ -39,7 +39,8 @@ class TileThreads:
     @classmethod
     def of(cls, instance: Instance, *, first: int = 0, vector: int = 0) -> TileThreads:
         """Return those of an instance; ``vector`` replaces that of its result."""
-        assert instance.tile and instance.vector
+        assert instance.tile is not None
+        assert instance.vector is not None
         return cls(instance.tile, vector or instance.vector[2], instance.block_size - first, first)
 
     def thread(self, row: int, column: int) -> int:
@@ -59,7 +60,6 @@ class GemmCell:
     first_block: int
     y: int
     z: int
-    gemm: int = 0
     launch: int = 0
 
 
@@ -85,6 +85,7 @@ class GemmMap(ThreadMap):
 
     def __init__(self, instance: Instance, threads: TileThreads, size: GemmSize, slices: int) -> None:
         self.wave = instance.wave_size
+        self.matrix = (size.rows, size.columns, *size.tile[:2])
         self._instance, self._threads, self._size, self._slices = instance, threads, size, slices
 
     @abstractmethod
@@ -102,12 +103,13 @@ class GemmMap(ThreadMap):
             return None
         m, n, _ = self._size.tile
         i, j = at.row // m, at.column // n
-        rows, columns = ((k * t, min(total, (k + 1) * t)) for k, t, total in (
-            (i, m, self._size.rows), (j, n, self._size.columns)))
-        return Tile(at.gemm, (i, j), rows, columns, at.row, at.column)
+        rows, columns = (
+            (k * t, min(total, (k + 1) * t)) for k, t, total in ((i, m, self._size.rows), (j, n, self._size.columns))
+        )
+        return Tile((i, j), rows, columns, at.row, at.column)
 
-    def gemm_writes(self, cell: tuple[int, ...], memory: str = "the result", adds: bool = True) -> Iterator[CellWrite]:
-        """Yield the write of each slice that has a step; one of several adds, unless it goes to a copy of its own."""
+    def gemm_writes(self, cell: tuple[int, ...], memory: str = "the result") -> Iterator[CellWrite]:
+        """Yield the write of each slice that has a step; one of several adds."""
         at, steps = self.locate(cell), self.steps(cell)
         if at is None or steps is None:
             return
@@ -117,10 +119,10 @@ class GemmMap(ThreadMap):
         for number in range(self._slices):
             taken = steps.slice(number)
             if not taken:
-                continue
+                break  # nor has any slice behind it
             cut = f"slice {number} of {self._slices}: {steps.terms(taken)}" if self._slices > 1 else ""
             place = (block, at.y, at.z * self._slices + number)
-            yield CellWrite(self.main + at.launch, place, thread, memory, adds and self._slices > 1, cut)
+            yield CellWrite(self.main + at.launch, place, thread, memory, self._slices > 1, cut)
 
     def gemm_launch(self, name: str, does: str, gemms: int, y: int, z: int) -> Launch:
         """Return a launch of some GEMMs in a row."""
@@ -136,7 +138,7 @@ def row_number(images_and_positions: Sequence[int], lengths: Sequence[int]) -> i
 
 
 def cell_number(cell: Sequence[int], lengths: Sequence[int]) -> int:
-    """Return the number of a convolution's cell [g][row][spatial...][channel], as kernels of one thread a cell count."""
+    """Return the number of a convolution's cell [g][row][spatial...][channel], as kernels of a thread a cell count."""
     number = row_number((cell[0], cell[1], *cell[3:]), (lengths[1], *lengths[3:]))
     return number * lengths[2] + cell[2]
 
@@ -210,4 +212,3 @@ class Copies:
     @staticmethod
     def _tiles(lengths: Sequence[int]) -> tuple[int, int]:
         return -(-prod(lengths[3:]) // TRANSPOSE_SIDE), -(-lengths[2] // TRANSPOSE_SIDE)
-

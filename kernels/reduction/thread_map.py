@@ -71,10 +71,11 @@ class ReductionMap(ThreadMap):
         wave, threads, cells = self.wave, self._threads, len(self._cells(0))
         lanes = {"block": threads, "wave": wave, "columns": threads // wave}[self._way]
         each = -(-cells // lanes)
-        apart = f"every {lanes}th cell of its slice, in order; the others are fewer"
+        of = "its slice" if self._slices > 1 else "the row"
+        apart = f"each takes every {lanes}th cell of {of} in order, at most {each}"
         levels = [
             SumLevel("cell", self._problem.length, 1, "a row of x"),
-            SumLevel("thread", lanes * self._slices, each, apart),
+            SumLevel("thread", lanes * self._slices, 1, apart),
         ]
         if self._way == "block":
             levels.append(SumLevel("wave", threads // wave * self._slices, wave, "its lanes, by shuffles"))

@@ -7,16 +7,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bitgate.kernel.resolved import kernel_called
 from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
 from bitgate.model import Problem, parse_case_id
-from bitgate.model.thread_map import CellWrite
+from bitgate.model.thread_map import CellWrite, ThreadMap
 from bitgate.ops.convolution import ConvProblem
+from bitgate.suite.solved_list import read_list
 
 Asked = tuple[str, str, dict[str, str]]
 """Case, instance, options."""
@@ -77,6 +79,8 @@ GEMMS: dict[str, list[Asked]] = {
         ("bwd_data_f32_nhwgc_g1n2k8c136_y2x2_h12x9_s3x2", "f32_128x64x16_a4b4c4", {}),
     ],
 }
+SUITES = Path(__file__).parents[2] / "suites"
+MOST_SLICES = 100
 COPY, SUMS = "its copy with channels last", "the workspace"
 
 
@@ -88,6 +92,43 @@ def test_reductions_write_as_mapped(family: str) -> None:
 @pytest.mark.parametrize("family", GEMMS)
 def test_gemms_write_as_mapped(family: str) -> None:
     _check(family, GEMMS[family])
+
+
+@pytest.mark.parametrize("suite", ["conv_bwd_data", "conv_bwd_weight", "conv_fwd", "gemm", "reduction"])
+def test_maps_agree_with_the_predictions(suite: str) -> None:
+    """Every fortieth solved case: as many launches as the declaration predicts, and no block or thread outside them."""
+    looked_at = 0
+    for solved in read_list(SUITES / suite / "solved.txt")[::40]:
+        family, _, instance = solved.kernel.partition(".")
+        problem, kernel = parse_case_id(solved.case), kernel_called(families(), family, instance, solved.options)
+        prediction, stated = kernel.prediction(problem), kernel.thread_map(problem)
+        if solved.refused or prediction is None or stated is None or problem.split_k > MOST_SLICES:
+            continue
+        names = [one.name for one in stated.launches]
+        counted = [name for name in names if not name.startswith(("transpose", "zero_fill", "fill", "clear"))]
+        transposes = sum(name.startswith("transpose") for name in names)
+        zero_fill = any(name in ("zero_fill", "fill") for name in names)
+        found = (len(counted), transposes, zero_fill)
+        assert found == (prediction.launches, prediction.transposes, prediction.zero_fill), solved
+        _stay_in_their_grids(problem, stated)
+        looked_at += 1
+    assert looked_at > 20
+
+
+def _stay_in_their_grids(problem: Problem, stated: ThreadMap) -> None:
+    lengths = problem.tensors[problem.result].lengths
+    cells = ([0] * len(lengths), [length // 2 for length in lengths], [length - 1 for length in lengths])
+    for corner in map(tuple, cells):
+        writes = stated.writes(corner)
+        assert writes
+        for write in writes:
+            launch = stated.launches[write.launch]
+            if write.thread is None:
+                assert launch.threads == 0
+                continue
+            assert 0 <= write.thread < launch.threads
+            assert all(0 <= at < size for at, size in zip(write.block, launch.grid, strict=True))
+        assert writes[-1].memory == "the result"
 
 
 def _check(family: str, cases: Sequence[Asked]) -> None:
@@ -132,4 +173,6 @@ def _sum_number(problem: Problem, cell: tuple[int, ...]) -> int:
 
 
 def _rows(writes: Sequence[CellWrite], memory: str) -> list[list[int]]:
-    return [[*one.block, one.thread, int(one.adds)] for one in writes if one.memory == memory and one.thread is not None]
+    return [
+        [*one.block, one.thread, int(one.adds)] for one in writes if one.memory == memory and one.thread is not None
+    ]

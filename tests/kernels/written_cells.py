@@ -1,8 +1,8 @@
 """A program that launches kernels which report each write, and prints who wrote which cell of the result.
 
-python -m tests.kernels.written_cells: stdin has a JSON list of [case, family, instance, options]; stdout gets, for each,
-the launches, and the writes to each cell and to its sum in the workspace as [x, y, z, thread, adds]. The recorder's callbacks must be found before the
-runtime's.
+python -m tests.kernels.written_cells: stdin has a JSON list of [case, family, instance, options]. stdout gets for each
+the launches, and the writes to each cell and to its sum in the workspace as [x, y, z, thread, adds]. The recorder's
+callbacks must be found before the runtime's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.plain_family import plain_family
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.model import Problem, parse_case_id
+from bitgate.model import Contraction, Problem, parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.runtime.device import Device
 from bitgate.runtime.runtime import open_device
@@ -56,7 +56,7 @@ def _launched(
         buffers[role] = device.alloc(tensor.bytes, name=role)
         buffers[role].upload(np.ones_like(HostTensor.empty(tensor).storage))
     pointers = {role: buffer.pointer for role, buffer in buffers.items()}
-    if problem.op.in_place:
+    if isinstance(problem, Contraction) and problem.op.in_place:
         pointers["d0"] = pointers[problem.result]
     needed = library.workspace_size(problem, instance, options)
     scratch = device.alloc(needed, name="workspace") if needed else None
@@ -69,7 +69,7 @@ def _launched(
     at = c_void_p()
     recorder.recorded_writes.restype = c_uint64
     count = recorder.recorded_writes(byref(at))
-    found = np.frombuffer(string_at(at.value, count * WRITE.itemsize) if count else b"", WRITE)
+    found = np.frombuffer(string_at(at.value, count * WRITE.itemsize) if at.value else b"", WRITE)
     for buffer in (*buffers.values(), *([scratch] if scratch else [])):
         buffer.free()
     offsets = np.indices(result.lengths).reshape(len(result.lengths), -1).T @ np.array(result.strides)

@@ -42,12 +42,8 @@ class CellWrite:
 
 @dataclass(frozen=True)
 class Tile:
-    """The tile of sums that holds a cell: its number among those of a GEMM along rows and columns, and the cell in it.
+    """The tile of sums that holds a cell: its number along rows and columns of its GEMM, its span, and the cell."""
 
-    ``gemm`` counts the GEMMs of the problem: groups, batches and chunks of images are different planes of one.
-    """
-
-    gemm: int
     number: tuple[int, int]
     rows: tuple[int, int]
     columns: tuple[int, int]
@@ -57,7 +53,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a reduction: ``runs`` times ``length`` terms, each run in steps of ``size``; slices take whole steps.
+    """The steps of a reduction: ``runs`` times ``length`` terms, each run in steps of ``size``; slices take whole ones.
 
     A run is a filter tap where kernels go from tap to tap, and its last step may be partly empty.
     """
@@ -100,7 +96,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class SumLevel:
-    """One level of a reduction's tree: ``count`` nodes of one result, each of which combines ``each`` of those above."""
+    """One level of a reduction's tree: ``count`` nodes of one result, each of ``each`` above it."""
 
     noun: str
     count: int
@@ -109,10 +105,12 @@ class SumLevel:
 
 
 class ThreadMap(ABC):
-    """How one kernel covers the result of one problem."""
+    """The map of one kernel's work at one problem."""
 
     wave: int = 0
     """The lanes of a wave; 0 where the kernel does not care."""
+    matrix: tuple[int, int, int, int] | None = None
+    """Rows and columns of each GEMM, and of its tiles."""
 
     @property
     @abstractmethod
