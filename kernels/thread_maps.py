@@ -119,7 +119,7 @@ class GemmMap(ThreadMap):
         for number in range(self._slices):
             taken = steps.slice(number)
             if not taken:
-                break  # nor has any slice behind it
+                break  # nor has any slice after it
             cut = f"slice {number} of {self._slices}: {steps.terms(taken)}" if self._slices > 1 else ""
             place = (block, at.y, at.z * self._slices + number)
             yield CellWrite(self.main + at.launch, place, thread, memory, self._slices > 1, cut)
