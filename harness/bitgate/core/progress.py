@@ -97,8 +97,9 @@ def progress_bar(label: str, total: float, stream: TextIO | None = None) -> Iter
     )
     console = Console(file=stream, stderr=True, highlight=False)
     # What stdout gets must stay there where it is piped: only a terminal's lines are put above the bar.
-    redirected = {"redirect_stdout": stream is None and sys.stdout.isatty(), "redirect_stderr": stream is None}
-    with Progress(*columns, console=console, transient=True, **redirected) as progress:
+    stdout, stderr = stream is None and sys.stdout.isatty(), stream is None
+    bar = Progress(*columns, console=console, transient=True, redirect_stdout=stdout, redirect_stderr=stderr)
+    with bar as progress:
         _shown.append(progress)
         try:
             yield TaskBar(progress, progress.add_task(printable(label), total=total, note=""))
