@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from bitgate.kernel.runner import Capability as Capability
     from bitgate.kernel.runner import LibraryState as LibraryState
     from bitgate.kernel.runner import Runner as Runner
+    from bitgate.model.thread_map import CellWrite as CellWrite
+    from bitgate.model.thread_map import Launch as Launch
+    from bitgate.model.thread_map import Steps as Steps
+    from bitgate.model.thread_map import SumLevel as SumLevel
+    from bitgate.model.thread_map import ThreadMap as ThreadMap
+    from bitgate.model.thread_map import Tile as Tile
 
 __getattr__, __dir__, __all__ = exports(
     __name__,
@@ -37,5 +43,6 @@ __getattr__, __dir__, __all__ = exports(
         "bitgate.kernel.errors": "KernelFailed KernelRefused",
         "bitgate.kernel.generated": "Registered element units",
         "bitgate.kernel.runner": "Capability LibraryState Runner",
+        "bitgate.model.thread_map": "CellWrite Launch Steps SumLevel ThreadMap Tile",
     },
 )
