@@ -149,9 +149,8 @@ def _says(
             yield f"last good run {text(run[good[-1]])}"
             first, last = (_commit(names, answers[place]) for place in (good[-1], since))
             if first and last:
-                yield (
-                    f"<code>git log {first}..{last}</code>" if first != last else f"both of commit <code>{last}</code>"
-                )
+                same = f"both of commit <code>{text(last[:12])}</code>"
+                yield same if first == last else f"<code>git log {text(first[:12])}..{text(last[:12])}</code>"
             red = [place for place in red if place < since]
     if red:
         yield f"{counted(len(red), 'earlier red answer')}, the last in {text(run[red[-1]])}"
@@ -164,7 +163,7 @@ def _says(
 
 def _commit(names: Names, point: Point) -> str:
     commit = names.commits[point.build].removesuffix("-dirty")
-    return "" if commit == UNKNOWN else text(commit[:12])
+    return "" if commit == UNKNOWN else commit
 
 
 def _times(times: Times | None, device: str, steps: Sequence[tuple[str, float]]) -> str:
@@ -188,7 +187,8 @@ def _periods(answers: Sequence[Point], run: Sequence[str], changed: Sequence[int
     for first, end in spans[:MOST_PERIODS]:
         point = answers[first]
         many = f" to {text(run[end - 1])} ({end - first})" if end - first > 1 else ""
-        ends = dict.fromkeys(filter(None, (_commit(names, answers[place]) for place in (first, end - 1))))
+        commits = (_commit(names, answers[place]) for place in (first, end - 1))
+        ends = [text(commit[:12]) for commit in dict.fromkeys(filter(None, commits))]
         mark = ' <b class="state flaky">changed</b>' if first in changed else ""
         rows.append(
             f'<tr><td>{text(run[first])}{many}</td><td><b class="{_kind(point)}">{text(point.outcome)}</b></td>'
