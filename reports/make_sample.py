@@ -100,8 +100,8 @@ def nights(recorded: list[Line]) -> Iterator[list[Line]]:
 def _line(recorded: Line, night: int, number: int, target: str) -> Line:
     chance = Random(f"{night} {target} {recorded['case']}")
     node, _, gpu = chance.choice(TARGETS[target]).partition(" ")
-    line = {name: value for name, value in recorded.items() if name != "sample"}
-    line = json.loads(json.dumps(line).replace("--target host", f"--target {target}"))
+    kept = {name: value for name, value in recorded.items() if name != "sample"}
+    line: Line = json.loads(json.dumps(kept).replace("--target host", f"--target {target}"))
     begin = FIRST + timedelta(days=night, seconds=number)
     seconds = 0.05 * (1 + number) * chance.uniform(0.98, 1.02)
     if (target, line["case"]) == SLOWER and night >= SLOWER_SINCE:
