@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -256,3 +257,15 @@ def test_it_reads_on_a_phone_and_by_a_screen_reader(lab_site: Path, tmp_path: Pa
         assert (found.width, found.findings) == (PHONE, []), file
     listed = dom(lab_site / "cases.html", tmp_path, "#?history=&state=flaky").one("tbody", id="body").all("tr")
     assert [row.one("a").text for row in listed] == [key_of(3, "").case]
+
+
+@pytest.mark.parametrize(("column", "value"), [("seconds", "'long'"), ("outcome", "X'00ff'"), ("seconds", "1e999")])
+def test_a_damaged_history_is_a_usage_error(
+    column: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remember(url := str(tmp_path / "h.sqlite"), tmp_path, Lab(cases=1).night(0))
+    with sqlite3.connect(url) as connection:
+        connection.execute(f"UPDATE verdicts SET {column} = {value}")
+    code = run(["history", "--html", str(tmp_path / "site"), "--history", url])
+    said = capsys.readouterr().err
+    assert (code, "the history is damaged" in said) == ((0, False) if value == "1e999" else (2, True))

@@ -183,7 +183,7 @@ def series(
         yield (
             recorded_case((*of_case[number], where)),
             [
-                RunAnswer(time, runs_of[job], nodes[node], *built[build], _OUTCOMES[outcome], green, digest, seconds)
+                RunAnswer(time, runs_of[job], nodes[node], *built[build], outcome, green, digest, seconds)
                 for _, _, time, job, node, build, outcome, green, digest, seconds in rows
             ],
         )
@@ -193,9 +193,6 @@ def recorded_case(row: Sequence[Any]) -> RecordedCase:
     """Return the case of a row of ``OF_CASE`` and a target."""
     number, name, kernel, instance, *rest = row
     return RecordedCase(number, name, f"{kernel}.{instance}", *rest)
-
-
-_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 
 
 class _CaseRow(NamedTuple):
@@ -217,7 +214,7 @@ class _AnswerRow(NamedTuple):
     job_id: int
     machine_id: int
     build_id: int
-    outcome: str
+    outcome: Outcome
     green: bool
     digest: str
     seconds: float

@@ -103,10 +103,15 @@ def bundle(connection: Connection, number: int, names: Names) -> Iterator[tuple[
     )
     rows = checked(Point, connection.execute(statement).partitions())
     for (case, target), points in groupby(rows, lambda point: point[:2]):
-        mine = [point for point in points if point.job in names.places]
+        mine = [point for point in points if _is_named(point, names)]
         if mine:
             *of_case, suite = wide[case]
             yield recorded_case((*of_case, target)), suite, mine
+
+
+def _is_named(point: Point, names: Names) -> bool:
+    """Return False for an answer that is not of the window, or that was stored after the names were read."""
+    return point.job in names.places and point.machine in names.machines and point.build in names.commits
 
 
 _POINT = [

@@ -25,7 +25,10 @@ from bitgate.results.report.page.shown import SENTENCE, clean
 from bitgate.results.report.text import counted
 
 MOST_PERIODS = 120
+LONGEST = 1e9
+"""Seconds of a case at most: a damaged history may hold anything."""
 MOST_NODES = 12
+KNOWN_BUG = Outcome.KNOWN_BUG.value
 UNANSWERED = {outcome.value for outcome in Outcome if outcome.is_unanswered}
 
 
@@ -59,7 +62,7 @@ def part(case: RecordedCase, suite: str, points: Sequence[Point], names: Names, 
     answers = [_decisive(list(of_run)) for _, of_run in groupby(points, lambda point: names.places[point.job])]
     last = answers[-1]
     changed = list(_changes(answers))
-    reds = [point for point in answers if not point.green]
+    of_red = next((point for point in reversed(answers) if not point.green), None)
     counts = Counter(point.outcome for point in answers)
     run = [names.runs[point.job].name for point in answers]
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
@@ -68,11 +71,10 @@ def part(case: RecordedCase, suite: str, points: Sequence[Point], names: Names, 
     devices = Counter(names.machines[answers[place].machine].device for place in timed)
     device = devices.most_common(1)[0][0] if devices else ""
     timed = [place for place in timed if names.machines[answers[place].machine].device == device]
-    times = times_of([answers[place].seconds for place in timed]) if timed else None
+    times = times_of([min(LONGEST, max(0.0, answers[place].seconds)) for place in timed]) if timed else None
     steps = [(run[timed[place]], times.ratio) for place in times.steps] if times else []
     says = list(_says(answers, run, steps, changed, names))
     anchor = f"k{case.number}-{text(case.target, 60)}"
-    of_red = reds[-1] if reds else None
     html = "".join(
         (
             f'<article class="past" id="{anchor}"><h2><a href="#{anchor}"><code>{text(case.case, 300)}</code></a>'
@@ -103,13 +105,15 @@ def part(case: RecordedCase, suite: str, points: Sequence[Point], names: Names, 
         says=clean(Markup("; ".join(says)).striptags()),
         repro=clean(of_red.repro) if of_red and not last.green else "",
         page=f"{file}#{anchor}",
-        ms=round(1e3 * min(1e9, median(times.seconds))) if times else 0,
+        ms=round(1e3 * median(times.seconds)) if times else 0,
     )
     return CasePart(html, row, times.ratio if times else 1.0)
 
 
 def _decisive(points: Sequence[Point]) -> Point:
     """Return a run's answer: the last red attempt, else the last one."""
+    if len(points) == 1:
+        return points[0]
     return next((point for point in reversed(points) if not point.green), points[-1])
 
 
@@ -119,7 +123,7 @@ def _kind(point: Point) -> str:
         return "none"
     if not point.green:
         return "bad"
-    return "good" if point.compared and point.outcome != Outcome.KNOWN_BUG.value else "odd"
+    return "good" if point.compared and point.outcome != KNOWN_BUG else "odd"
 
 
 def _changes(answers: Sequence[Point]) -> Iterator[int]:

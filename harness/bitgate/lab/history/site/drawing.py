@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -81,13 +82,20 @@ def _is_calm(seconds: Sequence[float]) -> bool:
     return high - low < _least(high)
 
 
+@lru_cache(maxsize=256)
+def _places(count: int) -> list[str]:
+    """Return where the dots of a plot begin, from left to right."""
+    wide = (TIMES - 8) / max(1, count - 1)
+    return [f"M{4 + wide * place:.0f} " for place in range(count)]
+
+
 def plot(times: Times, words: str) -> str:
     """Return durations as SVG: a dot each, a bar a level, from zero to the slowest."""
     count, top = len(times.seconds), max(times.seconds) or 1.0
     wide, high = (TIMES - 8) / max(1, count - 1), HIGH - 8
+    scale = high / top
     dots = "".join(
-        f"M{4 + wide * place:.0f} {4 + high * (1 - max(0.0, value) / top):.0f}h0"
-        for place, value in enumerate(times.seconds)
+        [f"{x}{int(HIGH - 3.5 - scale * value)}h0" for x, value in zip(_places(count), times.seconds, strict=True)]
     )
     bars = "".join(
         f"M{4 + wide * first:.0f} {4 + high * (1 - value / top):.0f}h{wide * (last - first):.0f}"
