@@ -142,6 +142,13 @@ def test_a_gpu_has_a_page_and_so_has_its_host(tmp_path: Path) -> None:
     assert gpu.text in Page.of(page.parent / host.attributes["href"]).root.one("main").text
 
 
+def test_a_case_that_takes_no_time(tmp_path: Path) -> None:
+    verdicts = [[replace(one, seconds={}) for one in Lab(cases=1).night(number)] for number in range(9)]
+    remember(url := str(tmp_path / "h.sqlite"), tmp_path, *verdicts)
+    found = case(site(url, tmp_path / "site"), key_of(0, "").case, "gfx942")
+    assert "0 to 0 ms on GFX942, median 0 ms" in found.text
+
+
 def test_all_links_lead_somewhere(lab_site: Path) -> None:
     found = dict(pages(lab_site))
     names = {

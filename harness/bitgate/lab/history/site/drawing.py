@@ -47,7 +47,7 @@ class Times(NamedTuple):
     @property
     def ratio(self) -> float:
         """The last level divided by the first."""
-        return self.levels[-1].seconds / self.levels[0].seconds
+        return 1.0 if len(self.levels) == 1 else self.levels[-1].seconds / self.levels[0].seconds
 
     @property
     def steps(self) -> list[int]:

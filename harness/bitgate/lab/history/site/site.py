@@ -102,14 +102,13 @@ def _written(store: HistoryStore, url: str, folder: Path, last: int, between: Be
         inputs = {number: _inputs(url, of) for number, of in found.items()}
         kept = {number: one for number, hashed in inputs.items() if (one := _kept(folder, number, hashed))}
         changed = {number: hashed for number, hashed in inputs.items() if number not in kept}
-        rendering = _rendered(url, folder, changed, names)
-        with _no_collection():
-            mixed = list(query.series(connection, window, mixed_only=True))
-        flaky = root_causes(connection, window, mixed=mixed)
-        broken = first_bad(connection, window, known=flaky, mixed=mixed)
-        nights = query.with_totals(connection, window)[::-1]
-        for number, made in rendering:
-            kept[number] = made
+        with _rendering(url, folder, changed, names) as rendering:
+            with _no_collection():
+                mixed = list(query.series(connection, window, mixed_only=True))
+            flaky = root_causes(connection, window, mixed=mixed)
+            broken = first_bad(connection, window, known=flaky, mixed=mixed)
+            nights = query.with_totals(connection, window)[::-1]
+            kept |= dict(rendering)
         bundles = {number: kept[number] for number in sorted(kept) if kept[number].rows}
         pages = {(one.case, one.target): _page(one.case, one.target) for of in found.values() for one in of}
         machines = machine_pages(connection, window, names, flaky.machines, mixed, pages)
@@ -134,7 +133,8 @@ def _written(store: HistoryStore, url: str, folder: Path, last: int, between: Be
         strip=Markup(strip(red, (), words)),
         words=words,
         cases=len(rows),
-        broken=[(group, between(group.good, group.bad)) for group in broken],
+        broken=[(group, between(group.good, group.bad)) for group in broken[: SHOWN["groups"]]],
+        more_broken=max(0, len(broken) - SHOWN["groups"]),
         flaky=flaky,
         timed=timed,
         machines=machines,
@@ -188,23 +188,21 @@ def _kept(folder: Path, number: int, inputs: str) -> Bundle | None:
     return found if found.inputs == inputs and page.is_file() else None
 
 
-def _rendered(url: str, folder: Path, changed: dict[int, str], names: Names) -> Iterator[tuple[int, Bundle]]:
-    """Begin to render bundles in other processes, and return what they make."""
-    workers = min(paths.threads(), -(-len(changed) // FEW))
-    if workers < 2:
-        return (_render_bundles(url, folder, [item], names)[0] for item in changed.items())
+@contextmanager
+def _rendering(url: str, folder: Path, changed: dict[int, str], names: Names) -> Iterator[Iterator[tuple[int, Bundle]]]:
+    """Begin to render bundles in other processes; the iterator gives what they make."""
     items = list(changed.items())
+    parts = [items[at : at + FEW] for at in range(0, len(items), FEW)]
+    workers = min(paths.threads(), len(parts))
+    if workers < 2:
+        yield (made for part in parts for made in _render_bundles(url, folder, part, names))
+        return
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
-    parts = [pool.submit(_render_bundles, url, folder, items[at : at + FEW], names) for at in range(0, len(items), FEW)]
-
-    def results() -> Iterator[tuple[int, Bundle]]:
-        try:
-            for made in parts:
-                yield from made.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    return results()
+    try:
+        jobs = [pool.submit(_render_bundles, url, folder, part, names) for part in parts]
+        yield (made for job in jobs for made in job.result())
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _render_bundles(url: str, folder: Path, items: Sequence[tuple[int, str]], names: Names) -> list[tuple[int, Bundle]]:
