@@ -7,8 +7,9 @@ import re
 import shlex
 from collections.abc import Callable
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -19,8 +20,10 @@ from bitgate.kernel import skeleton
 NAME = "row_sums"
 
 
-def test_the_commands_that_it_prints_work_at_once(empty: Any) -> None:
-    said = empty.bitgate("kernels", "new", NAME)
+@pytest.mark.parametrize("kind", skeleton.KINDS)
+@pytest.mark.parametrize("operation", ["", "gemm"])
+def test_the_commands_that_it_prints_work_at_once(empty: Any, operation: str, kind: str) -> None:
+    said = empty.bitgate("kernels", "new", NAME, f"--operation={operation}", f"--kind={kind}")
     assert said.code == 0, said.said
     smoke, faults = (line.partition("#")[0].strip() for line in said.out.partition("next\n")[2].splitlines())
     enter, _, smoke = smoke.partition(" && ")
@@ -30,32 +33,76 @@ def test_the_commands_that_it_prints_work_at_once(empty: Any) -> None:
 
     ran = empty.bitgate(*words, below=NAME)
     assert ran.code == 0, ran.said
-    assert f"GREEN: {skeleton.VERDICTS} verdicts on host (smoke)" in ran.said
-    assert f"green: {skeleton.VERDICTS} verdicts" in said.out
+    verdicts = re.search(r"green: (\d+) verdicts", said.out)
+    assert verdicts
+    assert f"GREEN: {verdicts[1]} verdicts on host (smoke)" in ran.said
 
     tried = empty.bitgate(*other_words, "--json", below=NAME)
     (fault,) = tried.document["faults"]
     assert (tried.code, fault["killed"], fault["diagnosed"]) == (0, True, True), tried.said
-    found = re.match(r"the last 1 of (\d+) steps of c are missing", fault["sentence"])
+    found = re.match(r"the last 1 of (\d+) (?:steps of c|terms of K) are missing", fault["sentence"])
     assert found, fault["sentence"]
-    assert f"c{found[1]}_" in fault["by"]  # the case's own number of steps
+    assert f"{'k' if operation else 'c'}{found[1]}_" in fault["by"]  # the case's own number of steps
+
+
+@pytest.mark.parametrize("kind", skeleton.KINDS)
+@pytest.mark.parametrize("operation", sorted({*skeleton.CASES} - {"gemm"}))
+def test_what_is_to_be_filled_in_is_named(empty: Any, operation: str, kind: str) -> None:
+    said = empty.bitgate("kernels", "new", NAME, f"--operation={operation}", f"--kind={kind}")
+    assert (said.code, f"red: says what is to be filled in, in kernels/{NAME}" in said.out) == (0, True)
+    ran = empty.bitgate("run", "--tier=smoke", "--target=host", below=NAME)
+    source = f"{NAME}.{skeleton.SUFFIXES[cast(Any, kind)]}"
+    assert (ran.code, f"{NAME}: to_fill_in: write the kernel in {source}" in ran.said) == (1, True), ran.said
+
+
+def test_a_stub_without_its_clause_computes_zeros(empty: Any) -> None:
+    assert empty.bitgate("kernels", "new", NAME, "--operation=fwd", "--kind=source").code == 0
+    declaration = empty.folder / NAME / "kernels" / NAME / "declaration.py"
+    declaration.write_text(re.sub(r"return Refusal\(.*", "return None", declaration.read_text()))
+    ran = empty.bitgate("run", "--tier=smoke", "--target=host", below=NAME)
+    assert (ran.code, "54 of 54 cells of y are wrong, spread over the whole tensor; they are zero" in ran.said) == (
+        1,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--operation", "gem"), "--operation gem: did you mean 'gemm'?; leave it out for your own"),
+        (("--kind", "sources"), "--kind sources: did you mean 'source'?"),
+    ],
+)
+def test_an_unknown_operation_or_kind_is_refused(
+    tmp_path: Path, words: tuple[str, ...], said: str, capsys: Any
+) -> None:
+    assert run(["kernels", "new", NAME, *words]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_other_commands_serve_it_too(empty: Any) -> None:
     document = empty.bitgate("kernels", "new", NAME, "--json").document
-    assert (document["folder"], len(document["files"])) == (NAME, len(skeleton.FILES))
+    assert (document["folder"], len(document["files"])) == (NAME, len(skeleton.Skeleton(NAME).files))
     assert all((empty.folder / path).is_file() for path in document["files"])
+    verdicts = skeleton.Skeleton(NAME).verdicts
     (row,) = empty.bitgate("kernels", "--target=host", "--json", below=NAME).document["kernels"]
-    assert (row["family"], row["planned"]) == (NAME, skeleton.VERDICTS)
+    assert (row["family"], row["planned"], row["suites"]) == (NAME, verdicts, {NAME: verdicts})
     (part,) = empty.bitgate("coverage", "--json", below=NAME).document["passes"]
     assert part["pass"] == NAME
 
 
 def test_every_template_is_written_and_none_keeps_a_placeholder(tmp_path: Path) -> None:
     templates = {entry.name.removesuffix(".template") for entry in (files(skeleton) / "files").iterdir()}
-    assert templates == set(skeleton.FILES.values())
-    for path in skeleton.make(NAME, tmp_path):
-        assert skeleton.PLACE not in f"{path}{(tmp_path / path).read_text()}"
+    every = [
+        skeleton.Skeleton(f"a{number}", operation, kind)
+        for number, (operation, kind) in enumerate(product(("", *skeleton.CASES), skeleton.KINDS))
+    ]
+    assert templates == {template for one in every for template in one.files.values()}
+    for one in every:
+        for path in skeleton.make(one, tmp_path):
+            text = (tmp_path / path).read_text()
+            assert not re.search(r"@[A-Z_]+@", f"{path}{text}")
+            assert max(map(len, text.splitlines())) <= 120, path
 
 
 @pytest.mark.parametrize(
@@ -79,7 +126,7 @@ def test_an_odd_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 )
 def test_a_name_that_bitgate_has_is_refused(tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        skeleton.make(name, tmp_path)
+        skeleton.make(skeleton.Skeleton(name), tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])
@@ -92,7 +139,7 @@ def test_what_is_there_is_left_alone(tmp_path: Path, kind: str) -> None:
     }
     there[kind]()
     with pytest.raises(UsageError, match=f"{place} is there already: choose another name, or move it away"):
-        skeleton.make(NAME, tmp_path)
+        skeleton.make(skeleton.Skeleton(NAME), tmp_path)
     assert os.path.lexists(place)
     assert list(tmp_path.rglob("*")) == [place]
 
@@ -100,7 +147,7 @@ def test_what_is_there_is_left_alone(tmp_path: Path, kind: str) -> None:
 def test_an_unwritable_place_is_reported_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be made: Not a directory: go to a folder that can be written"):
-        skeleton.make(NAME, tmp_path / "file")
+        skeleton.make(skeleton.Skeleton(NAME), tmp_path / "file")
 
 
 def test_a_disk_that_is_full_midway_leaves_nothing(tmp_path: Path) -> None:
@@ -113,7 +160,7 @@ def test_a_disk_that_is_full_midway_leaves_nothing(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
         try:
-            skeleton.make(NAME, tmp_path)
+            skeleton.make(skeleton.Skeleton(NAME), tmp_path)
         except UsageError as error:
             os._exit(0 if "cannot be made: File too large" in str(error) else 1)
         os._exit(2)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -48,14 +48,15 @@ def kernels(
     name, platform = wanted.name, wanted.platform
     project = with_operations(find().loading(to_load(load)))
     passed = _passed(name)
-    # In a user's repository the kernels are the user's, unless a glob asks for others.
-    mine = loaded_names(project.load) if not kernel else frozenset()
+    # What is loaded is meant, unless a glob asks for others.
+    mine = loaded_names((*project.load, *project.added)) if not kernel else frozenset()
     plan = make_plan(project.tiers[-1], name, project, kernel, of_all=not mine)
-    planned = Counter((c.key.kernel, c.key.instance) for c in plan.cases if not c.refused)
+    planned = Counter((c.key.kernel, c.key.instance, c.suite) for c in plan.cases if not c.refused)
+    suites = sorted({table.parent.name for table in project.tables()})
     rows = [
-        _row(family, instance, name, passed[family.name, instance.name], planned[family.name, instance.name])
+        _row(family, instance, name, passed[family.name, instance.name], _of_suites(planned, family, instance, suites))
         for family, instance in registry.select(kernel or None, project, name)
-        if platform in family.platforms and (not mine or family.name in mine | loaded_names(project.added))
+        if platform in family.platforms and (not mine or family.name in mine)
     ]
     if json_:
         typer.echo(json.dumps({"kernels": rows}, indent=2))
@@ -71,31 +72,43 @@ def kernels(
 @app.command("new")
 def new_kernel(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name the folder, the kernel and its operation.")],
+    operation: Annotated[str, typer.Option(help="Compute an operation of bitgate: gemm, fwd ... [your own].")] = "",
+    kind: Annotated[str, typer.Option(help="Write a library of the C ABI, or a source in CUDA or HIP.")] = "library",
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
     """Make a folder NAME with a kernel that runs.
 
-    Its operation, HIP source, suite and a seeded defect are a separate repository, to be changed into yours file by
-    file; each says what belongs there.
+    Its operation, source, suite and a seeded defect are a separate repository, to be changed into yours file by
+    file; each says what belongs there. Of operations other than gemm the kernel is to be filled in.
     """
     from bitgate.kernel import skeleton
 
-    made = skeleton.make(name, Path.cwd())
-    steps = {
-        f"cd {name} && bitgate run --tier smoke --target host": f"green: {skeleton.VERDICTS} verdicts",
-        "bitgate faults run": "its one seeded defect is found",
-    }
+    made = skeleton.Skeleton(name, operation, cast(Any, kind))
+    written = skeleton.make(made, Path.cwd())
+    begin, run = f"cd {name}", "bitgate run --tier smoke --target host"
+    if made.is_stub:
+        steps = {f"{begin} && {run}": f"red: says what is to be filled in, in kernels/{name}"}
+    else:
+        steps = {f"{begin} && {run}": f"green: {made.verdicts} verdicts"}
+        steps["bitgate faults run"] = "its one seeded defect is found"
     if json_:
-        typer.echo(json.dumps({"folder": name, "files": list(map(str, made)), "next": list(steps)}, indent=2))
+        typer.echo(json.dumps({"folder": name, "files": list(map(str, written)), "next": list(steps)}, indent=2))
         return
-    typer.echo("\n".join(["made", *(f"    {path}" for path in made), "next"]))
+    typer.echo("\n".join(["made", *(f"    {path}" for path in written), "next"]))
     width = max(map(len, steps))
     for step, then in steps.items():
         typer.echo(f"    {step:<{width}}  # {then}")
 
 
+def _of_suites(
+    planned: Counter[tuple[str, str, str]], family: KernelFamily, instance: Instance, suites: list[str]
+) -> dict[str, int]:
+    """Return the number of cases of each suite that would run an instance."""
+    return {suite: planned[family.name, instance.name, suite] for suite in suites}
+
+
 def _row(
-    family: KernelFamily, instance: Instance, target: str, passed: set[tuple[Key, Problem]], planned: int
+    family: KernelFamily, instance: Instance, target: str, passed: set[tuple[Key, Problem]], suites: dict[str, int]
 ) -> dict[str, Any]:
     problems = [problem for _, problem in passed]
     return {
@@ -116,7 +129,8 @@ def _row(
         "block_size": instance.block_size,
         "wave_size": instance.wave_size,
         "reference": family.is_reference,
-        "planned": planned,
+        "planned": sum(suites.values()),
+        "suites": suites,
         "verified": len(passed),
         "verified_dtypes": sorted({problem.dtypes.canonical for problem in problems}),
         "verified_layouts": sorted({problem.operation.space.layouts_of(problem) for problem in problems}),
@@ -144,6 +158,19 @@ def _problem(case: str) -> Problem:
     return parse_case_id(case)
 
 
+def _coverage_lines(members: list[dict[str, Any]]) -> Iterable[str]:
+    """Yield what a family takes by its declaration, and which suites have cases of that."""
+    stated = {key: list(dict.fromkeys(one for row in members for one in row[key])) for key in ("dtypes", "layouts")}
+    ndims = sorted({ndim for row in members for ndim in row["ndims"] if ndim})
+    layouts = " ".join(stated["layouts"]) or "any strides"
+    dimensions = f"; {' '.join(f'{ndim}D' for ndim in ndims)}" if ndims else ""
+    yield f"  covers {', '.join(stated['dtypes'])}; {layouts}{dimensions}"
+    counts = {suite: sum(row["suites"][suite] for row in members) for suite in members[0]["suites"]}
+    taken = ", ".join(f"{suite} ({count} cases)" for suite, count in counts.items() if count) or "none"
+    idle = ", ".join(suite for suite, count in counts.items() if not count)
+    yield f"  suites that take it: {taken}" + (f"; not {idle}" if idle else "")
+
+
 def _lines(rows: list[dict[str, Any]]) -> Iterable[str]:
     for family in dict.fromkeys(row["family"] for row in rows):
         members = [row for row in rows if row["family"] == family]
@@ -157,6 +184,7 @@ def _lines(rows: list[dict[str, Any]]) -> Iterable[str]:
                 f"  {row['instance']:<{width}}  {' '.join(row['dtypes'])}  {' '.join(row['layouts'])}"
                 f"  {ndims}{tile}  {row['planned']} cases, {row['verified']} passed"
             )
+        yield from _coverage_lines(members)
         for option in members[0]["options"]:
             values = "an integer" if option["values"] == ["int"] else "|".join(option["values"])
             yield f"  --option {option['name']}={values}  (production: {option['production']})  {option['help']}"

@@ -175,6 +175,8 @@ def verify(
         raise UsageError("--until-red needs --repeat N")
     if in_process and isolate:
         raise UsageError("--in-process and --isolate exclude each other")
+    told: set[str] = set()
+    """Builds that failed, which are explained once."""
     verdicts: list[list[Verdict]] = [[] for _ in asked.problems]
     """Of each case that was named."""
     errors: list[str] = []
@@ -196,7 +198,8 @@ def verify(
             if verdict.green and verdict.outcome is Outcome.REFUSED:
                 refusing.append(verdict)
             elif not json_output:
-                print_verdict(verdict)
+                print_verdict(verdict, explained=verdict.reason in told)
+                told |= {verdict.reason} if verdict.outcome is Outcome.BUILD_FAILED else set()
         if not json_output:
             print_refusals(refusing)
     code = 2 if errors else exit_code(*verdicts)
@@ -254,10 +257,13 @@ def _verdicts(
     kind = ThisProcess if asked.in_process else CaseProcess
     opening = Opening(where.name, asked.project, repetition=asked.repetition)
     with kind(opening, progress=print_progress) as process:
+        last: Verdict | None = None
         for number, planned in _planned(asked, where.name):
             if isinstance(planned, PlannedCase):
+                if asked.isolate and not _may_follow(planned, last):
+                    process.end()
                 try:
-                    verdict = _verdict(asked, planned, process, trace)
+                    last = verdict = _verdict(asked, planned, process, trace)
                     yield number, verdict
                     if asked.shrink and number not in shrunk and is_failure(verdict):
                         shrunk.add(number)
@@ -265,11 +271,19 @@ def _verdicts(
                 except UsageError as error:
                     if not process.is_running or len(asked.problems) == 1:  # no other case would fare better
                         raise
+                    if asked.isolate:
+                        process.end()
                     yield number, error
             else:
                 yield number, _no_kernel(planned, asked, where)
-            if asked.isolate:
-                process.end()
+
+
+def _may_follow(planned: PlannedCase, last: Verdict | None) -> bool:
+    """Return whether an isolated case may run in the process of the one before: nothing was launched there, and
+    nothing of the case will be, unless it is the first that is."""
+    if last is None or last.outcome is Outcome.BUILD_FAILED:
+        return True
+    return bool(planned.refused) and last.outcome is Outcome.REFUSED and last.green
 
 
 def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, PlannedCase | RequestedCase]]:
@@ -361,8 +375,9 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
     raise UsageError(f"--{what} {value}: {', '.join(known)} are known{meant(value, known, 0.3)}")
 
 
-def print_verdict(verdict: Verdict) -> None:
-    """Print one line for a verdict; for a red one what is wrong, its first cells, and how to run it again."""
+def print_verdict(verdict: Verdict, explained: bool = False) -> None:
+    """Print one line for a verdict; for a red one that is not ``explained`` yet what is wrong, its first cells, and how
+    to run it again."""
     key = verdict.key
     where = key.name + "".join(f" {name}={value}" for name, value in key.options)
     colour, plain = verdict.outcome.facts.colour if sys.stdout.isatty() else "", verdict.outcome.value
@@ -377,7 +392,7 @@ def print_verdict(verdict: Verdict) -> None:
         print(f"  {message(verdict.reason)}")
     if verdict.outcome is Outcome.PASS and not verdict.compared:
         print(f"  not compared: {verdict.reason}")
-    if verdict.green:
+    if verdict.green or explained:
         return
     print(f"  {verdict.human}")
     print(f"  {message(verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason)}")

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from bitgate.kernel.runner import Capability as Capability
     from bitgate.kernel.runner import LibraryState as LibraryState
     from bitgate.kernel.runner import Runner as Runner
+    from bitgate.kernel.source import BufferOffset as BufferOffset
+    from bitgate.kernel.source import ClearBuffer as ClearBuffer
+    from bitgate.kernel.source import DeviceSource as DeviceSource
+    from bitgate.kernel.source import KernelLaunch as KernelLaunch
     from bitgate.model.thread_map import CellWrite as CellWrite
     from bitgate.model.thread_map import Launch as Launch
     from bitgate.model.thread_map import Steps as Steps
@@ -44,5 +48,6 @@ __getattr__, __dir__, __all__ = exports(
         "bitgate.kernel.generated": "Registered element units",
         "bitgate.kernel.runner": "Capability LibraryState Runner",
         "bitgate.model.thread_map": "CellWrite Launch Steps SumLevel ThreadMap Tile",
+        "bitgate.kernel.source": "BufferOffset ClearBuffer DeviceSource KernelLaunch",
     },
 )

@@ -17,6 +17,7 @@ from bitgate.model.thread_map import ThreadMap
 
 if TYPE_CHECKING:
     from bitgate.kernel.runner import Runner
+    from bitgate.kernel.source import DeviceSource
 
 ANY_INTEGER = ("int",)
 """The ``values`` of an option that takes any integer."""
@@ -163,7 +164,8 @@ class KernelFamily:
     stated. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe). ``changes``
     names what the library may change of its process: threads, descriptors, subprocesses, device_memory. Without
     ``is_captured`` its launches wait or allocate, and are not captured into a graph: its verdicts state that this is
-    unchecked.
+    unchecked. ``include_dirs``, ``flags`` (for all platforms, or by platform) and ``defines`` are for the compiler,
+    ``libraries`` for the linker: a file, relative to ``folder``, or a name as of ``-l``.
     """
 
     name: str
@@ -187,8 +189,21 @@ class KernelFamily:
     opens: Opens | None = None
     """Opens the kernel of an instance with options, for kernels that are no library. Then there are neither sources nor
     a library, and nothing is built."""
+    source: DeviceSource | None = None
+    """Plain ``__global__`` functions of ``sources`` and their launches, for kernels without the C ABI: bitgate writes
+    the host's code."""
+    include_dirs: tuple[str, ...] = ()
+    flags: tuple[str, ...] | Mapping[str, tuple[str, ...]] = field(default=(), hash=False)
+    defines: Mapping[str, str | int] = field(default_factory=dict, hash=False)
+    libraries: tuple[str, ...] = ()
     left_out: frozenset[str] = frozenset()
     """Groups of instances that ``on`` left out: their translation units are not for the target."""
+
+    def flags_on(self, platform: str) -> tuple[str, ...]:
+        """Return the family's flags for the compiler of a platform."""
+        flags = self.flags.get(platform, ()) if isinstance(self.flags, Mapping) else self.flags
+        defines = (f"-D{name}={value}" if value != "" else f"-D{name}" for name, value in self.defines.items())
+        return (*flags, *defines)
 
     @property
     def is_built(self) -> bool:
@@ -204,6 +219,8 @@ class KernelFamily:
 
     def only(self, group: str) -> KernelFamily:
         """Return the family with the instances of one group, and without the sources of other groups alone."""
+        if self.source is not None:
+            return self
         others = {instance.group for instance in self.instances} - {group}
         sources = tuple(source for source in self.sources if Path(source).name.partition(".")[0] not in others)
         return replace(self, sources=sources, instances=tuple(i for i in self.instances if i.group == group))

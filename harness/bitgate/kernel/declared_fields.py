@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, ValidationError, convert
 
 from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.source import DeviceSource
 from bitgate.model import Accumulation, Dtype
 
 Word = Annotated[str, Meta(min_length=1, max_length=1024)]
@@ -60,6 +61,14 @@ class _Family(Struct):
     library: Any
     generated: dict[Word, str]
     changes: tuple[Word, ...]
+    include_dirs: tuple[Word, ...]
+    flags: tuple[Word, ...] | dict[Word, tuple[Word, ...]]
+    defines: dict[Word, str | int]
+    libraries: tuple[Word, ...]
+
+
+class _DeviceSource(Struct):
+    kernels: tuple[Word, ...]
 
 
 def check_fields(family: KernelFamily) -> None:
@@ -79,8 +88,22 @@ def check_fields(family: KernelFamily) -> None:
         path = PurePath(source)
         if path.is_absolute() or path.name in ("", "..") or "\0" in source:
             raise ValueError(f"sources names '{source:.200}': give a file of {family.folder}, relative to it")
+    if family.source is not None:
+        _check_source(family.source)
     for instance in family.instances:
         _check_accumulation(instance.name, instance.accumulation)
+
+
+def _check_source(source: Any) -> None:
+    if not isinstance(source, DeviceSource):
+        raise TypeError(f"source is {source!r:.200}: give a DeviceSource")
+    for name in ("launches", "workspace"):
+        if not callable(found := getattr(source, name)):
+            raise TypeError(f"source: {name} is {found!r:.200}: give a function")
+    try:
+        convert(source, _DeviceSource, from_attributes=True)
+    except ValidationError as error:
+        raise TypeError(f"source: {str(error).replace('`', chr(39))}") from None
 
 
 def _check_accumulation(instance: str, stated: Any) -> None:

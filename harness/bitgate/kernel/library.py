@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from ctypes import CDLL, POINTER, byref, c_int64, c_uint8, cast, memmove
+from ctypes import CDLL, POINTER, byref, c_char_p, c_int64, c_uint8, cast, memmove
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
+from bitgate.core.errors import UsageError
+from bitgate.core.targets import architecture_of
 from bitgate.core.untrusted import shown
 from bitgate.kernel.abi import (
     EXPORTS,
@@ -38,6 +40,8 @@ from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError, RecordRejected
 from bitgate.kernel.examine import examine
+from bitgate.kernel.launch_list import LaunchMistake, SourceKernel, StatedProblem, kernels_of, launch_list
+from bitgate.kernel.predicates import failure
 from bitgate.kernel.raw_record import raw_of_c
 from bitgate.kernel.record_check import RecordDefect, checked
 from bitgate.kernel.runner import LibraryState
@@ -46,6 +50,7 @@ from bitgate.worker.mapped import mapped_runtimes
 _KERNARG_BYTES = 4096
 """Most bytes of a launch's arguments: the record reserves them for each launch."""
 _FACTS = 64
+_MOST_STATED = 256
 _PART_COLUMNS = 32
 """Most integers of a problem's part."""
 
@@ -62,7 +67,7 @@ class RunCall:
 class KernelLibrary:
     """A loaded kernel library. Calls are not thread-safe, since the record's memory is reused."""
 
-    def __init__(self, path: Path, family: KernelFamily, handle: CDLL) -> None:
+    def __init__(self, path: Path, family: KernelFamily, handle: CDLL, target: str = "host") -> None:
         self.path = path
         self.family = family
         self.conduct = LibraryState()
@@ -70,6 +75,9 @@ class KernelLibrary:
         self._is_supported = handle.bitgate_is_supported
         self._workspace_size = handle.bitgate_workspace_size
         self._list_instances = handle.bitgate_list_instances
+        self._kernels = {} if family.source is None else _kernels_in(handle)
+        self._lds_limit = architecture_of(target).lds_bytes
+        self._stated: dict[tuple[AbiProblem, str, tuple[tuple[str, str], ...]], AbiProblem] = {}
         self._memory = _RecordMemory(64)
         self._checked: dict[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]] = {}
 
@@ -92,7 +100,7 @@ class KernelLibrary:
         for name, (result, arguments) in EXPORTS.items():
             function = getattr(handle, name)
             function.restype, function.argtypes = result, arguments
-        return cls(path, family, handle)
+        return cls(path, family, handle, target or "host")
 
     def is_supported(
         self,
@@ -104,7 +112,7 @@ class KernelLibrary:
         """Return None if the instance takes the problem. KernelFailed if the library rejects the call itself."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        lent = lent_problem(problem, alignment)
+        lent = lent_problem(self.stated(problem, instance, options), alignment)
         try:
             status = self._is_supported(lent.reference, name, byref(chosen), byref(reason))
         finally:
@@ -114,6 +122,30 @@ class KernelLibrary:
         if status == AbiStatus.REFUSED:
             return _refusal(reason)
         raise _failure("bitgate_is_supported", status, reason)
+
+    def stated(self, problem: AbiProblem, instance: Instance | str, options: Mapping[str, str] | None) -> AbiProblem:
+        """Return the problem with its launches, where the library is of a user's device code; else the problem.
+
+        The declaration is asked once for each problem. LaunchMistake for launches that cannot be.
+        """
+        source = self.family.source
+        if source is None:
+            return problem
+        found = find_instance(self.family, instance if isinstance(instance, str) else instance.name)
+        settings = {option.name: option.production for option in self.family.options} | dict(options or {})
+        key = (problem, found.name, tuple(sorted(settings.items())))
+        if key not in self._stated:
+            try:
+                plan = source.plan(problem, found, settings)
+            except UsageError as error:
+                raise LaunchMistake(str(error)) from None
+            except Exception as error:  # a user's code, where it runs in this process
+                raise LaunchMistake(failure("launches", error, self.family.folder)) from None
+            if len(self._stated) >= _MOST_STATED:
+                self._stated.clear()
+            integers = launch_list(plan, self._kernels, problem, self._lds_limit)
+            self._stated[key] = StatedProblem(problem, integers)
+        return self._stated[key]
 
     def lds_bytes(self, instance: Instance) -> int:
         """Return the bytes of LDS that a block of the instance's kernels declares, as the library states it."""
@@ -132,7 +164,7 @@ class KernelLibrary:
         """Return the bytes of workspace that ``run`` needs. KernelRefused or KernelFailed as ``run``."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        lent = lent_problem(problem, alignment)
+        lent = lent_problem(self.stated(problem, instance, options), alignment)
         try:
             size: int = self._workspace_size(lent.reference, name, byref(chosen), byref(reason))
         finally:
@@ -161,6 +193,7 @@ class KernelLibrary:
         ``buffers`` maps tensor names to device pointers, ``workspace`` is (pointer, bytes), ``alignment`` what is
         promised for every base pointer. KernelRefused if the library does not take the problem, KernelFailed otherwise.
         """
+        problem = self.stated(problem, instance, options)
         name, chosen = self._call(instance, options)
         if problem.parts > self._memory.capacity:
             self._memory = _RecordMemory(problem.parts)
@@ -177,6 +210,7 @@ class KernelLibrary:
         self, problem: AbiProblem, instance: Instance, options: Mapping[str, str], calls: Sequence[RunCall]
     ) -> list[DispatchRecord]:
         """Run as ``run`` does, several times at once: each call is made from a separate thread."""
+        problem = self.stated(problem, instance, options)
         name, chosen = self._call(instance, options)
         lent = lent_problem(problem, DEFAULT_ALIGNMENT)
         gate = Barrier(len(calls))
@@ -209,6 +243,7 @@ class KernelLibrary:
 
         They belong to the library, and are valid until the next call of anything else.
         """
+        problem = self.stated(problem, instance, options)
         name, chosen = self._call(instance, options)
         if problem.parts > self._memory.capacity:
             self._memory = _RecordMemory(problem.parts)
@@ -268,6 +303,13 @@ class _RecordMemory:
         """Return the record, cleared; the arrays are not cleared, since the counts say what is valid."""
         memmove(byref(self._record), self.cleared, len(self.cleared))
         return self._record
+
+
+def _kernels_in(handle: CDLL) -> dict[str, SourceKernel]:
+    """Return the kernels of a library that bitgate has generated, by name."""
+    listed = handle.bitgate_source_kernels
+    listed.restype = c_char_p
+    return kernels_of(listed().decode())
 
 
 def _refusal(reason: CReason) -> Refusal:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.project import Project, own_declarations, own_kernels
+from bitgate.core.targets import PLATFORMS
 from bitgate.core.untrusted import shown
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
@@ -29,6 +30,10 @@ from bitgate.model.dtype import spelled
 from bitgate.worker.state import EXCUSABLE
 
 _NAME = re.compile(r"[a-z0-9_]+")
+_FUNCTION = re.compile(r"(::)?[A-Za-z_]\w*(::[A-Za-z_]\w*)*(<[\w\s:,<>*&.+-]*>)?")
+"""A function's name in C++, with template arguments."""
+_LIBRARY = re.compile(r"[A-Za-z0-9_+-]+")
+"""A library's name as of ``-l``; anything else is a file."""
 Text: TypeAlias = "tuple[str, type[Any], str, str]"
 """A text with its name for people and its field of abi.h (structure, name); the text comes last."""
 MOST_OPTIONS = 16
@@ -43,17 +48,23 @@ def families(
     *,
     here: bool = False,
     own: Sequence[Path] | None = None,
+    declared: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, KernelFamily]:
     """Return families by name, bitgate's own first, then the project's; with the instances that fit ``target``, if any.
 
     ``here``: a user's code may run in this process, since it is one for kernels. ``own``: declarations in place of
-    bitgate's own, of another commit. UsageError names the file and what is wrong with it.
+    bitgate's own, of another commit. ``declared``: by file, what a child has read of declarations whose code must not
+    run here. UsageError names the file and what is wrong with it.
     """
     found: dict[str, KernelFamily] = {}
     places: dict[str, Path] = {}
     ours = own_declarations() if own is None else tuple(own)
     for path in [*ours, *map(_declaration_file, project.declarations if project else ())]:
-        family = load_here(path.resolve()) if here or path in ours else load_family(path.resolve())
+        known = (declared or {}).get(str(path.resolve()))
+        if known is not None:
+            family = UserFamily(path.resolve(), known).family
+        else:
+            family = load_here(path.resolve()) if here or path in ours else load_family(path.resolve())
         if family.name in found and places[family.name] != path.resolve():
             raise UsageError(f"{path}: kernel family '{family.name}' is declared by {places[family.name]} already")
         found[family.name], places[family.name] = family, path.resolve()
@@ -94,10 +105,25 @@ def _matching(glob: str | None, known: Mapping[str, KernelFamily]) -> list[tuple
     ]
 
 
-@lru_cache(maxsize=64)
 def load_family(path: Path) -> KernelFamily:
     """Return the ``FAMILY`` of one declaration file, whose code runs in a child. UsageError as ``families``."""
-    return UserFamily(path).family
+    return _user_family(path).family
+
+
+@lru_cache(maxsize=64)
+def _user_family(path: Path) -> UserFamily:
+    return UserFamily(path)
+
+
+def declared_sources(project: Project) -> dict[str, dict[str, Any]]:
+    """Return what children have read of the project's families of device code, by file.
+
+    bitgate launches such kernels itself: no code of their declarations may run where kernels do.
+    """
+    read = {
+        str(path): _user_family(path) for path in (_declaration_file(one).resolve() for one in project.declarations)
+    }
+    return {path: one.declared for path, one in read.items() if one.family.source is not None}
 
 
 @lru_cache(maxsize=64)
@@ -113,7 +139,12 @@ def load_here(path: Path) -> KernelFamily:
         raise UsageError(f"{path}{_format_line(error, path)}: {type(error).__name__}: {shown(error)}") from None
     family = getattr(module, "FAMILY", None)
     if not isinstance(family, KernelFamily):
-        raise UsageError(f"{path}: defines no FAMILY of bitgate.kernel.declaration.KernelFamily")
+        what = "defines no FAMILY" if family is None else f"FAMILY is of type {type(family).__name__}"
+        near = next((name for name, one in vars(module).items() if isinstance(one, KernelFamily)), "")
+        hint = (
+            f"{near} is one: call it FAMILY" if near else "write FAMILY = KernelFamily(name=..., operations=..., ...)"
+        )
+        raise UsageError(f"{path}: {what}: {hint}; KernelFamily is of bitgate.kernel, bitgate kernels new makes one")
     if family.folder == Path():
         family = replace(family, folder=path.parent)
     try:
@@ -158,7 +189,7 @@ def _faults(family: KernelFamily) -> Iterator[str]:
         if names.count(name) > 1:
             yield f"instance '{name}' is listed twice"
     for instance in family.instances:
-        yield from _instance_faults(instance)
+        yield from _instance_faults(instance, tuple(map(str, family.operations_of(instance))))
     for change in family.changes:
         if change not in EXCUSABLE:
             yield f"changes names '{change}': {', '.join(EXCUSABLE)} may be stated, all else is never excused"
@@ -167,6 +198,34 @@ def _faults(family: KernelFamily) -> Iterator[str]:
             yield f"option '{option.name}': production value '{option.production}' is not among {option.values}"
     if family.is_built:
         yield from _what_the_abi_cuts(family)
+    yield from _build_faults(family)
+
+
+def _build_faults(family: KernelFamily) -> Iterator[str]:
+    """Yield the faults of what a family's build needs."""
+    if family.source is not None:
+        if not family.sources or family.generated:
+            yield "source: name the files of its kernels in sources, and generate none"
+        if not family.source.kernels:
+            yield "source: kernels names none: give the C++ names of what is launched, such as 'saxpy<float>'"
+        for name in family.source.kernels:
+            if not _FUNCTION.fullmatch(name) or family.source.kernels.count(name) > 1:
+                yield f"source: kernels names '{name}': give each once, as C++ does: 'mine::gemm<float, 16>'"
+        for instance in family.instances:
+            if len(family.operations_of(instance)) != 1:
+                yield f"instance '{instance.name}': of a source it computes one operation: list one for each"
+    stated = [name for name in ("include_dirs", "flags", "defines", "libraries") if getattr(family, name)]
+    if stated and not family.sources:
+        yield f"{stated[0]} is for a compiler: a family without sources has none"
+    for folder in family.include_dirs:
+        if not (family.folder / folder).is_dir():
+            yield f"include_dirs names '{folder}', and {family.folder / folder} is no folder"
+    for library in family.libraries:
+        if not _LIBRARY.fullmatch(library) and not (family.folder / library).is_file():
+            yield f"libraries names '{library}': {family.folder / library} is no file; a name is as of -l, without lib"
+    for platform in family.flags if isinstance(family.flags, Mapping) else ():
+        if platform not in PLATFORMS:
+            yield f"flags are for '{platform}': the platforms are {', '.join(PLATFORMS)}"
 
 
 def _what_the_abi_cuts(family: KernelFamily) -> Iterator[str]:
@@ -184,7 +243,7 @@ def _what_the_abi_cuts(family: KernelFamily) -> Iterator[str]:
         yield f"has {len(family.options)} options, options.hpp takes {MOST_OPTIONS}: leave some out"
 
 
-def _instance_faults(instance: Instance) -> Iterator[str]:
+def _instance_faults(instance: Instance, offered: Sequence[str]) -> Iterator[str]:
     for spelling in instance.dtypes:
         try:
             if (written := spelled(spelling)) != spelling:
@@ -194,7 +253,14 @@ def _instance_faults(instance: Instance) -> Iterator[str]:
     for length, size in instance.tiles.items():
         if not isinstance(size, int) or size < 1:
             yield f"instance '{instance.name}': tiles: {length} is {size!r}: give a number from 1 up"
-    known = {layout for operation in operations().values() for layout in operation.layouts}
+    every = operations()
+    known = {layout for operation in every.values() for layout in operation.layouts}
+    theirs = {layout for name in offered if name in every for layout in every[name].layouts}
     for layout in instance.layouts:
-        if layout not in known:
-            yield f"instance '{instance.name}': unknown layout '{layout}' (known: {', '.join(sorted(known))})"
+        if layout in known:
+            continue
+        begin = f"instance '{instance.name}': unknown layout '{layout}'"
+        if theirs or not every.keys() & {*offered}:
+            yield f"{begin} (known: {', '.join(sorted(theirs or known))})"
+        else:
+            yield f"{begin}: {', '.join(offered)} takes none: write layouts=(), strides say where cells lie"

@@ -101,7 +101,10 @@ class LibraryRunner:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        return _ALL if self.family.is_captured else _ALL - {Capability.CAPTURE}
+        lacking = set() if self.family.is_captured else {Capability.CAPTURE}
+        if self.family.source is not None:  # its library takes whatever the declaration does
+            lacking.add(Capability.INDEPENDENT_LISTING)
+        return _ALL - lacking
 
     @property
     def family(self) -> KernelFamily:

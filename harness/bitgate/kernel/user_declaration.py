@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option,
 from bitgate.kernel.errors import DeclarationFailed
 from bitgate.kernel.predicates import checked_answer, failure
 from bitgate.kernel.runner import Runner
+from bitgate.kernel.source import DeviceSource
 from bitgate.kernel.user_operation import add_here
 from bitgate.model import DTYPES, Accumulation, Problem, case_id, parse_case_id
 from bitgate.model.registry import places
@@ -45,20 +46,24 @@ class LoadFamily(Message):
 class AskPredicate(Message):
     """A question for what ``supports`` or ``dispatch`` says of a case."""
 
-    what: Literal["supports", "dispatch"]
+    what: Literal["supports", "dispatch", "launches"]
     case: str
     instance: str
     options: dict[str, str]
 
 
 class UserFamily:
-    """One declaration file in a separate child. UsageError if the file is wrong, or ends or hangs its process."""
+    """One declaration file in a separate child. UsageError if the file is wrong, or ends or hangs its process.
 
-    def __init__(self, path: Path) -> None:
+    With what another child ``declared`` of it, none is started before there is a question.
+    """
+
+    def __init__(self, path: Path, declared: Mapping[str, Any] | None = None) -> None:
         self._path = path
         opening = LoadFamily(str(path), tuple(map(str, places())))
         self._worker = Worker(ENTRY, _to_stderr, opening=opening, opening_seconds=LOAD_SECONDS, preload=(__name__,))
-        self.family = self._declared(self._heard(self._worker.opened, "it was loaded"))
+        self.declared = dict(declared or self._heard(self._worker.opened, "it was loaded"))
+        self.family = self._read(self.declared)
 
     def supports(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
         answer = self._about("supports", problem, instance, options)
@@ -74,8 +79,20 @@ class UserFamily:
         except TypeError:
             raise UsageError(f"{self._path}: dispatch: returned {answer!r}: return None or a Dispatch") from None
 
+    def launches(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = self._about("launches", problem, instance, options)
+        return answer
+
+    def begin(self) -> None:
+        """Start the child, if none runs."""
+        self._heard(self._worker.opened, "it was loaded")
+
     def _about(
-        self, what: Literal["supports", "dispatch"], problem: Problem, instance: Instance, options: Mapping[str, str]
+        self,
+        what: Literal["supports", "dispatch", "launches"],
+        problem: Problem,
+        instance: Instance,
+        options: Mapping[str, str],
     ) -> Any:
         question = AskPredicate(what, case_id(problem), instance.name, dict(options))
         return self._heard(lambda: self._worker.ask(question, ANSWER_SECONDS), f"{what}({question.case}) was asked")
@@ -89,7 +106,7 @@ class UserFamily:
             reason = ended.reason.replace("verdict", "answer")
             raise DeclarationFailed(f"{self._path}: while {when}: {reason}") from None
 
-    def _declared(self, said: dict[str, Any]) -> KernelFamily:
+    def _read(self, said: dict[str, Any]) -> KernelFamily:
         try:
             return _family(said, self)
         except (KeyError, TypeError, ValueError) as error:
@@ -122,9 +139,13 @@ def serve(channel: Channel) -> None:
         family = served[0]
         instance = family.instance(question.instance)
         assert instance is not None
-        predicate = family.supports if question.what == "supports" else family.dispatch
+        problem = parse_case_id(question.case)
         with _users_code(family, question.what):
-            said = predicate(parse_case_id(question.case), instance, question.options)
+            if question.what == "launches":
+                assert family.source is not None
+                return _checked(family.source.plan(problem, instance, question.options))
+            predicate = family.supports if question.what == "supports" else family.dispatch
+            said = predicate(problem, instance, question.options)
             return _checked(asdict(said) if isinstance(said, (Refusal, Dispatch)) else said)
 
     serving.serve(channel, {LoadFamily: load, AskPredicate: ask})
@@ -163,6 +184,11 @@ def _as_json(family: KernelFamily) -> dict[str, Any]:
         "changes": list(family.changes),
         "is_captured": family.is_captured,
         "is_opened": family.opens is not None,
+        "kernels": None if family.source is None else list(family.source.kernels),
+        "include_dirs": list(family.include_dirs),
+        "flags": family.flags,
+        "defines": dict(family.defines),
+        "libraries": list(family.libraries),
     }
 
 
@@ -202,7 +228,33 @@ def _family(said: dict[str, Any], owner: UserFamily) -> KernelFamily:
         changes=tuple(said["changes"]),
         is_captured=said["is_captured"],
         opens=_elsewhere if said["is_opened"] else None,
+        source=None if said["kernels"] is None else UserSource(tuple(said["kernels"]), _unasked, _unasked, owner=owner),
+        include_dirs=tuple(said["include_dirs"]),
+        flags=_flags(said["flags"]),
+        defines=said["defines"],
+        libraries=tuple(said["libraries"]),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class UserSource(DeviceSource):
+    """The kernels of a user's source, whose functions a child answers for."""
+
+    owner: UserFamily = field(kw_only=True)
+
+    def plan(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Mapping[str, Any]:
+        return self.owner.launches(problem, instance, options)
+
+    def begin(self) -> None:
+        self.owner.begin()
+
+
+def _unasked(problem: Any, instance: Instance, options: Mapping[str, str]) -> Any:
+    raise AssertionError("the child answers for both functions at once: plan")
+
+
+def _flags(said: Any) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    return {name: tuple(each) for name, each in said.items()} if isinstance(said, dict) else tuple(said)
 
 
 def _elsewhere(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> Runner:

@@ -15,6 +15,7 @@ from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.bits import Array, bits_of, first_true, parts
 from bitgate.numerics.rounding import factors, ulps_between
 from bitgate.results.record import Diagnosis, Outcome
+from bitgate.runtime.seen_work import KERNEL
 from bitgate.verify.diagnose import Rule, Scene, diagnose
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.problem_data import Reference
@@ -255,6 +256,8 @@ def _diagnosis(
         exact=expectation.reference.kind in ("exact", "gpu") or not dtype.is_float,
     )
     diagnosis = diagnose(scene, expectation.rules)
+    if "never_written" in diagnosis.kinds and _launched_nothing(run):
+        diagnosis = replace(diagnosis, sentence=f"no kernel was launched: {diagnosis.sentence}")
     evidence = {
         **diagnosis.evidence,
         **_output_evidence(expectation, run, role),
@@ -264,6 +267,12 @@ def _diagnosis(
         "first_wrong_cells": comparison.rows(),
     }
     return replace(diagnosis, evidence=evidence)
+
+
+def _launched_nothing(run: LaunchResult) -> bool:
+    """Return whether neither the record nor the runtime knows of a launch."""
+    seen = any(work.kind == KERNEL for work in run.seen or ())
+    return run.record is not None and run.record.launches == 0 and not run.record.events and not seen
 
 
 def _output_evidence(expectation: OutputExpectation, run: LaunchResult, role: str) -> dict[str, Any]:

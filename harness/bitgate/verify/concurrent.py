@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bitgate.core.errors import UsageError
-from bitgate.kernel.runner import Capability
 from bitgate.results.record import Outcome, Verdict
 from bitgate.verify.deadline import LAUNCH
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun
@@ -54,7 +53,7 @@ def _judge(builder: EvidenceBuilder, launch: Launch, observer: Observer | None, 
 
 def _check(evidence: Evidence) -> None:
     planned = evidence.planned
-    if evidence.loaded is None or Capability.INDEPENDENT_LISTING not in evidence.loaded.capabilities:
+    if not planned.kernel.family.is_built:
         raise UsageError(f"--concurrent: {planned.kernel.name} is no library, which alone is called from two threads")
     if not is_affordable(planned.problem) or planned.reference not in ("auto", "exact", "ordered"):
         raise UsageError(f"--concurrent: {planned.case} needs its data twice in host memory, with an exact reference")

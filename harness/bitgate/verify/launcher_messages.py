@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -37,6 +38,7 @@ class OpenLauncher(Message):
     project: dict[str, Any]
     overlay: dict[str, str]
     arenas: tuple[int, ...]
+    declared: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
 
 
 class PrewarmLauncher(Message):

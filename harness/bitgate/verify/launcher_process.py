@@ -147,10 +147,10 @@ class LauncherProcess(Endable):
             PrewarmLauncher(self.opening, tuple(families)), OPEN_SECONDS, self._hear, early=True
         )
 
-    def open_as(self, project: dict[str, Any]) -> None:
+    def open_as(self, project: dict[str, Any], declared: dict[str, dict[str, Any]]) -> None:
         """Set what the process is to be opened with, which may be more than what it was prewarmed for."""
         self._worker.opening = self.opening = OpenLauncher(
-            self.opening.target, project, self.opening.overlay, self._descriptors
+            self.opening.target, project, self.opening.overlay, self._descriptors, declared
         )
 
     def device_facts(self) -> DeviceFacts:

@@ -12,7 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.project import Project
+from msgspec.structs import replace
+
+from bitgate.core.project import Project, ours
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError, RecordRejected
 from bitgate.kernel.resolved import Kernel, kernel_called
@@ -123,7 +125,10 @@ class LauncherServer:
         return "" if self._launcher is None else self._launcher.opened.tenant
 
     def prewarm(self, question: PrewarmLauncher) -> None:
-        self._early = self._opened(question.opening)
+        opening = question.opening
+        if Project.from_json(opening.project).declarations:  # which of them may run here is not known yet
+            opening = replace(opening, project=ours().as_json())
+        self._early = self._opened(opening)
         prewarm(self._early, question.families)
 
     def open(self, opening: OpenLauncher) -> dict[str, Any]:
@@ -142,7 +147,7 @@ class LauncherServer:
         project = Project.from_json(opening.project)
         add_here(project.operation_files)
         overlay = {name: Path(path) for name, path in opening.overlay.items()}
-        return OpenedTarget(named(opening.target), project, self._progress, overlay)
+        return OpenedTarget(named(opening.target), project, self._progress, overlay, opening.declared)
 
     def _progress(self, line: str) -> None:
         self._channel.note({"progress": line})
@@ -213,7 +218,12 @@ class LauncherServer:
         if self._session is None:
             opened = self.launcher.opened
             self._session = Session(
-                opened.target, project=opened.project, overlay=opened.overlay, launcher=self.launcher, here=True
+                opened.target,
+                project=opened.project,
+                overlay=opened.overlay,
+                launcher=self.launcher,
+                here=True,
+                known=opened.families,
             )
             self._session.stage = lambda stage: self._channel.note({"stage": stage})
         if question.to not in self._guests:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.kernel.errors import KernelFailed, KernelRefused
+from bitgate.kernel.launch_list import LaunchMistake
 from bitgate.kernel.resolved import Kernel
-from bitgate.kernel.runner import LibraryRunner
+from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.fill import FillPlan
@@ -91,6 +92,8 @@ class LocalLauncher:
     def ask(self, kernel: Kernel, problem: Problem, race: bool, *, refused: bool, states: bool) -> KernelAnswer:
         device, runner = self.opened.device, self.opened.runner(kernel, race=race)
         said: dict[str, Any] = {}
+        if not refused and (mistake := _launch_mistake(runner, problem)):
+            return KernelAnswer(workspace_failed=mistake)
         with undisturbed():
             watch, mark = Watch(device, runner), before_launch(device)
             try:
@@ -196,8 +199,19 @@ class LocalLauncher:
 
     def _work(self, launch: Launch) -> KernelWork:
         runner = self.opened.runner(launch.kernel, race=launch.race)
+        _launch_mistake(runner, launch.problem)  # asks another process, which may start now, before anything is watched
         workspace = runner.workspace(launch.problem) if launch.workspace < 0 else launch.workspace
         return KernelWork(runner, launch.problem, workspace)
 
     def end(self) -> None:
         """Do nothing: there is no process to end."""
+
+
+def _launch_mistake(runner: Runner, problem: Problem) -> str:
+    """Ask for the launches of a problem, before anything of the library is watched; return what is wrong with them."""
+    if isinstance(runner, LibraryRunner):
+        try:
+            runner.library.stated(problem, runner.instance, runner.options)
+        except LaunchMistake as error:
+            return str(error)
+    return ""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
@@ -39,8 +40,8 @@ HOLD_TICKS = 4_000_000
 class OpenedTarget:
     """One target in this process: a user's code may run here. Nothing is opened or built before it is needed.
 
-    ``project``, ``overlay`` and ``progress`` are as in ``Session``. ``prepared`` counts the seconds that were spent on
-    building, loading and opening: no case is charged for them.
+    ``project``, ``overlay`` and ``progress`` are as in ``Session``, ``declared`` as of ``families``.
+    ``prepared`` counts the seconds that were spent on building, loading and opening: no case is charged for them.
     """
 
     def __init__(
@@ -49,10 +50,11 @@ class OpenedTarget:
         project: Project | None = None,
         progress: Callable[[str], None] | None = None,
         overlay: Mapping[str, Path] | None = None,
+        declared: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.target = target
         self.project = project or ours()
-        self.families = families(self.project, target.name, here=True)
+        self.families = families(self.project, target.name, here=True, declared=declared)
         self.prepared = 0.0
         self.overlay = dict(overlay or {})
         self._progress = progress
@@ -133,6 +135,8 @@ class OpenedTarget:
             return LibraryError(f"{family.name}: its kernels are no shared library")
         _ = self.device  # the runtime comes first: the library binds to it
         native.library()  # built and loaded now, so that no case is charged for it
+        if family.source is not None:
+            family.source.begin()
         try:
             path = built or self.builder.family(family, self.overlay or None, race=race)
             return watched_load(lambda: KernelLibrary.load(path, family, target=self.target.name), self.device)
@@ -194,7 +198,7 @@ def prewarm(opened: OpenedTarget, families: Iterable[str]) -> None:
         if opened.target.platform != "host" and builder.is_built(tools_family()):
             _ = opened.device_tools
         for name in families:
-            if builder.is_built(opened.family(name)):
+            if name in opened.families and builder.is_built(opened.family(name)):
                 opened.library(name)
     except (UsageError, BuildError, LibraryError, HipError, OSError):
         return

@@ -21,6 +21,7 @@ from bitgate.core.project import Project
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
+from bitgate.kernel.registry import declared_sources
 from bitgate.kernel.resolved import kernel_called
 from bitgate.kernel.user_operation import add_owned
 from bitgate.model import ProblemError
@@ -221,14 +222,14 @@ class CaseServer:
 
     def open(self, opening: OpenTarget) -> None:
         """Open the target, with its runtime. A user's operations and declarations are data here (``add_owned``)."""
-        if self._launcher is not None and (opening.target, opening.overlay) == self._launcher.started_for:
-            self._launcher.open_as(opening.project)
-        else:
+        project = Project.from_json(opening.project)
+        add_owned(project.operation_files)
+        if self._launcher is None or (opening.target, opening.overlay) != self._launcher.started_for:
             if self._launcher is not None:
                 self._launcher.end()
             self._launcher = self._new_launcher(opening)
+        self._launcher.open_as(opening.project, declared_sources(project))
         self._launcher.begin()
-        add_owned(Project.from_json(opening.project).operation_files)
         native.library()  # built and loaded now, so that no case is charged for it
         self._repetition = opening.repetition
         self._session = open_session(opening, self._say_progress, self._launcher)

@@ -14,7 +14,7 @@ from bitgate.core.project import Project, ours
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.cache.content import content_of
-from bitgate.kernel.declaration import Instance
+from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import is_own
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.registry import families
@@ -67,6 +67,7 @@ class Session:
     stored digests count (default: the project's and bitgate's). Cases with a tensor of ``large_bytes`` or more are
     treated as large. With ``repeats_all`` every cheap case is launched once more with other data, else the first one of
     each instance. ``launcher`` is where kernels run; by default in this process, as a user's code then is (``here``).
+    ``known`` are the families, where they are loaded already.
 
     Raises UsageError for an unknown target or file.
     """
@@ -83,11 +84,12 @@ class Session:
         repeats_all: bool = True,
         launcher: Launcher | None = None,
         here: bool | None = None,
+        known: dict[str, KernelFamily] | None = None,
     ) -> None:
         self.target = target if isinstance(target, Target) else best() if target is None else named(target)
         self.project = project or ours()
         here = launcher is None if here is None else here
-        self.families = families(self.project, self.target.name, here=here)
+        self.families = families(self.project, self.target.name, here=here) if known is None else known
         if launcher is None:
             opened = OpenedTarget(self.target, self.project, progress, overlay)
             opened.families = self.families

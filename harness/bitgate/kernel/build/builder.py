@@ -22,12 +22,17 @@ from bitgate.kernel.build.recipe import (
     BuildRequest,
     Recipe,
     generated,
+    include_folders,
+    link_words,
+    linked_files,
     native_sources,
     prebuilt_library,
+    sources_of,
     stem,
     units_of,
 )
 from bitgate.kernel.build.source_tree import SourceTree
+from bitgate.kernel.build.source_unit import is_cuda
 from bitgate.kernel.build.toolchain import (
     Compiler,
     find_cuda_compiler,
@@ -38,7 +43,7 @@ from bitgate.kernel.build.toolchain import (
 )
 from bitgate.kernel.build.unit import TranslationUnit, UnitStore, prelude_of_host_code, prelude_of_kernels
 from bitgate.kernel.cache import Cache
-from bitgate.kernel.cache.content import Contents
+from bitgate.kernel.cache.content import Contents, content_of
 from bitgate.kernel.declaration import KernelFamily
 
 _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
@@ -219,7 +224,7 @@ class Builder:
         units = [unit for unit in self._deviceunits_of(declaration, compiler) if stem(unit.source) not in unwanted]
         shadowing = real_paths({**from_environment(), **(overlay or {})}, declaration.folder)
         contents = Contents(self.cache, {str(real): str(other) for real, other in shadowing.items()})
-        tree = SourceTree(self.cache, (own_kernels(), declaration.folder), shadowing)
+        tree = SourceTree(self.cache, (own_kernels(), *include_folders(declaration)), shadowing)
         store = UnitStore(self.cache, contents, tree)
         try:
             keys = {unit: store.lookup(unit) for unit in units}
@@ -238,13 +243,15 @@ class Builder:
     def _deviceunits_of(self, declaration: KernelFamily, compiler: Compiler) -> tuple[TranslationUnit, ...]:
         kernels = own_kernels()
         platforms = kernels / "platforms"
-        includes = (platforms / "amd" / "include", platforms / "host" / "include", kernels / "include")
+        includes: tuple[Path, ...] = (platforms / "amd" / "include", platforms / "host" / "include")
+        includes += (kernels / "include",)
+        if declaration.source is not None and is_cuda(declaration):
+            includes = (platforms / "cuda" / "include", *includes)
         every = {instance.group for instance in declaration.instances} | declaration.left_out
         here = {instance.group for instance in declaration.on(self.arch).instances}
-        sources = [declaration.folder / source for source in declaration.sources]
-        fitting = [source for source in sources if stem(source) not in every - here]
-        device_flags = flags.device_code(self.target)
-        folders = (*includes, declaration.folder)
+        fitting = [source for source in sources_of(declaration) if stem(source) not in every - here]
+        device_flags = (*flags.device_code(self.target), *declaration.flags_on("amd"))
+        folders = (*includes, *include_folders(declaration))
         return units_of(declaration.name, fitting, folders, device_flags, compiler, generated(declaration))
 
     def find(self, declaration: KernelFamily) -> Path | None:
@@ -281,7 +288,7 @@ class Builder:
             declared = ", ".join(declaration.platforms)
             raise UsageError(f"kernel family {name} is not for platform {self.platform} (its declaration: {declared})")
         kernels = own_kernels()
-        includes = (*self._platform_includes, kernels / "include", folder)
+        includes = (*self._includes_for(declaration), kernels / "include", *include_folders(declaration))
         begin = None
         if self.platform == "host":
             kind = self.compiler.kind
@@ -291,17 +298,45 @@ class Builder:
             compile_flags, link_flags = flags.cuda_kernel(self.target), flags.cuda_link()
         else:
             compile_flags, link_flags = flags.hip_kernel(self.target), flags.hip_link(self.target)
-        sources = [folder / source for source in declaration.sources]
-        units = units_of(name, sources, includes, compile_flags, self.compiler, generated(declaration), begin)
-        needs_runtime = self.platform != "amd"
-        label = f"{name} (race)" if race else name
-        return Recipe(label, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
+        is_translated = self.platform == "host" and declaration.source is not None
+        if is_translated:  # addr2line names the wrong file of a preprocessed source in DWARF 5
+            compile_flags += ("-Wno-unknown-pragmas", *(["-gdwarf-4"] if race else []))
+        units = units_of(
+            name,
+            sources_of(declaration),
+            includes,
+            (*compile_flags, *declaration.flags_on(self.platform)),
+            self.compiler,
+            generated(declaration),
+            begin,
+            is_translated,
+        )
+        return Recipe(
+            f"{name} (race)" if race else name,
+            f"lib{name}.so",
+            units,
+            link_flags,
+            self.compiler,
+            (kernels, *include_folders(declaration)),
+            needs_runtime=self.platform != "amd",
+            libraries=link_words(declaration, self.compiler),
+            linked=linked_files(declaration),
+        )
+
+    def _includes_for(self, declaration: KernelFamily) -> tuple[Path, ...]:
+        """Return the folders of the platform's headers, with CUDA's names where sources have them."""
+        lacks_cuda = declaration.source is not None and is_cuda(declaration) and self.platform != "nvidia"
+        return ((own_kernels() / "platforms" / "cuda" / "include",) if lacks_cuda else ()) + self._platform_includes
 
     def _family_request(self, declaration: KernelFamily, race: bool) -> BuildRequest:
         flavour = "race" if race else "quick" if self.platform == "host" and quick_build() else ""
-        sources = [declaration.folder / source for source in declaration.sources]
-        texts = generated(declaration)
-        return self._request(declaration.name, f"lib{declaration.name}.so", sources, declaration.folder, flavour, texts)
+        sources, texts = sources_of(declaration), generated(declaration)
+        if declaration.source is not None:
+            sources += [declaration.folder / source for source in declaration.sources]
+        settings = (*declaration.flags_on(self.platform), *declaration.libraries)
+        settings += tuple(content_of(path) for path in linked_files(declaration))
+        file = f"lib{declaration.name}.so"
+        return self._request(declaration.name, file, sources, declaration.folder, flavour, texts, settings)
 
     def _request(
         self,
@@ -311,9 +346,10 @@ class Builder:
         folder: Path,
         flavour: str = "",
         texts: Mapping[Path, str] | None = None,
+        settings: tuple[str, ...] = (),
     ) -> BuildRequest:
-        folders = folders_of(self.platform)
-        return BuildRequest(label, file, self.target.spelled, flavour, tuple(sources), texts or {}, folders, folder)
+        folders, target = folders_of(self.platform), self.target.spelled
+        return BuildRequest(label, file, target, flavour, tuple(sources), texts or {}, folders, folder, settings)
 
     def _library(
         self, asked: BuildRequest, recipe: Callable[[], Recipe], overlay: Mapping[Path, Path] | None = None

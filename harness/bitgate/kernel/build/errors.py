@@ -19,10 +19,35 @@ class BuildError(UsageError):
 
 
 def first_error(output: str) -> str:
-    """Return the line to read first in a compiler's or linker's output."""
+    """Return the line to read first in a compiler's or linker's output.
+
+    An error within a header of bitgate's is put to the line of the source that called for it.
+    """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for pattern in (r"\b(fatal )?error\b", r"undefined (reference|symbol)|multiple definition|cannot find"):
-        for line in lines:
+        for number, line in enumerate(lines):
             if re.search(pattern, line) and not line.startswith("collect2"):
-                return line
+                return _at_its_caller(lines, number)
     return lines[-1] if lines else "the compiler said nothing"
+
+
+_HEADER = re.compile(r"\S*/(?:bitgate|hip|host_detail)/\w+\.hp?p?(?::\d+:\d+:|\(\d+\):) *(?P<said>.*)")
+_CALLERS = (
+    re.compile(r"(?P<file>\S+?):(?P<line>\d+)(?::\d+)?: +required from here"),  # g++, before the error
+    re.compile(r"(?P<file>\S+?):(?P<line>\d+):\d+: note: in instantiation of .*"),  # clang, after it, the last
+    re.compile(r".*at line (?P<line>\d+) of (?P<file>\S+)"),  # nvcc, after it, the last
+)
+
+
+def _at_its_caller(lines: list[str], number: int) -> str:
+    header = _HEADER.match(lines[number])
+    if header is None:
+        return lines[number]
+    after = lines[number + 1 :]
+    end = next((at for at, line in enumerate(after) if re.search(r"\berror\b", line)), len(after))
+    for line in (*reversed(lines[:number]), *reversed(after[:end])):
+        for pattern in _CALLERS:
+            caller = pattern.match(line)
+            if caller is not None and _HEADER.match(f"{caller['file']}:1:1: ") is None:
+                return f"{caller['file']}:{caller['line']}: {header['said']}"
+    return lines[number]

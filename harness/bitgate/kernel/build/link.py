@@ -36,7 +36,8 @@ def link_library(
         if recipe.compiler.kind == "zig":
             progress(f"linking {recipe.label}: zig's first link builds its C++ library, about a minute")
         output = cache.temporary(".so")
-        command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
+        words = [*recipe.link_flags, "-o", str(output), *map(str, objects), *recipe.libraries, *needs]
+        command = [*recipe.compiler.command, *words]
         try:
             finished = Processes().run(command, {"LC_ALL": "C", "HIP_PLATFORM": "amd"})
             text = finished.output if finished else ""

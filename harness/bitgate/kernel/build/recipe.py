@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,11 @@ import bitgate
 from bitgate.core.errors import UsageError
 from bitgate.core.project import harness_kernels
 from bitgate.kernel.build.artefact import ArtefactRequest, state_of
+from bitgate.kernel.build.source_unit import unit_name, unit_text
 from bitgate.kernel.build.toolchain import Compiler
 from bitgate.kernel.build.unit import Prelude, TranslationUnit
 from bitgate.kernel.cache import Cache
-from bitgate.kernel.cache.content import Contents, sha256
+from bitgate.kernel.cache.content import Contents, content_of, sha256
 from bitgate.kernel.declaration import KernelFamily
 
 
@@ -28,6 +30,10 @@ class Recipe:
     compiler: Compiler
     folders: tuple[Path, ...]
     needs_runtime: bool = False
+    libraries: tuple[str, ...] = ()
+    """A linker's words for the user's libraries."""
+    linked: tuple[Path, ...] = ()
+    """The user's libraries that are files: their content is part of the key."""
 
     @property
     def compiler_line(self) -> str:
@@ -39,7 +45,9 @@ class Recipe:
         objects = [keys[unit] for unit in self.units]
         if None in objects:
             return None
-        key = sha256(self.compiler.kind, self.compiler.version, self.file, *self.link_flags, *map(str, objects))
+        content = [content_of(path) for path in self.linked]
+        parts = (self.compiler.kind, self.compiler.version, self.file, *self.link_flags, *self.libraries, *content)
+        key = sha256(*parts, *map(str, objects))
         return cache.folder / "libraries" / key[:32] / self.file
 
 
@@ -55,9 +63,12 @@ class BuildRequest:
     texts: Mapping[Path, str]
     folders: tuple[Path, ...]
     folder: Path
+    settings: tuple[str, ...] = ()
+    """Flags, defines and libraries of the family."""
 
     def wanted(self, contents: Contents) -> ArtefactRequest:
         state = state_of(self.sources, self.texts, self.folders, contents)
+        state = sha256(state, *self.settings) if self.settings else state
         return ArtefactRequest(self.label, self.file, self.target, self.flavour, state, self.folder)
 
 
@@ -69,6 +80,7 @@ def units_of(
     compiler: Compiler,
     generated: Mapping[Path, str] | None = None,
     prelude: Prelude | None = None,
+    is_translated: bool = False,
 ) -> tuple[TranslationUnit, ...]:
     """Return one unit for each source. UsageError if there is none, or one that is not ``generated`` is missing."""
     texts = generated or {}
@@ -86,14 +98,52 @@ def units_of(
             compiler,
             texts.get(source),
             prelude if source.suffix != ".S" else None,
+            is_translated=is_translated,
         )
         for source in sources
     )
 
 
+def sources_of(declaration: KernelFamily) -> list[Path]:
+    """Return the translation units of a family; that of a ``source`` includes all that it names."""
+    if declaration.source is None:
+        return [declaration.folder / source for source in declaration.sources]
+    for source in declaration.sources:
+        if not (declaration.folder / source).is_file():
+            raise UsageError(f"{declaration.name}: source {declaration.folder / source} does not exist")
+    return [declaration.folder / unit_name(declaration)]
+
+
 def generated(declaration: KernelFamily) -> dict[Path, str]:
     """Return the texts of generated sources by the paths that the sources would have."""
+    if declaration.source is not None:
+        return {declaration.folder / unit_name(declaration): unit_text(declaration)}
     return {declaration.folder / name: text for name, text in declaration.generated.items()}
+
+
+def include_folders(declaration: KernelFamily) -> tuple[Path, ...]:
+    """Return the folders of a family's headers, its own first."""
+    folder = declaration.folder
+    return (folder, *(Path(os.path.normpath(folder / one)) for one in declaration.include_dirs))
+
+
+def link_words(declaration: KernelFamily, compiler: Compiler) -> tuple[str, ...]:
+    """Return a linker's words for the libraries of a family; those that are files are found where they are."""
+    prefix = "-Xlinker=" if compiler.kind == "nvcc" else "-Wl,"
+    words: list[str] = []
+    for library in declaration.libraries:
+        path = declaration.folder / library
+        if not path.is_file():
+            words.append(f"-l{library}")
+        elif path.suffix == ".a":
+            words.append(str(path))
+        else:
+            words += (str(path), f"{prefix}-rpath,{path.parent}")
+    return tuple(words)
+
+
+def linked_files(declaration: KernelFamily) -> tuple[Path, ...]:
+    return tuple(path for one in declaration.libraries if (path := declaration.folder / one).is_file())
 
 
 def stem(source: Path) -> str:

@@ -19,8 +19,10 @@ from bitgate.core.project import own_kernels
 from bitgate.core.untrusted import is_safe
 from bitgate.kernel.build.errors import BuildError, first_error
 from bitgate.kernel.build.hip_source_check import unsupported_on_host
+from bitgate.kernel.build.hip_translate import translated
 from bitgate.kernel.build.processes import Processes, ProcessResult
 from bitgate.kernel.build.source_tree import SourceTree, local, portable
+from bitgate.kernel.build.source_unit import place_errors
 from bitgate.kernel.build.toolchain import OLDEST, Compiler, ToolchainKind
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, sha256
@@ -76,7 +78,8 @@ class TranslationUnit:
     """A source file with compiler, flags and include folders. ``label`` names it in progress lines; paths are real.
 
     With a ``text`` the source is generated: its folder holds what it includes, but no such file. A unit that
-    ``is_header`` makes a precompiled header instead of an object.
+    ``is_header`` makes a precompiled header instead of an object; one that ``is_translated`` has launches by ``<<<>>>``
+    and dynamic arrays, for a compiler that does not know them (hip_translate.py).
     """
 
     label: str
@@ -87,6 +90,7 @@ class TranslationUnit:
     text: str | None = None
     prelude: Prelude | None = None
     is_header: bool = False
+    is_translated: bool = False
 
     @property
     def header(self) -> TranslationUnit | None:
@@ -110,6 +114,7 @@ class TranslationUnit:
             *([] if self.prelude is None else ["prelude", portable(str(self.prelude.source))]),
             # A precompiled header names its files by their places: each checkout has its own.
             *(["header", str(self.source)] if self.is_header else []),
+            *(["translated"] if self.is_translated else []),
         )[:32]
 
 
@@ -161,8 +166,11 @@ class UnitStore:
             for _ in range(_ATTEMPTS):
                 begun = time.time_ns()
                 prelude = self._prelude(unit)
-                command = self._command(unit, source, output, depfile, prelude)
-                finished = processes.run(command, self._environment())
+                if unit.is_translated:
+                    finished = self._translate(unit, source, output, depfile, processes)
+                else:
+                    command = self._command(unit, source, output, depfile, prelude)
+                    finished = processes.run(command, self._environment())
                 if finished is None:
                     return None
                 if finished.code != 0:
@@ -233,6 +241,26 @@ class UnitStore:
             str(output),
         ]
 
+    def _translate(
+        self, unit: TranslationUnit, source: str, output: Path, depfile: Path, processes: Processes
+    ) -> ProcessResult | None:
+        """Preprocess a unit, translate it to C++ and compile that; None once it was stopped."""
+        reading, text = self._reading(unit, None), self.cache.temporary(".ii")
+        try:
+            depends = (*_dependencies(unit.compiler.kind, depfile), "-MT", "unit")
+            command = [*reading, *depends, "-E", "-x", "c++", source, "-o", str(text)]
+            finished = processes.run(command, self._environment())
+            if finished is None or finished.code != 0:
+                return finished
+            text.write_text(translated(text.read_text(errors="surrogateescape")), errors="surrogateescape")
+            # zig knows no preprocessed language: the source, which has no macro left, is preprocessed once more.
+            language = "c++" if unit.compiler.kind == "zig" else "c++-cpp-output"
+            flags = (flag for flag in unit.flags if not flag.startswith("-D"))
+            command = [*unit.compiler.command, *unit.compiler.headers, *flags, "-x", language, str(text)]
+            return processes.run([*command, "-c", "-o", str(output)], self._environment())
+        finally:
+            text.unlink(missing_ok=True)
+
     def _reading(self, unit: TranslationUnit, prelude: str | None) -> list[str]:
         """Return the command with all arguments that decide how the compiler reads a unit."""
         prefix = self.tree.prefix
@@ -278,7 +306,10 @@ class UnitStore:
                 " set BITGATE_THREADS=1 to compile one file at a time"
             )
         output = finished.output.replace(self.tree.prefix, "") if self.tree.prefix else finished.output
-        return BuildError(unit.label, "\n".join([*self._advice(unit), output]))
+        if unit.text is not None:
+            output = place_errors(output, unit.source, unit.text)
+        advice = [] if unit.is_translated else self._advice(unit)
+        return BuildError(unit.label, "\n".join([*advice, output]))
 
     def _advice(self, unit: TranslationUnit) -> list[str]:
         """List what to write instead of HIP that only a GPU's compiler takes, in the source and the headers next to it.

@@ -1,35 +1,144 @@
-"""A repository for a kernel that is to be written: it runs, it is green, and its one seeded defect is found."""
+"""A repository for a kernel that is to be written: it runs, it is green, and its one seeded defect is found.
+
+Of an operation for which there is no template it builds, and says what is to be filled in.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal, TypeAlias
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, near
 from bitgate.kernel.registry import families
-from bitgate.model import operations
+from bitgate.model import Problem, operations, parse_case_id
 
-PLACE = "@NAME@"
-"""What stands for the name, in files and in where they go."""
-
-FILES = {
-    "bitgate.toml": "bitgate.toml",
-    ".gitignore": "gitignore",
-    "kernels/@NAME@/operation.py": "operation.py",
-    "kernels/@NAME@/declaration.py": "declaration.py",
-    "kernels/@NAME@/@NAME@.hip.cpp": "kernel.hip.cpp",
-    "suites/@NAME@/cases.toml": "cases.toml",
-    "suites/@NAME@/test_@NAME@.py": "test_suite.py",
-    "suites/faults/@NAME@.toml": "faults.toml",
+Kind: TypeAlias = Literal["library", "source"]
+KINDS: tuple[Kind, ...] = ("library", "source")
+OWN, GEMM, STUB = "", "gemm_", "stub_"
+"""How the names of templates begin: an operation of one's own, a GEMM, any other operation."""
+SUFFIXES: dict[Kind, str] = {"library": "hip.cpp", "source": "cu"}
+CASES = {
+    "fwd": "fwd_f32_nhwgc_g1n2k3c4_y3x3_h5x5",
+    "bwd_data": "bwd_data_f32_nhwgc_g1n2k3c4_y3x3_h5x5",
+    "bwd_weight": "bwd_weight_f32_nhwgc_g1n2k3c4_y3x3_h5x5",
+    "gemm": "gemm_f32_m7n9k5",
+    "reduction": "reduction_f32_o3l17i2_sum",
 }
-"""Where each goes, below the new folder -> the template."""
-
-VERDICTS = 8
+"""A small case of each operation."""
+LOOPS: dict[tuple[str, Kind], tuple[str, str]] = {
+    (OWN, "library"): ("c < shape.columns;", "c < shape.columns / 4 * 4;"),
+    (OWN, "source"): ("c < columns;", "c < columns / 4 * 4;"),
+    (GEMM, "library"): ("i < shape.k;", "i < shape.k / 4 * 4;"),
+    (GEMM, "source"): ("i < k;", "i < k / 4 * 4;"),
+}
+"""What the seeded defect replaces, and by what."""
+VERDICTS = {OWN: 8, GEMM: 18, STUB: 1}
 """Of its smoke tier."""
+PATHS = {OWN: "a_row_a_thread", GEMM: "a_cell_a_thread", STUB: "a_cell_a_thread"}
 
 LONGEST = 40
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """A new folder: its name, what its kernel computes (empty: an operation that it states), and the kernel's kind."""
+
+    name: str
+    operation: str = OWN
+    kind: Kind = "library"
+
+    def __post_init__(self) -> None:
+        if self.operation not in ("", *CASES):
+            raise UsageError(f"--operation {self.operation}: {near(self.operation, CASES)}; leave it out for your own")
+        if self.kind not in KINDS:
+            raise UsageError(f"--kind {self.kind}: {near(self.kind, KINDS)}")
+
+    @property
+    def begin(self) -> str:
+        return OWN if not self.operation else GEMM if self.operation == "gemm" else STUB
+
+    @property
+    def verdicts(self) -> int:
+        return VERDICTS[self.begin]
+
+    @property
+    def is_stub(self) -> bool:
+        """True if something is to be filled in before a case is compared."""
+        return self.begin == STUB
+
+    @property
+    def source(self) -> str:
+        return f"{self.name}.{SUFFIXES[self.kind]}"
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The place of each file, below the new folder, and its template."""
+        name, begin = self.name, self.begin
+        declaration = f"{'source_' if self.kind == 'source' else ''}declaration.py"
+        found = {
+            "bitgate.toml": "bitgate.toml",
+            ".gitignore": "gitignore",
+            f"kernels/{name}/operation.py": "operation.py",
+            f"kernels/{name}/declaration.py": f"{begin}{declaration}",
+            f"kernels/{name}/{self.source}": f"{begin}kernel.{SUFFIXES[self.kind]}",
+            f"suites/{name}/cases.toml": f"{begin}cases.toml",
+            f"suites/{name}/test_{name}.py": "test_suite.py",
+            f"suites/faults/{name}.toml": "faults.toml",
+        }
+        lacking = {f"kernels/{name}/operation.py"} if begin else set()
+        lacking |= {f"suites/faults/{name}.toml"} if self.is_stub else set()
+        return {place: template for place, template in found.items() if place not in lacking}
+
+    def text(self, template: str) -> str:
+        """Return a template with the folder's own words."""
+        text = (files(__name__) / "files" / f"{template}.template").read_text()
+        return re.sub(r"@([A-Z_]+)@", lambda match: self._words[match[1]], text)
+
+    @cached_property
+    def _words(self) -> Mapping[str, str]:
+        words = {"NAME": self.name, "OPERATION": self.operation, "SOURCE": self.source}
+        words["PATH"] = "source" if self.kind == "source" else PATHS[self.begin]
+        if self.is_stub:
+            return words | {"CASE": CASES[self.operation]} | _words_of(parse_case_id(CASES[self.operation]), self.kind)
+        return words | dict(zip(("LOOP", "SHORT"), LOOPS[self.begin, self.kind], strict=True))
+
+
+def _words_of(problem: Problem, kind: Kind) -> dict[str, str]:
+    """Return what a stub says of an operation's tensors."""
+    element = "T" if kind == "source" else "float"
+    roles = list(problem.tensors)
+    pointers = {role: f"{'' if role in problem.outputs else 'const '}{element}* {role}" for role in roles}
+    layouts, ndims = tuple({problem.layout} & problem.operation.layouts), (problem.ndim,)
+    casts = (
+        f"  to.{role} = static_cast<{pointers[role].rpartition(' ')[0]}>(bitgate::buffer_of(problem, buffers,"
+        f' "{role}"));'
+        for role in roles
+    )
+    return {
+        "RESULT": problem.result,
+        "ROLES": _listed(f"{role} of {len(one.lengths)} axes" for role, one in problem.tensors.items()),
+        "ARGUMENTS": _listed((f'"{role}"' if kind == "source" else f"TO.{role}") for role in roles).replace(
+            "TO.", "buffers."
+        ),
+        "PARAMETERS": _listed(pointers.values()),
+        "LAYOUTS": repr(layouts).replace("'", '"'),
+        "LAYOUT_LIST": ",".join(layouts),
+        "NDIMS": repr(ndims),
+        "BUFFERS": "\n".join(f"    {one};" for one in pointers.values()),
+        "TENSORS": _listed(roles),
+        "READS": "\n".join(f'  reader.tensor("{role}", to.{role});' for role in roles),
+        "POINTERS": "\n".join(casts),
+    }
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(texts)
 
 
 def check_name(name: str) -> None:
@@ -42,11 +151,11 @@ def check_name(name: str) -> None:
             raise UsageError(f"kernels new: bitgate has {kind} '{name}': choose another name")
 
 
-def make(name: str, below: Path) -> list[Path]:
-    """Write a new folder ``name`` and return its files, relative to ``below``. Raises UsageError if the name is none,
+def make(made: Skeleton, below: Path) -> list[Path]:
+    """Write a new folder and return its files, relative to ``below``. Raises UsageError if its name is none,
     if the folder exists, or if it cannot be written; then nothing is left."""
-    check_name(name)
-    folder = below / name
+    check_name(made.name)
+    folder = below / made.name
     try:
         folder.mkdir()
     except FileExistsError:
@@ -54,7 +163,7 @@ def make(name: str, below: Path) -> list[Path]:
     except OSError as error:
         raise _cannot(folder, error) from None
     try:
-        return [_write(name, below, path, template) for path, template in FILES.items()]
+        return [_write(made, below, place, template) for place, template in made.files.items()]
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
@@ -62,11 +171,10 @@ def make(name: str, below: Path) -> list[Path]:
         raise
 
 
-def _write(name: str, below: Path, where: str, template: str) -> Path:
-    path = Path(name) / where.replace(PLACE, name)
-    text = (files(__name__) / "files" / f"{template}.template").read_text()
+def _write(made: Skeleton, below: Path, place: str, template: str) -> Path:
+    path = Path(made.name) / place
     (below / path).parent.mkdir(parents=True, exist_ok=True)
-    (below / path).write_text(text.replace(PLACE, name))
+    (below / path).write_text(made.text(template))
     return path
 
 

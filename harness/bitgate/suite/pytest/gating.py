@@ -21,7 +21,7 @@ from bitgate.core.untrusted import message
 from bitgate.kernel.build.overlay import quick_build
 from bitgate.kernel.declared import is_own
 from bitgate.results.blackbox import BlackBox
-from bitgate.results.record import Diagnosis, Outcome, Verdict, append
+from bitgate.results.record import Diagnosis, Key, Outcome, Verdict, append
 from bitgate.results.report.result import cell_lines, extent_line, sentence_of
 from bitgate.suite.planning import is_ours, row_of
 from bitgate.suite.pytest.collecting import PARAMETER, planned_test
@@ -105,6 +105,8 @@ class Gating:
         }
         self._ours = OwnFixtures(self, self._makers)
         self._warned: set[tuple[object, str]] = set()
+        self._broken: dict[str, Key] = {}
+        """The first case of each build that failed."""
         self.leaving: Leaving | None = None
         """The processes of kernels, on their way out."""
         self.here: list[str] = []
@@ -191,10 +193,19 @@ class Gating:
             if verdict.outcome is Outcome.KNOWN_BUG:
                 pytest.skip(f"KNOWN_BUG: {verdict.reason}")
             if not verdict.green:
-                pytest.fail(in_words(verdict), pytrace=False)
+                pytest.fail(self._explained(verdict), pytrace=False)
             return verdict
 
         return _check
+
+    def _explained(self, verdict: Verdict) -> str:
+        """Return what a person needs of a red verdict; one line where the same build has failed before."""
+        if verdict.outcome is not Outcome.BUILD_FAILED:
+            return in_words(verdict)
+        first = self._broken.setdefault(verdict.reason, verdict.key)
+        if first == verdict.key:
+            return in_words(verdict)
+        return f"{verdict.outcome}: {verdict.human}\n  the build of {first.kernel} failed, as {first.case} says"
 
     def _expect_dispatch(self, test: PlannedCase) -> Callable[..., None]:
         def _expect_dispatch(verdict: Verdict, **stated: Any) -> None:
