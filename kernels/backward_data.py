@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
-from bitgate.kernel import CellWrite, Instance, Launch, Refusal, Steps
+from bitgate.kernel import CellWrite, Instance, MapLaunch, Refusal, Steps
 from bitgate.operation import ConvProblem, gemms_count, sub_gemm_rows, sub_gemms
 
 from .channels_last import channels_last
@@ -76,14 +76,14 @@ class BackwardDataMap(GemmMap):
         self._classes = [tuple(dict.fromkeys(of_axis)) for of_axis in axes]
 
     @cached_property
-    def _fill(self) -> Launch:
+    def _fill(self) -> MapLaunch:
         """The launch that gives dx what it holds where no sub-GEMM writes."""
         problem = self._problem
         dx = channels_last(problem).tensors["in"]
         if self._fills_unowned:
             return linear_launch("fill_unowned", "fills the cells that no sub-GEMM writes", dx.elements)
         if problem.op.num_d == 0 and not dx.has_gaps:
-            return Launch("zero_fill", "clears dx")
+            return MapLaunch("zero_fill", "clears dx")
         return linear_launch("fill", "fills dx with op(0, d)", dx.elements)
 
     @property
@@ -95,7 +95,7 @@ class BackwardDataMap(GemmMap):
         return len(self._copies.before) + 1
 
     @property
-    def launches(self) -> Sequence[Launch]:
+    def launches(self) -> Sequence[MapLaunch]:
         y, z = self._problem.g, self._chunks
         main = (
             self.gemm_launch(self._launched.name, f"sub-GEMM{'s' * (len(of) > 1)} {_span(of)}", len(of), y, z)

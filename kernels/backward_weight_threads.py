@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 
-from bitgate.kernel import CellWrite, Instance, Launch, Steps
+from bitgate.kernel import CellWrite, Instance, MapLaunch, Steps
 from bitgate.operation import ConvProblem
 
 from .channels_last import channels_last
@@ -48,19 +48,19 @@ class BackwardWeightMap(GemmMap):
         self._copies = Copies(problem)
 
     @cached_property
-    def _clear(self) -> tuple[Launch, ...]:
+    def _clear(self) -> tuple[MapLaunch, ...]:
         """What clears the memory that slices add to."""
         if self._slices == 1:
             return ()
         if self._finishes:
-            return (Launch("clear_workspace", "clears the sums"),)
+            return (MapLaunch("clear_workspace", "clears the sums"),)
         dw = channels_last(self._problem).tensors["wei"]
         if dw.has_gaps:
             return (linear_launch("zero_fill", "clears dw", dw.elements),)
-        return (Launch("zero_fill", "clears dw"),)
+        return (MapLaunch("zero_fill", "clears dw"),)
 
     @cached_property
-    def _finish(self) -> tuple[Launch, ...]:
+    def _finish(self) -> tuple[MapLaunch, ...]:
         cells = self._problem.tensors["wei"].elements
         launch = linear_launch("kernel_finish", "rounds each sum to dw, through the operation", cells)
         return (launch,) * self._finishes
@@ -70,7 +70,7 @@ class BackwardWeightMap(GemmMap):
         return len(self._copies.before) + len(self._clear)
 
     @property
-    def launches(self) -> Sequence[Launch]:
+    def launches(self) -> Sequence[MapLaunch]:
         groups = self._problem.g // self._merge
         does = "dw = dy * x" if self._merge == 1 else f"dw = dy * x, {self._merge} groups a GEMM"
         main = self.gemm_launch(self._kernel, does, 1, groups, 1)

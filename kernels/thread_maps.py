@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from bitgate.kernel import CellWrite, Instance, Launch, ThreadMap, Tile
+from bitgate.kernel import CellWrite, Instance, MapLaunch, ThreadMap, Tile
 from bitgate.operation import ConvProblem, Tensor
 
 from .channels_last import channels_last
@@ -124,9 +124,9 @@ class GemmMap(ThreadMap):
             place = (block, at.y, at.z * self._slices + number)
             yield CellWrite(self.main + at.launch, place, thread, memory, self._slices > 1, cut)
 
-    def gemm_launch(self, name: str, does: str, gemms: int, y: int, z: int) -> Launch:
+    def gemm_launch(self, name: str, does: str, gemms: int, y: int, z: int) -> MapLaunch:
         """Return a launch of some GEMMs in a row."""
-        return Launch(name, does, (self._size.blocks * gemms, y, z * self._slices), self._instance.block_size)
+        return MapLaunch(name, does, (self._size.blocks * gemms, y, z * self._slices), self._instance.block_size)
 
 
 def row_number(images_and_positions: Sequence[int], lengths: Sequence[int]) -> int:
@@ -143,12 +143,12 @@ def cell_number(cell: Sequence[int], lengths: Sequence[int]) -> int:
     return number * lengths[2] + cell[2]
 
 
-def linear_launch(name: str, does: str, cells: int, block: int = FILL_BLOCK, most: int = MOST_FILL_BLOCKS) -> Launch:
+def linear_launch(name: str, does: str, cells: int, block: int = FILL_BLOCK, most: int = MOST_FILL_BLOCKS) -> MapLaunch:
     """Return a launch whose threads take one cell at a time, by the stride of the grid."""
-    return Launch(name, does, (min(most, -(-cells // block)), 1, 1), block)
+    return MapLaunch(name, does, (min(most, -(-cells // block)), 1, 1), block)
 
 
-def linear_write(launch: Launch, place: int, number: int, memory: str = "the result") -> CellWrite:
+def linear_write(launch: MapLaunch, place: int, number: int, memory: str = "the result") -> CellWrite:
     """Return the write of cell ``number`` by such a launch, which is at ``place`` among the launches."""
     block, thread = divmod(number, launch.threads)
     return CellWrite(place, (block % launch.grid[0], 0, 0), thread, memory)
@@ -157,11 +157,11 @@ def linear_write(launch: Launch, place: int, number: int, memory: str = "the res
 class LinearMap(ThreadMap):
     """The map of one launch whose threads each take one cell at a time; ``number`` counts the cells."""
 
-    def __init__(self, launch: Launch, number: Callable[[tuple[int, ...]], int]) -> None:
+    def __init__(self, launch: MapLaunch, number: Callable[[tuple[int, ...]], int]) -> None:
         self._launch, self._number = launch, number
 
     @property
-    def launches(self) -> Sequence[Launch]:
+    def launches(self) -> Sequence[MapLaunch]:
         return (self._launch,)
 
     def writes(self, cell: tuple[int, ...]) -> Sequence[CellWrite]:
@@ -175,7 +175,7 @@ class Copies:
     problem: ConvProblem
 
     @cached_property
-    def before(self) -> tuple[Launch, ...]:
+    def before(self) -> tuple[MapLaunch, ...]:
         problem = self.problem
         return tuple(
             self._launch("transpose_in", f"copies {copy.name} to the workspace, channels last", copy)
@@ -184,7 +184,7 @@ class Copies:
         )
 
     @cached_property
-    def after(self) -> tuple[Launch, ...]:
+    def after(self) -> tuple[MapLaunch, ...]:
         copies = {copy.name: copy for copy in channels_last(self.problem).copies}
         copy = copies.get(self.problem.result)
         return (self._launch("transpose_out", "copies the result to its own layout", copy),) if copy else ()
@@ -205,9 +205,9 @@ class Copies:
             thread = y % (TRANSPOSE_BLOCK // TRANSPOSE_SIDE) * TRANSPOSE_SIDE + x
             yield CellWrite(place, (tile % launch.grid[0], 0, 0), thread)
 
-    def _launch(self, name: str, does: str, tensor: Tensor) -> Launch:
+    def _launch(self, name: str, does: str, tensor: Tensor) -> MapLaunch:
         blocks = tensor.lengths[0] * tensor.lengths[1] * prod(self._tiles(tensor.lengths))
-        return Launch(name, does, (min(MOST_TRANSPOSE_BLOCKS, blocks), 1, 1), TRANSPOSE_BLOCK)
+        return MapLaunch(name, does, (min(MOST_TRANSPOSE_BLOCKS, blocks), 1, 1), TRANSPOSE_BLOCK)
 
     @staticmethod
     def _tiles(lengths: Sequence[int]) -> tuple[int, int]:

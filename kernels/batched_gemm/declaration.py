@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from bitgate.kernel import CellWrite, Dispatch, Instance, Launch, Refusal, Registered, Steps, units
+from bitgate.kernel import CellWrite, Dispatch, Instance, MapLaunch, Refusal, Registered, Steps, units
 from bitgate.operation import GEMM_LAYOUTS, ConvProblem, GemmProblem
 
 from ..clauses import VectorAccess, broken_vectors, grid_blocks, too_many_threads, wrong_types
@@ -97,18 +97,20 @@ class BatchedMap(GemmMap):
         self._problem = problem
 
     @cached_property
-    def _clear(self) -> tuple[Launch, ...]:
+    def _clear(self) -> tuple[MapLaunch, ...]:
         c = self._problem.tensors["out"]
         if self._slices == 1:
             return ()
-        return (linear_launch("zero_fill", "clears C", c.elements) if c.has_gaps else Launch("zero_fill", "clears C"),)
+        return (
+            linear_launch("zero_fill", "clears C", c.elements) if c.has_gaps else MapLaunch("zero_fill", "clears C"),
+        )
 
     @property
     def main(self) -> int:
         return len(self._clear)
 
     @property
-    def launches(self) -> Sequence[Launch]:
+    def launches(self) -> Sequence[MapLaunch]:
         return (*self._clear, self.gemm_launch("kernel_gemm", "C = A * B", 1, self._problem.batch, 1))
 
     def locate(self, cell: tuple[int, ...]) -> GemmCell:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from bitgate.kernel import CellWrite, Dispatch, Instance, Launch, Refusal, Registered, Steps, units
+from bitgate.kernel import CellWrite, Dispatch, Instance, MapLaunch, Refusal, Registered, Steps, units
 from bitgate.operation import ConvProblem, Pass
 
 from ..channels_last import channels_last
@@ -186,7 +186,7 @@ class ForwardMap(GemmMap):
         return len(self._copies.before)
 
     @property
-    def launches(self) -> Sequence[Launch]:
+    def launches(self) -> Sequence[MapLaunch]:
         main = self.gemm_launch("kernel_fwd", "y = x * w", 1, self._problem.g, self._chunks)
         return (*self._copies.before, main, *self._copies.after)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from bitgate.kernel import CellWrite, Instance, Launch, SumLevel, ThreadMap
+from bitgate.kernel import CellWrite, Instance, MapLaunch, SumLevel, ThreadMap
 from bitgate.operation import ReductionProblem
 
 from ..thread_maps import WORKSPACE, linear_launch, linear_write, row_number
@@ -21,17 +21,17 @@ class ReductionMap(ThreadMap):
         self._results = problem.outer * problem.inner
 
     @cached_property
-    def launches(self) -> Sequence[Launch]:
+    def launches(self) -> Sequence[MapLaunch]:
         wanted = {
             "block": self._results,
             "wave": -(-self._results // (self._threads // self.wave)),
             "columns": self._problem.outer * -(-self._problem.inner // self.wave),
         }[self._way]
         grid = (min(wanted, self._most_blocks), self._slices, 1)
-        main = Launch(f"kernel_{self._way}", "reduces rows, or slices of them", grid, self._threads)
+        main = MapLaunch(f"kernel_{self._way}", "reduces rows, or slices of them", grid, self._threads)
         if self._slices == 1:
             return (main,)
-        clear = Launch("clear_partials", "clears what slices add to")
+        clear = MapLaunch("clear_partials", "clears what slices add to")
         finish = linear_launch("kernel_finish", "makes results of it", self._results, self._threads, self._most_blocks)
         return (clear, main, finish)
 

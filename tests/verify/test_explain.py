@@ -15,7 +15,7 @@ from tests.problems import convolution
 
 from bitgate.cli.main import run
 from bitgate.model import case_id
-from bitgate.model.figure import Squares
+from bitgate.model.figure import SquaresFigure
 from bitgate.ops.convolution import ConvProblem, Pass
 from bitgate.ops.convolution.contributions import contributions
 from bitgate.ops.convolution.figures import figures
@@ -148,7 +148,7 @@ def _products(problem: ConvProblem) -> Iterator[tuple[tuple[int, ...], str]]:
 )
 def test_colours_are_the_sub_gemms_of_the_page(case: str) -> None:
     problem = convolution(case)
-    (plane,) = [one for one in figures(problem, None, None) if isinstance(one, Squares)]
+    (plane,) = [one for one in figures(problem, None, None) if isinstance(one, SquaresFigure)]
     gemms = sub_gemm_map(case_id(problem))
     assert gemms is not None
     owners = gemms.owners()

@@ -18,7 +18,7 @@ PLAIN, PADDING, UNREACHED, UNLAUNCHED = "plain", "padding", "unreached", "unlaun
 
 
 @dataclass(frozen=True)
-class Key:
+class Swatch:
     """A style of squares, and what it stands for."""
 
     style: str
@@ -38,7 +38,7 @@ class Span:
 
 
 @dataclass(frozen=True, eq=False)
-class Squares:
+class SquaresFigure:
     """A plane of squares. ``keys_at`` holds the place of each square's key; ``dark`` squares have its other shade.
 
     ``marked`` is the square that was asked for; ``texts`` stand in squares.
@@ -47,7 +47,7 @@ class Squares:
     title: str
     down: Span
     across: Span
-    keys: tuple[Key, ...]
+    keys: tuple[Swatch, ...]
     keys_at: NDArray[np.int64]
     dark: NDArray[np.bool_]
     texts: tuple[tuple[int, int, str], ...] = ()
@@ -55,7 +55,7 @@ class Squares:
 
 
 @dataclass(frozen=True)
-class Bar:
+class BarFigure:
     """The steps of a reduction in a row, cut into slices; each has a ``label``."""
 
     title: str
@@ -64,14 +64,14 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Tree:
+class TreeFigure:
     """A reduction's tree."""
 
     title: str
     levels: tuple[SumLevel, ...]
 
 
-Figure: TypeAlias = "Squares | Bar | Tree"
+Figure: TypeAlias = "SquaresFigure | BarFigure | TreeFigure"
 
 
 def window(name: str, first: int, end: int, at: int | None) -> Span:
@@ -82,7 +82,7 @@ def window(name: str, first: int, end: int, at: int | None) -> Span:
     return Span(name, start, MOST_SQUARES)
 
 
-def tiles_figure(threads: ThreadMap, cell: Cell | None) -> Squares | None:
+def tiles_figure(threads: ThreadMap, cell: Cell | None) -> SquaresFigure | None:
     """Return the tiles of a GEMM, a square each; those that the matrix does not fill are tails."""
     size = threads.matrix
     if size is None:
@@ -96,13 +96,13 @@ def tiles_figure(threads: ThreadMap, cell: Cell | None) -> Squares | None:
         for span, tile, total in ((down, tile_m, rows), (across, tile_n, columns))
     ]
     title = f"{rows} x {columns} sums in tiles of {tile_m} x {tile_n}, a block each"
-    keys = (Key("colour0", "tile"), Key("colour1", "tail: partly outside"))
+    keys = (Swatch("colour0", "tile"), Swatch("colour1", "tail: partly outside"))
     tails = is_tail[0][:, None] | is_tail[1]
     marked = at.number if at else None
-    return Squares(title, down, across, keys, tails.astype(np.int64), np.zeros(tails.shape, bool), marked=marked)
+    return SquaresFigure(title, down, across, keys, tails.astype(np.int64), np.zeros(tails.shape, bool), marked=marked)
 
 
-def steps_figure(threads: ThreadMap, cell: Cell) -> Bar | None:
+def steps_figure(threads: ThreadMap, cell: Cell) -> BarFigure | None:
     """Return the steps of a cell's reduction, and which slice takes which."""
     steps = threads.steps(cell)
     if steps is None:
@@ -111,7 +111,7 @@ def steps_figure(threads: ThreadMap, cell: Cell) -> Bar | None:
     tail = f", the last {steps.tail}" if steps.tail and steps.runs == 1 else tail
     title = f"a sum in {steps.count} step{'s' * (steps.count > 1)} of {steps.size} terms{tail}"
     labels = tuple(f"slice {number}" for number in range(steps.slices)) if steps.slices > 1 else ()
-    return Bar(title, steps, labels)
+    return BarFigure(title, steps, labels)
 
 
 def figures_of(threads: ThreadMap | None, cell: Cell | None, corner: Cell) -> Sequence[Figure]:
@@ -119,6 +119,6 @@ def figures_of(threads: ThreadMap | None, cell: Cell | None, corner: Cell) -> Se
     if threads is None:
         return ()
     levels = tuple(threads.tree())
-    tree = Tree("how the cells of one row meet", levels) if levels else None
+    tree = TreeFigure("how the cells of one row meet", levels) if levels else None
     found: tuple[Figure | None, ...] = (tiles_figure(threads, cell), steps_figure(threads, cell or corner), tree)
     return [figure for figure in found if figure is not None]

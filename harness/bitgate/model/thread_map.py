@@ -14,7 +14,7 @@ Place: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Launch:
+class MapLaunch:
     """One launch of a kernel, or a memset, which has no grid; ``name`` is how names in dispatch records begin."""
 
     name: str
@@ -114,7 +114,7 @@ class ThreadMap(ABC):
 
     @property
     @abstractmethod
-    def launches(self) -> Sequence[Launch]:
+    def launches(self) -> Sequence[MapLaunch]:
         """Return the launches in their order."""
 
     @abstractmethod

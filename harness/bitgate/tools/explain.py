@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem
 from bitgate.model.figure import Figure
-from bitgate.model.thread_map import Cell, CellWrite, Launch, ThreadMap
+from bitgate.model.thread_map import Cell, CellWrite, MapLaunch, ThreadMap
 
 MOST_WRITES, END_WRITES = 12, 3
 """Writes of a cell that are listed, the last ones among them."""
@@ -57,7 +57,7 @@ def _kernel_lines(kernel: Kernel, threads: ThreadMap | None) -> Iterator[str]:
         yield f"  {number} {launch.name}: {launch.does}{_grid(launch, threads.wave)}"
 
 
-def _grid(launch: Launch, wave: int) -> str:
+def _grid(launch: MapLaunch, wave: int) -> str:
     if not launch.threads:
         return " (memset)"
     count = launch.threads // wave if wave else 0

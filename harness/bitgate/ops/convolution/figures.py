@@ -14,9 +14,9 @@ from bitgate.model.figure import (
     UNLAUNCHED,
     UNREACHED,
     Figure,
-    Key,
     Span,
-    Squares,
+    SquaresFigure,
+    Swatch,
     figures_of,
     window,
 )
@@ -66,14 +66,14 @@ def _owner(problem: ConvProblem, axis: int, x: int) -> int | None:
     return owner_of(problem, axis, x)
 
 
-def _dx(problem: ConvProblem, threads: ThreadMap | None, cell: Cell | None) -> Squares:
+def _dx(problem: ConvProblem, threads: ThreadMap | None, cell: Cell | None) -> SquaresFigure:
     """Return the plane of dx with its padding; a colour is a sub-GEMM, a shade a tile of rows."""
     count = gemms_count(problem)
-    keys = [Key(f"colour{number}", f"sub-GEMM {number}") for number in range(count)]
+    keys = [Swatch(f"colour{number}", f"sub-GEMM {number}") for number in range(count)]
     keys += [
-        Key(PADDING, "padding"),
-        Key(UNREACHED, "no window reaches it: zero"),
-        Key(UNLAUNCHED, "no launch takes it"),
+        Swatch(PADDING, "padding"),
+        Swatch(UNREACHED, "no window reaches it: zero"),
+        Swatch(UNLAUNCHED, "no launch takes it"),
     ]
     plane = _Plane(problem, problem.input, "dx", cell, pads=True)
 
@@ -91,21 +91,29 @@ def _dx(problem: ConvProblem, threads: ThreadMap | None, cell: Cell | None) -> S
     return plane.squares(tuple(keys), key_of, threads, texts=texts)
 
 
-def _y(problem: ConvProblem, threads: ThreadMap | None, cell: Cell | None) -> Squares:
+def _y(problem: ConvProblem, threads: ThreadMap | None, cell: Cell | None) -> SquaresFigure:
     """Return the plane of y; a shade is a tile of rows."""
     plane = _Plane(problem, problem.output, "y", cell)
-    return plane.squares((Key("colour0", "an output; neighbouring tiles differ in shade"),), lambda _: 0, threads)
+    return plane.squares((Swatch("colour0", "an output; neighbouring tiles differ in shade"),), lambda _: 0, threads)
 
 
-def _operand_planes(problem: ConvProblem, cell: Cell | None) -> Iterator[Squares]:
+def _operand_planes(problem: ConvProblem, cell: Cell | None) -> Iterator[SquaresFigure]:
     """Yield the image that a cell is computed from, with what contributes to it; of a forward pass without a cell, x
     with its padding."""
-    keys = (Key(PLAIN, "not read for this cell"), Key("colour2", "read for this cell"), Key(PADDING, "padding"))
+    keys = (
+        Swatch(PLAIN, "not read for this cell"),
+        Swatch("colour2", "read for this cell"),
+        Swatch(PADDING, "padding"),
+    )
     if cell is None:
         if problem.direction is Pass.BWD_DATA:
             return
         plane = _Plane(problem, problem.input, "x", None, pads=True)
-        keys = (Key("colour2", "x"), Key(UNREACHED, "no window reads it"), Key(PADDING, "padding"))
+        keys = (
+            Swatch("colour2", "x"),
+            Swatch(UNREACHED, "no window reads it"),
+            Swatch(PADDING, "padding"),
+        )
 
         def kind(at: tuple[int, ...]) -> int:
             return 2 if not plane.holds(at) else 1 - all(_is_read(problem, axis, x) for axis, x in enumerate(at))
@@ -186,11 +194,11 @@ class _Plane:
 
     def squares(
         self,
-        keys: tuple[Key, ...],
+        keys: tuple[Swatch, ...],
         key_of: Callable[[tuple[int, ...]], int],
         threads: ThreadMap | None,
         texts: tuple[tuple[int, int, str], ...] = (),
-    ) -> Squares:
+    ) -> SquaresFigure:
         shape = (self._down.count, self._across.count)
         keys_at, dark = np.zeros(shape, np.int64), np.zeros(shape, bool)
         for i, j, spatial in self._places():
@@ -205,4 +213,4 @@ class _Plane:
             y = self._cell[-2] if len(self._lengths) > 1 else 0
             marked = (y - self._down.first, self._cell[-1] - self._across.first)
         keys = tuple(keys[old] for old in used)
-        return Squares(self._title, self._down, self._across, keys, renumbered, dark, texts, marked)
+        return SquaresFigure(self._title, self._down, self._across, keys, renumbered, dark, texts, marked)

@@ -7,7 +7,18 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from bitgate.model.figure import PADDING, PLAIN, UNLAUNCHED, UNREACHED, Bar, Figure, Key, Span, Squares, Tree
+from bitgate.model.figure import (
+    PADDING,
+    PLAIN,
+    UNLAUNCHED,
+    UNREACHED,
+    BarFigure,
+    Figure,
+    Span,
+    SquaresFigure,
+    Swatch,
+    TreeFigure,
+)
 
 WIDTH, MARGIN, LINE, SMALL = 760, 16, 17, 14
 INK, FAINT = "#24292f", "#d0d7de"
@@ -49,9 +60,9 @@ def svg_of(title: str, figures: Sequence[Figure], lines: Sequence[str]) -> str:
     for figure in figures:
         page.skip(10)
         page.text(figure.title)
-        if isinstance(figure, Squares):
+        if isinstance(figure, SquaresFigure):
             _squares(page, figure)
-        elif isinstance(figure, Bar):
+        elif isinstance(figure, BarFigure):
             _bar(page, figure)
         else:
             _tree(page, figure)
@@ -91,13 +102,13 @@ class _Page:
         self.parts.append(element)
 
 
-def _fill(key: Key, dark: bool) -> str:
+def _fill(key: Swatch, dark: bool) -> str:
     if key.style in STYLES:
         return STYLES[key.style]
     return COLOURS[int(key.style.removeprefix("colour")) % len(COLOURS)][dark]
 
 
-def _squares(page: _Page, figure: Squares) -> None:
+def _squares(page: _Page, figure: SquaresFigure) -> None:
     rows, columns = figure.keys_at.shape
     side = max(5, min(18, (WIDTH - 2 * MARGIN) // columns, 480 // rows))
     top, left = page.y + 8, MARGIN
@@ -130,11 +141,11 @@ def _axes(down: Span, across: Span) -> str:
     return ", ".join(f"{span.name} {span.first} to {span.first + span.count - 1} {way}" for span, way in spans)
 
 
-def _legend(page: _Page, figure: Squares) -> None:
+def _legend(page: _Page, figure: SquaresFigure) -> None:
     x, y = MARGIN, page.y + SMALL
     shown = figure.keys if len(figure.keys) <= MOST_KEYS else figure.keys[:MOST_KEYS]
-    more = [Key(PLAIN, f"and {len(figure.keys) - MOST_KEYS} more")] * (len(figure.keys) > MOST_KEYS)
-    marked = [Key("mark", "the cell")] * (figure.marked is not None)
+    more = [Swatch(PLAIN, f"and {len(figure.keys) - MOST_KEYS} more")] * (len(figure.keys) > MOST_KEYS)
+    marked = [Swatch("mark", "the cell")] * (figure.marked is not None)
     for key in (*shown, *more, *marked):
         needed = 22 + 7 * len(key.words)
         if x + needed > WIDTH - MARGIN:
@@ -148,7 +159,7 @@ def _legend(page: _Page, figure: Squares) -> None:
     page.y = y
 
 
-def _bar(page: _Page, figure: Bar) -> None:
+def _bar(page: _Page, figure: BarFigure) -> None:
     """Draw a box a step; slices alternate in colour, and steps that are not full are half as high."""
     steps = figure.steps
     shown = min(steps.count, MOST_STEPS)
@@ -169,7 +180,7 @@ def _bar(page: _Page, figure: Bar) -> None:
         page.text(f"{steps.count - shown} more steps follow", size=10)
 
 
-def _tree(page: _Page, figure: Tree) -> None:
+def _tree(page: _Page, figure: TreeFigure) -> None:
     """Draw a row of nodes a level, and lines from each to the one that combines it."""
     left, height = 260, 48
     before: list[float] = []
