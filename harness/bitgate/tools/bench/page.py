@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bitgate.results.record.timing import Timing, TimingStatus
-from bitgate.results.report.page.tables import Cell, TableSection, write_tables
+from bitgate.results.report.page.tables import TableCell, TableSection, write_tables
 from bitgate.tools.bench.compare import SweepComparison
 from bitgate.tools.bench.perf import summarize
 from bitgate.tools.bench.settings import Significance
@@ -38,13 +38,13 @@ def _comparison(comparison: SweepComparison) -> list[TableSection]:
     ]
 
 
-def _row(row: Timing, significance: Significance) -> list[Cell | str]:
+def _row(row: Timing, significance: Significance) -> list[TableCell | str]:
     timed = row.status is TimingStatus.TIMED
     options = [f"{name}={value}" for name, value in row.key.options]
-    status = Cell(row.status.value, "" if timed else "odd")
-    first: list[Cell | str] = [
-        Cell(row.case, code=True),
-        Cell(" ".join([row.key.name, *options]), code=True),
+    status = TableCell(row.status.value, "" if timed else "odd")
+    first: list[TableCell | str] = [
+        TableCell(row.case, code=True),
+        TableCell(" ".join([row.key.name, *options]), code=True),
         row.side,
         status,
     ]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from bitgate.results.report.page.tables import Cell, TableSection, write_tables
+from bitgate.results.report.page.tables import TableCell, TableSection, write_tables
 from bitgate.tools.faults.trial import Trial
 
 HOLE, INVALID = "hole", "not valid"
@@ -38,15 +38,15 @@ def _matrix(trials: Sequence[Trial]) -> TableSection:
     counts = Counter((trial.fault.file, _end_of(trial)) for trial in trials)
     ends = sorted({end for _, end in counts}, key=lambda end: (end in (HOLE, INVALID), end))
     rows = [
-        [Cell(file, code=True), *(_count(counts[file, end], end) for end in ends)]
+        [TableCell(file, code=True), *(_count(counts[file, end], end) for end in ends)]
         for file in sorted({trial.fault.file for trial in trials})
     ]
     note = "A column says which verdict found the faults of a file; a hole was found by no case."
     return TableSection("Kill matrix", ("file", *ends), rows, [note], frozenset(ends))
 
 
-def _count(count: int, end: str) -> Cell:
-    return Cell(str(count) if count else "", "bad" if end == HOLE else "odd" if end == INVALID else "")
+def _count(count: int, end: str) -> TableCell:
+    return TableCell(str(count) if count else "", "bad" if end == HOLE else "odd" if end == INVALID else "")
 
 
 def _end_of(trial: Trial) -> str:
@@ -54,22 +54,22 @@ def _end_of(trial: Trial) -> str:
     return (trial.verdict or "found") if trial.killed else HOLE if trial.valid else INVALID
 
 
-def _hole(trial: Trial) -> list[Cell | str]:
+def _hole(trial: Trial) -> list[TableCell | str]:
     fault = trial.fault
-    return [Cell(fault.name, code=True), fault.imitates, Cell(fault.file, code=True), trial.note]
+    return [TableCell(fault.name, code=True), fault.imitates, TableCell(fault.file, code=True), trial.note]
 
 
-def _row(trial: Trial) -> list[Cell | str]:
+def _row(trial: Trial) -> list[TableCell | str]:
     end = _end_of(trial)
     kinds = ", ".join(trial.kinds)
     if trial.killed and trial.diagnosed is False:
         kinds = f"{kinds}; expected {trial.fault.diagnosis}"
     kind = "bad" if end == HOLE else "odd" if end == INVALID else "good"
     return [
-        Cell(trial.fault.name, code=True),
-        Cell(end, kind),
+        TableCell(trial.fault.name, code=True),
+        TableCell(end, kind),
         kinds,
-        Cell(trial.by, code=True),
+        TableCell(trial.by, code=True),
         trial.sentence or trial.note,
         f"{trial.seconds:.1f}",
     ]

@@ -12,7 +12,7 @@ from bitgate.results.report.page import house
 MOST_ROWS = 5000
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell of a table: ``kind`` is good, bad or odd, ``code`` text is shown as it would be typed."""
 
     text: str
@@ -26,14 +26,14 @@ class TableSection:
 
     title: str
     header: Sequence[str]
-    rows: Sequence[Sequence[Cell | str]]
+    rows: Sequence[Sequence[TableCell | str]]
     notes: Sequence[str] = ()
     numbers: frozenset[str] = field(default_factory=frozenset)
 
     @property
-    def cells(self) -> list[list[Cell]]:
+    def cells(self) -> list[list[TableCell]]:
         """The rows that are shown, of cells alone."""
-        return [[one if isinstance(one, Cell) else Cell(one) for one in row] for row in self.rows[:MOST_ROWS]]
+        return [[one if isinstance(one, TableCell) else TableCell(one) for one in row] for row in self.rows[:MOST_ROWS]]
 
     @property
     def left_out(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bitgate.results.report.page.tables import Cell, TableSection, write_tables
+from bitgate.results.report.page.tables import TableCell, TableSection, write_tables
 from bitgate.tools.faults.mutation.score import Score
 from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
 
@@ -33,31 +33,31 @@ def write_page(file: Path, score: Score, seed: int) -> None:
 
 def _matrix(score: Score) -> TableSection:
     operators = list(score.by_operator)
-    rows: list[list[Cell | str]] = []
+    rows: list[list[TableCell | str]] = []
     for family, part in score.by_family.items():
         cells = part.by_operator
         shares = [cells[name].killed if name in cells else None for name in operators]
         counted = [(one.part, one.whole) if one else (0, 0) for one in (*shares, part.killed)]
-        rows.append([Cell(family, code=True), *(_share(killed, whole) for killed, whole in counted)])
+        rows.append([TableCell(family, code=True), *(_share(killed, whole) for killed, whole in counted)])
     header = ("family", *operators, "all")
     return TableSection(
         "Kill matrix", header, rows, ["Killed mutants of those that a case reaches."], frozenset(header[1:])
     )
 
 
-def _share(killed: int, whole: int) -> Cell:
-    return Cell(f"{killed} of {whole}" if whole else "", "odd" if killed < whole else "")
+def _share(killed: int, whole: int) -> TableCell:
+    return TableCell(f"{killed} of {whole}" if whole else "", "odd" if killed < whole else "")
 
 
-def _survivor(trial: MutantTrial) -> list[Cell | str]:
+def _survivor(trial: MutantTrial) -> list[TableCell | str]:
     mutant = trial.mutant
     was = " ".join(mutant.original.split())
     return [
-        Cell(mutant.place, code=True),
+        TableCell(mutant.place, code=True),
         mutant.operator,
         mutant.condition,
-        Cell(was, code=True),
-        Cell(mutant.mutated or "(nothing)", code=True),
+        TableCell(was, code=True),
+        TableCell(mutant.mutated or "(nothing)", code=True),
         str(trial.cases),
-        Cell(trial.shown_by, code=True) if trial.shown_by else f"none of {trial.drawn} drawn cases",
+        TableCell(trial.shown_by, code=True) if trial.shown_by else f"none of {trial.drawn} drawn cases",
     ]
