@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from itertools import groupby
 from statistics import median
 
 from markupsafe import Markup, escape
@@ -51,6 +50,9 @@ def _short(value: str, limit: int) -> str:
     return str(escape(clean(value, limit)))
 
 
+_word = lru_cache(maxsize=1 << 12)(clean)
+
+
 @lru_cache(maxsize=1 << 12)
 def machine_file(node: str) -> str:
     """Return the name of a machine's page."""
@@ -59,14 +61,15 @@ def machine_file(node: str) -> str:
 
 def part(case: RecordedCase, suite: str, points: Sequence[Point], names: Names, file: str) -> CasePart:
     """Return the part of a case for the page ``file``; ``points`` are in the order of time, at least one."""
-    answers = [_decisive(list(of_run)) for _, of_run in groupby(points, lambda point: names.places[point.job])]
-    last = answers[-1]
+    answers = _answers(points, names)
+    kinds = [_kind(point.outcome, point.green, point.compared) for point in answers]
+    last, words = answers[-1], case.words
     changed = list(_changes(answers))
     of_red = next((point for point in reversed(answers) if not point.green), None)
     counts = Counter(point.outcome for point in answers)
     run = [names.runs[point.job].name for point in answers]
-    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
-    shown = f"{counted(len(answers), 'run')} from {text(run[0])} to {text(run[-1])}: {text(words)}"
+    verdicts = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+    shown = f"{counted(len(answers), 'run')} from {text(run[0])} to {text(run[-1])}: {text(verdicts)}"
     timed = [place for place, point in enumerate(answers) if point.compared]
     devices = Counter(names.machines[answers[place].machine].device for place in timed)
     device = devices.most_common(1)[0][0] if devices else ""
@@ -78,11 +81,11 @@ def part(case: RecordedCase, suite: str, points: Sequence[Point], names: Names, 
     html = "".join(
         (
             f'<article class="past" id="{anchor}"><h2><a href="#{anchor}"><code>{text(case.case, 300)}</code></a>'
-            f' <span class="on">{text(case.target)}</span></h2><p class="note">{text(case.words, 300)}',
+            f' <span class="on">{text(case.target)}</span></h2><p class="note">{text(words, 300)}',
             f", {text(suite)}" if suite else "",
-            f', {text(case.test, 300)}</p><p><b class="{_kind(last)}">{text(last.outcome)}</b> ',
+            f', {text(case.test, 300)}</p><p><b class="{kinds[-1]}">{text(last.outcome)}</b> ',
             "; ".join(says) or "steady",
-            f".</p><figure>{strip([_kind(point) for point in answers], changed, shown)}",
+            f".</p><figure>{strip(kinds, changed, shown)}",
             f"<figcaption>{shown}</figcaption></figure>",
             _times(times, text(device), steps),
             f'<p class="sentence">{text(of_red.sentence, SENTENCE)}</p>' if of_red and of_red.sentence else "",
@@ -94,15 +97,15 @@ def part(case: RecordedCase, suite: str, points: Sequence[Point], names: Names, 
     )
     kind = names.machines[last.machine].kind
     row = TableRow(
-        last.outcome,
-        clean(case.target),
-        DEVICES.get(kind, clean(kind, 40)),
-        clean(suite, 100),
+        _word(last.outcome),
+        _word(case.target),
+        DEVICES.get(kind, _word(kind, 40)),
+        _word(suite, 100),
         clean(case.case),
-        clean(case.kernel),
-        clean(case.words[len(case.kernel) :]),
-        kind=clean(of_red.kind) if of_red else "",
-        says=clean(Markup("; ".join(says)).striptags()),
+        _word(case.kernel),
+        _word(words[len(case.kernel) :]),
+        kind=_word(of_red.kind) if of_red else "",
+        says=clean(Markup("; ".join(says)).striptags()) if says else "",
         repro=clean(of_red.repro) if of_red and not last.green else "",
         page=f"{file}#{anchor}",
         ms=round(1e3 * median(times.seconds)) if times else 0,
@@ -110,20 +113,26 @@ def part(case: RecordedCase, suite: str, points: Sequence[Point], names: Names, 
     return CasePart(html, row, times.ratio if times else 1.0)
 
 
-def _decisive(points: Sequence[Point]) -> Point:
-    """Return a run's answer: the last red attempt, else the last one."""
-    if len(points) == 1:
-        return points[0]
-    return next((point for point in reversed(points) if not point.green), points[-1])
+def _answers(points: Sequence[Point], names: Names) -> Sequence[Point]:
+    """Return the answer of each run: its last red attempt, else its last one."""
+    places = [names.places[point.job] for point in points]
+    if len(set(places)) == len(places):
+        return points
+    found: dict[int, Point] = {}
+    for place, point in zip(places, points, strict=True):
+        if place not in found or found[place].green or not point.green:
+            found[place] = point
+    return list(found.values())
 
 
-def _kind(point: Point) -> str:
+@lru_cache(maxsize=256)
+def _kind(outcome: str, green: bool, compared: bool) -> str:
     """Return the class of colours: good, odd (a known bug, or nothing compared), bad, or none without an answer."""
-    if point.outcome in UNANSWERED:
+    if outcome in UNANSWERED:
         return "none"
-    if not point.green:
+    if not green:
         return "bad"
-    return "good" if point.compared and point.outcome != KNOWN_BUG else "odd"
+    return "good" if compared and outcome != KNOWN_BUG else "odd"
 
 
 def _changes(answers: Sequence[Point]) -> Iterator[int]:
@@ -193,9 +202,10 @@ def _periods(answers: Sequence[Point], run: Sequence[str], changed: Sequence[int
         many = f" to {text(run[end - 1])} ({end - first})" if end - first > 1 else ""
         commits = (_commit(names, answers[place]) for place in (first, end - 1))
         ends = [text(commit[:12]) for commit in dict.fromkeys(filter(None, commits))]
+        kind = _kind(point.outcome, point.green, point.compared)
         mark = ' <b class="state flaky">changed</b>' if first in changed else ""
         rows.append(
-            f'<tr><td>{text(run[first])}{many}</td><td><b class="{_kind(point)}">{text(point.outcome)}</b></td>'
+            f'<tr><td>{text(run[first])}{many}</td><td><b class="{kind}">{text(point.outcome)}</b></td>'
             f"<td><code>{text(point.digest)}</code>{mark}</td><td><code>{'..'.join(ends)}</code></td></tr>"
         )
     left = f'<p class="note">... and {len(spans) - MOST_PERIODS} before</p>' if len(spans) > MOST_PERIODS else ""

@@ -48,7 +48,7 @@ FEW = 8
 BRAND = '<p class="brand">bitgate</p>'
 
 
-class Pages(msgspec.Struct):
+class CaseBundle(msgspec.Struct):
     """The file next to a bundle's page: a hash of what it was made from, and a row and a ratio for each part."""
 
     inputs: str
@@ -178,18 +178,20 @@ def _maker() -> str:
     return sha256(b"\0".join(file.read_bytes() for file in files if file.is_file())).hexdigest()
 
 
-def _kept(folder: Path, number: int, inputs: str) -> Pages | None:
+def _kept(folder: Path, number: int, inputs: str) -> CaseBundle | None:
     """Return a bundle that was made from the same; None for a missing or damaged one."""
     page, noted = (folder / "cases" / f"{number:04}.{ending}" for ending in ("html", "json"))
     try:
-        found = msgspec.json.decode(noted.read_bytes(), type=Pages)
+        found = msgspec.json.decode(noted.read_bytes(), type=CaseBundle)
     except (OSError, msgspec.DecodeError):
         return None
     return found if found.inputs == inputs and page.is_file() else None
 
 
 @contextmanager
-def _rendering(url: str, folder: Path, changed: dict[int, str], names: Names) -> Iterator[Iterator[tuple[int, Pages]]]:
+def _rendering(
+    url: str, folder: Path, changed: dict[int, str], names: Names
+) -> Iterator[Iterator[tuple[int, CaseBundle]]]:
     """Begin to render bundles in other processes; the iterator gives what they make."""
     items = list(changed.items())
     parts = [items[at : at + FEW] for at in range(0, len(items), FEW)]
@@ -205,7 +207,9 @@ def _rendering(url: str, folder: Path, changed: dict[int, str], names: Names) ->
         pool.shutdown(cancel_futures=True)
 
 
-def _render_bundles(url: str, folder: Path, items: Sequence[tuple[int, str]], names: Names) -> list[tuple[int, Pages]]:
+def _render_bundles(
+    url: str, folder: Path, items: Sequence[tuple[int, str]], names: Names
+) -> list[tuple[int, CaseBundle]]:
     """Write some bundles, each after its page."""
     found = []
     with opened(url, must_exist=True) as store, store.reading() as connection:
@@ -214,7 +218,7 @@ def _render_bundles(url: str, folder: Path, items: Sequence[tuple[int, str]], na
             parts = [
                 part(case, suite, points, names, page) for case, suite, points in bundle(connection, number, names)
             ]
-            made = Pages(inputs, [(one.row, one.ratio) for one in parts])
+            made = CaseBundle(inputs, [(one.row, one.ratio) for one in parts])
             if parts:
                 write_whole(folder / page, _bundle_page(parts))
             write_whole((folder / page).with_suffix(".json"), msgspec.json.encode(made))
@@ -233,7 +237,7 @@ def _bundle_page(parts: Sequence[CasePart]) -> str:
     )
 
 
-def _write_list(file: Path, rows: Sequence[tuple[TableRow, float]], bundles: dict[int, Pages]) -> None:
+def _write_list(file: Path, rows: Sequence[tuple[TableRow, float]], bundles: dict[int, CaseBundle]) -> None:
     ordered = sorted((row for row, _ in rows), key=_is_steady)
     others = [row for row in ordered if not _is_steady(row)]
     data, left_out = table(ordered)
