@@ -74,7 +74,7 @@ def test_slices_that_add_to_a_cell_are_listed(bitgate: Bitgate) -> None:
 
 def test_what_a_family_does_not_state_is_not_guessed(bitgate: Bitgate) -> None:
     _, out, _ = bitgate("explain", NINE, "--kernel", "naive_conv.bwd_data_f16", "--cell", "0,0,0,0,0")
-    assert "its declaration does not state which block and thread write which cell" in out
+    assert "nothing states which block and thread write which cell of this case" in out
     assert out.endswith("  written by: not stated\n")
 
 

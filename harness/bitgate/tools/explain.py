@@ -35,7 +35,7 @@ def _kernel_lines(kernel: Kernel, threads: ThreadMap | None) -> Iterator[str]:
     options = " ".join(f"{name}={value}" for name, value in kernel.options)
     yield f"kernel: {kernel.name}{options and ' ' + options}"
     if threads is None:
-        yield "launches: its declaration does not state which block and thread write which cell of this case"
+        yield "launches: nothing states which block and thread write which cell of this case"
         return
     if threads.matrix:
         rows, columns, m, n = threads.matrix
