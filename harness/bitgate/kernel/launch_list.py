@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from bitgate.core.errors import near
-from bitgate.kernel.abi import Value
+from bitgate.kernel.abi import MAX_ARGS, Value
 from bitgate.kernel.c_problem import AbiProblem
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.source import WORKSPACE
@@ -144,6 +144,8 @@ class _Writer:
         if not 0 <= lds <= self.lds_limit:
             raise ValueError(f"{name}: lds is {lds} bytes: a block has at most {self.lds_limit}")
         kernel, given = self.kernels[name], step["args"]
+        if len(kernel.parameters) > MAX_ARGS:
+            raise ValueError(f"{name} has {len(kernel.parameters)} parameters: at most {MAX_ARGS} are recorded")
         if len(given) != len(kernel.parameters):
             raise ValueError(
                 f"{name} takes {len(kernel.parameters)} arguments {kernel.described}, {len(given)} are given"
