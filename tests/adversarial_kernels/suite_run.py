@@ -27,6 +27,9 @@ SHORT_DEADLINE = 5
 SECONDS = 900
 """Seconds after which a whole run hangs."""
 
+SPIN_SECONDS = "0.3"
+"""Processor time that a thread may spin: a share of the deadline otherwise, which is long here."""
+
 TOKEN = "BITGATE_ADVERSARIAL_RUN"
 """A variable of every process of a run: by it they are found again, whatever group or session they went to."""
 
@@ -123,7 +126,13 @@ class SuiteRun:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "BITGATE_T"))}
         path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
         out = str(self.folder / "out")
-        return inherited | {"PYTHONPATH": path, "BITGATE_OUT": out, TOKEN: self.token, "PYTHONFAULTHANDLER": ""}
+        return inherited | {
+            "PYTHONPATH": path,
+            "BITGATE_OUT": out,
+            TOKEN: self.token,
+            "PYTHONFAULTHANDLER": "",
+            "BITGATE_SPIN_SECONDS": SPIN_SECONDS,
+        }
 
     def _end_what_is_left(self) -> list[str]:
         """Processes that outlive their run by more than a moment."""

@@ -341,7 +341,7 @@ class CaseServer:
         spoilt = changed or broke or (wrong and not self.faults_last)  # a GPU's context costs more than a process
         is_new = spoilt and self.launcher.replace()
         self._is_suspect = broke and (self.faults_last or not is_new)
-        if is_new:
+        if is_new and not self.faults_last:  # a process on the host is there at once
             self.launcher.begin()
 
     def _distress(self) -> str:

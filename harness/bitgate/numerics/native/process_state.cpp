@@ -136,8 +136,8 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0; // also those without a signal
 }
 
-// Processes beside this one that are of its session, as no other child of its parent is: one that it has started
-// there (CLONE_PARENT).
+// Processes beside this one that are of its session, as no other child of its parent is: one that it has
+// started there (CLONE_PARENT).
 void put_siblings(Sections& out) {
   const pid_t own = ::getpid(), parent = ::getppid(), session = ::getsid(0);
   char path[64];

@@ -137,20 +137,9 @@ int bitgateHostSetSpinLimit(double seconds) {
 
 void bitgateHostGetSettings(BitgateHostSettings* out) {
   const Settings now = settings();
-  *out = {now.threads,
-          now.waveSize,
-          now.computeUnits,
-          now.occupancy,
-          now.ldsLimit,
-          now.totalMemory,
-          now.schedule,
-          now.placement,
-          now.seed,
-          now.poison.on,
-          now.poison.byte,
-          now.eager,
-          now.changes,
-          now.spinSeconds};
+  *out = {now.threads,     now.waveSize, now.computeUnits, now.occupancy,  now.ldsLimit,
+          now.totalMemory, now.schedule, now.placement,    now.seed,       now.poison.on,
+          now.poison.byte, now.eager,    now.changes,      now.spinSeconds};
 }
 
 int bitgateHostSetSettings(const BitgateHostSettings* in) {
