@@ -183,7 +183,7 @@ def test_picture_and_sentence_agree(name: str, verdicts: Mapping[str, Verdict]) 
 
 def _agree(sentence: str, counts: Mapping[str, int]) -> None:
     """Compare the numbers and the kinds that a sentence names with those of the picture."""
-    wrong = re.search(r"(\d+) of \d+ cells", sentence)
+    wrong = re.search(r"(\d+) of \d+ cells of \w+ are wrong", sentence)
     assert wrong is not None
     assert sum(counts.values()) == int(wrong[1])
     nans = re.search(r"(\d+|all) of them are NaN", sentence)
