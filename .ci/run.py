@@ -20,7 +20,7 @@ WORKERS = max(3, len(os.sched_getaffinity(0)) * 3 // 2)
 PY = ("-m", "not slow", "--ignore=tests/adversarial_kernels", f"-n{WORKERS}")
 # A worker for each way to run a suite: a visit takes a core for two thirds of its time at most.
 ADVERSARIAL = ("tests/adversarial_kernels", "-n3", "--dist=loadgroup")
-SERVICES = ("make", "postgres", "slurm")
+SERVICES = ("chromium", "make", "postgres", "slurm")
 # These wait longer still: for controllers, nodes and databases.
 OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{2 * WORKERS}")
 
