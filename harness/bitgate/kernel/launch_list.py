@@ -36,7 +36,7 @@ class LaunchMistake(KernelFailed):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a kernel: ``code`` is its type (``f4``: float), or that of what it points to."""
+    """A parameter of a kernel: ``code`` is its type (``f4``: float; ``x4``: any of 4 bytes), or that of its target."""
 
     code: str
     is_pointer: bool
@@ -49,8 +49,19 @@ class Parameter:
     @property
     def name(self) -> str:
         """The type in C++, as far as it is known."""
+        if self.is_unknown:
+            return f"a value of {self.code[1:]} bytes{', or a pointer' if self.may_be_pointer else ''}"
         plain = _NAMES.get(self.code, f"a struct of {self.code[1:]} bytes")
         return f"{'const ' if self.is_const else ''}{plain}{'*' if self.is_pointer else ''}"
+
+    @property
+    def is_unknown(self) -> bool:
+        """True where a module has the size alone."""
+        return self.code[0] == "x"
+
+    @property
+    def may_be_pointer(self) -> bool:
+        return self.is_pointer or self.code == "x8"
 
 
 @dataclass(frozen=True)
@@ -168,7 +179,7 @@ class _Writer:
         yield from (FILL, self.places[role], tensor.bytes)
 
     def _argument(self, parameter: Parameter, stated: Mapping[str, Any], what: str) -> Iterator[int]:
-        if parameter.is_pointer:
+        if parameter.is_pointer or (parameter.may_be_pointer and ("role" in stated or "null" in stated)):
             yield from self._pointer(parameter, stated, what)
             return
         if "role" in stated or "null" in stated:
@@ -196,7 +207,7 @@ class _Writer:
             return
         if not 0 <= elements <= tensor.space:
             raise ValueError(f"{what}: offset {elements} is outside of '{role}', which has {tensor.space} elements")
-        if (size := int(parameter.code[1:])) > 1 and parameter.code[0] != "s" and size != tensor.dtype.bytes:
+        if (size := int(parameter.code[1:])) > 1 and parameter.code[0] not in "sx" and size != tensor.dtype.bytes:
             raise ValueError(
                 f"{what} is {parameter.name}, whose elements have {size} bytes:"
                 f" '{role}' is of {tensor.dtype.name}, of {tensor.dtype.bytes}"
@@ -215,7 +226,10 @@ class _Writer:
 
 def _value(parameter: Parameter, stated: Mapping[str, Any], what: str) -> bytes:
     """Return the bytes of a parameter that is passed by value."""
-    kind, size = parameter.code[0], parameter.size
+    code, size = parameter.code, parameter.size
+    if parameter.is_unknown and "bytes" not in stated:  # the number's own type decides
+        code = f"{'f' if 'real' in stated else 'i' if int(stated['integer']) < 0 else 'u'}{size}"
+    kind = code[0]
     if "bytes" in stated:
         data = bytes.fromhex(stated["bytes"])
         if len(data) != size:
@@ -224,10 +238,10 @@ def _value(parameter: Parameter, stated: Mapping[str, Any], what: str) -> bytes:
     if kind == "s":
         raise ValueError(f"{what} is {parameter.name}: give its bytes, such as struct.pack('<if', n, scale)")
     if kind == "f":
-        if parameter.code not in _REALS:
+        if code not in _REALS:
             raise ValueError(f"{what} is a float of {size} bytes: give its bytes")
         number = float.fromhex(stated["real"]) if "real" in stated else float(int(stated["integer"]))
-        return struct.pack(_REALS[parameter.code], number)
+        return struct.pack(_REALS[code], number)
     if "real" in stated:
         raise ValueError(f"{what} is {parameter.name}, {float.fromhex(stated['real']):g} is no integer: round it")
     whole = int(stated["integer"])

@@ -24,6 +24,7 @@ from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.declared_fields import check_fields
 from bitgate.kernel.predicates import guarded
 from bitgate.kernel.python_files import load_module
+from bitgate.kernel.source import is_module
 from bitgate.kernel.user_declaration import UserFamily
 from bitgate.model import operations
 from bitgate.model.dtype import spelled
@@ -201,6 +202,17 @@ def _faults(family: KernelFamily) -> Iterator[str]:
     yield from _build_faults(family)
 
 
+def _module_faults(family: KernelFamily) -> Iterator[str]:
+    """Yield the faults of a family whose sources are compiled device code."""
+    for source in family.sources:
+        if not is_module([source]):
+            yield f"sources names '{source}' beside compiled device code: a family has the one or the other"
+        elif not (family.folder / source).is_file():
+            yield f"sources names '{source}': {family.folder / source} is no file"
+    if "host" in family.platforms:
+        yield "platforms names host: compiled device code runs on no host"
+
+
 def _build_faults(family: KernelFamily) -> Iterator[str]:
     """Yield the faults of what a family's build needs."""
     if family.source is not None:
@@ -208,6 +220,8 @@ def _build_faults(family: KernelFamily) -> Iterator[str]:
             yield "source: name the files of its kernels in sources, and generate none"
         if not family.source.kernels:
             yield "source: kernels names none: give the C++ names of what is launched, such as 'saxpy<float>'"
+        if is_module(family.sources):
+            yield from _module_faults(family)
         for name in family.source.kernels:
             if not _FUNCTION.fullmatch(name) or family.source.kernels.count(name) > 1:
                 yield f"source: kernels names '{name}': give each once, as C++ does: 'mine::gemm<float, 16>'"

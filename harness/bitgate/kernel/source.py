@@ -20,6 +20,8 @@ WORKSPACE = "workspace"
 """The role of the scratch memory, next to those of the problem's tensors."""
 MOST_STEPS = 4096
 """Most launches of one problem."""
+MODULES = (".hsaco", ".co", ".cubin", ".fatbin", ".ptx")
+"""The endings of files of device code that is compiled already."""
 Shape: TypeAlias = "int | tuple[int, ...]"
 
 
@@ -76,7 +78,8 @@ def _no_workspace(problem: Any, instance: Instance, options: Mapping[str, str]) 
 class DeviceSource:
     """The ``__global__`` functions of a family's sources, and what is launched for a problem.
 
-    ``kernels`` are C++ names, templates with their arguments: ``saxpy``, ``mine::gemm<float, 16>``. ``launches`` and
+    ``kernels`` are C++ names, templates with their arguments: ``saxpy``, ``mine::gemm<float, 16>``; where sources are
+    compiled device code (code objects, cubins, fat binaries, PTX) they are symbols. ``launches`` and
     ``workspace`` get the problem, the instance and the value of every option. Both are asked once for each problem.
     """
 
@@ -91,6 +94,11 @@ class DeviceSource:
         """Return what is launched for a problem as JSON. Raises what the two functions raise, or TypeError."""
         arguments = problem, instance, options
         return plan_as_json(self.workspace(*arguments), self.launches(*arguments))
+
+
+def is_module(sources: Iterable[str]) -> bool:
+    """Return whether a family's sources are compiled device code."""
+    return any(Path(source).suffix in MODULES for source in sources)
 
 
 def _place() -> str:

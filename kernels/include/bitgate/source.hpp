@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bitgate/library.hpp"
@@ -62,9 +63,15 @@ private:
 
 } // namespace detail
 
-// A kernel that the unit lists. Its parameters are those of the function.
+// A kernel that the unit lists. Its parameters are those of the function, or what a module says of them.
 class SourceKernel {
 public:
+  struct Parameter {
+    uint32_t offset, size;
+    bool is_pointer, is_value; // both, where a module does not tell
+  };
+  using Start = void (*)(const SourceKernel&, Context&, dim3, dim3, size_t, const uint8_t*);
+
   template <class... Params>
   SourceKernel(const char* name, void (*kernel)(Params...))
       : name_(name), function_(reinterpret_cast<uint64_t>(kernel)), start_(start<Params...>) {
@@ -74,41 +81,40 @@ public:
     (add<Params>(layout), ...);
   }
 
-  struct Parameter {
-    uint32_t offset, size;
-    bool is_pointer;
-  };
+  SourceKernel(const char* name, const char* described, std::vector<Parameter> parameters, Start start)
+      : name_(name), function_(0), start_(start), described_(described), parameters_(std::move(parameters)) {}
+
   const char* name() const noexcept { return name_; }
   const std::string& described() const noexcept { return described_; }
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
   void launch(Context& context, dim3 grid, dim3 block, size_t lds_bytes, const uint8_t* kernargs) const {
-    start_(context, name_, function_, grid, block, lds_bytes, kernargs);
+    start_(*this, context, grid, block, lds_bytes, kernargs);
   }
 
 private:
   template <class Param> void add(detail::KernargLayout& layout) {
     const uint32_t offset = layout.place(sizeof(Param), alignof(Param));
-    parameters_.push_back({offset, sizeof(Param), std::is_pointer_v<Param>});
+    parameters_.push_back({offset, sizeof(Param), std::is_pointer_v<Param>, !std::is_pointer_v<Param>});
     described_ += described_.empty() ? "" : ",";
     detail::describe_type<Param>(described_);
   }
 
   template <class... Params>
-  static void start(Context& context, const char* name, uint64_t function, dim3 grid, dim3 block,
-                    size_t lds_bytes, [[maybe_unused]] const uint8_t* kernargs) {
+  static void start(const SourceKernel& kernel, Context& context, dim3 grid, dim3 block, size_t lds_bytes,
+                    [[maybe_unused]] const uint8_t* kernargs) {
     [[maybe_unused]] detail::KernargLayout layout;
     const std::tuple<Params...> arguments{detail::take_argument<Params>(layout, kernargs)...};
     std::apply(
         [&](const Params&... values) {
-          bitgate::launch(context, name, reinterpret_cast<void (*)(Params...)>(function), grid, block,
-                          lds_bytes, values...);
+          bitgate::launch(context, kernel.name_, reinterpret_cast<void (*)(Params...)>(kernel.function_),
+                          grid, block, lds_bytes, values...);
         },
         arguments);
   }
 
   const char* name_;
   uint64_t function_;
-  void (*start_)(Context&, const char*, uint64_t, dim3, dim3, size_t, const uint8_t*);
+  Start start_;
   std::string described_;
   std::vector<Parameter> parameters_;
 };
@@ -198,10 +204,11 @@ private:
 
   static bool argument(const SourceKernel::Parameter& parameter, detail::LaunchReader& reader,
                        const bitgate_problem& problem, const bitgate_buffers* buffers, uint8_t* kernargs) {
-    if ((reader.next() == 1) != parameter.is_pointer)
+    const bool is_pointer = reader.next() == 1;
+    if (is_pointer ? !parameter.is_pointer : !parameter.is_value)
       return false;
     uint8_t* to = kernargs + parameter.offset;
-    if (!parameter.is_pointer) {
+    if (!is_pointer) {
       if (reader.next() != parameter.size)
         return false;
       for (uint32_t at = 0; at < parameter.size; at += sizeof(int64_t)) {

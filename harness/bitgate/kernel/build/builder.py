@@ -45,6 +45,7 @@ from bitgate.kernel.build.unit import TranslationUnit, UnitStore, prelude_of_hos
 from bitgate.kernel.cache import Cache
 from bitgate.kernel.cache.content import Contents, content_of
 from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.source import is_module
 
 _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
     "host": find_host_compiler,
@@ -219,6 +220,8 @@ class Builder:
             raise UsageError(f"device code alone is for AMD GPUs, not {self.arch}")
         if declaration.library is not None:
             raise UsageError(f"kernel family {declaration.name} is a prebuilt library: it has no sources")
+        if is_module(declaration.sources):
+            raise UsageError(f"kernel family {declaration.name} is a module: its device code is compiled already")
         compiler = find_device_compiler(self.cache)
         unwanted = {instance.group for instance in declaration.instances} - set(groups) if groups is not None else set()
         units = [unit for unit in self._deviceunits_of(declaration, compiler) if stem(unit.source) not in unwanted]
@@ -252,7 +255,8 @@ class Builder:
         fitting = [source for source in sources_of(declaration) if stem(source) not in every - here]
         device_flags = (*flags.device_code(self.target), *declaration.flags_on("amd"))
         folders = (*includes, *include_folders(declaration))
-        return units_of(declaration.name, fitting, folders, device_flags, compiler, generated(declaration))
+        texts = generated(declaration, self.target.name)
+        return units_of(declaration.name, fitting, folders, device_flags, compiler, texts)
 
     def find(self, declaration: KernelFamily) -> Path | None:
         """Return the family's library if it is built and up to date; build nothing."""
@@ -307,7 +311,7 @@ class Builder:
             includes,
             (*compile_flags, *declaration.flags_on(self.platform)),
             self.compiler,
-            generated(declaration),
+            generated(declaration, self.target.name),
             begin,
             is_translated,
         )
@@ -330,7 +334,7 @@ class Builder:
 
     def _family_request(self, declaration: KernelFamily, race: bool) -> BuildRequest:
         flavour = "race" if race else "quick" if self.platform == "host" and quick_build() else ""
-        sources, texts = sources_of(declaration), generated(declaration)
+        sources, texts = sources_of(declaration), generated(declaration, self.target.name)
         if declaration.source is not None:
             sources += [declaration.folder / source for source in declaration.sources]
         settings = (*declaration.flags_on(self.platform), *declaration.libraries)

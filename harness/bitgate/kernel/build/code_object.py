@@ -132,11 +132,7 @@ class KernelCode:
     @property
     def function(self) -> str:
         """The function's name without namespaces and template arguments: ``kernel_flat``."""
-        rest, name = self.symbol.removeprefix("_Z").removeprefix("N"), self.symbol
-        while word := re.match(r"\d+", rest):
-            end = word.end() + int(word[0])
-            name, rest = rest[word.end() : end], rest[end:]
-        return name
+        return function_name(self.symbol)
 
     @property
     def explicit(self) -> tuple[Argument, ...]:
@@ -205,6 +201,15 @@ def parse(data: bytes, name: str = "code object") -> CodeObject:
     except (MsgspecError, ValueError, KeyError, TypeError, IndexError, struct.error) as error:
         raise UsageError(f"{name} is no AMDGPU code object that bitgate can read: {error}") from None
     return CodeObject(target, kernels, target_id, _VERSIONS.get(data[_ABI_VERSION], 0))
+
+
+def function_name(symbol: str) -> str:
+    """Return the name of a symbol's function without namespaces and template arguments."""
+    rest, name = symbol.removeprefix("_Z").removeprefix("N"), symbol
+    while word := re.match(r"\d+", rest):
+        end = word.end() + int(word[0])
+        name, rest = rest[word.end() : end], rest[end:]
+    return name
 
 
 def _kernel(entry: dict[str, Any]) -> KernelCode:

@@ -114,10 +114,10 @@ def sources_of(declaration: KernelFamily) -> list[Path]:
     return [declaration.folder / unit_name(declaration)]
 
 
-def generated(declaration: KernelFamily) -> dict[Path, str]:
-    """Return the texts of generated sources by the paths that the sources would have."""
+def generated(declaration: KernelFamily, target: str) -> dict[Path, str]:
+    """Return the texts of generated sources for a target by the paths that the sources would have."""
     if declaration.source is not None:
-        return {declaration.folder / unit_name(declaration): unit_text(declaration)}
+        return {declaration.folder / unit_name(declaration): unit_text(declaration, target)}
     return {declaration.folder / name: text for name, text in declaration.generated.items()}
 
 

@@ -1,11 +1,14 @@
-"""The translation unit that bitgate writes around a user's ``__global__`` functions, and where its errors belong."""
+"""The translation unit that bitgate writes around a user's device code, and where its errors belong."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from bitgate.kernel.build.device_module import DeviceModule, module_for
+from bitgate.kernel.cache.content import content_of
 from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.source import is_module
 
 CUDA_SUFFIXES = (".cu", ".cuh")
 
@@ -19,12 +22,20 @@ def unit_name(family: KernelFamily) -> str:
     return f"{family.name}_launches.hip.cpp"
 
 
-def unit_text(family: KernelFamily) -> str:
-    """Return the unit: the sources, a table of their kernels, and the family's instances."""
+def unit_text(family: KernelFamily, target: str) -> str:
+    """Return the unit: the sources, or the module for a target; a table of the kernels, and the family's instances."""
     assert family.source is not None
-    begin = ["#if __has_include(<hip/host_detail/program.hpp>)", "#include <hip/host_detail/program.hpp>", "#endif"]
-    begin += ["#include <cuda_runtime.h>"] if is_cuda(family) else []
-    kernels = [f"    bitgate::SourceKernel({_quoted(name)}, {name})," for name in family.source.kernels]
+    if is_module(family.sources):
+        module = module_for(family, target)
+        begin = ['#include "bitgate/module.hpp"', f"// {content_of(module.file)}"]
+        begin += [f"BITGATE_MODULE_IMAGE({_quoted(str(module.file.resolve()))})"]
+        kernels = [_module_kernel(module, name) for name in family.source.kernels]
+    else:
+        begin = ['#include "bitgate/source.hpp"', "#if __has_include(<hip/host_detail/program.hpp>)"]
+        begin += ["#include <hip/host_detail/program.hpp>", "#endif"]
+        begin += ["#include <cuda_runtime.h>"] if is_cuda(family) else []
+        begin += [f'#include "{source}"' for source in family.sources]
+        kernels = [f"    bitgate::SourceKernel({_quoted(name)}, {name})," for name in family.source.kernels]
     instances = [
         f"static const bitgate::SourceInstance instance_{number}({_quoted(one.name)},"
         f" {_quoted(family.operations_of(one)[0])}, {one.wave_size});"
@@ -38,9 +49,7 @@ def unit_text(family: KernelFamily) -> str:
     table = ["static const Option options[] = {", *options, "};"] if options else []
     return "\n".join(
         [
-            '#include "bitgate/source.hpp"',
             *begin,
-            *(f'#include "{source}"' for source in family.sources),
             "static const bitgate::SourceKernel listed[] = {",
             *kernels,
             "};",
@@ -53,6 +62,22 @@ def unit_text(family: KernelFamily) -> str:
             "",
         ]
     )
+
+
+def _module_kernel(module: DeviceModule, symbol: str) -> str:
+    """Return the line of a module's kernel: its parameters, each with whether it can be a pointer, and a value."""
+    parameters = module.parameters(symbol)
+    described = ",".join(f"{one.code}@{one.size}" for one in parameters)
+    listed = (
+        f"{{{one.offset}, {one.size}, {_word(one.code in ('p:v0', 'x8'))}, {_word(one.code != 'p:v0')}}}"
+        for one in parameters
+    )
+    start = "bitgate::detail::start_module"
+    return f"    bitgate::SourceKernel({_quoted(symbol)}, {_quoted(described)}, {{{', '.join(listed)}}}, {start}),"
+
+
+def _word(stated: bool) -> str:
+    return "true" if stated else "false"
 
 
 def place_errors(output: str, unit: Path, text: str) -> str:

@@ -27,6 +27,7 @@ from bitgate.kernel.build.recipe import generated, stem
 from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.dispatch import LaunchEvent
+from bitgate.kernel.source import is_module
 from bitgate.model import Problem, Tensor, case_id, foreign_line, human
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.rounding import largest
@@ -74,7 +75,7 @@ def make_standalone(request: CapsuleRequest, session: Session) -> Standalone:
     Raises UsageError for mistakes of the user, CapsuleDefect for a launch that a file cannot describe.
     """
     family, instance, others = choose(request)
-    if not family.sources:
+    if not family.sources or is_module(family.sources):
         raise UsageError(f"{family.name} has no HIP source: a standalone case is made of a library's sources")
     target = target_id(request.target)
     problem, options = request.problem, dict(request.options)
@@ -212,7 +213,7 @@ def _source(
         (platforms / "nvidia" / "include", platforms / "host" / "include", platforms / "nvidia" / "include" / "hip"),
         {(kernels_room.parent / place).resolve(): other for place, other in from_environment().items()},
     )
-    texts = generated(family)
+    texts = generated(family, target.name)
     units = [family.folder / source for source in family.sources]
     own = [unit for unit in units if unit in texts and stem(unit) == instance.group] or [u for u in units if u in texts]
     for unit in own:
