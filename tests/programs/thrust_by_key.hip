@@ -27,6 +27,6 @@ int main() {
   thrust::sequence(map.begin(), map.end(), 2, -1);
   thrust::gather(map.begin(), map.end(), k.begin(), out.begin());
   thrust::scatter(k.begin(), k.end(), map.begin(), back.begin());
-  thrust::reduce_by_key(k.begin(), k.end(), k.begin(), thrust::make_discard_iterator(), back.begin() );
+  thrust::reduce_by_key(k.begin(), k.end(), k.begin(), thrust::make_discard_iterator(), back.begin());
   return verdict(right && out[0] == 3 && out[2] == 1);
 }

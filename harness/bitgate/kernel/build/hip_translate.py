@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from bitgate.kernel.build.hip_declarations import Functions
+from bitgate.kernel.build.hip_overloads import without_sides
 from bitgate.kernel.build.hip_text import CLOSED, OPEN, bracket_end, code_of, matching_start, split
 
 _MARKER = re.compile(r"^#[^\n]*$", re.MULTILINE)
@@ -34,7 +35,8 @@ NEITHER = ("0", "nullptr")
 
 def translated(preprocessed: str) -> str:
     """Replace launches and dynamic arrays that only a HIP compiler takes; every line keeps its number."""
-    text = _launches(preprocessed) if "<<<" in preprocessed else preprocessed
+    text = without_sides(preprocessed)
+    text = _launches(text) if "<<<" in text else text
     return _UNTYPED.sub(r"\g<call>(", _EXTERN_SHARED.sub(_array, text))
 
 

@@ -74,9 +74,9 @@ class _Work:
         """Return the source in C++, with markers; None if the preprocessor fails."""
         output = self.scratch / f"{number}.ii"
         platforms = own_kernels() / "platforms"
-        folders = platforms / "host" / "program", platforms / "host" / "include"
+        # No system headers: the preprocessor would write a marker into each use of their macros.
+        folders = [platforms / name / kind for name in ("host", "cuda") for kind in ("program", "include")]
         includes = [word for folder in folders for word in ("-I", str(folder))]
-        includes += ["-idirafter", str(platforms / "cuda" / "program"), "-idirafter", str(platforms / "cuda" / "include")]
         begin = ["-include", "hip/host_detail/cxx17.hpp", "-include", "hip/host_detail/program.hpp"]
         if Path(source).suffix == ".cu":  # CUDA's compiler includes its runtime by itself
             begin += ["-include", "cuda_runtime.h"]

@@ -56,7 +56,7 @@ struct LaunchJob final : Job {
     BlockRunner& runner = blockRunner();
     runner.begin(launch);
     for (uint64_t from; !faulted.load(std::memory_order_relaxed) && (from = begun.fetch_add(part)) < blocks;)
-      if (!runner.run(from, std::min(from + part, blocks), faulted))
+      if (!runner.run(from, std::min(from + part, blocks), faulted) && !launch.keepGoing)
         faulted = true;
     size_t used = runner.ldsUsed(), most = ldsUsed.load();
     while (most < used && !ldsUsed.compare_exchange_weak(most, used)) {

@@ -12,3 +12,9 @@
 #include "hip/host_detail/symbols.hpp"
 #include "hip/host_detail/texture.hpp"
 #include "hip/host_detail/modules.hpp"
+
+// Functions for one side each: bitgate-hipcc reads which, and removes the words.
+#undef __device__
+#define __device__ __bitgate_device__
+#undef __host__
+#define __host__ __bitgate_host__

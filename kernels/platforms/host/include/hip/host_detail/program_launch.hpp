@@ -69,7 +69,7 @@ Deduced<Body> deduced(const char* name, Body body, dim3 grid, dim3 block, size_t
 
 template <class... Params>
 hipError_t hipLaunchCooperativeKernel(void (*kernel)(Params...), dim3 grid, dim3 block, void** arguments,
-                                      unsigned ldsBytes, hipStream_t stream) {
+                                      unsigned ldsBytes = 0, hipStream_t stream = nullptr) {
   __bitgate_cooperative_next();
   return hipLaunchKernel(kernel, grid, block, arguments, ldsBytes, stream);
 }
