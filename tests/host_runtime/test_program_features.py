@@ -16,13 +16,21 @@ __all__ = ["ready"]
 FOLDER = Path(__file__).parents[1] / "programs"
 PROGRAMS = sorted(path.name for path in FOLDER.iterdir() if path.suffix in (".hip", ".cu"))
 ORDERS = ("forward", "reverse", "lockstep", "random:5", "random:6")
-EACH_CHANGE = ("launch_defaulted.hip", "groups_grid.hip", "overloads_host_device.hip", "texture_2d.hip", "cuda_libraries.cu")
+EACH_CHANGE = (
+    "launch_defaulted.hip",
+    "groups_grid.hip",
+    "overloads_host_device.hip",
+    "texture_2d.hip",
+    "cuda_libraries.cu",
+)
 """Programs that a change waits for; the nightly runs all."""
 FLAGS = {"standard_20.hip": ("-std=c++20",), "launch_braces.hip": ("-std=c++14",)}
 
 
 def is_right(program: str, folder: Path, *flags: str) -> None:
-    built = tool(folder, "bitgate-hipcc", "-O1", *flags, *FLAGS.get(program, ()), str(FOLDER / program), "-o", "program")
+    built = tool(
+        folder, "bitgate-hipcc", "-O1", *flags, *FLAGS.get(program, ()), str(FOLDER / program), "-o", "program"
+    )
     assert (built.returncode, built.stderr) == (0, "")
     orders = [word for order in ORDERS for word in ("--schedule", order)]
     for wave in ("32",) if program.endswith(".cu") else ("64", "32"):
@@ -44,7 +52,9 @@ def test_a_program_is_right(program: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("program", ["groups_grid.hip", "groups_grid_shared.hip", "scan_blocks.hip", "hipcub_block.hip"])
+@pytest.mark.parametrize(
+    "program", ["groups_grid.hip", "groups_grid_shared.hip", "scan_blocks.hip", "hipcub_block.hip"]
+)
 def test_a_right_program_has_no_race(program: str, tmp_path: Path) -> None:
     is_right(program, tmp_path, "--race")
 

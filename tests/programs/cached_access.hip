@@ -10,7 +10,8 @@ __global__ void copy(const float4* in, float4* out, const int* a, int* b) {
 }
 
 int main() {
-  float4 *in = to_device(std::vector<float4>(32, float4{1, 2, 3, 4})), *out = to_device(std::vector<float4>(32));
+  float4 *in = to_device(std::vector<float4>(32, float4{1, 2, 3, 4})),
+         *out = to_device(std::vector<float4>(32));
   int *a = to_device(std::vector<int>(32, 5)), *b = to_device(std::vector<int>(32, 0));
   copy<<<1, 32>>>(in, out, a, b);
   return verdict(to_host(out, 32)[31].w == 4 && to_host(b, 32)[31] == 32);

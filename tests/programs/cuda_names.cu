@@ -25,7 +25,8 @@ __global__ void stencil(const float* __restrict__ in, float* __restrict__ out, i
     tile[blockDim.x + 1] = i + 1 < n ? in[i + 1] : 0;
   __syncthreads();
   if (i < n) {
-    out[i] = weights[0] * tile[threadIdx.x] + weights[1] * tile[threadIdx.x + 1] + weights[2] * tile[threadIdx.x + 2];
+    out[i] = weights[0] * tile[threadIdx.x] + weights[1] * tile[threadIdx.x + 1] +
+             weights[2] * tile[threadIdx.x + 2];
     atomicAdd(&counted, 1);
   }
 }

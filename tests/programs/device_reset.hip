@@ -1,7 +1,9 @@
 // hipDeviceReset at the end is no defect.
 #include "check.h"
 
-__global__ void one(int* x) { x[threadIdx.x] = 1; }
+__global__ void one(int* x) {
+  x[threadIdx.x] = 1;
+}
 
 int main() {
   int* x = to_device(std::vector<int>(64, 0));

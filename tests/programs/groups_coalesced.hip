@@ -25,7 +25,8 @@ int main() {
     h[i] = i % 3 - 1 ? i : -i;
     expected += h[i] > 0 ? h[i] : 0, count += h[i] > 0;
   }
-  int *in = to_device(h), *out = to_device(std::vector<int>(n, 0)), *counter = to_device(std::vector<int>(1, 0));
+  int *in = to_device(h), *out = to_device(std::vector<int>(n, 0)),
+      *counter = to_device(std::vector<int>(1, 0));
   keep_positive<<<8, 128>>>(in, out, counter, n);
   long sum = 0;
   for (int v : to_host(out, n))

@@ -12,5 +12,6 @@ int main(int argc, char**) {
   void* arguments[] = {&x};
   const int blocks = argc > 1 ? 1 << 20 : 8; // refusals are incidents: the test asks for one
   const hipError_t error = hipLaunchCooperativeKernel((void*)never, dim3(blocks), dim3(256), arguments, 0, 0);
-  return verdict(argc > 1 ? error == hipErrorCooperativeLaunchTooLarge : error == hipSuccess && to_host(x, 1)[0] == 1);
+  return verdict(argc > 1 ? error == hipErrorCooperativeLaunchTooLarge
+                          : error == hipSuccess && to_host(x, 1)[0] == 1);
 }

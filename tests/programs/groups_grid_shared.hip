@@ -27,7 +27,8 @@ int main() {
   std::vector<int> h(128);
   for (int i = 0; i < 128; ++i)
     h[i] = i;
-  int *in = to_device(h), *partial = to_device(std::vector<int>(4, 0)), *out = to_device(std::vector<int>(128, 0));
+  int *in = to_device(h), *partial = to_device(std::vector<int>(4, 0)),
+      *out = to_device(std::vector<int>(128, 0));
   void* arguments[] = {&in, &partial, &out};
   HIP_CHECK(hipLaunchCooperativeKernel(total, dim3(4), dim3(32), arguments, 32 * sizeof(int), 0));
   for (int& v : h)

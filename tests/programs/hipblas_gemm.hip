@@ -14,7 +14,8 @@ int main() {
   hipblasHandle_t handle;
   hipblasCreate(&handle);
   const float one = 1, zero = 0, two = 2;
-  bool right = hipblasSgemm(handle, HIPBLAS_OP_N, HIPBLAS_OP_N, m, n, k, &one, da, m, db, k, &zero, dc, m) == HIPBLAS_STATUS_SUCCESS;
+  bool right = hipblasSgemm(handle, HIPBLAS_OP_N, HIPBLAS_OP_N, m, n, k, &one, da, m, db, k, &zero, dc, m) ==
+               HIPBLAS_STATUS_SUCCESS;
   const auto c = to_host(dc, m * n);
   for (int j = 0; j < n; ++j)
     for (int i = 0; i < m; ++i) {
@@ -24,9 +25,11 @@ int main() {
       right = right && c[i + j * m] == sum;
     }
   hipblasSgemm(handle, HIPBLAS_OP_T, HIPBLAS_OP_N, k, n, m, &two, da, m, dc, m, &zero, dc, k);
-  hipblasSgemmStridedBatched(handle, HIPBLAS_OP_N, HIPBLAS_OP_N, m, n, k, &one, da, m, 0, db, k, 0, &zero, dc, m, m * n, 2);
+  hipblasSgemmStridedBatched(handle, HIPBLAS_OP_N, HIPBLAS_OP_N, m, n, k, &one, da, m, 0, db, k, 0, &zero, dc,
+                             m, m * n, 2);
   right = right && to_host(dc + m * n, m * n) == c;
-  right = right && hipblasSgemm(handle, HIPBLAS_OP_N, HIPBLAS_OP_N, m, n, k, &one, da, m, db, k, &zero, dc, 1) == HIPBLAS_STATUS_INVALID_VALUE;
+  right = right && hipblasSgemm(handle, HIPBLAS_OP_N, HIPBLAS_OP_N, m, n, k, &one, da, m, db, k, &zero, dc,
+                                1) == HIPBLAS_STATUS_INVALID_VALUE;
   hipblasDestroy(handle);
   return verdict(right);
 }

@@ -3,11 +3,14 @@
 #include <hip/hip_fp16.h>
 #include <hipblas/hipblas.h>
 
-__global__ void fill(__half* x, float v) { x[threadIdx.x] = __float2half(v + threadIdx.x % 2); }
+__global__ void fill(__half* x, float v) {
+  x[threadIdx.x] = __float2half(v + threadIdx.x % 2);
+}
 
 int main() {
   const int n = 8;
-  __half *a = to_device(std::vector<__half>(n * n)), *b = to_device(std::vector<__half>(n * n)), *c = to_device(std::vector<__half>(n * n));
+  __half *a = to_device(std::vector<__half>(n * n)), *b = to_device(std::vector<__half>(n * n)),
+         *c = to_device(std::vector<__half>(n * n));
   hipStream_t stream;
   HIP_CHECK(hipStreamCreate(&stream));
   fill<<<1, n * n, 0, stream>>>(a, 1.0f);

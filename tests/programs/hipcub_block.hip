@@ -48,7 +48,8 @@ int main() {
   int expected[2] = {};
   for (int i = 0; i < n; ++i)
     expected[i / 128] += h[i];
-  bool right = to_host(sums, 2) == std::vector<int>{expected[0], expected[1]} && to_host(out, n)[255] == expected[1];
+  bool right =
+      to_host(sums, 2) == std::vector<int>{expected[0], expected[1]} && to_host(out, n)[255] == expected[1];
   right = right && to_host(out, n)[2] == h[0] + h[1] + h[2];
   most<<<1, 128>>>(in, sums);
   right = right && to_host(sums, 1)[0] == *std::max_element(h.begin(), h.begin() + 128);

@@ -14,7 +14,8 @@ __global__ void warp_work(int* out) {
   Scan(scan[lane / 32]).ExclusiveSum(1, before);
   Scan(scan[lane / 32]).InclusiveSum(2, with);
   const bool first = lane % 16 == 0;
-  out[lane] = (!first || (sum == lane * 16 + 120 && most == lane + 15)) && before == lane % 32 && with == 2 * (lane % 32 + 1);
+  out[lane] = (!first || (sum == lane * 16 + 120 && most == lane + 15)) && before == lane % 32 &&
+              with == 2 * (lane % 32 + 1);
 }
 
 int main() {

@@ -40,7 +40,8 @@ int main() {
     int n;
   } packed{a, x, y, n};
   size_t size = sizeof packed;
-  void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};
+  void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   HIP_LAUNCH_PARAM_END};
   HIP_CHECK(hipModuleLaunchKernel(saxpy, 2, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra));
   HIP_CHECK(hipDeviceSynchronize());
   right = right && to_host(y, n)[99] == 15;

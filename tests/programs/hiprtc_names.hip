@@ -4,8 +4,9 @@
 #include <string>
 
 int main() {
-  const char* source = "#include \"factor.h\"\n"
-                       "template <int N, class T> __global__ void times(T* x) { x[threadIdx.x] *= N * factor(); }\n";
+  const char* source =
+      "#include \"factor.h\"\n"
+      "template <int N, class T> __global__ void times(T* x) { x[threadIdx.x] *= N * factor(); }\n";
   const char* text = "__device__ inline int factor() { return 10; }\n";
   const char* name = "factor.h";
   hiprtcProgram program;
@@ -27,7 +28,8 @@ int main() {
   HIP_CHECK(hipModuleLaunchKernel(times, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
   right = right && to_host(x, 32)[31] == 60;
   hiprtcProgram wrong;
-  hiprtcCreateProgram(&wrong, "extern \"C\" __global__ void k(int* x) { x[0] = missing; }", "wrong.hip", 0, nullptr, nullptr);
+  hiprtcCreateProgram(&wrong, "extern \"C\" __global__ void k(int* x) { x[0] = missing; }", "wrong.hip", 0,
+                      nullptr, nullptr);
   right = right && hiprtcCompileProgram(wrong, 0, nullptr) == HIPRTC_ERROR_COMPILATION;
   hiprtcGetProgramLogSize(wrong, &bytes);
   std::string log(bytes, 0);

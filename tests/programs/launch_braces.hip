@@ -10,7 +10,9 @@ __global__ void clamp_to(float* x, Box box, const float* extra) {
   v = v < box.low ? box.low : v > box.high ? box.high : v;
   v = v * box.by + (extra ? extra[threadIdx.x] : 0);
 }
-__global__ void shift(float* x, float by = 100, int3 unused = {1, 2, 3}) { x[threadIdx.x] += by + unused.z; }
+__global__ void shift(float* x, float by = 100, int3 unused = {1, 2, 3}) {
+  x[threadIdx.x] += by + unused.z;
+}
 template <class T> __global__ void pick(T* x, const T* other, int2 range) {
   if ((int)threadIdx.x >= range.x && (int)threadIdx.x < range.y && !other)
     x[threadIdx.x] = -1;

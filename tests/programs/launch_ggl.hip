@@ -1,10 +1,18 @@
 // hipLaunchKernelGGL of templates in each spelling, of overloads, and of a stream by 0.
 #include "check.h"
 
-template <class T> __global__ void add(T* x, T v) { x[threadIdx.x] += v; }
-template <class T, int N> __global__ void times(T* x) { x[threadIdx.x] *= N; }
-__global__ void over(int* x) { x[threadIdx.x] += 1; }
-__global__ void over(float* x) { x[threadIdx.x] += 2; }
+template <class T> __global__ void add(T* x, T v) {
+  x[threadIdx.x] += v;
+}
+template <class T, int N> __global__ void times(T* x) {
+  x[threadIdx.x] *= N;
+}
+__global__ void over(int* x) {
+  x[threadIdx.x] += 1;
+}
+__global__ void over(float* x) {
+  x[threadIdx.x] += 2;
+}
 
 int main() {
   float* x = to_device(std::vector<float>(64, 1));

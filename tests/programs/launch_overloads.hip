@@ -2,10 +2,16 @@
 #include "check.h"
 
 namespace deep::inside {
-static __global__ void put(int* x, int v) { x[threadIdx.x] = v; }
+static __global__ void put(int* x, int v) {
+  x[threadIdx.x] = v;
+}
 } // namespace deep::inside
-__global__ void put(int* x) { x[threadIdx.x] = -7; }
-__global__ void other(int* x) { x[threadIdx.x] += 1; }
+__global__ void put(int* x) {
+  x[threadIdx.x] = -7;
+}
+__global__ void other(int* x) {
+  x[threadIdx.x] += 1;
+}
 
 int main() {
   int* x = to_device(std::vector<int>(32, 0));

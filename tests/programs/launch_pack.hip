@@ -1,8 +1,12 @@
 // A kernel of any number of arguments, and a functor by value.
 #include "check.h"
 
-template <class... T> __global__ void sum_all(float* out, T... v) { out[threadIdx.x] = (0.0f + ... + v); }
-template <class F> __global__ void map(float* x, F f) { x[threadIdx.x] = f(x[threadIdx.x]); }
+template <class... T> __global__ void sum_all(float* out, T... v) {
+  out[threadIdx.x] = (0.0f + ... + v);
+}
+template <class F> __global__ void map(float* x, F f) {
+  x[threadIdx.x] = f(x[threadIdx.x]);
+}
 struct Poly {
   float a, b;
   __device__ float operator()(float x) const { return a * x + b; }

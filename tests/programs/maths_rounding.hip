@@ -4,9 +4,11 @@
 __global__ void arithmetic(float third, float* f, int* i, double* d) {
   f[0] = __frsqrt_rn(4.0f), f[1] = __frcp_ru(third), f[2] = __frcp_rd(third);
   f[3] = __fadd_ru(1.0f, 1e-9f), f[4] = __fadd_rd(1.0f, 1e-9f), f[5] = __fmul_rz(third, 7.0f);
-  f[6] = __fdiv_ru(1.0f, 3.0f), f[7] = __fdiv_rd(1.0f, 3.0f), f[8] = __fsqrt_rd(2.0f), f[9] = __fsqrt_ru(2.0f);
+  f[6] = __fdiv_ru(1.0f, 3.0f), f[7] = __fdiv_rd(1.0f, 3.0f), f[8] = __fsqrt_rd(2.0f),
+  f[9] = __fsqrt_ru(2.0f);
   f[10] = __fmaf_rz(third, third, 1.0f), f[11] = __fsub_rd(1.0f, 1e-9f);
-  i[0] = __float2int_rn(2.5f), i[1] = __float2int_ru(2.1f), i[2] = __float2int_rd(-2.1f), i[3] = __float2int_rz(-2.9f);
+  i[0] = __float2int_rn(2.5f), i[1] = __float2int_ru(2.1f), i[2] = __float2int_rd(-2.1f),
+  i[3] = __float2int_rz(-2.9f);
   i[4] = (int)__float2uint_rz(-5.0f), i[5] = __double2int_ru(1e-30), i[6] = (int)__float2ll_rn(3.5f);
   i[7] = __double2hiint(1.0), i[8] = __double2loint(1.0), i[9] = (int)__float2uint_rn(4e9f);
   d[0] = __hiloint2double(i[7], i[8]), d[1] = __ll2double_rn(1ll << 40), d[2] = __dadd_ru(1.0, 1e-20);

@@ -1,8 +1,12 @@
 // Occupancy, attributes and settings of a kernel by its name alone.
 #include "check.h"
 
-__global__ void work(int* x) { x[threadIdx.x] = 1; }
-template <int N> __global__ void work_n(int* x) { x[threadIdx.x] = N; }
+__global__ void work(int* x) {
+  x[threadIdx.x] = 1;
+}
+template <int N> __global__ void work_n(int* x) {
+  x[threadIdx.x] = N;
+}
 
 int main() {
   int grid = 0, block = 0, resident = 0;

@@ -7,7 +7,8 @@ int main() {
   HIP_CHECK(hipDeviceCanAccessPeer(&can, 0, 0));
   if (can)
     HIP_CHECK(hipDeviceEnablePeerAccess(0, 0));
-  const bool refused = hipDeviceEnablePeerAccess(1, 0) != hipSuccess && hipDeviceDisablePeerAccess(1) != hipSuccess;
+  const bool refused =
+      hipDeviceEnablePeerAccess(1, 0) != hipSuccess && hipDeviceDisablePeerAccess(1) != hipSuccess;
   int* from = to_device(std::vector<int>(16, 5));
   int* to = to_device(std::vector<int>(16, 0));
   HIP_CHECK(hipMemcpyPeer(to, 0, from, 0, 16 * sizeof(int)));

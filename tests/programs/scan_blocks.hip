@@ -12,7 +12,8 @@ template <class T> __device__ T wave_scan(T v) {
 }
 template <class T, int Block = 128> __global__ void scan(const T* in, T* out, T* sums, int n) {
   __shared__ T of_waves[32];
-  const int i = blockIdx.x * Block + threadIdx.x, wave = threadIdx.x / warpSize, lane = threadIdx.x % warpSize;
+  const int i = blockIdx.x * Block + threadIdx.x, wave = threadIdx.x / warpSize,
+            lane = threadIdx.x % warpSize;
   T v = wave_scan(i < n ? in[i] : T(0));
   if (lane == warpSize - 1)
     of_waves[wave] = v;

@@ -1,8 +1,9 @@
 // A sparse matrix times a vector, a wave a row.
 #include "check.h"
 
-template <typename T> __global__ void spmv(int rows, const int* __restrict__ begins, const int* __restrict__ columns,
-                                            const T* __restrict__ values, const T* __restrict__ x, T* y) {
+template <typename T>
+__global__ void spmv(int rows, const int* __restrict__ begins, const int* __restrict__ columns,
+                     const T* __restrict__ values, const T* __restrict__ x, T* y) {
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) / warpSize, lane = threadIdx.x % warpSize;
   T sum = 0;
   if (row < rows)
@@ -28,6 +29,7 @@ int main() {
     begins.push_back(columns.size());
   }
   double* y = to_device(std::vector<double>(rows, -1));
-  spmv<<<dim3(rows), dim3(64)>>>(rows, to_device(begins), to_device(columns), to_device(values), to_device(x), y);
+  spmv<<<dim3(rows), dim3(64)>>>(rows, to_device(begins), to_device(columns), to_device(values), to_device(x),
+                                 y);
   return verdict(to_host(y, rows) == expected);
 }

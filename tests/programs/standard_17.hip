@@ -21,6 +21,6 @@ int main() {
   Named named{5};
   Even a, b;
   int* x = to_device(std::vector<int>(8, 0));
-  fill<<<1, 8>>>(x, char8_t + co_await + named.value);
+  fill<<<1, 8>>>(x, char8_t + co_await +named.value);
   return verdict(to_host(x, 8)[7] == 12 && std::string(text) == "plain" && a == b);
 }

@@ -3,7 +3,9 @@
 #include <concepts>
 #include <numbers>
 
-template <std::floating_point T> __global__ void circle(T* x) { x[threadIdx.x] *= std::numbers::pi_v<T>; }
+template <std::floating_point T> __global__ void circle(T* x) {
+  x[threadIdx.x] *= std::numbers::pi_v<T>;
+}
 
 int main() {
   auto run = []<class T>(T value) {

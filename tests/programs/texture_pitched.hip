@@ -15,7 +15,8 @@ int main() {
   int2* data = nullptr;
   size_t pitch = 0;
   HIP_CHECK(hipMallocPitch((void**)&data, &pitch, width * sizeof(int2), height));
-  HIP_CHECK(hipMemcpy2D(data, pitch, h.data(), width * sizeof(int2), width * sizeof(int2), height, hipMemcpyHostToDevice));
+  HIP_CHECK(hipMemcpy2D(data, pitch, h.data(), width * sizeof(int2), width * sizeof(int2), height,
+                        hipMemcpyHostToDevice));
   hipResourceDesc resource{};
   resource.resType = hipResourceTypePitch2D;
   resource.res.pitch2D.devPtr = data;

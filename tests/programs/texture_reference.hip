@@ -5,7 +5,8 @@ texture<float, hipTextureType1D, hipReadModeElementType> line;
 texture<int, hipTextureType2D> plane;
 
 __global__ void fetch(float* out) {
-  out[threadIdx.x] = tex1Dfetch(line, threadIdx.x) + tex2D(plane, threadIdx.x % 4 + 0.5f, threadIdx.x / 4 + 0.5f);
+  out[threadIdx.x] =
+      tex1Dfetch(line, threadIdx.x) + tex2D(plane, threadIdx.x % 4 + 0.5f, threadIdx.x / 4 + 0.5f);
 }
 
 int main() {

@@ -26,5 +26,6 @@ int main() {
   float* out = to_device(std::vector<float>(4, 0));
   sample<<<1, 1>>>(wrap, mirror, out);
   const auto found = to_host(out, 4);
-  return verdict(fabsf(found[0] - 0.2f) < 1e-6f && found[1] == 1 && fabsf(found[2] - 0.4f) < 1e-6f && found[3] == 0);
+  return verdict(fabsf(found[0] - 0.2f) < 1e-6f && found[1] == 1 && fabsf(found[2] - 0.4f) < 1e-6f &&
+                 found[3] == 0);
 }

@@ -16,7 +16,8 @@ int main() {
   thrust::sequence(v.begin(), v.end());
   thrust::sort_by_key(k.begin(), k.end(), v.begin());
   auto ends = thrust::reduce_by_key(k.begin(), k.end(), v.begin(), uniqueKeys.begin(), sums.begin());
-  bool right = ends.first - uniqueKeys.begin() == 3 && sums[0] == 4 && sums[1] == 2 && sums[2] == 9 && v[1] == 3;
+  bool right =
+      ends.first - uniqueKeys.begin() == 3 && sums[0] == 4 && sums[1] == 2 && sums[2] == 9 && v[1] == 3;
   thrust::inclusive_scan_by_key(k.begin(), k.end(), v.begin(), scanned.begin());
   right = right && scanned[1] == 4 && scanned[2] == 2 && scanned[5] == 9;
   thrust::exclusive_scan(v.begin(), v.end(), scanned.begin(), 10);

@@ -14,7 +14,9 @@ struct Square {
   __host__ __device__ int operator()(int x) const { return x * x; }
 };
 struct AddTo {
-  template <class Tuple> __device__ void operator()(Tuple t) const { thrust::get<1>(t) += thrust::get<0>(t) * 2; }
+  template <class Tuple> __device__ void operator()(Tuple t) const {
+    thrust::get<1>(t) += thrust::get<0>(t) * 2;
+  }
 };
 
 int main() {
@@ -30,5 +32,6 @@ int main() {
   auto picked = thrust::make_permutation_iterator(y.begin(), map.begin());
   const int some = thrust::reduce(picked, picked + 5);
   thrust::transform(x.begin(), x.end(), thrust::make_constant_iterator(5), x.begin(), thrust::minus<int>());
-  return verdict(squares == 285 && same == 285 && y[19] == 39 && some == 5 + 2 * (1 + 4 + 7 + 10 + 13) && x[0] == -5);
+  return verdict(squares == 285 && same == 285 && y[19] == 39 && some == 5 + 2 * (1 + 4 + 7 + 10 + 13) &&
+                 x[0] == -5);
 }

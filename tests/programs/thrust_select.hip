@@ -26,7 +26,8 @@ int main() {
   auto end = thrust::copy_if(x.begin(), x.end(), y.begin(), Even());
   bool right = end - y.begin() == 50 && y[49] == 98 && thrust::count_if(x.begin(), x.end(), Even()) == 50;
   right = right && thrust::inner_product(x.begin(), x.begin() + 4, x.begin(), 0) == 14;
-  right = right && thrust::find(x.begin(), x.end(), 42) - x.begin() == 42 && thrust::any_of(x.begin(), x.end(), Even());
+  right = right && thrust::find(x.begin(), x.end(), 42) - x.begin() == 42 &&
+          thrust::any_of(x.begin(), x.end(), Even());
   right = right && thrust::lower_bound(x.begin(), x.end(), 77) - x.begin() == 77;
   thrust::inclusive_scan(x.begin(), x.end(), z.begin());
   right = right && z[99] == 4950 && thrust::max_element(z.begin(), z.end()) - z.begin() == 99;

@@ -12,6 +12,6 @@ int main() {
   int* out = to_device(std::vector<int>(5, 0));
   classify<<<1, 5>>>(x, out);
   const auto found = to_host(out, 5);
-  return verdict(found == std::vector<int>{1, 2, 3, 4, 1} && isfinite(h[0]) && !isfinite(h[2]) && isnan(h[1]) &&
-                 abs(-2.5) == 2.5);
+  return verdict(found == std::vector<int>{1, 2, 3, 4, 1} && isfinite(h[0]) && !isfinite(h[2]) &&
+                 isnan(h[1]) && abs(-2.5) == 2.5);
 }

@@ -20,7 +20,8 @@ Compiles HIP programs and libraries for the host runtime, by g++, clang++ or zig
     cmake $(bitgate-hipcc --cmake) ...     # enable_language(HIP) and find_package(hip) work too
 
 Launches by <<<>>> and extern __shared__ arrays are brought into C++. Words about device code (--offload-arch=...) are
-left out; C++17 is the oldest standard, and that of a program which names none. --race: `bitgate exec` then names races between threads.
+left out; C++17 is the oldest standard, and the one where none is named. --race: `bitgate exec` then names races
+between threads.
 Exit codes: 0, 1 the compiler or the linker fails, 2 the command line.
 """
 

@@ -136,5 +136,3 @@ def _closing(code: str, begin: int) -> int | None:
         if depth < 0 or (depth == 0 and character == ";"):
             return None
     return None
-
-

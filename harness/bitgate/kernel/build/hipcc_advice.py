@@ -19,7 +19,8 @@ _MEMBER = re.compile(
     re.MULTILINE,
 )
 _FUNCTION = re.compile(
-    r"^(?P<place>[^\s:]+:\d+):[\d:]* error: '(?P<name>(?:hip|cu(?:da|blas|rand)?|roc)[A-Za-z]\w+|__\w+)' was not declared",
+    r"^(?P<place>[^\s:]+:\d+):[\d:]* error: "
+    r"'(?P<name>(?:hip|cu(?:da|blas|rand)?|roc)[A-Za-z]\w+|__\w+)' was not declared",
     re.MULTILINE,
 )
 DO = "compile this part out where __HIP_PLATFORM_HOST__ is defined, or write it as a kernel"

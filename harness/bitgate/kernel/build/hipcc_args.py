@@ -126,4 +126,3 @@ def _with(found: HipccWords, word: str, value: str) -> HipccWords:
         raise UsageError(f"{word}: no such file")
     is_source = Path(word).suffix in SOURCES
     return replace(found, sources=(*found.sources, word) if is_source else found.sources, linked=(*found.linked, word))
-

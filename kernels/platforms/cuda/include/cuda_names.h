@@ -92,7 +92,8 @@
 #define cudaFuncAttributePreferredSharedMemoryCarveout hipFuncAttributePreferredSharedMemoryCarveout
 #define cudaOccupancyMaxPotentialBlockSize hipOccupancyMaxPotentialBlockSize
 #define cudaOccupancyMaxPotentialBlockSizeVariableSMem hipOccupancyMaxPotentialBlockSizeVariableSMem
-#define cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
+#define cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags                                               \
+  hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
 #define cudaLaunchCooperativeKernel hipLaunchCooperativeKernel
 #define cudaDriverGetVersion hipDriverGetVersion
 #define cudaRuntimeGetVersion hipRuntimeGetVersion

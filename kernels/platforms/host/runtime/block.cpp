@@ -382,9 +382,10 @@ void BlockRunner::gridSync() {
   if (!launch->turns) {
     RawFault fault;
     fault.kind = bitgateFaultMissedBarrier;
-    std::snprintf(fault.detail, sizeof fault.detail,
-                  "a barrier of the grid in a launch that is not cooperative: no block waits for another; use "
-                  "hipLaunchCooperativeKernel");
+    std::snprintf(
+        fault.detail, sizeof fault.detail,
+        "a barrier of the grid in a launch that is not cooperative: no block waits for another; use "
+        "hipLaunchCooperativeKernel");
     abandon(fault);
   }
   const GridTurns::Met met = launch->turns->sync(gridPlace);

@@ -138,7 +138,8 @@ void BlockRunner::reportFault() {
   }
   if (launch->places && raw.instruction) {
     const size_t length = std::strlen(described.text);
-    std::snprintf(described.text + length, sizeof described.text - length, " at %s", Site(raw.instruction).text);
+    std::snprintf(described.text + length, sizeof described.text - length, " at %s",
+                  Site(raw.instruction).text);
   }
   if (launch->keepGoing)
     return raiseOnce(described, raw.instruction);

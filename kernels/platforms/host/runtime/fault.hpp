@@ -11,9 +11,9 @@ struct RawFault {
   int kind = bitgateFaultNone;
   int isWrite = -1;
   uint64_t address = 0;
-  uint64_t instruction = 0; // 0: not known
+  uint64_t instruction = 0;   // 0: not known
   const void* from = nullptr; // of an access that races
-  char detail[520] = {}; // the sentence's middle part, where the kind alone does not say it
+  char detail[520] = {};      // the sentence's middle part, where the kind alone does not say it
 };
 
 // Puts the fault into words with the place it happened. Takes the memory table's lock: never call it from a

@@ -203,7 +203,8 @@ void RaceShadow::synchronise(uint64_t address, uint32_t block) {
 }
 
 const RaceShadow::Earlier* RaceShadow::unordered(const RaceSlot& slot) const {
-  if (slot.stretch < firstUnordered || slot.stretch >= launchStretch || earlier.empty() || slot.stretch < earlier.front().firstStretch)
+  if (slot.stretch < firstUnordered || slot.stretch >= launchStretch || earlier.empty() ||
+      slot.stretch < earlier.front().firstStretch)
     return nullptr;
   const auto next = std::ranges::upper_bound(earlier, slot.stretch, {}, &Earlier::firstStretch);
   const Earlier& work = *std::prev(next);

@@ -23,7 +23,7 @@ struct Settings {
   bool eager = false;
   double spinSeconds = 0; // 0: BITGATE_SPIN_SECONDS, or else 20
   bool keepGoing = false, places = false;
-  uint32_t changes = 0;   // calls that have set something
+  uint32_t changes = 0; // calls that have set something
 };
 
 Settings settings();

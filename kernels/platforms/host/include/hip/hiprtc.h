@@ -125,7 +125,8 @@ inline hiprtcResult hiprtcGetLoweredName(hiprtcProgram program, const char* expr
 }
 inline hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const char* const* options) {
   using namespace bitgate_host::rtc;
-  const std::filesystem::path source = program->folder / "program.hip", library = program->folder / "program.so";
+  const std::filesystem::path source = program->folder / "program.hip",
+                              library = program->folder / "program.so";
   if (!write(source, "#include <hip/hip_runtime.h>\n#line 1 \"program.hip\"\n" + program->source +
                          launchers(*program)))
     return HIPRTC_ERROR_INTERNAL_ERROR;
@@ -138,7 +139,8 @@ inline hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const
     if (std::strncmp(options[at], "--gpu-architecture", 18) != 0)
       command += " " + quoted(options[at]);
   const std::filesystem::path log = program->folder / "log";
-  command += " -I " + quoted(program->folder) + " " + quoted(source) + " -o " + quoted(library) + " 2> " + quoted(log);
+  command += " -I " + quoted(program->folder) + " " + quoted(source) + " -o " + quoted(library) + " 2> " +
+             quoted(log);
   const int code = std::system(command.c_str());
   std::ifstream said(log);
   program->log.assign(std::istreambuf_iterator<char>(said), {});

@@ -61,13 +61,15 @@ inline hipblasStatus_t hipblasSetMathMode(hipblasHandle_t, hipblasMath_t) {
 inline const char* hipblasStatusToString(hipblasStatus_t status) {
   return status == HIPBLAS_STATUS_SUCCESS ? "HIPBLAS_STATUS_SUCCESS" : "a hipBLAS error";
 }
-inline hipblasStatus_t hipblasSetVector(int count, int bytes, const void* from, int step, void* to, int toStep) {
+inline hipblasStatus_t hipblasSetVector(int count, int bytes, const void* from, int step, void* to,
+                                        int toStep) {
   const hipError_t error =
       hipMemcpy2D(to, static_cast<size_t>(bytes) * toStep, from, static_cast<size_t>(bytes) * step,
                   static_cast<size_t>(bytes), static_cast<size_t>(count), hipMemcpyHostToDevice);
   return error == hipSuccess ? HIPBLAS_STATUS_SUCCESS : HIPBLAS_STATUS_MAPPING_ERROR;
 }
-inline hipblasStatus_t hipblasGetVector(int count, int bytes, const void* from, int step, void* to, int toStep) {
+inline hipblasStatus_t hipblasGetVector(int count, int bytes, const void* from, int step, void* to,
+                                        int toStep) {
   const hipError_t error =
       hipMemcpy2D(to, static_cast<size_t>(bytes) * toStep, from, static_cast<size_t>(bytes) * step,
                   static_cast<size_t>(bytes), static_cast<size_t>(count), hipMemcpyDeviceToHost);
@@ -75,16 +77,16 @@ inline hipblasStatus_t hipblasGetVector(int count, int bytes, const void* from, 
 }
 inline hipblasStatus_t hipblasSetMatrix(int rows, int columns, int bytes, const void* from, int ld, void* to,
                                         int toLd) {
-  const hipError_t error = hipMemcpy2D(to, static_cast<size_t>(bytes) * toLd, from, static_cast<size_t>(bytes) * ld,
-                                       static_cast<size_t>(bytes) * rows, static_cast<size_t>(columns),
-                                       hipMemcpyHostToDevice);
+  const hipError_t error =
+      hipMemcpy2D(to, static_cast<size_t>(bytes) * toLd, from, static_cast<size_t>(bytes) * ld,
+                  static_cast<size_t>(bytes) * rows, static_cast<size_t>(columns), hipMemcpyHostToDevice);
   return error == hipSuccess ? HIPBLAS_STATUS_SUCCESS : HIPBLAS_STATUS_MAPPING_ERROR;
 }
 inline hipblasStatus_t hipblasGetMatrix(int rows, int columns, int bytes, const void* from, int ld, void* to,
                                         int toLd) {
-  const hipError_t error = hipMemcpy2D(to, static_cast<size_t>(bytes) * toLd, from, static_cast<size_t>(bytes) * ld,
-                                       static_cast<size_t>(bytes) * rows, static_cast<size_t>(columns),
-                                       hipMemcpyDeviceToHost);
+  const hipError_t error =
+      hipMemcpy2D(to, static_cast<size_t>(bytes) * toLd, from, static_cast<size_t>(bytes) * ld,
+                  static_cast<size_t>(bytes) * rows, static_cast<size_t>(columns), hipMemcpyDeviceToHost);
   return error == hipSuccess ? HIPBLAS_STATUS_SUCCESS : HIPBLAS_STATUS_MAPPING_ERROR;
 }
 
@@ -128,7 +130,8 @@ void gemm(hipblasOperation_t opA, hipblasOperation_t opB, int m, int n, int k, S
 template <class T> int largest(int n, const T* x, int step, bool smallest) {
   int best = 0;
   for (int i = 1; i < n; ++i) {
-    const T here = std::abs(x[i * static_cast<long>(step)]), there = std::abs(x[best * static_cast<long>(step)]);
+    const T here = std::abs(x[i * static_cast<long>(step)]),
+            there = std::abs(x[best * static_cast<long>(step)]);
     if (smallest ? here < there : there < here)
       best = i;
   }
@@ -251,18 +254,17 @@ BITGATE_GEMM(H, __half)
   }                                                                                                          \
   inline hipblasStatus_t hipblasI##small##amax(hipblasHandle_t handle, int n, const T* x, int incx,          \
                                                int* result) {                                                \
-    return bitgate_host::blas::done(                                                                         \
-        handle, true, [=] { *result = bitgate_host::blas::largest(n, x, incx, false); });                    \
+    return bitgate_host::blas::done(handle, true,                                                            \
+                                    [=] { *result = bitgate_host::blas::largest(n, x, incx, false); });      \
   }                                                                                                          \
   inline hipblasStatus_t hipblasI##small##amin(hipblasHandle_t handle, int n, const T* x, int incx,          \
                                                int* result) {                                                \
     return bitgate_host::blas::done(handle, true,                                                            \
                                     [=] { *result = bitgate_host::blas::largest(n, x, incx, true); });       \
   }                                                                                                          \
-  inline hipblasStatus_t hipblas##letter##geam(hipblasHandle_t handle, hipblasOperation_t opA,               \
-                                               hipblasOperation_t opB, int m, int n, const T* alpha,         \
-                                               const T* a, int lda, const T* beta, const T* b, int ldb,      \
-                                               T* c, int ldc) {                                              \
+  inline hipblasStatus_t hipblas##letter##geam(                                                              \
+      hipblasHandle_t handle, hipblasOperation_t opA, hipblasOperation_t opB, int m, int n, const T* alpha,  \
+      const T* a, int lda, const T* beta, const T* b, int ldb, T* c, int ldc) {                              \
     return bitgate_host::blas::done(handle, ldc >= m, [=] {                                                  \
       for (long j = 0; j < n; ++j)                                                                           \
         for (long i = 0; i < m; ++i) {                                                                       \

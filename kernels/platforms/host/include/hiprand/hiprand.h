@@ -50,7 +50,8 @@ inline hiprandStatus_t hiprandSetStream(hiprandGenerator_t generator, hipStream_
   generator->stream = stream;
   return HIPRAND_STATUS_SUCCESS;
 }
-inline hiprandStatus_t hiprandSetPseudoRandomGeneratorSeed(hiprandGenerator_t generator, unsigned long long seed) {
+inline hiprandStatus_t hiprandSetPseudoRandomGeneratorSeed(hiprandGenerator_t generator,
+                                                           unsigned long long seed) {
   generator->seed = seed;
   hiprand_init(seed, 0, 0, &generator->state);
   return HIPRAND_STATUS_SUCCESS;
@@ -63,7 +64,8 @@ inline hiprandStatus_t hiprandSetGeneratorOrdering(hiprandGenerator_t, hiprandOr
   return HIPRAND_STATUS_SUCCESS;
 }
 namespace bitgate_host {
-template <class T, class Next> hiprandStatus_t generate(hiprandGenerator_t generator, T* to, size_t count, Next next) {
+template <class T, class Next>
+hiprandStatus_t generate(hiprandGenerator_t generator, T* to, size_t count, Next next) {
   if (!generator)
     return HIPRAND_STATUS_NOT_INITIALIZED;
   if (!generator->isForHost && hipStreamSynchronize(generator->stream) != hipSuccess)
@@ -88,18 +90,19 @@ hiprandStatus_t bitgate_hiprand_normal(hiprandGenerator_t generator, T* to, size
   return bitgate_host::generate(generator, to, count,
                                 [=](hiprandState_t* state) { return mean + deviation * next(state); });
 }
-inline hiprandStatus_t hiprandGenerateNormal(hiprandGenerator_t generator, float* to, size_t count, float mean,
-                                             float deviation) {
+inline hiprandStatus_t hiprandGenerateNormal(hiprandGenerator_t generator, float* to, size_t count,
+                                             float mean, float deviation) {
   return bitgate_hiprand_normal(generator, to, count, mean, deviation, hiprand_normal);
 }
 inline hiprandStatus_t hiprandGenerateNormalDouble(hiprandGenerator_t generator, double* to, size_t count,
                                                    double mean, double deviation) {
   return bitgate_hiprand_normal(generator, to, count, mean, deviation, hiprand_normal_double);
 }
-inline hiprandStatus_t hiprandGenerateLogNormal(hiprandGenerator_t generator, float* to, size_t count, float mean,
-                                                float deviation) {
-  return bitgate_host::generate(
-      generator, to, count, [=](hiprandState_t* state) { return hiprand_log_normal(state, mean, deviation); });
+inline hiprandStatus_t hiprandGenerateLogNormal(hiprandGenerator_t generator, float* to, size_t count,
+                                                float mean, float deviation) {
+  return bitgate_host::generate(generator, to, count, [=](hiprandState_t* state) {
+    return hiprand_log_normal(state, mean, deviation);
+  });
 }
 inline hiprandStatus_t hiprandGeneratePoisson(hiprandGenerator_t generator, unsigned* to, size_t count,
                                               double lambda) {

@@ -44,7 +44,8 @@ inline void philox(hiprandState_t& state) {
 
 inline void skipahead(unsigned long long by, hiprandState_t* state) {
   const unsigned long long at =
-      (static_cast<unsigned long long>(state->counter[1]) << 32 | state->counter[0]) * 4 + state->used % 4 + by;
+      (static_cast<unsigned long long>(state->counter[1]) << 32 | state->counter[0]) * 4 + state->used % 4 +
+      by;
   // The counter is ahead of the numbers that are held.
   const unsigned long long block = at / 4 - (state->used < 4 ? 1 : 0);
   state->counter[0] = static_cast<uint32_t>(block), state->counter[1] = static_cast<uint32_t>(block >> 32);
@@ -56,7 +57,8 @@ inline void hiprand_init(unsigned long long seed, unsigned long long sequence, u
                          hiprandState_t* state) {
   *state = {};
   state->key[0] = static_cast<uint32_t>(seed), state->key[1] = static_cast<uint32_t>(seed >> 32);
-  state->counter[2] = static_cast<uint32_t>(sequence), state->counter[3] = static_cast<uint32_t>(sequence >> 32);
+  state->counter[2] = static_cast<uint32_t>(sequence),
+  state->counter[3] = static_cast<uint32_t>(sequence >> 32);
   state->used = 4;
   if (offset)
     skipahead(offset, state);
@@ -108,7 +110,8 @@ inline float hiprand_log_normal(hiprandState_t* state, float mean, float deviati
 inline unsigned hiprand_poisson(hiprandState_t* state, double lambda) {
   const double limit = std::exp(-lambda);
   unsigned count = 0;
-  for (double product = hiprand_uniform_double(state); product > limit; product *= hiprand_uniform_double(state))
+  for (double product = hiprand_uniform_double(state); product > limit;
+       product *= hiprand_uniform_double(state))
     ++count;
   return count;
 }

@@ -5,7 +5,8 @@
 
 #include "hip/host_detail/program_float16.hpp"
 
-BITGATE_FLOAT16_FUNCTIONS(__hip_bfloat16, __hip_bfloat162, bfloat16, __bfloat1622float2, __float22bfloat162_rn)
+BITGATE_FLOAT16_FUNCTIONS(__hip_bfloat16, __hip_bfloat162, bfloat16, __bfloat1622float2,
+                          __float22bfloat162_rn)
 BITGATE_FLOAT16_INTEGER(__hip_bfloat16, bfloat16, int, int)
 inline __hip_bfloat16 __uint2bfloat16_rn(unsigned a) {
   return a;

@@ -6,12 +6,12 @@
 #include_next <hip/hip_runtime.h>
 
 #include "hip/hip_runtime_api.h"
+#include "hip/host_detail/modules.hpp"
 #include "hip/host_detail/program.hpp"
 #include "hip/host_detail/program_device.hpp"
 #include "hip/host_detail/program_launch.hpp"
 #include "hip/host_detail/symbols.hpp"
 #include "hip/host_detail/texture.hpp"
-#include "hip/host_detail/modules.hpp"
 
 // Functions for one side each: bitgate-hipcc reads which, and removes the words.
 #undef __device__

@@ -42,7 +42,8 @@ T inclusive_scan(const Group& group, T value, const Op& op, unsigned line = __bu
   const auto values = detail::gathered(value, line);
   return detail::folded(group, values, group.rank_of(bitgate_host::lane_id()), op);
 }
-template <class Group, class T> T inclusive_scan(const Group& group, T value, unsigned line = __builtin_LINE()) {
+template <class Group, class T>
+T inclusive_scan(const Group& group, T value, unsigned line = __builtin_LINE()) {
   return inclusive_scan(group, value, plus<T>(), line);
 }
 template <class Group, class T, class Op>
@@ -51,7 +52,8 @@ T exclusive_scan(const Group& group, T value, const Op& op, unsigned line = __bu
   const unsigned rank = group.rank_of(bitgate_host::lane_id());
   return rank ? detail::folded(group, values, rank - 1, op) : T{};
 }
-template <class Group, class T> T exclusive_scan(const Group& group, T value, unsigned line = __builtin_LINE()) {
+template <class Group, class T>
+T exclusive_scan(const Group& group, T value, unsigned line = __builtin_LINE()) {
   return exclusive_scan(group, value, plus<T>(), line);
 }
 

@@ -71,9 +71,8 @@ public:
     case Kind::Lanes:
       return rank_of(bitgate_host::lane_id());
     default: {
-      const unsigned long long block = (static_cast<unsigned long long>(blockIdx.z) * gridDim.y + blockIdx.y) *
-                                           gridDim.x +
-                                       blockIdx.x;
+      const unsigned long long block =
+          (static_cast<unsigned long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
       return block * detail::block_size() + detail::rank_in_block();
     }
     }
@@ -168,7 +167,8 @@ public:
     const auto values = detail::gathered(value, line);
     uint64_t same = 0;
     for (int lane = 0; lane < 64; ++lane)
-      same |= (values.active >> lane & uint64_t{std::memcmp(values.bytes[lane], &value, sizeof value) == 0}) << lane;
+      same |= (values.active >> lane & uint64_t{std::memcmp(values.bytes[lane], &value, sizeof value) == 0})
+              << lane;
     return by_rank(same);
   }
   template <class T> unsigned long long match_all(T value, int& all, unsigned line = __builtin_LINE()) const {
@@ -207,7 +207,8 @@ inline uint64_t tile_of(unsigned size) {
 
 template <unsigned Size, class Parent = void> class thread_block_tile : public lane_group {
 public:
-  static_assert(Size != 0 && Size <= 64 && (Size & (Size - 1)) == 0, "a tile has 1 to 64 lanes, a power of two");
+  static_assert(Size != 0 && Size <= 64 && (Size & (Size - 1)) == 0,
+                "a tile has 1 to 64 lanes, a power of two");
   thread_block_tile() : lane_group(detail::tile_of(Size)) {}
   template <class Other> thread_block_tile(const thread_block_tile<Size, Other>&) : thread_block_tile() {}
   static constexpr unsigned size() { return Size; }
@@ -239,7 +240,8 @@ inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
     return coalesced_group(detail::tile_of(size));
   const unsigned rank = parent.rank_of(bitgate_host::lane_id());
   uint64_t members = 0;
-  for (unsigned other = rank / size * size; other < rank / size * size + size && other < parent.size(); ++other)
+  for (unsigned other = rank / size * size; other < rank / size * size + size && other < parent.size();
+       ++other)
     members |= 1ull << parent.lane_of(other);
   return coalesced_group(members);
 }

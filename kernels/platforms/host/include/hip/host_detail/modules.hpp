@@ -86,9 +86,10 @@ inline hipError_t hipModuleGetGlobal(void** pointer, size_t* bytes, hipModule_t 
     *bytes = symbol ? static_cast<const ElfW(Sym)*>(symbol)->st_size : 0;
   return hipGetSymbolAddress(pointer, found);
 }
-inline hipError_t bitgate_module_launch(hipFunction_t function, unsigned gridX, unsigned gridY, unsigned gridZ,
-                                        unsigned blockX, unsigned blockY, unsigned blockZ, unsigned ldsBytes,
-                                        hipStream_t stream, void** arguments, void** extra) {
+inline hipError_t bitgate_module_launch(hipFunction_t function, unsigned gridX, unsigned gridY,
+                                        unsigned gridZ, unsigned blockX, unsigned blockY, unsigned blockZ,
+                                        unsigned ldsBytes, hipStream_t stream, void** arguments,
+                                        void** extra) {
   if (!function)
     return hipErrorInvalidHandle;
   const auto kernel = reinterpret_cast<bitgate_host::ModuleKernel>(function);

@@ -66,8 +66,7 @@ inline hipError_t hipDeviceGetP2PAttribute(int*, hipDeviceP2PAttr, int, int) {
   return hipErrorInvalidDevice;
 }
 inline hipError_t hipMemcpyPeer(void* to, int toDevice, const void* from, int fromDevice, size_t bytes) {
-  return toDevice || fromDevice ? hipErrorInvalidDevice
-                                : hipMemcpy(to, from, bytes, hipMemcpyDeviceToDevice);
+  return toDevice || fromDevice ? hipErrorInvalidDevice : hipMemcpy(to, from, bytes, hipMemcpyDeviceToDevice);
 }
 inline hipError_t hipMemcpyPeerAsync(void* to, int toDevice, const void* from, int fromDevice, size_t bytes,
                                      hipStream_t stream = nullptr) {
@@ -135,7 +134,8 @@ template <class T> hipError_t hipHostGetDevicePointer(T** device, void* host, un
 template <class... P> hipError_t hipFuncGetAttributes(hipFuncAttributes* to, void (*kernel)(P...)) {
   return hipFuncGetAttributes(to, reinterpret_cast<const void*>(kernel));
 }
-template <class... P> hipError_t hipFuncSetAttribute(void (*kernel)(P...), hipFuncAttribute which, int value) {
+template <class... P>
+hipError_t hipFuncSetAttribute(void (*kernel)(P...), hipFuncAttribute which, int value) {
   return hipFuncSetAttribute(reinterpret_cast<const void*>(kernel), which, value);
 }
 template <class... P> hipError_t hipFuncSetCacheConfig(void (*kernel)(P...), hipFuncCache_t config) {

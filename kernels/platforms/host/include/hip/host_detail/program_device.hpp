@@ -37,7 +37,8 @@ template <class T> T sin_pi(T x) {
     r = 1 - r;
   else if (r < T(-0.5))
     r = -1 - r;
-  return std::abs(r) <= T(0.25) ? std::sin(pi<T> * r) : std::copysign(std::cos(pi<T> * (T(0.5) - std::abs(r))), r);
+  return std::abs(r) <= T(0.25) ? std::sin(pi<T> * r)
+                                : std::copysign(std::cos(pi<T> * (T(0.5) - std::abs(r))), r);
 }
 template <class T> T cos_pi(T x) {
   const T r = std::fabs(std::fmod(x, T{2}));
@@ -62,12 +63,15 @@ template <class T> T inverse_erfc(T y) {
     x += (std::erfc(x) - y) / (1.1283791670955126 * std::exp(-x * x));
   return static_cast<T>(x);
 }
-// Where exp(x * x) overflows: the first terms of the continued fraction.
+// Where exp(x * x) overflows: the first terms of the asymptotic series.
 template <class T> T scaled_erfc(T x) {
+  const long double wide = x, step = -1 / (2 * wide * wide);
   if (x < 25)
-    return static_cast<T>(std::exp(static_cast<long double>(x) * x) * std::erfc(static_cast<long double>(x)));
-  const double s = 1.0 / (2.0 * x * x);
-  return static_cast<T>((1 - s * (1 - 3 * s)) / (x * 1.7724538509055160));
+    return static_cast<T>(std::exp(wide * wide) * std::erfc(wide));
+  long double term = 1, sum = 1;
+  for (int k = 1; k < 12; ++k)
+    sum += term *= step * (2 * k - 1);
+  return static_cast<T>(sum / (wide * 1.7724538509055160273L));
 }
 template <class T> T bessel_i(int order, T x) {
   double term = order ? x / 2.0 : 1.0, sum = term;
@@ -218,7 +222,8 @@ namespace bitgate_host {
 template <class Byte, class Op> unsigned bytewise(unsigned a, unsigned b, Op op) {
   unsigned result = 0;
   for (int shift = 0; shift < 32; shift += 8)
-    result |= (static_cast<unsigned>(op(static_cast<Byte>(a >> shift), static_cast<Byte>(b >> shift))) & 0xFF) << shift;
+    result |= (static_cast<unsigned>(op(static_cast<Byte>(a >> shift), static_cast<Byte>(b >> shift))) & 0xFF)
+              << shift;
   return result;
 }
 template <class Byte> int dot4(unsigned a, unsigned b, int sum) {
@@ -302,8 +307,8 @@ template <class T, class Op> T reduced(unsigned long long mask, T value, Op op, 
 #define BITGATE_REDUCE(name, expression)                                                                     \
   template <class M, class T> T name(M mask, T value, unsigned line = __builtin_LINE()) {                    \
     return bitgate_host::reduced(                                                                            \
-        static_cast<unsigned long long>(mask), value,                                                        \
-        [](T a, T b) { return static_cast<T>(expression); }, line);                                          \
+        static_cast<unsigned long long>(mask), value, [](T a, T b) { return static_cast<T>(expression); },   \
+        line);                                                                                               \
   }
 BITGATE_REDUCE(__reduce_add_sync, a + b)
 BITGATE_REDUCE(__reduce_min_sync, b < a ? b : a)

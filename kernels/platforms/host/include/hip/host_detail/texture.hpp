@@ -39,8 +39,8 @@ template <class T> T texel(const __hip_texture& texture, long x, long y) {
   x = texel_at(x, texture.width, mode(0)), y = texel_at(y, texture.height, mode(1));
   Scalar channels[4] = {};
   const int bits[4] = {texture.desc.x, texture.desc.y, texture.desc.z, texture.desc.w};
-  const char* from =
-      texture.data + static_cast<size_t>(y < 0 ? 0 : y) * texture.pitch + static_cast<size_t>(x < 0 ? 0 : x) * bytes_of(texture.desc);
+  const char* from = texture.data + static_cast<size_t>(y < 0 ? 0 : y) * texture.pitch +
+                     static_cast<size_t>(x < 0 ? 0 : x) * bytes_of(texture.desc);
   for (unsigned channel = 0; channel < TexelOf<T>::count; ++channel) {
     if (x < 0 || y < 0) {
       channels[channel] = static_cast<Scalar>(how.borderColor[channel]);
@@ -49,8 +49,9 @@ template <class T> T texel(const __hip_texture& texture, long x, long y) {
       const bool isSigned = texture.desc.f == hipChannelFormatKindSigned;
       int16_t value = 0;
       std::memcpy(&value, from, static_cast<size_t>(bits[channel]) / 8);
-      const double raw = isSigned ? (bits[channel] == 8 ? static_cast<int8_t>(value) : value)
-                                  : (bits[channel] == 8 ? static_cast<uint8_t>(value) : static_cast<uint16_t>(value));
+      const double raw =
+          isSigned ? (bits[channel] == 8 ? static_cast<int8_t>(value) : value)
+                   : (bits[channel] == 8 ? static_cast<uint8_t>(value) : static_cast<uint16_t>(value));
       channels[channel] = static_cast<Scalar>(std::fmax(raw / ((1 << (bits[channel] - isSigned)) - 1), -1.0));
     } else {
       std::memcpy(&channels[channel], from, sizeof(Scalar));
@@ -67,7 +68,8 @@ inline double texture_place(float at, long size, const hipTextureDesc& how) {
 }
 
 template <class T> T fetched(const __hip_texture& texture, float u, float v) {
-  const double x = texture_place(u, texture.width, texture.how), y = texture_place(v, texture.height, texture.how);
+  const double x = texture_place(u, texture.width, texture.how),
+               y = texture_place(v, texture.height, texture.how);
   if (texture.how.filterMode == hipFilterModePoint)
     return texel<T>(texture, static_cast<long>(std::floor(x)), static_cast<long>(std::floor(y)));
   using Scalar = typename TexelOf<T>::Scalar;

@@ -108,9 +108,9 @@ template <class T> hipChannelFormatDesc hipCreateChannelDesc() {
   using Texel = bitgate_host::TexelOf<T>;
   using Scalar = typename Texel::Scalar;
   constexpr int bits = 8 * sizeof(Scalar);
-  constexpr auto kind = std::is_integral_v<Scalar>
-                            ? (std::is_signed_v<Scalar> ? hipChannelFormatKindSigned : hipChannelFormatKindUnsigned)
-                            : hipChannelFormatKindFloat;
+  constexpr auto kind = std::is_integral_v<Scalar> ? (std::is_signed_v<Scalar> ? hipChannelFormatKindSigned
+                                                                               : hipChannelFormatKindUnsigned)
+                                                   : hipChannelFormatKindFloat;
   const auto of = [](unsigned channel) { return channel < Texel::count ? bits : 0; };
   return {of(0), of(1), of(2), of(3), kind};
 }

@@ -26,7 +26,8 @@ enum BlockStoreAlgorithm {
   BLOCK_STORE_WARP_TRANSPOSE
 };
 
-template <class T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1> class BlockReduce {
+template <class T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1>
+class BlockReduce {
 public:
   struct TempStorage {
     T of[X * Y * Z];
@@ -115,7 +116,8 @@ private:
   TempStorage& memory;
 };
 
-template <class T, int X, int Items, BlockLoadAlgorithm How = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1> class BlockLoad {
+template <class T, int X, int Items, BlockLoadAlgorithm How = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1>
+class BlockLoad {
 public:
   struct TempStorage {};
   BlockLoad() = default;
@@ -147,7 +149,8 @@ public:
   template <class I> void Store(I to, T (&items)[Items], int valid) {
     const int rank = static_cast<int>(bitgate::rank_in_block());
     for (int item = 0; item < Items; ++item)
-      if (const int at = How == BLOCK_STORE_STRIPED ? item * X * Y * Z + rank : rank * Items + item; at < valid)
+      if (const int at = How == BLOCK_STORE_STRIPED ? item * X * Y * Z + rank : rank * Items + item;
+          at < valid)
         to[at] = items[item];
   }
 };
@@ -163,7 +166,8 @@ public:
   void SortDescending(K (&keys)[Items]) { sort(keys, true); }
 
 private:
-  static_assert(std::is_void_v<V>, "BlockRadixSort sorts keys alone on the host: sort their places with them");
+  static_assert(std::is_void_v<V>,
+                "BlockRadixSort sorts keys alone on the host: sort their places with them");
   void sort(K (&keys)[Items], bool down) {
     const auto first = bitgate::rank_in_block() * Items;
     for (int item = 0; item < Items; ++item)

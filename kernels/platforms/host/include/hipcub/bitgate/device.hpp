@@ -37,7 +37,8 @@ template <class K> unsigned long long radix(K key, int begin, int end) {
   return bits >> begin & (width >= 64 ? ~0ull : (1ull << width) - 1);
 }
 template <class K, class V>
-void sort(const K* keys, K* keysOut, const V* values, V* valuesOut, size_t count, bool down, int begin, int end) {
+void sort(const K* keys, K* keysOut, const V* values, V* valuesOut, size_t count, bool down, int begin,
+          int end) {
   const std::vector<K> from(keys, keys + count);
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -97,8 +98,8 @@ struct DeviceReduce {
     });
   }
   template <class K, class UO, class V, class AO, class C, class F, class N>
-  static hipError_t ReduceByKey(void* memory, size_t& bytes, K keys, UO unique, V values, AO sums, C runs, F op,
-                                N count, hipStream_t stream = nullptr) {
+  static hipError_t ReduceByKey(void* memory, size_t& bytes, K keys, UO unique, V values, AO sums, C runs,
+                                F op, N count, hipStream_t stream = nullptr) {
     return bitgate::done(memory, bytes, stream, [&] {
       const auto ends = thrust::bitgate::Algorithms::reduce_by_key(keys, keys + count, values, unique, sums,
                                                                    std::equal_to<>(), op);
@@ -111,9 +112,8 @@ struct DeviceScan {
   template <class I, class O, class F, class T, class N>
   static hipError_t ExclusiveScan(void* memory, size_t& bytes, I in, O out, F op, T init, N count,
                                   hipStream_t stream = nullptr) {
-    return bitgate::done(memory, bytes, stream, [&] {
-      thrust::bitgate::Algorithms::exclusive_scan(in, in + count, out, init, op);
-    });
+    return bitgate::done(memory, bytes, stream,
+                         [&] { thrust::bitgate::Algorithms::exclusive_scan(in, in + count, out, init, op); });
   }
   template <class I, class O, class F, class N>
   static hipError_t InclusiveScan(void* memory, size_t& bytes, I in, O out, F op, N count,
@@ -122,12 +122,14 @@ struct DeviceScan {
                          [&] { thrust::bitgate::Algorithms::inclusive_scan(in, in + count, out, op); });
   }
   template <class I, class O, class N>
-  static hipError_t ExclusiveSum(void* memory, size_t& bytes, I in, O out, N count, hipStream_t stream = nullptr) {
+  static hipError_t ExclusiveSum(void* memory, size_t& bytes, I in, O out, N count,
+                                 hipStream_t stream = nullptr) {
     using T = typename std::iterator_traits<I>::value_type;
     return ExclusiveScan(memory, bytes, in, out, Sum(), T(0), count, stream);
   }
   template <class I, class O, class N>
-  static hipError_t InclusiveSum(void* memory, size_t& bytes, I in, O out, N count, hipStream_t stream = nullptr) {
+  static hipError_t InclusiveSum(void* memory, size_t& bytes, I in, O out, N count,
+                                 hipStream_t stream = nullptr) {
     return InclusiveScan(memory, bytes, in, out, Sum(), count, stream);
   }
 };
@@ -187,7 +189,8 @@ struct DeviceSelect {
   template <class I, class O, class C, class N, class P>
   static hipError_t If(void* memory, size_t& bytes, I in, O out, C selected, N count, P predicate,
                        hipStream_t stream = nullptr) {
-    return Flagged(memory, bytes, in, thrust::make_transform_iterator(in, predicate), out, selected, count, stream);
+    return Flagged(memory, bytes, in, thrust::make_transform_iterator(in, predicate), out, selected, count,
+                   stream);
   }
   template <class I, class O, class C, class N>
   static hipError_t Unique(void* memory, size_t& bytes, I in, O out, C selected, N count,
@@ -203,15 +206,15 @@ struct DeviceRunLengthEncode {
   template <class I, class U, class L, class C, class N>
   static hipError_t Encode(void* memory, size_t& bytes, I in, U unique, L lengths, C runs, N count,
                            hipStream_t stream = nullptr) {
-    return DeviceReduce::ReduceByKey(memory, bytes, in, unique, thrust::make_constant_iterator(1), lengths, runs,
-                                     Sum(), count, stream);
+    return DeviceReduce::ReduceByKey(memory, bytes, in, unique, thrust::make_constant_iterator(1), lengths,
+                                     runs, Sum(), count, stream);
   }
 };
 
 struct DeviceHistogram {
   template <class I, class C, class L, class N>
-  static hipError_t HistogramEven(void* memory, size_t& bytes, I in, C* histogram, int levels, L lower, L upper,
-                                  N count, hipStream_t stream = nullptr) {
+  static hipError_t HistogramEven(void* memory, size_t& bytes, I in, C* histogram, int levels, L lower,
+                                  L upper, N count, hipStream_t stream = nullptr) {
     return bitgate::done(memory, bytes, stream, [&] {
       std::fill_n(histogram, levels - 1, C(0));
       for (N at = 0; at < count; ++at)
@@ -224,8 +227,8 @@ struct DeviceHistogram {
 
 struct DeviceSegmentedReduce {
   template <class I, class O, class B, class E, class F, class T>
-  static hipError_t Reduce(void* memory, size_t& bytes, I in, O out, int segments, B begins, E ends, F op, T init,
-                           hipStream_t stream = nullptr) {
+  static hipError_t Reduce(void* memory, size_t& bytes, I in, O out, int segments, B begins, E ends, F op,
+                           T init, hipStream_t stream = nullptr) {
     return bitgate::done(memory, bytes, stream, [&] {
       for (int segment = 0; segment < segments; ++segment) {
         auto sum = init;

@@ -29,7 +29,9 @@ public:
   template <class F> void InclusiveScan(T value, T& out, F op, unsigned line = __builtin_LINE()) {
     out = cooperative_groups::inclusive_scan(tile(), value, op, line);
   }
-  void InclusiveSum(T value, T& out, unsigned line = __builtin_LINE()) { InclusiveScan(value, out, Sum(), line); }
+  void InclusiveSum(T value, T& out, unsigned line = __builtin_LINE()) {
+    InclusiveScan(value, out, Sum(), line);
+  }
   void ExclusiveSum(T value, T& out, unsigned line = __builtin_LINE()) {
     out = cooperative_groups::exclusive_scan(tile(), value, Sum(), line);
   }

@@ -38,7 +38,9 @@ template <class A, class B, class R> struct binary_function {
 
 #define BITGATE_FUNCTION(name, parameters, expression)                                                       \
   template <class T = void> struct name {                                                                    \
-    constexpr T operator() parameters const { return expression; }                                           \
+    constexpr T operator() parameters const {                                                                \
+      return expression;                                                                                     \
+    }                                                                                                        \
   };
 BITGATE_FUNCTION(maximum, (const T& a, const T& b), a < b ? b : a)
 BITGATE_FUNCTION(minimum, (const T& a, const T& b), b < a ? b : a)

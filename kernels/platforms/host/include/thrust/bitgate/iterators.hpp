@@ -104,11 +104,14 @@ template <class T> constant_iterator<T> make_constant_iterator(T value, ptrdiff_
 
 template <class F, class I, class = use_default, class = use_default>
 class transform_iterator
-    : public bitgate::Iterator<transform_iterator<F, I>, std::decay_t<std::invoke_result_t<F, bitgate::ReferenceOf<I>>>,
+    : public bitgate::Iterator<transform_iterator<F, I>,
+                               std::decay_t<std::invoke_result_t<F, bitgate::ReferenceOf<I>>>,
                                std::invoke_result_t<F, bitgate::ReferenceOf<I>>> {
 public:
   transform_iterator(I base, F function_) : from(base), function(function_) {}
-  auto at(ptrdiff_t by) const -> std::invoke_result_t<F, bitgate::ReferenceOf<I>> { return function(*(from + by)); }
+  auto at(ptrdiff_t by) const -> std::invoke_result_t<F, bitgate::ReferenceOf<I>> {
+    return function(*(from + by));
+  }
   void move(ptrdiff_t by) { from += by; }
   ptrdiff_t distance(const transform_iterator& to) const { return from - to.from; }
   I base() const { return from; }

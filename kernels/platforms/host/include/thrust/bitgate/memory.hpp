@@ -149,7 +149,8 @@ public:
     return *this;
   }
 
-  template <class In, class = typename std::iterator_traits<In>::iterator_category> void assign(In first, In last) {
+  template <class In, class = typename std::iterator_traits<In>::iterator_category>
+  void assign(In first, In last) {
     bitgate::wait();
     of.assign(first, last);
   }
