@@ -1,4 +1,4 @@
-"""Small HIP programs of tests/programs, each with a check of its own: built by bitgate-hipcc, right in every order."""
+"""Small HIP programs of tests/programs, each of which checks itself: built by bitgate-hipcc, right in every order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to write where a program's compilation fails for something that only a GPU's software has."""
+"""Advice where a program fails to compile for something that only the software of a GPU has."""
 
 from __future__ import annotations
 
