@@ -126,3 +126,42 @@ def test_what_has_no_stand_in_is_said_with_its_line(tmp_path: Path, text: str, s
     line = done.stderr.splitlines()[-1]
     assert line.startswith(f"bitgate-hipcc: program.hip:{text.count(chr(10))}: ")
     assert said in line
+
+
+GRID = """
+#include <hip/hip_cooperative_groups.h>
+#include <cstring>
+__global__ void meet(int* x, int leaves, int meets) {
+  auto grid = cooperative_groups::this_grid();
+  if ((int)blockIdx.x < leaves) return;
+  x[grid.thread_rank()] = 1;
+  if (meets) grid.sync();
+  x[grid.thread_rank()] += x[(grid.thread_rank() + 64) % 256];
+}
+int main(int argc, char** argv) {
+  int *x, leaves = argc > 1 && !strcmp(argv[1], "leaves") ? 3 : 0, meets = argc > 1 && strcmp(argv[1], "none");
+  hipMalloc(&x, 256 * sizeof(int));
+  hipMemset(x, 0, 256 * sizeof(int));
+  if (argc > 1 && !strcmp(argv[1], "plain"))
+    meet<<<4, 64>>>(x, 0, 1);
+  void* arguments[] = {&x, &leaves, &meets};
+  if (argc < 2 || strcmp(argv[1], "plain"))
+    hipLaunchCooperativeKernel((void*)meet, 4, 64, arguments, 0, 0);
+  hipDeviceSynchronize();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("leaves", "barrier of the grid not reached by 3 of 4 blocks: they have left the kernel"),
+        ("plain", "a barrier of the grid in a launch that is not cooperative"),
+        ("none", "nothing that orders blocks"),
+    ],
+)
+def test_blocks_that_do_not_meet_are_named(tmp_path: Path, mode: str, said: str) -> None:
+    built(tmp_path, GRID, *(["--race"] if mode == "none" else []))
+    done = tool(tmp_path, "bitgate", "exec", "--schedule", "reverse", "./program", mode)
+    assert done.returncode == 1
+    assert said in done.stderr
