@@ -313,6 +313,16 @@ def test_race(patient):
     assert "forward and reverse on the same input differ in 64 of 2048 cells" in diagnosis.sentence
 
 
+def test_nan_of_other_bits_is_no_race(patient):
+    p = patient("fwd_f32_nhwgc_g1n2k16c16_y3x3_h8x8_p1x1")
+    p.result[0, 1, 2] = np.inf - np.float32(np.inf)
+    other = p.result.copy()
+    other[0, 1, 2] = np.array(0x7FC00123, np.uint32).view(np.float32)  # 0 * poison in another order
+    assert "race" not in diagnose(p.scene(other_run=other, runs=("forward", "reverse"))).kinds
+    other[0, 3, 2] += 1
+    assert diagnose(p.scene(other_run=other, runs=("forward", "reverse"))).kinds[0] == "race"
+
+
 def test_the_last_partial_tile(patient):
     p = patient("fwd_f32_nhwgc_g1n3k16c16_y1x1_h7x7")
     rows = p.result.shape[1] * 49

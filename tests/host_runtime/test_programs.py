@@ -218,7 +218,13 @@ def test_words_of_hipcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     line = "-O3 -D A=1 -x hip a.hip b.cpp -mllvm -x -std=c++14 -std=c++23 c.o -lm -Wl,-z,now -Xarch_host -g -o out"
     words = read_words(line.split())
     assert words.sources == ("a.hip", "b.cpp")
-    assert words.compiled == ("-O3", "-D", "A=1", "-std=c++23", "-g")
+    assert words.compiled == ("-O3", "-D", "A=1", "-g")
+    assert words.standard == "23"
+    assert [read_words([*w.split(), "a.hip"]).standard for w in ("", "-std=c++11", "--std=gnu++2a")] == [
+        "17",
+        "17",
+        "20",
+    ]
     assert words.linked == ("a.hip", "b.cpp", "c.o", "-lm", "-Wl,-z,now")
     assert (words.output, words.mode) == ("out", "")
     Path("words.rsp").write_text("-O1 'c.o' -o other")

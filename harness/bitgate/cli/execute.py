@@ -30,6 +30,9 @@ def execute(
         typer.Option(metavar="S", help="Order threads: forward, reverse, lockstep, random:N [each]."),
     ] = None,
     wave: Annotated[int, typer.Option(help="Run waves of 64 lanes, or of 32 as on RDNA.")] = 64,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Go on after a fault; report each kernel and line once.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document; the program's output on stderr.")
     ] = False,
@@ -52,7 +55,7 @@ def execute(
     if wave not in WAVES:
         raise UsageError(f"--wave {wave}: a wave has {' or '.join(map(str, WAVES))} lanes")
     builder = Builder("host")
-    watched = WatchedRuntime(builder.runtime(), builder.program_watch(), wave)
+    watched = WatchedRuntime(builder.runtime(), builder.program_watch(), wave, keep_going)
     caught = as_json or len(schedules) > 1
     runs = [watched.run(program, one, caught=caught) for one in schedules]
     findings = [finding for run in runs for finding in _findings(run)] + _differences(runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,10 +17,11 @@ HELP = """bitgate-hipcc [--race] ARGUMENTS OF HIPCC
 Compiles HIP programs and libraries for the host runtime, by g++, clang++ or zig ($CXX decides), and links them with it:
 
     bitgate-hipcc -O2 saxpy.hip -o saxpy && bitgate exec ./saxpy
-    cmake -DCMAKE_CXX_COMPILER=bitgate-hipcc ...
+    cmake $(bitgate-hipcc --cmake) ...     # enable_language(HIP) and find_package(hip) work too
 
 Launches by <<<>>> and extern __shared__ arrays are brought into C++. Words about device code (--offload-arch=...) are
-left out, an older -std than C++20 too. --race: `bitgate exec` then names races between threads.
+left out; C++17 is the oldest standard, and the one where none is named. --race: `bitgate exec` then names races
+between threads.
 Exit codes: 0, 1 the compiler or the linker fails, 2 the command line.
 """
 
@@ -34,6 +36,9 @@ def run(arguments: list[str]) -> int:
     if not arguments or {"-h", "--help"} & set(arguments):
         print(HELP, end="", file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
+    if arguments == ["--cmake"]:
+        print(f"-DCMAKE_TOOLCHAIN_FILE={_toolchain()} -DBITGATE_HIPCC={_itself()}")
+        return 0
     from bitgate.kernel.build import hipcc
 
     if Path(os.environ.get("CXX", "").partition(" ")[0]).name == NAME:
@@ -47,6 +52,18 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("bitgate-hipcc: interrupted", file=sys.stderr)
         return 130
+
+
+def _toolchain() -> Path:
+    from bitgate.core.project import own_kernels
+
+    return own_kernels() / "platforms" / "host" / "cmake" / "bitgate.cmake"
+
+
+def _itself() -> str:
+    """Return this program's path, as a build system starts it again."""
+    found = shutil.which(NAME) or sys.argv[0]
+    return str(Path(found).resolve())
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
@@ -16,7 +16,7 @@ from bitgate.runtime.host import SCHEDULES, parse_schedule, source_line
 
 VARIABLE = "BITGATE_EXEC"
 """Settings of the library that is loaded before the program: descriptor of the report, schedule, its seed, lanes of a
-wave."""
+wave, and whether it goes on after a fault."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +44,21 @@ class WatchedRuntime:
     runtime: Path
     watch: Path
     wave: int
+    keeps_going: bool = False
+    """True if the program goes on after a fault."""
 
     def run(self, command: Sequence[str], schedule: str, *, caught: bool) -> ProgramExit:
         """Run the command once. Raises UsageError if the program cannot be started."""
         kind, seed = parse_schedule(schedule)
         with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as out:
-            settings = f"{report.fileno()} {SCHEDULES[kind]} {seed} {self.wave}"
+            settings = f"{report.fileno()} {SCHEDULES[kind]} {seed} {self.wave} {int(self.keeps_going)}"
             process = self._start(command, settings, report.fileno(), out.fileno() if caught else None)
             code = _wait(process)
             report.seek(0)
             out.seek(0)
             report_lines = report.read().decode(errors="replace").splitlines()
-            return _parse_report(schedule, code, report_lines, command[0], out.read())
+            end = _parse_report(schedule, code, report_lines, command[0], out.read())
+            return _each_line_once(end) if self.keeps_going else end
 
     def _start(self, command: Sequence[str], settings: str, report: int, out: int | None) -> subprocess.Popen[bytes]:
         searched = os.pathsep.join(filter(None, (str(self.runtime.parent), os.environ.get("LD_LIBRARY_PATH"))))
@@ -88,6 +91,15 @@ def _parse_report(schedule: str, code: int, report_lines: Sequence[str], program
     incidents = tuple(_with_source_lines(text, program) for word, text in fields if word == "incident")
     waiting = "; ".join(text for word, text in fields if word == "first")
     return ProgramExit(schedule, code, sum(counts), incidents, waiting, bool(counts), out)
+
+
+def _each_line_once(end: ProgramExit) -> ProgramExit:
+    """Keep the first fault of each kernel and line: a line may have several instructions."""
+    first: dict[str, str] = {}
+    for text in end.incidents:
+        found = re.fullmatch(r"(kernel .*?), block .* at (\S+:\d+)", text)
+        first.setdefault(f"{found[1]} {found[2]}" if found else text, text)
+    return replace(end, incidents=tuple(first.values()), count=end.count - len(end.incidents) + len(first))
 
 
 def _with_source_lines(text: str, program: str) -> str:

@@ -305,11 +305,12 @@ class Builder:
         is_translated = self.platform == "host" and declaration.source is not None
         if is_translated:  # addr2line names the wrong file of a preprocessed source in DWARF 5
             compile_flags += ("-Wno-unknown-pragmas", *(["-gdwarf-4"] if race else []))
+        stated = declaration.flags_on(self.platform)
         units = units_of(
             name,
             sources_of(declaration),
             includes,
-            (*compile_flags, *declaration.flags_on(self.platform)),
+            (*compile_flags, *stated, *(flags.race_level() if race and stated else ())),
             self.compiler,
             generated(declaration, self.target.name),
             begin,

@@ -71,6 +71,8 @@ _RACE: dict[ToolchainKind, tuple[str, ...]] = {
     "clang": ("-mllvm", "-tsan-instrument-func-entry-exit=0"),
     "zig": ("-mllvm", "-tsan-instrument-func-entry-exit=0"),
 }
+_RACE_LEVEL = ("-O1", "-fno-optimize-sibling-calls")
+"""A jump instead of a call leaves no return address, by which the runtime knows the access."""
 
 
 def host_kernel(kind: ToolchainKind, quick: bool = False, race: bool = False) -> tuple[str, ...]:
@@ -86,11 +88,25 @@ def host_kernel(kind: ToolchainKind, quick: bool = False, race: bool = False) ->
 
 
 def host_program(kind: ToolchainKind, race: bool = False) -> tuple[str, ...]:
-    """Return the flags of whole programs, without warnings; the program's own flags follow and take precedence."""
+    """Return the flags of whole programs, without warnings; the program's own flags follow and take precedence.
+
+    Those of ``race_level`` follow the program's.
+    """
     kept = [flag for flag in host_compile(kind) if flag not in ("-Wall", "-Wextra", "-std=c++20")]
     # addr2line names the wrong file of a preprocessed source whose places g++ 12 writes as DWARF 5.
-    watched = ("-O1", "-g1", "-gdwarf-4", "-fsanitize=thread", *_RACE[kind]) if race else ()
-    return ("-std=gnu++20", *kept, *watched, "-Wno-unknown-pragmas")
+    return (*kept, "-g1", "-gdwarf-4", *(("-fsanitize=thread", *_RACE[kind]) if race else ()), "-Wno-unknown-pragmas")
+
+
+def race_level() -> tuple[str, ...]:
+    """Return what users' flags may not change where races are watched."""
+    return _RACE_LEVEL
+
+
+def program_standard(kind: ToolchainKind, year: str) -> tuple[str, ...]:
+    """Return the flags of a standard of C++ by its year; the host's headers need concepts, which C++17 lacks."""
+    if year != "17":
+        return (f"-std=gnu++{year}",)
+    return ("-std=gnu++17", "-fconcepts") if kind == "gnu" else ("-std=gnu++20",)
 
 
 def host_link(kind: ToolchainKind) -> tuple[str, ...]:

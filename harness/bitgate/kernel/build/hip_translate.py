@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_BLANK = re.compile(
-    r'^#[^\n]*|R"([^()\\\s]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])\'(?:\\.|[^\'\\\n])+\'',
-    re.DOTALL | re.MULTILINE,
-)
-"""Markers, pragmas and texts, in which nothing is a launch."""
+from bitgate.kernel.build.hip_declarations import Functions
+from bitgate.kernel.build.hip_overloads import without_sides
+from bitgate.kernel.build.hip_text import CLOSED, OPEN, bracket_end, code_of, matching_start, split
+
 _MARKER = re.compile(r"^#[^\n]*$", re.MULTILINE)
 _SHARED = r'__attribute__\s*\(\(abi_tag\("bitgate_lds"\)\)\)\s*static\s+thread_local'
 """The expansion of ``__shared__`` in the host's headers."""
@@ -22,17 +21,23 @@ _EXTERN_SHARED = re.compile(
     r"(?P<attributes>(?:(?:alignas|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*)*)"
     r"(?P<type>[^;\[\]=]*?[\s&*>])(?P<name>\w+)\s*\[\s*\]\s*;"
 )
-_OPERATOR = re.compile(r"->|[<>]=|(?<=\s)(?:<<?|>>?)(?=\s)")
+_UNTYPED = re.compile(
+    r"(?P<call>\bhip(?:Launch(?:Cooperative)?Kernel|ExtLaunchKernel))\s*\(\s*(?:\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)"
+    r"|(?:reinterpret|static)_cast\s*<\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*>(?=\s*\())"
+)
+"""Casts that hide the kernel's type, by which alone its arguments' sizes are known."""
 _WORD = re.compile(r"[\w:]")
-_OPEN, _CLOSED = "([{", ")]}"
+_LITERAL = r"\s*\{?(?:\s*[-+]?\s*(?:[\d.][\w.']*|__null|nullptr|true|false)\s*,?)+\}?\s*"
+"""Numbers and null pointers, in braces or not."""
 NEITHER = ("0", "nullptr")
 """Defaults of a launch: bytes of LDS, and the stream."""
 
 
 def translated(preprocessed: str) -> str:
     """Replace launches and dynamic arrays that only a HIP compiler takes; every line keeps its number."""
-    text = _launches(preprocessed) if "<<<" in preprocessed else preprocessed
-    return _EXTERN_SHARED.sub(_array, text)
+    text = without_sides(preprocessed)
+    text = _launches(text) if "<<<" in text else text
+    return _UNTYPED.sub(r"\g<call>(", _EXTERN_SHARED.sub(_array, text))
 
 
 def _array(match: re.Match[str]) -> str:
@@ -42,14 +47,15 @@ def _array(match: re.Match[str]) -> str:
 
 
 def _launches(text: str) -> str:
-    for start, end, call in _found(text):  # from the last one, so that the places of others hold
+    code = code_of(text)
+    functions = Functions(code)
+    for start, end, call in _found(text, code, functions):  # from the last one, so that the places of others hold
         text = text[:start] + call + "\n" * (text.count("\n", start, end) - call.count("\n")) + text[end:]
     return text
 
 
-def _found(text: str) -> Iterator[tuple[int, int, str]]:
+def _found(text: str, code: str, functions: Functions) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and replacement of each launch, from the last one."""
-    code = _BLANK.sub(_blanked, text)
     at = len(code)
     while (at := code.rfind("<<<", 0, at)) >= 0:
         start = _kernel_start(code, at)
@@ -57,53 +63,56 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
         if start is None or closing is None:
             continue
         opening = closing + 3 + len(code[closing + 3 :]) - len(code[closing + 3 :].lstrip())
-        end = _bracket_end(code, opening) if code[opening : opening + 1] == "(" else None
+        end = bracket_end(code, opening) if code[opening : opening + 1] == "(" else None
         if end is None:
             continue
-        shape = [text[begin:stop] for begin, stop in _split(code, at + 3, closing)]
+        shape = [text[begin:stop] for begin, stop in split(code, at + 3, closing)]
         if not 2 <= len(shape) <= 4:
             continue
-        shape, arguments, kernel = [*shape, *NEITHER[len(shape) - 2 :]], text[opening + 1 : end], text[start:at].strip()
-        call = _deduced if _is_deduced(kernel, code) else _call
+        shape, kernel = [*shape, *NEITHER[len(shape) - 2 :]], text[start:at].strip()
+        places = list(split(code, opening + 1, end)) if code[opening + 1 : end].strip() else []
+        arguments = [text[begin:stop] for begin, stop in places]
+        call = _call if functions.is_one(code[start:at]) else _deduced
         yield start, end + 1, call(kernel, shape, arguments)
 
 
-def _is_deduced(kernel: str, code: str) -> bool:
-    """Return whether a template is named without its arguments, which then follow from those of the launch."""
-    name = kernel.rpartition("::")[2]
-    if not re.fullmatch(r"\w+", name):
-        return False
-    return re.search(rf"\btemplate\s*<[^;{{}}]*?\bvoid\s+{name}\s*\(", code) is not None
-
-
-def _call(kernel: str, shape: list[str], arguments: str) -> str:
+def _shape(kernel: str, shape: list[str]) -> tuple[str, str]:
+    """Return the name that faults give the kernel, and the launch's other arguments."""
     grid, block, lds, stream = shape
     name = " ".join(_MARKER.sub("", kernel).replace('"', "'").split())
-    given = f", {arguments}" if arguments.strip() else ""
-    return (
-        f'(void)::bitgate_host::launchNamed("{name}", [&] {{ return ({kernel}); }},'
-        f" dim3({grid}), dim3({block}), ({lds}), ({stream}){given})"
-    )
+    return f'"{name}"', f"dim3({grid}), dim3({block}), ({lds}), ({stream})"
 
 
-def _deduced(kernel: str, shape: list[str], arguments: str) -> str:
-    """Format the launch of a template whose arguments are deduced, by a call, since only a call deduces them."""
-    grid, block, lds, stream = shape
-    values = "[](auto... bitgate_values) { " + kernel + "(bitgate_values...); }"
-    pointer = f"static_cast<void (*)(std::decay_t<decltype(bitgate_given)>...)>({values})"
-    return (
-        f'[&](auto&&... bitgate_given) {{ (void)::bitgate_host::launch("{kernel}", {pointer},'
-        f" dim3({grid}), dim3({block}), ({lds}), ({stream}), 0u, bitgate_given...); }}({arguments})"
-    )
+def _call(kernel: str, shape: list[str], arguments: list[str]) -> str:
+    """Format the launch of one function: its parameters' types are known, so that braces and 0 convert to them."""
+    name, rest = _shape(kernel, shape)
+    return f"::bitgate_host::configured({name}, [&] {{ return ({kernel}); }}, {rest})({','.join(arguments)})"
+
+
+def _deduced(kernel: str, shape: list[str], arguments: list[str]) -> str:
+    """Format the launch of a template or of overloads by a call, since only a call chooses the function.
+
+    Literals and braces stay in the call, where they convert to what the function takes.
+    """
+    name, rest = _shape(kernel, shape)
+    literal = [re.fullmatch(_LITERAL, _MARKER.sub("", argument)) is not None for argument in arguments]
+    if not any(literal):
+        body = f"[](auto... bitgate_values) {{ {kernel}(bitgate_values...); }}"
+        return f"::bitgate_host::deduced({name}, {body}, {rest})({','.join(arguments)})"
+    names = [None if fixed else f"bitgate_{number}" for number, fixed in enumerate(literal)]
+    passed = ",".join(word or argument for word, argument in zip(names, arguments, strict=True))
+    given = ",".join(argument for word, argument in zip(names, arguments, strict=True) if word)
+    body = f"[]({', '.join(f'auto {word}' for word in names if word)}) {{ {kernel}({passed}); }}"
+    return f"::bitgate_host::deduced({name}, {body}, {rest})({given})"
 
 
 def _kernel_start(code: str, at: int) -> int | None:
     """Find the start of the kernel's name that ends before ``at``: ``a::b``, ``k<T, 2>``, ``(k<T>)``."""
     place = len(code[:at].rstrip())
     if place and code[place - 1] == ")":
-        return _matching_start(code, place - 1, "(", ")")
+        return matching_start(code, place - 1, "(", ")")
     if place and code[place - 1] == ">":
-        opened = _matching_start(code, place - 1, "<", ">")
+        opened = matching_start(code, place - 1, "<", ">")
         if opened is None:
             return None
         place = len(code[:opened].rstrip())
@@ -112,17 +121,6 @@ def _kernel_start(code: str, at: int) -> int | None:
         start -= 1
     name = code[start:place]
     return start if re.match(r"(::)?[A-Za-z_]", name) and name != "operator" else None
-
-
-def _matching_start(code: str, place: int, opening: str, closing: str) -> int | None:
-    depth = 0
-    for at in range(place, -1, -1):
-        depth += (code[at] == closing) - (code[at] == opening)
-        if depth == 0:
-            return at
-        if code[at] in ";{}":
-            return None
-    return None
 
 
 def _closing(code: str, begin: int) -> int | None:
@@ -134,33 +132,7 @@ def _closing(code: str, begin: int) -> int | None:
             while code.startswith(">>>", at + 1):  # f<g<int>>>>>: the last three close the launch
                 at += 1
             return at
-        depth += (character in _OPEN) - (character in _CLOSED)
+        depth += (character in OPEN) - (character in CLOSED)
         if depth < 0 or (depth == 0 and character == ";"):
             return None
     return None
-
-
-def _bracket_end(code: str, opening: int) -> int | None:
-    depth = 0
-    for at in range(opening, len(code)):
-        depth += (code[at] in _OPEN) - (code[at] in _CLOSED)
-        if depth == 0:
-            return at
-    return None
-
-
-def _split(code: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the places between commas outside of brackets; ``<`` is a bracket, unless it is an operator."""
-    depth, start = 0, begin
-    words = _OPERATOR.sub(_blanked, code[begin:end])
-    for at in range(begin, end):
-        character = words[at - begin]
-        depth += (character in "([{<") - (character in ")]}>")
-        if character == "," and depth == 0:
-            yield start, at
-            start = at + 1
-    yield start, end
-
-
-def _blanked(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match.group())

@@ -6,6 +6,7 @@ the host runtime, which they find by themselves when they start.
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from bitgate.core.project import own_kernels
 from bitgate.kernel.build import flags
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.hip_translate import translated
+from bitgate.kernel.build.hipcc_advice import advice
 from bitgate.kernel.build.hipcc_args import HipccWords, read_words
 
 FAILED = 1
@@ -42,7 +44,9 @@ class _Work:
     def __init__(self, words: HipccWords, builder: Builder, scratch: Path) -> None:
         self.words, self.builder, self.scratch = words, builder, scratch
         self.compiler = builder.compiler
-        self.flags = flags.host_program(self.compiler.kind, words.race)
+        kind = self.compiler.kind
+        self.flags = (*flags.program_standard(kind, words.standard), *flags.host_program(kind, words.race))
+        self.last = flags.race_level() if words.race else ()
 
     def done(self) -> int:
         objects: dict[str, str] = {}
@@ -69,14 +73,17 @@ class _Work:
     def _preprocessed(self, source: str, number: int) -> str | None:
         """Return the source in C++, with markers; None if the preprocessor fails."""
         output = self.scratch / f"{number}.ii"
-        includes = ["-I", str(own_kernels() / "platforms" / "host" / "include")]
-        begin = ["-include", "hip/host_detail/program.hpp"]
+        platforms = own_kernels() / "platforms"
+        # No system headers: the preprocessor would write a marker into each use of their macros.
+        folders = [platforms / name / kind for name in ("host", "cuda") for kind in ("program", "include")]
+        includes = [word for folder in folders for word in ("-I", str(folder))]
+        begin = ["-include", "hip/host_detail/cxx17.hpp", "-include", "hip/host_detail/program.hpp"]
         if Path(source).suffix == ".cu":  # CUDA's compiler includes its runtime by itself
-            includes += ["-idirafter", str(own_kernels() / "platforms" / "cuda" / "include")]
             begin += ["-include", "cuda_runtime.h"]
+        begin.append(f"-DBITGATE_HIPCC={_quoted_command()}")
         depends = self._dependencies(source, number)
-        command = [*self.compiler.command, *self.flags, *self.words.compiled, *depends, *includes, *begin]
-        if not _ran([*command, "-E", "-x", "c++", source, "-o", str(output)]):
+        command = [*self.compiler.command, *self.flags, *self.words.compiled, *self.last, *depends, *includes, *begin]
+        if not self._said([*command, "-E", "-x", "c++", source, "-o", str(output)]):
             return None
         return translated(output.read_text(errors="surrogateescape"))
 
@@ -97,8 +104,21 @@ class _Work:
         rest = _without_files(self.words.compiled)
         # zig knows no preprocessed language: the source, which has no macro left, is preprocessed once more.
         language = "c++" if self.compiler.kind == "zig" else "c++-cpp-output"
-        command = [*self.compiler.command, *self.flags, *rest, "-x", language, str(path)]
-        return _ran([*command, mode, "-o", target])
+        command = [*self.compiler.command, *self.flags, *rest, *self.last, "-x", language, str(path)]
+        return self._said([*command, mode, "-o", target])
+
+    def _said(self, command: Sequence[str]) -> bool:
+        """Run the compiler, and print after its errors what the host runtime has instead of what they miss."""
+        colours = ["-fdiagnostics-color=always"] if sys.stderr.isatty() else []
+        try:
+            done = subprocess.run([*command, *colours], check=False, stderr=subprocess.PIPE)
+        except OSError as error:
+            raise UsageError(f"{command[0]} cannot be started: {error.strerror}") from None
+        errors = done.stderr.decode(errors="replace")
+        sys.stderr.write(errors)
+        for line in advice(errors) if done.returncode else ():
+            print(f"bitgate-hipcc: {line}", file=sys.stderr)
+        return done.returncode == 0
 
     def _write(self, text: str) -> None:
         if self.words.output:
@@ -139,6 +159,12 @@ def _without_files(words: Sequence[str]) -> list[str]:
         elif not word.startswith(("-M", "-D", "-U", "-I")):
             kept.append(word)
     return kept
+
+
+def _quoted_command() -> str:
+    """Return the command of this program as a string of C++, for programs that compile kernels while they run."""
+    command = shlex.join([sys.executable, "-m", "bitgate.cli.hipcc"])
+    return '"' + command.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _ran(command: Sequence[str]) -> bool:

@@ -32,8 +32,10 @@ OF_A_GPU_WITH_VALUE = ("--offload-arch", "-mllvm", "-Xarch_device", "--rocm-path
 ASKED = r"-dump\w+|--?print-.*|-v|-###"
 """Questions of build systems about the compiler, which answers them itself if no file is given."""
 DEVICE_ONLY = ("--genco", "--offload-device-only", "--cuda-device-only")
-NEW_ENOUGH = ("20", "23", "26")
-YEARS = {"2a": "20", "2b": "23", "2c": "26"}
+OLDEST = "17"
+"""The standard of hipcc itself where none is stated; older ones are raised to it."""
+OLDER = ("98", "03", "0x", "11", "1y", "14")
+YEARS = {"1z": "17", "2a": "20", "2b": "23", "2c": "26"}
 """Years of the standards of C++ by their names before publication."""
 
 
@@ -51,6 +53,7 @@ class HipccWords:
     mode: str = ""
     shared: bool = False
     race: bool = False
+    standard: str = OLDEST
     is_version: bool = False
     asked: bool = False
     """True if the command line is a question about the compiler itself."""
@@ -114,17 +117,12 @@ def _with(found: HipccWords, word: str, value: str) -> HipccWords:
         return replace(found, shared=True, linked=(*found.linked, word))
     if word in LINKED_WITH_VALUE or re.fullmatch(LINKED, word):
         return replace(found, linked=(*found.linked, *both))
+    if stated := re.fullmatch(r"-?-std=(?:gnu|c)\+\+(\d[\da-z])", word):
+        year = YEARS.get(stated[1], stated[1])
+        return replace(found, standard=OLDEST if year in OLDER else year)
     if word.startswith("-"):
-        return replace(found, compiled=(*found.compiled, *_of_the_standard(both)))
+        return replace(found, compiled=(*found.compiled, *both))
     if not Path(word).is_file():
         raise UsageError(f"{word}: no such file")
     is_source = Path(word).suffix in SOURCES
     return replace(found, sources=(*found.sources, word) if is_source else found.sources, linked=(*found.linked, word))
-
-
-def _of_the_standard(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Drop the option of a C++ standard that is older than that of the host's headers."""
-    stated = re.fullmatch(r"-?-std=(gnu|c)\+\+(\d[\da-z])", words[0])
-    if stated is None:
-        return words
-    return words if YEARS.get(stated[2], stated[2]) in NEW_ENOUGH else ()

@@ -63,6 +63,8 @@
 #define cudaOccupancyMaxActiveBlocksPerMultiprocessor hipOccupancyMaxActiveBlocksPerMultiprocessor
 #define cudaLaunchKernel hipLaunchKernel
 
+#include "cuda_names.h"
+
 #ifndef __align__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #endif

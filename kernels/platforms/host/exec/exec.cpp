@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "bitgate_host.h"
 
@@ -19,10 +20,14 @@ void line(const char* word, char* text) {
 }
 
 void tell() {
-  const uint64_t count = bitgateHostIncidents();
-  for (uint64_t number = 0; number < count; ++number) {
+  uint64_t count = bitgateHostIncidents();
+  for (uint64_t number = 0, all = count; number < all; ++number) {
     BitgateHostFault fault;
-    if (bitgateHostIncident(number, &fault) == 0) // only the latest are kept
+    if (bitgateHostIncident(number, &fault) != 0) // only the latest are kept
+      continue;
+    if (std::strncmp(fault.text, "hipDeviceReset:", 15) == 0)
+      --count; // of a program: its own memory and streams
+    else
       line("incident", fault.text);
   }
   char text[256] = "";
@@ -38,10 +43,14 @@ __attribute__((constructor)) void begin() {
   int schedule = 0;
   uint64_t seed = 0;
   unsigned wave = 0;
-  if (said == nullptr || std::sscanf(said, "%d %d %" SCNu64 " %u", &report, &schedule, &seed, &wave) != 4)
+  int keepGoing = 0;
+  if (said == nullptr ||
+      std::sscanf(said, "%d %d %" SCNu64 " %u %d", &report, &schedule, &seed, &wave, &keepGoing) != 5)
     return;
   bitgateHostSetSchedule(schedule, seed);
   bitgateHostSetWaveSize(wave);
+  bitgateHostSetKeepGoing(keepGoing);
+  bitgateHostSetFaultPlaces(1);
   std::atexit(tell);
 }
 

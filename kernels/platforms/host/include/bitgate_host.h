@@ -58,6 +58,11 @@ BITGATE_HOST_API int bitgateHostSetStreamMode(int mode);
  * times that where it only meets the lanes of its wave). 0: BITGATE_SPIN_SECONDS, or else 20. Holds at once.
  */
 BITGATE_HOST_API int bitgateHostSetSpinLimit(double seconds);
+/* 1: an access outside of memory is done (a read gives 0xFF), a block that cannot go on is left, and all else
+ * runs: no error is returned. Incidents then have one fault of each kernel, kind and place. */
+BITGATE_HOST_API int bitgateHostSetKeepGoing(int on);
+/* 1: a fault's sentence ends with its instruction: " at folder/program+0x12ab". */
+BITGATE_HOST_API int bitgateHostSetFaultPlaces(int on);
 /* All settings as they were when the library was loaded. */
 BITGATE_HOST_API int bitgateHostResetSettings(void);
 

@@ -74,10 +74,14 @@ uint3 BlockRunner::threadAt(unsigned linear) const {
 }
 
 bool BlockRunner::run(uint64_t from, uint64_t to, const std::atomic<bool>& stop) {
-  for (uint64_t i = from; i < to && !stop.load(std::memory_order_relaxed); ++i)
-    if (!runBlock(launch->schedule.block(i, blocks)))
+  bool sound = true;
+  for (uint64_t i = from; i < to && !stop.load(std::memory_order_relaxed); ++i) {
+    gridPlace = i;
+    sound = runBlock(launch->schedule.block(i, blocks)) && sound;
+    if (!sound && !launch->keepGoing)
       return false;
-  return true;
+  }
+  return sound;
 }
 
 // Part of its caller: a block ends by a jump to here, and a return behind it is predicted wrongly.
@@ -123,6 +127,7 @@ inline bool BlockRunner::runBlock(uint64_t number) {
       raw.address = static_cast<uint64_t>(damage->offset) + reinterpret_cast<uint64_t>(damage->region.begin);
     }
   environment.settle(raw);
+  reportAccesses();
   if (raw.kind == bitgateFaultNone)
     return true;
   reportFault();
@@ -371,6 +376,34 @@ void* BlockRunner::ldsRegion(const void* site, size_t bytes, size_t alignment) {
 void* BlockRunner::dynamicLds() {
   static const char site = 0;
   return ldsRegion(&site, launch->dynamicLds, ldsAlignment);
+}
+
+void BlockRunner::gridSync() {
+  if (!launch->turns) {
+    RawFault fault;
+    fault.kind = bitgateFaultMissedBarrier;
+    std::snprintf(
+        fault.detail, sizeof fault.detail,
+        "a barrier of the grid in a launch that is not cooperative: no block waits for another; use "
+        "hipLaunchCooperativeKernel");
+    abandon(fault);
+  }
+  const GridTurns::Met met = launch->turns->sync(gridPlace);
+  if (met.ended)
+    leave();
+  if (met.missing) {
+    RawFault fault;
+    fault.kind = bitgateFaultMissedBarrier;
+    std::snprintf(fault.detail, sizeof fault.detail,
+                  "barrier of the grid not reached by %llu of %llu blocks: they have left the kernel",
+                  static_cast<unsigned long long>(met.missing),
+                  static_cast<unsigned long long>(launch->turns->count()));
+    abandon(fault);
+  }
+  if (races && met.isFirst)
+    races->shadow.beginPhase();
+  else if (races)
+    races->shadow.beginBlock();
 }
 
 void BlockRunner::leave() {

@@ -12,6 +12,7 @@
 #include "fault.hpp"
 #include "fiber.hpp"
 #include "fp_environment.hpp"
+#include "grid.hpp"
 #include "hip/host_detail/abi.hpp"
 #include "lds.hpp"
 #include "race.hpp"
@@ -37,6 +38,9 @@ struct Launch {
   size_t ldsLimit;
   SharedVariables shared; // plain __shared__ variables of the kernel
   bool races;             // whether its library tells of its accesses
+  bool keepGoing;         // after a fault, with what comes next
+  bool places;            // whether faults name the instruction
+  GridTurns* turns;       // of a cooperative launch, else null
 };
 
 class BlockRunner {
@@ -67,6 +71,7 @@ public:
   int barrierReduce(int kind, int predicate);
   void* ldsRegion(const void* site, size_t bytes, size_t alignment);
   void* dynamicLds();
+  void gridSync();
   // From the callbacks of instrumented kernels, inside a fiber or not.
   void access(RaceAccess access);
   void fence();
@@ -87,7 +92,9 @@ public:
 
   // From the signal handler: whether the fault is a fiber's; then the context to continue with.
   bool inFiber() const { return running; }
-  void noteSignal(int kind, uint64_t address, int isWrite);
+  void noteSignal(int kind, uint64_t address, int isWrite, uint64_t instruction);
+  // True if the fault is kept for later, and the access may be done after all.
+  bool notesAccess(uint64_t address, int isWrite, uint64_t instruction);
   void* landing() const { return outside.stack; }
 
 private:
@@ -173,14 +180,16 @@ private:
   [[noreturn, gnu::noinline, gnu::cold]] void metInWork();
   void missedBarrier();
   void reportFault();
+  void reportAccesses();
   void spinning();
   void watchRaces();
   void forgetMeetings();
   void noteMeeting(Wave& wave, unsigned firstThread);
   void settlePending();
   void settlePendingWrites();
-  [[noreturn, gnu::noinline, gnu::cold]] void raced(const RaceAccess& access, const RaceFound& found);
-  [[noreturn]] void racedWithEarlier(const RaceAccess& access, const RaceFound& found, RawFault& fault);
+  [[gnu::noinline, gnu::cold]] void raced(const RaceAccess& access, const RaceFound& found);
+  void racedWithEarlier(const RaceAccess& access, const RaceFound& found, RawFault& fault);
+  void raceFound(RawFault& fault, uint32_t other);
   uint3 threadAt(unsigned linear) const;
 
   Uniform uniform = Uniform::No;
@@ -236,6 +245,15 @@ private:
   volatile bool inCallback = false; // of an instrumented kernel: not to be left in the middle
   std::atomic<double> spunFor{0};   // seconds, once the watch has found it too long
   RawFault raw;
+  // Accesses that were done in spite of a fault, and whose they were: one of each instruction.
+  struct SkippedFault {
+    uint64_t address, instruction;
+    int isWrite;
+    unsigned thread;
+  };
+  std::array<SkippedFault, 32> skipped;
+  unsigned skippedCount = 0;
+  uint64_t gridPlace = 0; // of the running block, in the schedule's order
 };
 
 // The calling OS thread's runner; made on first use.

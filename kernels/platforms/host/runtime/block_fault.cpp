@@ -1,8 +1,10 @@
 // How a block ends before its time, and what is said about it.
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "block.hpp"
+#include "site.hpp"
 
 namespace bitgate_host {
 
@@ -34,11 +36,40 @@ void BlockRunner::exceptionLeft() {
   abandon(fault);
 }
 
-void BlockRunner::noteSignal(int kind, uint64_t address, int isWrite) {
+void BlockRunner::noteSignal(int kind, uint64_t address, int isWrite, uint64_t instruction) {
+  raw.instruction = instruction;
   raw.kind = kind;
   raw.address = address;
   raw.isWrite = isWrite;
   current = self->linear;
+}
+
+bool BlockRunner::notesAccess(uint64_t address, int isWrite, uint64_t instruction) {
+  constexpr uint64_t lowest = 65536; // below it no page can be made accessible
+  if (!launch->keepGoing || address < lowest || isWrite < 0 || stacks.inGuard(address))
+    return false;
+  for (unsigned i = 0; i < skippedCount; ++i)
+    if (skipped[i].instruction == instruction)
+      return true;
+  if (skippedCount == skipped.size())
+    return false;
+  skipped[skippedCount++] = {address, instruction, isWrite, self->linear};
+  return true;
+}
+
+void BlockRunner::reportAccesses() {
+  for (unsigned i = 0; i < skippedCount; ++i) {
+    const RawFault of = raw;
+    const unsigned thread = current;
+    raw = {};
+    raw.kind = bitgateFaultWild;
+    raw.address = skipped[i].address, raw.isWrite = skipped[i].isWrite;
+    raw.instruction = skipped[i].instruction;
+    current = skipped[i].thread;
+    reportFault();
+    raw = of, current = thread;
+  }
+  skippedCount = 0;
 }
 
 BlockRunner::Progress BlockRunner::progress() const {
@@ -105,6 +136,13 @@ void BlockRunner::reportFault() {
     described.buffer_size = size;
     std::snprintf(described.buffer, sizeof described.buffer, "LDS");
   }
+  if (launch->places && raw.instruction) {
+    const size_t length = std::strlen(described.text);
+    std::snprintf(described.text + length, sizeof described.text - length, " at %s",
+                  Site(raw.instruction).text);
+  }
+  if (launch->keepGoing)
+    return raiseOnce(described, raw.instruction);
   raise(described);
 }
 

@@ -2,32 +2,13 @@
 // it finds one.
 #include <algorithm>
 #include <cstdio>
-#include <dlfcn.h>
 #include <string>
-#include <string_view>
 
 #include "block.hpp"
+#include "site.hpp"
 
 namespace bitgate_host {
 namespace {
-
-// "folder/libname.so+0x1234": the harness makes a source line of it. The folder tells flavours apart.
-struct Site {
-  char text[128];
-
-  explicit Site(uint64_t instruction) {
-    Dl_info info{};
-    if (!dladdr(reinterpret_cast<void*>(instruction), &info) || !info.dli_fname) {
-      std::snprintf(text, sizeof text, "an unknown place");
-      return;
-    }
-    const std::string_view path = info.dli_fname;
-    const size_t name = path.rfind('/');
-    const size_t folder = name == path.npos || name == 0 ? path.npos : path.rfind('/', name - 1);
-    std::snprintf(text, sizeof text, "%.100s+0x%llx", info.dli_fname + (folder == path.npos ? 0 : folder + 1),
-                  static_cast<unsigned long long>(instruction - reinterpret_cast<uint64_t>(info.dli_fbase)));
-  }
-};
 
 // The instruction whose low half was kept, in the library of one that is known.
 uint64_t completed(uint32_t low, uint64_t near) {
@@ -50,7 +31,8 @@ void BlockRunner::watchRaces() {
   }
   if (!races)
     races = std::make_unique<RaceWatch>();
-  races->shadow.beginLaunch((std::string("kernel ") + launch->name).c_str());
+  if (!launch->turns || launch->turns->isFirst()) // one shadow, and blocks on several OS threads
+    races->shadow.beginLaunch((std::string("kernel ") + launch->name).c_str());
   for (const SharedVariable& variable : *launch->shared)
     races->shadow.addLds(addressOf(variable), variable.bytes);
 }
@@ -90,6 +72,7 @@ void BlockRunner::settlePending() {
   settlePendingWrites();
   if (!races->shadow.pendingReads.empty()) {
     const RaceShadow::PendingRead pending = races->shadow.pendingReads.front();
+    races->shadow.pendingReads.clear();
     raced(pending.access, pending.found);
   }
 }
@@ -131,7 +114,7 @@ void BlockRunner::racedWithEarlier(const RaceAccess& access, const RaceFound& fo
       kindOf(access.atomic, access.write, access.blockScope), static_cast<unsigned long long>(access.bytes),
       at.text, kindOf(found.other.atomic, found.otherWrote, found.other.blockScope), found.otherWork,
       isTransfer ? "" : " at ", isTransfer ? "" : Site(completed(found.other.from, here)).text);
-  abandon(fault);
+  raceFound(fault, found.other.from);
 }
 
 void BlockRunner::raced(const RaceAccess& access, const RaceFound& found) {
@@ -139,8 +122,9 @@ void BlockRunner::raced(const RaceAccess& access, const RaceFound& found) {
   fault.kind = bitgateFaultRace;
   fault.isWrite = access.write;
   fault.address = access.address;
+  fault.from = access.from;
   if (found.otherWork)
-    racedWithEarlier(access, found, fault);
+    return racedWithEarlier(access, found, fault);
   const dim3& grid = launch->grid;
   const uint64_t block = found.other.block;
   const uint3 thread = records[found.other.thread].index;
@@ -163,7 +147,18 @@ void BlockRunner::raced(const RaceAccess& access, const RaceFound& found) {
       sameWave    ? "neither a barrier nor a wave operation"
       : sameBlock ? "no barrier"
                   : "nothing that orders blocks");
-  abandon(fault);
+  raceFound(fault, found.other.from);
+}
+
+// A race is no reason to stop: what was read or written is done.
+void BlockRunner::raceFound(RawFault& fault, uint32_t other) {
+  if (!launch->keepGoing)
+    abandon(fault);
+  const unsigned thread = current;
+  current = self->linear;
+  raiseOnce(describe(fault, launch->name, blockAt, records[current].index),
+            reinterpret_cast<uint64_t>(fault.from) * 31 + other);
+  current = thread;
 }
 
 } // namespace bitgate_host

@@ -44,7 +44,7 @@ hipError_t check(const char* call, const char* what, const Range& range, Side si
                       near->freed ? "in freed" : "outside", near->name, near->bytes,
                       static_cast<int64_t>(address - near->begin));
     pinned = false;
-    if (side == Side::Device)
+    if (side == Side::Device && !isDeviceSymbol(range.pointer))
       return failWork(hipErrorInvalidValue, "%s: the %s %p is no device memory", call, what, range.pointer);
     return hipSuccess;
   }

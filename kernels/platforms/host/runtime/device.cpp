@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "block.hpp"
+#include "device.hpp"
 #include "error.hpp"
 #include "fault.hpp"
 #include "incident.hpp"
@@ -74,7 +75,7 @@ constexpr Attribute attributes[] = {
     BITGATE_CONSTANT(AsyncEngineCount, 0),
     BITGATE_CONSTANT(DeviceOverlap, 0),
     BITGATE_CONSTANT(ConcurrentKernels, 0),
-    BITGATE_CONSTANT(CooperativeLaunch, 0),
+    BITGATE_CONSTANT(CooperativeLaunch, 1),
     BITGATE_CONSTANT(CooperativeMultiDeviceLaunch, 0),
     BITGATE_CONSTANT(ManagedMemory, 1),
     BITGATE_CONSTANT(ConcurrentManagedAccess, 1),
@@ -117,6 +118,8 @@ constexpr Attribute attributes[] = {
 #undef BITGATE_SETTING
 
 // Blocks of that shape that one compute unit holds: bounded by threads, blocks and LDS.
+} // namespace
+
 int occupancy(const Settings& now, int blockSize, size_t dynamicLds) {
   if (now.occupancy)
     return static_cast<int>(now.occupancy);
@@ -128,7 +131,6 @@ int occupancy(const Settings& now, int blockSize, size_t dynamicLds) {
   return blocks;
 }
 
-} // namespace
 } // namespace bitgate_host
 
 using namespace bitgate_host;

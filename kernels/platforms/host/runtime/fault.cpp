@@ -4,7 +4,9 @@
 #include <cinttypes>
 #include <cstdio>
 #include <mutex>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "incident.hpp"
 #include "memory.hpp"
@@ -95,6 +97,16 @@ void raise(const BitgateHostFault& fault) {
   last = fault;
   noteIncident(fault);
   pending.store(fault.error, std::memory_order_release);
+}
+
+void raiseOnce(const BitgateHostFault& fault, uint64_t place) {
+  static std::set<std::tuple<std::string, int, uint64_t>>& known =
+      *new std::set<std::tuple<std::string, int, uint64_t>>;
+  std::lock_guard lock(guard);
+  if (!known.insert({fault.kernel, fault.kind, place}).second)
+    return;
+  last = fault;
+  noteIncident(fault);
 }
 
 bool hasPendingError() {

@@ -11,7 +11,9 @@ struct RawFault {
   int kind = bitgateFaultNone;
   int isWrite = -1;
   uint64_t address = 0;
-  char detail[520] = {}; // the sentence's middle part, where the kind alone does not say it
+  uint64_t instruction = 0;   // 0: not known
+  const void* from = nullptr; // of an access that races
+  char detail[520] = {};      // the sentence's middle part, where the kind alone does not say it
 };
 
 // Puts the fault into words with the place it happened. Takes the memory table's lock: never call it from a
@@ -20,6 +22,9 @@ BitgateHostFault describe(const RawFault& raw, const char* kernel, uint3 block, 
 
 // Keeps `fault` unless an earlier one still waits to be reported.
 void raise(const BitgateHostFault& fault);
+// The same where kernels go on after a fault: no error waits, and one fault of each kernel, kind and place is
+// kept.
+void raiseOnce(const BitgateHostFault& fault, uint64_t place);
 // The error that the next synchronising call returns; it is reported once, then cleared.
 hipError_t takePendingError();
 bool hasPendingError();

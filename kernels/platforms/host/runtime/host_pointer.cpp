@@ -43,6 +43,10 @@ bool isHostPointer(const volatile void* pointer) {
   return address >= nullPages && !findBufferNear(address) && isMapped(address) && !isKnownSymbol(address);
 }
 
+bool isDeviceSymbol(const void* address) {
+  return isKnownSymbol(reinterpret_cast<uint64_t>(address));
+}
+
 void registerSymbol(const void* symbol) {
   struct Search {
     uint64_t address;

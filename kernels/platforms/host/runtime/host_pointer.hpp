@@ -7,6 +7,9 @@ namespace bitgate_host {
 // registered), lies in no buffer's guard zones, and not beside a variable that hipGetSymbolAddress told of.
 bool isHostPointer(const volatile void* pointer);
 
+// Whether the address is in such a library's data.
+bool isDeviceSymbol(const void* address);
+
 // The address of a __device__ variable has been handed out: its library's data may be pointed into.
 void registerSymbol(const void* symbol);
 

@@ -7,12 +7,16 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "block.hpp"
+#include "device.hpp"
 #include "error.hpp"
 #include "fault.hpp"
+#include "hip/host_detail/grid.hpp"
 #include "host_pointer.hpp"
 #include "memory.hpp"
 #include "pool.hpp"
@@ -44,7 +48,8 @@ struct Freed {
 
 class KernelWork final : public Work {
 public:
-  KernelWork(const LaunchRequest& request, const PointerArgument* bad, const Settings& settings)
+  KernelWork(const LaunchRequest& request, const PointerArgument* bad, const Settings& settings,
+             uint64_t cooperativeBlocks)
       : hostPointer(bad ? *bad : PointerArgument{}), kernel(plainName(request.name)),
         arguments(std::aligned_alloc(64, (request.argumentBytes + 63) / 64 * 64)),
         threads(threadsOf(settings)), launch{kernel.c_str(),
@@ -59,7 +64,11 @@ public:
                                              settings.poison,
                                              settings.ldsLimit,
                                              sharedVariablesOf(request.function),
-                                             isInstrumented(request.function)} {
+                                             isInstrumented(request.function),
+                                             settings.keepGoing,
+                                             settings.places,
+                                             nullptr},
+        cooperative(cooperativeBlocks) {
     if (!arguments)
       throw std::bad_alloc();
     std::memcpy(arguments.get(), request.arguments, request.argumentBytes);
@@ -70,7 +79,11 @@ public:
     if (hostPointer.number)
       return refuseHostPointer();
     size_t ldsUsed = 0;
+    std::optional<GridTurns> turns; // anew for each run: a graph may launch it again
+    if (cooperative)
+      launch.turns = &turns.emplace(cooperative);
     runBlocks(launch, threads, &ldsUsed);
+    launch.turns = nullptr;
     for (const SharedVariable& variable : *launch.shared)
       ldsUsed += variable.own ? variable.bytes : 0;
     std::lock_guard lock(guard);
@@ -119,7 +132,10 @@ private:
   std::unique_ptr<void, Freed> arguments;
   unsigned threads;
   Launch launch;
+  uint64_t cooperative; // blocks of a cooperative launch, else 0
 };
+
+thread_local bool isNextCooperative = false;
 
 hipError_t refuse(const LaunchRequest& r, hipError_t error, const char* why) {
   return failWork(error, "launch of %s with grid (%u,%u,%u), block (%u,%u,%u), %zu LDS bytes refused: %s",
@@ -138,6 +154,7 @@ hipError_t __bitgate_launch_turns(const LaunchRequest* request, const PointerArg
   BITGATE_ENTRY;
   const LaunchRequest& r = *request;
   const Settings now = settings();
+  const bool isCooperative = std::exchange(isNextCooperative, false);
   const auto invalid = [&](const char* why) { return refuse(r, hipErrorInvalidConfiguration, why); };
   if (!r.grid.x || !r.grid.y || !r.grid.z || !r.block.x || !r.block.y || !r.block.z)
     return invalid("a dimension is zero");
@@ -150,10 +167,22 @@ hipError_t __bitgate_launch_turns(const LaunchRequest* request, const PointerArg
     return invalid("more LDS than a block may use (bitgateHostSetLdsLimit)");
   if (r.waveSize != 0 && r.waveSize != 32 && r.waveSize != 64)
     return invalid("a wave has 32 or 64 lanes");
+  const uint64_t blocks = static_cast<uint64_t>(r.grid.x) * r.grid.y * r.grid.z;
+  if (isCooperative) {
+    const unsigned perBlock = r.block.x * r.block.y * r.block.z;
+    const uint64_t most = std::min<uint64_t>(
+        static_cast<uint64_t>(occupancy(now, static_cast<int>(perBlock), r.dynamicLds)) * now.computeUnits,
+        workersForStacks(perBlock));
+    if (blocks > most)
+      return refuse(r, hipErrorCooperativeLaunchTooLarge,
+                    ("of a cooperative launch at most " + std::to_string(most) +
+                     " such blocks are resident at once (hipOccupancyMaxActiveBlocksPerMultiprocessor)")
+                        .c_str());
+  }
   const PointerArgument* const end = pointers + count;
   const PointerArgument* const bad =
       std::find_if(pointers, end, [](const PointerArgument& p) { return isHostPointer(p.value); });
-  auto work = std::make_unique<KernelWork>(r, bad == end ? nullptr : bad, now);
+  auto work = std::make_unique<KernelWork>(r, bad == end ? nullptr : bad, now, isCooperative ? blocks : 0);
   for (const PointerArgument* pointer = pointers; pointer != end; ++pointer)
     work->addHostMemory(pointer->value);
   const hipError_t error = enqueue(stream, std::move(work));
@@ -175,6 +204,14 @@ bitgate_barrier_for_work(void (*run)(const void*), const void* work, void* stack
 __attribute__((used, visibility("hidden"))) const ThreadRecord*
 bitgate_wave_exchange(unsigned site, uint64_t bits, void* stack) {
   return currentRunner()->waveExchange(site, bits, stack);
+}
+
+void __bitgate_cooperative_next(void) {
+  isNextCooperative = true;
+}
+
+void __bitgate_grid_sync(void) {
+  currentRunner()->gridSync();
 }
 
 bool __bitgate_next_turns(Turns* turns) {

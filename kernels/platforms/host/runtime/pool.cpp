@@ -56,12 +56,37 @@ struct LaunchJob final : Job {
     BlockRunner& runner = blockRunner();
     runner.begin(launch);
     for (uint64_t from; !faulted.load(std::memory_order_relaxed) && (from = begun.fetch_add(part)) < blocks;)
-      if (!runner.run(from, std::min(from + part, blocks), faulted))
+      if (!runner.run(from, std::min(from + part, blocks), faulted) && !launch.keepGoing)
         faulted = true;
     size_t used = runner.ldsUsed(), most = ldsUsed.load();
     while (most < used && !ldsUsed.compare_exchange_weak(most, used)) {
     }
     runner.end();
+  }
+};
+
+// A cooperative launch: as many OS threads as blocks.
+struct GridJob final : Job {
+  const Launch& launch;
+  std::atomic<uint64_t> begun{0};
+  std::atomic<bool> faulted{false};
+  std::atomic<size_t> ldsUsed{0};
+
+  explicit GridJob(const Launch& launch_) : launch(launch_) {}
+
+  void work() override {
+    FaultScope scope;
+    BlockRunner& runner = blockRunner();
+    for (uint64_t at; (at = begun.fetch_add(1)) < launch.turns->count() && launch.turns->begin(at);) {
+      runner.begin(launch);
+      const bool sound = runner.run(at, at + 1, faulted);
+      ldsUsed = std::max<size_t>(ldsUsed, runner.ldsUsed()); // one block runs at a time
+      runner.end();
+      if (!sound && !launch.keepGoing)
+        faulted = true, launch.turns->stop();
+      else
+        launch.turns->end(at);
+    }
   }
 };
 
@@ -158,10 +183,17 @@ BlockRunner& blockRunner() {
 }
 
 bool runBlocks(const Launch& launch, unsigned threads, size_t* ldsUsed) {
+  if (launch.turns) {
+    GridJob job(launch);
+    const auto helpers = static_cast<unsigned>(launch.turns->count() - 1);
+    pool().run(job, helpers, std::max(helpers, threads - 1));
+    *ldsUsed = job.ldsUsed;
+    return !job.faulted;
+  }
   const uint64_t blocks = static_cast<uint64_t>(launch.grid.x) * launch.grid.y * launch.grid.z;
   const unsigned perStacks = workersForStacks(launch.block.x * launch.block.y * launch.block.z);
   // One shadow, and one order in which blocks run: what it tells is the same each time.
-  const unsigned wanted = launch.races ? 1 : threads;
+  const unsigned wanted = launch.races || launch.keepGoing ? 1 : threads;
   const auto workers = static_cast<unsigned>(std::min<uint64_t>({wanted, perStacks, blocks}));
   LaunchJob job(launch, blocks, workers);
   pool().run(job, workers - 1, std::max(workers, threads) - 1);

@@ -42,7 +42,7 @@ void RaceShadow::beginLaunch(const char* work) {
     release();
   pages.fill({});
   released.clear();
-  firstStretch = ++stretch;
+  launchStretch = firstStretch = ++stretch;
   const WorkPlace* const place = runningWork();
   before = place ? place->before : Clock{};
   const auto open = std::ranges::find_if(
@@ -52,6 +52,12 @@ void RaceShadow::beginLaunch(const char* work) {
     earlier.pop_front();
   earlier.push_back({firstStretch, place ? place->stream : 0, place ? place->sequence : 0, {}});
   std::snprintf(earlier.back().work, sizeof earlier.back().work, "%s", work);
+  beginBlock();
+}
+
+void RaceShadow::beginPhase() {
+  released.clear();
+  firstStretch = ++stretch;
   beginBlock();
 }
 
@@ -197,7 +203,8 @@ void RaceShadow::synchronise(uint64_t address, uint32_t block) {
 }
 
 const RaceShadow::Earlier* RaceShadow::unordered(const RaceSlot& slot) const {
-  if (slot.stretch < firstUnordered || earlier.empty() || slot.stretch < earlier.front().firstStretch)
+  if (slot.stretch < firstUnordered || slot.stretch >= launchStretch || earlier.empty() ||
+      slot.stretch < earlier.front().firstStretch)
     return nullptr;
   const auto next = std::ranges::upper_bound(earlier, slot.stretch, {}, &Earlier::firstStretch);
   const Earlier& work = *std::prev(next);

@@ -71,6 +71,8 @@ public:
   // Before a launch, or other work of that name.
   void beginLaunch(const char* work);
   void beginBlock();
+  // After a barrier of the grid: what its blocks did before is ordered.
+  void beginPhase();
   // Between two barriers of one block: no two stretches have the same number, of whatever block or launch.
   void beginStretch() { ++stretch; }
   uint32_t stretch = 1;
@@ -148,7 +150,8 @@ private:
   bool fenced = false;
   std::deque<Earlier> earlier; // by firstStretch; those that are gone count as ordered
   Clock before;                // what is ordered before the running work
-  uint32_t firstStretch = 1;   // of the launch
+  uint32_t firstStretch = 1;   // of the launch, or since its last barrier of the grid
+  uint32_t launchStretch = 1;  // of the launch
   uint32_t firstUnordered = 1; // all stretches before it are
   size_t mapped = 0;           // bytes of all cells
 };

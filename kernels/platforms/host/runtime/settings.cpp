@@ -135,6 +135,14 @@ int bitgateHostSetSpinLimit(double seconds) {
                 [=](Settings& s) { s.spinSeconds = seconds; });
 }
 
+int bitgateHostSetKeepGoing(int on) {
+  return change(true, "", [=](Settings& s) { s.keepGoing = on != 0; });
+}
+
+int bitgateHostSetFaultPlaces(int on) {
+  return change(true, "", [=](Settings& s) { s.places = on != 0; });
+}
+
 void bitgateHostGetSettings(BitgateHostSettings* out) {
   const Settings now = settings();
   *out = {now.threads,     now.waveSize, now.computeUnits, now.occupancy,  now.ldsLimit,

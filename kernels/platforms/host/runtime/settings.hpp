@@ -22,7 +22,8 @@ struct Settings {
   Poison poison;
   bool eager = false;
   double spinSeconds = 0; // 0: BITGATE_SPIN_SECONDS, or else 20
-  uint32_t changes = 0;   // calls that have set something
+  bool keepGoing = false, places = false;
+  uint32_t changes = 0; // calls that have set something
 };
 
 Settings settings();

@@ -1,12 +1,14 @@
 #include "signals.hpp"
 
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <sys/mman.h>
 #include <ucontext.h>
 
 #include "bitgate_host.h"
 #include "block.hpp"
+#include "settings.hpp"
 #include "spin_watch.hpp"
 
 namespace bitgate_host {
@@ -44,6 +46,46 @@ void passOn(int signal, siginfo_t* info, void* context) {
   }
 }
 
+constexpr greg_t trapFlag = 0x100;
+constexpr size_t page = 4096;
+struct OpenPage {
+  char* begin;
+  bool isOurs; // mapped for this access alone
+};
+thread_local OpenPage openPages[8];
+thread_local unsigned openCount = 0;
+
+// Makes the page accessible for one instruction, behind which the processor traps.
+bool stepOver(uint64_t address) {
+  if (openCount == std::size(openPages))
+    return false;
+  char* const begin = reinterpret_cast<char*>(address & ~(page - 1));
+  bool isOurs = false;
+  if (mprotect(begin, page, PROT_READ | PROT_WRITE) != 0) {
+    isOurs = mmap(begin, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+                  0) == begin;
+    if (!isOurs)
+      return false;
+  }
+  std::memset(begin, 0xFF, page);
+  openPages[openCount++] = {begin, isOurs};
+  return true;
+}
+
+void onStep(int, siginfo_t*, void* context) {
+  if (!openCount)
+    return;
+  for (unsigned i = 0; i < openCount; ++i) {
+    const auto [begin, isOurs] = openPages[i];
+    if (isOurs)
+      munmap(begin, page);
+    else // as it was: a guard page that was touched is found in memory
+      madvise(begin, page, MADV_DONTNEED), mprotect(begin, page, PROT_NONE);
+  }
+  openCount = 0;
+  static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~trapFlag;
+}
+
 // Runs on the alternate stack. It does not jump: it changes where the interrupted context continues, so that
 // the return from the signal restores mask and stack in the ordinary way.
 void onSignal(int signal, siginfo_t* info, void* context) {
@@ -57,7 +99,12 @@ void onSignal(int signal, siginfo_t* info, void* context) {
   const bool blind = registers[REG_TRAPNO] == noAddressTrap;
   const int isWrite = !pageFault || blind ? -1 : (registers[REG_ERR] & writeBit) != 0;
   const auto address = blind ? ~0ull : reinterpret_cast<uint64_t>(info->si_addr);
-  runner->noteSignal(kindOf(signal), pageFault ? address : 0, isWrite);
+  const auto instruction = static_cast<uint64_t>(registers[REG_RIP]);
+  if (pageFault && runner->notesAccess(address, isWrite, instruction) && stepOver(address)) {
+    registers[REG_EFL] |= trapFlag;
+    return;
+  }
+  runner->noteSignal(kindOf(signal), pageFault ? address : 0, isWrite, instruction);
   registers[REG_RSP] = reinterpret_cast<greg_t>(runner->landing());
   registers[REG_RIP] = reinterpret_cast<greg_t>(&bitgate_fiber_resume);
 }
@@ -92,6 +139,12 @@ void installHandlers() {
   spin.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&spin.sa_mask);
   sigaction(spinSignal(), &spin, nullptr);
+  if (settings().keepGoing) {
+    struct sigaction step = {};
+    step.sa_sigaction = onStep;
+    step.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGTRAP, &step, nullptr);
+  }
 }
 
 // Mapped, not malloc'ed: sanitizers check the heap at thread exit.

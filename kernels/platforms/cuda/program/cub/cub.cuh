@@ -1,0 +1,6 @@
+// CUB's name of hipCUB.
+#pragma once
+
+#include <hipcub/hipcub.hpp>
+
+namespace cub = hipcub;

@@ -1,0 +1,62 @@
+// CURAND's names on hipRAND's.
+#pragma once
+
+#include <hiprand/hiprand.h>
+
+#define CURAND_ORDERING_PSEUDO_BEST HIPRAND_ORDERING_PSEUDO_BEST
+#define CURAND_ORDERING_PSEUDO_DEFAULT HIPRAND_ORDERING_PSEUDO_DEFAULT
+#define CURAND_RNG_PSEUDO_DEFAULT HIPRAND_RNG_PSEUDO_DEFAULT
+#define CURAND_RNG_PSEUDO_MRG32K3A HIPRAND_RNG_PSEUDO_MRG32K3A
+#define CURAND_RNG_PSEUDO_MT19937 HIPRAND_RNG_PSEUDO_MT19937
+#define CURAND_RNG_PSEUDO_MTGP32 HIPRAND_RNG_PSEUDO_MTGP32
+#define CURAND_RNG_PSEUDO_PHILOX4_32_10 HIPRAND_RNG_PSEUDO_PHILOX4_32_10
+#define CURAND_RNG_PSEUDO_XORWOW HIPRAND_RNG_PSEUDO_XORWOW
+#define CURAND_RNG_QUASI_DEFAULT HIPRAND_RNG_QUASI_DEFAULT
+#define CURAND_RNG_QUASI_SOBOL32 HIPRAND_RNG_QUASI_SOBOL32
+#define CURAND_STATUS_ALLOCATION_FAILED HIPRAND_STATUS_ALLOCATION_FAILED
+#define CURAND_STATUS_INTERNAL_ERROR HIPRAND_STATUS_INTERNAL_ERROR
+#define CURAND_STATUS_LAUNCH_FAILURE HIPRAND_STATUS_LAUNCH_FAILURE
+#define CURAND_STATUS_LENGTH_NOT_MULTIPLE HIPRAND_STATUS_LENGTH_NOT_MULTIPLE
+#define CURAND_STATUS_NOT_INITIALIZED HIPRAND_STATUS_NOT_INITIALIZED
+#define CURAND_STATUS_OUT_OF_RANGE HIPRAND_STATUS_OUT_OF_RANGE
+#define CURAND_STATUS_SUCCESS HIPRAND_STATUS_SUCCESS
+#define CURAND_STATUS_TYPE_ERROR HIPRAND_STATUS_TYPE_ERROR
+#define curand hiprand
+#define curand4 hiprand4
+#define curandCreateGenerator hiprandCreateGenerator
+#define curandCreateGeneratorHost hiprandCreateGeneratorHost
+#define curandDestroyGenerator hiprandDestroyGenerator
+#define curandGenerate hiprandGenerate
+#define curandGenerateLogNormal hiprandGenerateLogNormal
+#define curandGenerateNormal hiprandGenerateNormal
+#define curandGenerateNormalDouble hiprandGenerateNormalDouble
+#define curandGeneratePoisson hiprandGeneratePoisson
+#define curandGenerateUniform hiprandGenerateUniform
+#define curandGenerateUniformDouble hiprandGenerateUniformDouble
+#define curandGenerator_st hiprandGenerator_st
+#define curandGenerator_t hiprandGenerator_t
+#define curandOrdering_t hiprandOrdering_t
+#define curandRngType_t hiprandRngType_t
+#define curandSetGeneratorOffset hiprandSetGeneratorOffset
+#define curandSetGeneratorOrdering hiprandSetGeneratorOrdering
+#define curandSetPseudoRandomGeneratorSeed hiprandSetPseudoRandomGeneratorSeed
+#define curandSetStream hiprandSetStream
+#define curandState hiprandState
+#define curandStateMRG32k3a hiprandStateMRG32k3a
+#define curandStateMRG32k3a_t hiprandStateMRG32k3a_t
+#define curandStatePhilox4_32_10 hiprandStatePhilox4_32_10
+#define curandStatePhilox4_32_10_t hiprandStatePhilox4_32_10_t
+#define curandStateXORWOW hiprandStateXORWOW
+#define curandStateXORWOW_t hiprandStateXORWOW_t
+#define curandState_t hiprandState_t
+#define curandStatus_t hiprandStatus_t
+#define curand_init hiprand_init
+#define curand_log_normal hiprand_log_normal
+#define curand_normal hiprand_normal
+#define curand_normal2 hiprand_normal2
+#define curand_normal4 hiprand_normal4
+#define curand_normal_double hiprand_normal_double
+#define curand_poisson hiprand_poisson
+#define curand_uniform hiprand_uniform
+#define curand_uniform4 hiprand_uniform4
+#define curand_uniform_double hiprand_uniform_double

@@ -1,0 +1,13 @@
+# find_package(hip): bitgate-hipcc finds headers and runtime by itself.
+set(hip_FOUND TRUE)
+set(hip_VERSION 7.0.0)
+set(HIP_FOUND TRUE)
+set(HIP_VERSION ${hip_VERSION})
+set(HIP_PLATFORM amd)
+set(HIP_COMPILER clang)
+set(HIP_RUNTIME rocclr)
+foreach(target host device amdhip64)
+  if(NOT TARGET hip::${target})
+    add_library(hip::${target} INTERFACE IMPORTED)
+  endif()
+endforeach()

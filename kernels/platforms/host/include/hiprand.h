@@ -1,0 +1,3 @@
+#pragma once
+
+#include <hiprand/hiprand.h>
