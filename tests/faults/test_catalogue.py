@@ -7,7 +7,7 @@ import pytest
 from bitgate.core import paths
 from bitgate.tools.faults.fault import Fault, read_faults
 
-CATALOGUE = read_faults(sorted((paths.data_folder("suites") / "faults").glob("*.toml")))
+CATALOGUE = read_faults(sorted((paths.data_folder("suites") / "faults").rglob("*.toml")))
 
 
 @pytest.mark.parametrize("fault", CATALOGUE, ids=lambda fault: fault.name)

@@ -14,7 +14,8 @@ import pytest
 from bitgate.core import paths
 from bitgate.core.project import ours
 from bitgate.tools.faults.fault import Fault
-from bitgate.tools.faults.trial import Trial, TrialSetup, exit_code, score, try_faults
+from bitgate.tools.faults.share import Share
+from bitgate.tools.faults.trial import Trial, TrialSetup, exit_code, found_share, try_faults
 
 SOURCE = "kernels/naive_conv/instances.hpp"
 LAUNCH = "  switch (choose<T>(request, arguments.shape)) {"
@@ -62,7 +63,7 @@ def test_what_becomes_of_three_faults(bench: TrialSetup) -> None:
     assert "test_bits[fwd_i8_nhwgc_" in found.by
     assert (hole.valid, hole.killed) == (True, False)
     assert not broken.valid
-    assert (score([found, hole, broken]), exit_code([found, hole, broken])) == (0.5, 2)
+    assert (found_share([found, hole, broken]), exit_code([found, hole, broken])) == (Share(1, 2), 2)
     assert sorted(trial.fault.name for trial in reported) == sorted(fault.name for fault in faults)
     assert source.read_bytes() == before
 

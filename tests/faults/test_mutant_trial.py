@@ -19,9 +19,10 @@ from bitgate.tools.faults.mutation.mutant import CONDITIONAL, Mutant
 from bitgate.tools.faults.mutation.operators import mutants_of
 from bitgate.tools.faults.mutation.record import MutantRecord
 from bitgate.tools.faults.mutation.schema import switch_of
-from bitgate.tools.faults.mutation.score import Score, Share
+from bitgate.tools.faults.mutation.score import Score
 from bitgate.tools.faults.mutation.sources import Population
 from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
+from bitgate.tools.faults.share import Share
 
 MUTANTS = mutants_of("int f(int a, int b) { return a + b * 7; }", "k.hpp").mutants
 VERDICT = Verdict(Key("c", "k", "only", (), "exact", 0, "forward", "host"), Outcome.PASS, digest="d" * 64, test="t::c")

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cpp_structure import structure
@@ -120,21 +121,49 @@ test_bits = verified("one_case")
 """
 
 
-def test_what_the_switch_does_not_find_is_built_alone(tmp_path: Path) -> None:
+def _tried(tmp_path: Path, faults: str, *arguments: str) -> tuple[Any, str]:
+    """Return the document of a run on a suite of one case, which leaves a hole, and what the run said."""
     suite = tmp_path / "one_case"
     suite.mkdir()
     (suite / "cases.toml").write_text(CASES)
     (suite / "test_bits.py").write_text(TEST)
-    (tmp_path / "faults.toml").write_text(FAULTS)
+    (tmp_path / "faults.toml").write_text(faults)
     path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "bitgate", "faults", "run", "--file", "faults.toml", "--suites", "one_case"]
     environment = {**os.environ, "PYTHONPATH": path, "BITGATE_OUT": str(tmp_path / "out")}
     run = subprocess.run(
-        [*command, "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [*command, "--json", *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert run.returncode == 1, run.stderr
-    found, hole = json.loads(run.stdout)["faults"]
+    return json.loads(run.stdout), run.stderr
+
+
+def test_what_the_switch_does_not_find_is_built_alone(tmp_path: Path) -> None:
+    document, said = _tried(tmp_path, FAULTS)
+    found, hole = document["faults"]
     assert (found["killed"], found["verdict"]) == (True, "MISMATCH")
     assert "test_bits[reduction_i32_o2l5i3_sum__naive_reduction_i32" in found["by"]
     assert (hole["killed"], hole["note"]) == (False, "stays green over 1 verdicts: a hole")
-    assert "library of 2 edits" in run.stderr
+    assert "library of 2 edits" in said
+    assert document["by_family"]["naive_reduction"]["killed"] == 1
+
+
+LONGER_ROWS = """
+[[fault]]
+name = "last_cell_of_longer_rows_lost"
+imitates = "a bound that short rows never meet"
+file = "kernels/naive_reduction/naive_reduction.hip.cpp"
+find = '''
+l < geometry.length; ++l)
+      sum'''
+replace = '''
+l < geometry.length - (geometry.length > 9); ++l)
+      sum'''
+"""
+
+
+def test_a_drawn_case_shows_a_hole(tmp_path: Path) -> None:
+    (hole,) = _tried(tmp_path, LONGER_ROWS, "--drawn", "60")[0]["faults"]
+    assert not hole["killed"]
+    assert hole["note"].startswith("a hole; red: bitgate verify ")
+    assert "reduction_" in hole["note"]

@@ -9,8 +9,9 @@ import pytest
 
 from bitgate.results.record import Diagnosis, Key, Outcome, Verdict
 from bitgate.tools.faults.fault import Fault
+from bitgate.tools.faults.share import Share
 from bitgate.tools.faults.tier_run import TierRun
-from bitgate.tools.faults.trial import exit_code, judge, score
+from bitgate.tools.faults.trial import exit_code, found_share, judge, shares_by_family
 
 FAULT = Fault("drops_sub_gemms", "RL#7732", "kernels/k.hip.cpp", "a", "b", "missing_sub_gemm")
 TEST = "suites/conv_bwd_data/test_correctness.py::test_correctness[c]"
@@ -82,6 +83,13 @@ def test_score_and_exit_code() -> None:
     killed = judge(FAULT, _run(_verdict(Outcome.MISMATCH)))
     hole = judge(FAULT, _run(_verdict(Outcome.PASS), code=0))
     broken = judge(FAULT, _run(_verdict(Outcome.BUILD_FAILED)))
-    assert (score([killed, killed, hole, broken]), exit_code([killed, hole])) == (2 / 3, 1)
+    assert (found_share([killed, killed, hole, broken]), exit_code([killed, hole])) == (Share(2, 3), 1)
     assert exit_code([killed]) == 0
     assert exit_code([killed, hole, broken]) == 2
+
+
+def test_shares_of_families_and_of_what_they_share() -> None:
+    of_gemm = replace(FAULT, file="kernels/batched_gemm/dispatch.hpp")
+    shared = replace(FAULT, file="kernels/include/bitgate/number.hpp")
+    trials = [judge(of_gemm, _run(_verdict(Outcome.MISMATCH))), judge(shared, _run(_verdict(Outcome.PASS), code=0))]
+    assert shares_by_family(trials) == {"batched_gemm": Share(1, 1), "several families": Share(0, 1)}

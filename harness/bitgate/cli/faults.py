@@ -50,6 +50,9 @@ def run(
     switch: Annotated[
         bool, typer.Option("--switch/--no-switch", help="Try faults of one library by a switch, before each alone.")
     ] = True,
+    drawn: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Draw N cases for each family that show what the tier leaves open.")
+    ] = 0,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of faults at a time [cores / 2].")
     ] = None,
@@ -66,11 +69,12 @@ def run(
     """Plant each fault, run the tier, and report who noticed.
 
     On the host all faults of a family are built into one library, and switched on one after the other. Each that is not
-    found so is planted alone in a copy of the sources, of which only what it changes is rebuilt. Ends with 0 if every
+    found so is planted alone in a copy of the sources, of which only what it changes is rebuilt. With --drawn, those
+    that a drawn case shows are not: they are holes, and the command of the case is printed. Ends with 0 if every
     fault was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or compile.
     """
     from bitgate.core import git
-    from bitgate.tools.faults.trial import TrialSetup, exit_code, score, try_faults
+    from bitgate.tools.faults.trial import TrialSetup, exit_code, found_share, shares_by_family, try_faults
     from bitgate.tools.faults.trial_record import TrialRecord
 
     check_writable(html)
@@ -97,16 +101,20 @@ def run(
     ended: list[Trial] = []
     with progress_bar("faults", len(faults) - len(tried)) as bar:
         if switch and target == "host" and not whole_tier:
-            for trial in _by_switch([fault for fault in faults if fault.name not in tried], bench):
+            for trial in _by_switch([fault for fault in faults if fault.name not in tried], bench, drawn):
                 done(trial)
                 tried[trial.fault.name] = trial
         trials = try_faults(faults, bench, done, tried)
-    killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)
+    share, parts = found_share(trials), shares_by_family(trials)
     if as_json:
-        document = {"faults": [trial.as_json() for trial in trials], "score": round(score(trials), 4)}
+        document = {"faults": [trial.as_json() for trial in trials], "score": round(share.value or 0, 4)}
+        document |= {"interval": share.as_json()["interval"]}
+        document |= {"by_family": {name: part.as_json() for name, part in parts.items()}}
         typer.echo(json.dumps(document, indent=1))
     else:
-        typer.echo(f"{killed} of {valid} faults found, {len(trials) - valid} not valid")
+        for name, part in parts.items() if len(parts) > 1 else ():
+            typer.echo(f"{name:<24} {part}")
+        typer.echo(f"{share.part} of {share.whole} faults found, {len(trials) - share.whole} not valid: {share}")
     if html is not None:
         from bitgate.tools.faults.page import write_page
 
@@ -130,8 +138,9 @@ def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOp
     return 0
 
 
-def _by_switch(faults: Sequence[Fault], bench: TrialSetup) -> Iterator[Trial]:
-    """Yield the trials of the faults that are found by libraries with all of a family; none without tree-sitter."""
+def _by_switch(faults: Sequence[Fault], bench: TrialSetup, drawn: int) -> Iterator[Trial]:
+    """Yield the trials of the faults that are found, or shown by a drawn case, by libraries with all of a family; none
+    without tree-sitter."""
     from bitgate.core.progress import print_progress
     from bitgate.kernel.build.builder import Builder
     from bitgate.lab.planning.collect import collect_cases
@@ -157,7 +166,7 @@ def _by_switch(faults: Sequence[Fault], bench: TrialSetup) -> Iterator[Trial]:
         asked.questions,
         asked.opening,
         sample=len(mutants),
-        drawn=0,
+        drawn=drawn,
         seed=0,
         limit=min(bench.limit_seconds, MOST_SECONDS),
         jobs=paths.threads(),

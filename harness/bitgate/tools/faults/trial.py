@@ -19,8 +19,11 @@ from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import families
 from bitgate.results.record import Outcome, Verdict
 from bitgate.tools.faults.fault import Fault
+from bitgate.tools.faults.share import Share
 from bitgate.tools.faults.tier_run import TierRun, run_tier
 
+SEVERAL = "several families"
+"""Where the faults in sources of several families are counted."""
 REDS_UNTIL_DIAGNOSED = 20
 """Red cases to run where a diagnosis is expected: not every red case can name a defect."""
 
@@ -112,10 +115,15 @@ def try_faults(
     return tuple(_confirmed([known[fault.name] for fault in faults], setup, stop))
 
 
-def score(trials: Sequence[Trial]) -> float:
-    """Return the share of valid faults that were killed, 0 to 1."""
-    valid = [trial for trial in trials if trial.valid]
-    return sum(trial.killed for trial in valid) / len(valid) if valid else 0.0
+def found_share(trials: Sequence[Trial]) -> Share:
+    """Return the share of valid faults that were killed."""
+    return Share(sum(trial.killed for trial in trials), sum(trial.valid for trial in trials))
+
+
+def shares_by_family(trials: Sequence[Trial]) -> dict[str, Share]:
+    """Return the share of each family whose sources the faults are in, and of those that several share."""
+    names = sorted({trial.fault.family or SEVERAL for trial in trials})
+    return {name: found_share([trial for trial in trials if (trial.fault.family or SEVERAL) == name]) for name in names}
 
 
 def exit_code(trials: Sequence[Trial]) -> int:

@@ -18,6 +18,7 @@ from bitgate.tools.faults.mutation.campaign import MutationSetup, try_in_family
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.operators import is_switchable, one_line, parser, plain_cpp
 from bitgate.tools.faults.mutation.schema import SEEDED, SEEDED_STATEMENT
+from bitgate.tools.faults.mutation.trial import MutantTrial
 from bitgate.tools.faults.trial import Trial
 
 if TYPE_CHECKING:
@@ -112,12 +113,13 @@ def switchable(faults: Iterable[Fault], root: Path) -> dict[Mutant, Fault]:
 
 
 def found_by_switch(setup: MutationSetup, faults: Mapping[Mutant, Fault], root: Path) -> Iterator[Trial]:
-    """Yield the trials of faults that a case of the tier finds, and names if they ask for a diagnosis."""
+    """Yield the trials of faults that a case of the tier finds, and names if they ask for a diagnosis; at the end those
+    of faults that only a drawn case shows."""
     families = list(setup.families.values())
     reached = {file: families_reached(root / file, families) for file in {mutant.file for mutant in faults}}
     paths = {file: (root / file).resolve() for file in reached}
     bench = replace(setup, expected={mutant: fault.diagnosis for mutant, fault in faults.items()})
-    left = list(faults)
+    left, shown = list(faults), dict[Mutant, MutantTrial]()
     for name, family in setup.families.items():
         own = [mutant for mutant in left if name in reached[mutant.file]]
         for one in try_in_family(bench, family, own, len(own), paths) if own else ():
@@ -125,3 +127,9 @@ def found_by_switch(setup: MutationSetup, faults: Mapping[Mutant, Fault], root: 
             if one.fate.is_kill and (not fault.diagnosis or fault.diagnosis in one.kinds):
                 left.remove(one.mutant)
                 yield Trial(fault, True, True, one.by, one.verdict, one.kinds, one.sentence, one.seconds)
+            elif one.shown_by:
+                shown[one.mutant] = one
+    for mutant in left:
+        if mutant in shown:
+            one = shown[mutant]
+            yield Trial(faults[mutant], True, False, "", "", (), "", one.seconds, f"a hole; red: {one.shown_by}")
