@@ -42,7 +42,7 @@ NEEDS = {
     "apt": Need(("dpkg-query", "apt-cache"), other_way="take a Debian"),
     "chromium": Need(("chromium",), packages=("chromium",)),
     "ctest": Need(("ctest", "cmake", "make"), packages=("cmake", "make")),
-    "groovy": Need(("groovy", "java"), packages=("groovy", "default-jre-headless")),
+    "groovy": Need(("groovy", "java"), packages=("groovy", "ant", "default-jre-headless")),
     "hipcc": Need(("hipcc",), packages=("hipcc", "libamdhip64-dev")),
     "make": Need(("make",), packages=("make",)),
     "nvcc": Need(("nvcc",), other_way="install the CUDA toolkit", nightly=False),

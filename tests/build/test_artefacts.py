@@ -241,6 +241,15 @@ def test_a_run_without_a_compiler_is_green_with_fetched_builds(tmp_path: Path) -
     assert not list((tmp_path / "cache" / "build").glob("objects/*"))
 
 
+def test_cases_that_are_watched_for_races_find_their_library(tmp_path: Path) -> None:
+    store = ["--artefacts", str(tmp_path / "store")]
+    asked = ["--tier", "smoke", "--target", "host", "--kernel", "reduction.f32_wave"]
+    assert "reduction_f32 (race)" in _bitgate("compile", *asked, *store)
+    empty = {"BITGATE_CACHE": str(tmp_path / "cache"), "BITGATE_OUT": str(tmp_path / "out"), "CXX": "no-such-compiler"}
+    said = _bitgate("run", *asked, "-n0", "-k", "exact_race", *store, "--fetch-only", **empty)
+    assert "bitgate: GREEN: 4 verdicts" in said
+
+
 @pytest.mark.nightly
 @pytest.mark.needs("hipcc")
 def test_gpu_libraries_need_no_gpu_to_build_no_compiler_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
 from bitgate.results.build_manifest import BuildManifest, BuiltLibrary
 from bitgate.runtime import targets
+from bitgate.runtime.host import RACE
 from bitgate.runtime.tools_abi import family as tools_family
 
 app = typer.Typer(add_completion=False)
@@ -73,9 +75,9 @@ def compile_(
     chosen: dict[str, KernelFamily] = {}
     instances: dict[str, set[str]] = {}
     project = with_operations(find().loading(to_load(load)))
-    wanted_too = _of_tier(tier, name, project) if tier else None
+    planned = _of_tier(tier, name, project) if tier else None
     for family, instance in _selected(kernel, project, name):
-        if wanted_too is not None and family.name not in wanted_too:
+        if planned is not None and not planned.keys() & {(family.name, False), (family.name, True)}:
             continue
         chosen[family.name] = family
         instances.setdefault(family.name, set()).add(instance.group)
@@ -102,6 +104,10 @@ def compile_(
             if platform != "amd":
                 begun = time.monotonic()
                 report.objects.append(_library(family.name, name, builder.family(family), begun))
+                for group in _raced_groups(family, planned or {}):
+                    begun = time.monotonic()
+                    library = builder.family(family.only(group), race=True)
+                    report.objects.append(_library(f"{family.name} {group} (race)", name, library, begun))
             else:
                 _device_code(builder, family, instances.get(family.name, set()), device_only, report)
         except BuildError as error:
@@ -113,11 +119,20 @@ def compile_(
         raise typer.Exit(1)
 
 
-def _of_tier(tier: str, target: str, project: Project) -> frozenset[str]:
-    """Return the names of the families that the tier's cases run on."""
+def _of_tier(tier: str, target: str, project: Project) -> dict[tuple[str, bool], set[str]]:
+    """Return the instances that the tier's cases run on, by family and whether they are watched for races."""
     from bitgate.suite.suites import make_plan
 
-    return frozenset(item.key.kernel for item in make_plan(tier, target, project).cases)
+    found: dict[tuple[str, bool], set[str]] = {}
+    for item in make_plan(tier, target, project).cases:
+        found.setdefault((item.key.kernel, item.key.schedule == RACE), set()).add(item.key.instance)
+    return found
+
+
+def _raced_groups(family: KernelFamily, planned: Mapping[tuple[str, bool], set[str]]) -> list[str]:
+    """Return the groups of instances that a tier watches for races: each is a library."""
+    raced = planned.get((family.name, True), set())
+    return sorted({instance.group for instance in family.instances if instance.name in raced})
 
 
 def _store(url: str, manifest: Path | None) -> Artefacts | None:
