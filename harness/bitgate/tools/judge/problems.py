@@ -71,9 +71,9 @@ def of_file(file: Path, arguments: Mapping[str, Any], most: int, seed: int, own:
         raise UsageError(f"{file}: while it was surveyed: {ended.reason.replace('verdict', 'answer')}") from None
     finally:
         worker.end()
-    name = "task_" + re.sub("[^a-z0-9]+", "_", file.stem.lower()).strip("_")
     text = json.dumps(facts)
     mark = sha256(f"{file} {text}".encode()).hexdigest()[:16]
+    name = f"task_{re.sub('[^a-z0-9]+', '_', file.stem.lower()).strip('_')}_{mark[:6]}"
     folder = paths.cache_dir() / "judge" / mark
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "facts.json").write_text(text)
