@@ -13,7 +13,7 @@ import os
 import sys
 
 from promised import PACKAGES, Machine, promised_machine
-from steps import Step, install, needed, run, tox
+from steps import Step, chosen, install, needed, run, tox
 
 # Tests wait for processes that start, hang and die: half as many workers again as there are cores keep the cores busy.
 WORKERS = max(3, len(os.sched_getaffinity(0)) * 3 // 2)
@@ -21,7 +21,8 @@ PY = ("-m", "not slow", "--ignore=tests/adversarial_kernels", f"-n{WORKERS}")
 # A worker for each way to run a suite: a visit takes a core for two thirds of its time at most.
 ADVERSARIAL = ("tests/adversarial_kernels", "-n3", "--dist=loadgroup")
 SERVICES = ("make", "postgres", "slurm")
-OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{WORKERS}")
+# These wait longer still: for controllers, nodes and databases.
+OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{2 * WORKERS}")
 
 
 def steps(machine: Machine, seed: int) -> tuple[Step, ...]:
@@ -42,7 +43,7 @@ def steps(machine: Machine, seed: int) -> tuple[Step, ...]:
     return (
         Step("set up", 60, set_up),
         Step("smoke", 360 if cold else 120, tox("-e", "smoke"), "*/junit.xml", bare),
-        Step("py", 900 if cold else 700, tests("py.xml", *PY), "py.xml", bare),
+        Step("py", 330 if cold else 270, tests("py.xml", *PY), "py.xml", bare),
         # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
         Step("adversarial", 180, tests("bad.xml", *ADVERSARIAL), "bad.xml", bare),
         Step("services", 150, tests("services.xml", *OF_SERVICES), "services.xml", full),
@@ -58,10 +59,7 @@ def main() -> int:
     parser.add_argument("step", nargs="*", help="these steps alone, after `set up`")
     asked = parser.parse_args()
     with promised_machine() as machine:
-        first, *others = steps(machine, asked.seed)
-        if unknown := set(asked.step) - {step.name for step in others}:
-            parser.error(f"unknown steps {', '.join(sorted(unknown))}; there are {', '.join(s.name for s in others)}")
-        return run((first, *(step for step in others if not asked.step or step.name in asked.step)))
+        return run(chosen(steps(machine, asked.seed), asked.step))
 
 
 if __name__ == "__main__":

@@ -70,6 +70,15 @@ def install(*packages: str) -> Callable[[], None]:
     return work
 
 
+def chosen(steps: Sequence[Step], names: Sequence[str]) -> list[Step]:
+    """Return the first step, which sets up, and those of these names; all if none is named."""
+    first, *others = steps
+    if unknown := set(names) - {step.name for step in others}:
+        known = ", ".join(step.name for step in others)
+        sys.exit(f"unknown steps: {', '.join(sorted(unknown))}; there are {known}")
+    return [first, *(step for step in others if not names or step.name in names)]
+
+
 def run(steps: Sequence[Step]) -> int:
     """Run all steps, even after a red one, and print the table. Return the exit code."""
     os.environ["CI"] = "true"
@@ -91,8 +100,8 @@ def _run(step: Step) -> Result:
             _call(step.command, 3 * step.budget, step.environment)
     except subprocess.CalledProcessError as error:
         problem = f"{Path(error.cmd[0]).name} ended with {error.returncode}"
-    except (subprocess.TimeoutExpired, OSError) as error:
-        problem = str(error)
+    except Exception as error:  # whatever a step raises, the others still run
+        problem = f"{type(error).__name__}: {error}"
     result = Result(step, time.monotonic() - started, problem)
     if step.junit:
         for file in OUT.glob(step.junit):

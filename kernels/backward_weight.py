@@ -14,12 +14,14 @@ from typing import Any, TypeAlias
 from bitgate.kernel import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal, Registered, units
 from bitgate.operation import ConvProblem, DtypeSet, Pass
 
+from .backward_weight_threads import BackwardWeightMap
 from .channels_last import channels_last
 from .clauses import broken_assertion, broken_vectors, channel_access, grid_blocks, too_many_threads, wrong_types
 from .cpp_names import BWD_WEIGHT, types
 from .library_family import library_family
 from .limits import MAX_COORDINATE, MAX_GRID_YZ
 from .shape import Shape
+from .thread_maps import TileThreads
 
 MOST_AUTOMATIC = 128
 
@@ -86,6 +88,16 @@ class Way:
     def dispatch(self, problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
         return dispatch(problem, instance, options, path=self.path, stages=self.stages)
 
+    def thread_map(
+        self, problem: ConvProblem, instance: Instance, options: Mapping[str, str]
+    ) -> BackwardWeightMap | None:
+        slices = resolved_split_k(problem, instance, options)
+        if slices is None:
+            return None
+        kernel = "kernel_to_workspace" if self.stages == 2 else "kernel_to_result"
+        threads = TileThreads.of(instance)
+        return BackwardWeightMap(problem, instance, threads, slices, kernel=kernel, finishes=self.stages == 2)
+
 
 def instances(declaration: str, way: Way, rows: Sequence[Row]) -> tuple[Instance, ...]:
     """Return those of each row and shape. Waves of 32 lanes have a separate translation unit, but for 8-bit factors."""
@@ -115,7 +127,7 @@ def family(
     """``declaration`` is its ``__file__``; ``table(dtypes, wave)`` is the C++ type that registers those instances, in a
     namespace (the family's own) and a header."""
     texts = units(namespace or Path(declaration).parent.name, _groups(instances, table), header)
-    functions = {"supports": way.supports, "dispatch": way.dispatch, **stated}
+    functions = {"supports": way.supports, "dispatch": way.dispatch, "thread_map": way.thread_map, **stated}
     return library_family(declaration, ("bwd_weight",), texts, instances=instances, options=OPTIONS, **functions)
 
 

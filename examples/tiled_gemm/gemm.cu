@@ -24,7 +24,8 @@ __device__ inline void store(__half* to, float value) {
 }
 
 template <typename T>
-__global__ void gemm(const T* a, const T* b, T* c, int m, int n, int k, Matrix in_a, Matrix in_b, Matrix in_c) {
+__global__ void gemm(const T* a, const T* b, T* c, int m, int n, int k, Matrix in_a, Matrix in_b,
+                     Matrix in_c) {
   __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE];
   const int row = blockIdx.y * TILE + threadIdx.y, column = blockIdx.x * TILE + threadIdx.x;
   a += blockIdx.z * in_a.batch, b += blockIdx.z * in_b.batch, c += blockIdx.z * in_c.batch;

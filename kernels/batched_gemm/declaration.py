@@ -6,9 +6,10 @@ is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
-from bitgate.kernel import Dispatch, Instance, Refusal, Registered, units
+from bitgate.kernel import CellWrite, Dispatch, Instance, MapLaunch, Refusal, Registered, Steps, units
 from bitgate.operation import GEMM_LAYOUTS, ConvProblem, GemmProblem
 
 from ..clauses import VectorAccess, broken_vectors, grid_blocks, too_many_threads, wrong_types
@@ -16,6 +17,7 @@ from ..cpp_names import WAVES, types
 from ..library_family import library_family
 from ..limits import MAX_COORDINATE, MAX_GRID_YZ
 from ..shape import Shape
+from ..thread_maps import GemmCell, GemmMap, GemmSize, TileThreads, linear_launch, linear_write, row_number
 
 # tile, vectors (A, B, C), waves, fragment, lanes of a wave: each in all four layouts. The first takes any sizes.
 TILES_16 = (
@@ -85,6 +87,49 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     return Dispatch(path="batched", launches=1, zero_fill=slices > 1, facts=facts)
 
 
+class BatchedMap(GemmMap):
+    """The map of one GEMM a batch item."""
+
+    def __init__(self, problem: GemmProblem, instance: Instance) -> None:
+        threads = TileThreads.of(instance)
+        size = GemmSize(problem.m, problem.n, threads.tile)
+        super().__init__(instance, threads, size, max(1, problem.split_k))
+        self._problem = problem
+
+    @cached_property
+    def _clear(self) -> tuple[MapLaunch, ...]:
+        c = self._problem.tensors["out"]
+        if self._slices == 1:
+            return ()
+        return (
+            linear_launch("zero_fill", "clears C", c.elements) if c.has_gaps else MapLaunch("zero_fill", "clears C"),
+        )
+
+    @property
+    def main(self) -> int:
+        return len(self._clear)
+
+    @property
+    def launches(self) -> Sequence[MapLaunch]:
+        return (*self._clear, self.gemm_launch("kernel_gemm", "C = A * B", 1, self._problem.batch, 1))
+
+    def locate(self, cell: tuple[int, ...]) -> GemmCell:
+        batch, m, n = cell
+        return GemmCell(m, n, 0, batch, 0)
+
+    def steps(self, cell: tuple[int, ...]) -> Steps:
+        return Steps(1, self._problem.k, self._size.tile[2], self._slices)
+
+    def writes(self, cell: tuple[int, ...]) -> Sequence[CellWrite]:
+        number = row_number(cell, self._problem.tensors["out"].lengths[1:])
+        cleared = [linear_write(one, 0, number) if one.threads else CellWrite(0) for one in self._clear]
+        return (*cleared, *self.gemm_writes(cell))
+
+
+def thread_map(problem: GemmProblem, instance: Instance, options: Mapping[str, str]) -> BatchedMap:
+    return BatchedMap(problem, instance)
+
+
 def _registered(dtype: str, wave: int) -> Registered:
     return Registered(f"InstancesWave{wave}<{types(dtype)}>", (dtype,), wave)
 
@@ -107,4 +152,5 @@ FAMILY = library_family(
     options=(),
     supports=supports,
     dispatch=dispatch,
+    thread_map=thread_map,
 )

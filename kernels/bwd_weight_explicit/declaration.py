@@ -9,9 +9,11 @@ from itertools import pairwise
 from bitgate.kernel import Dispatch, Instance, Refusal, element
 from bitgate.operation import ConvProblem, Tensor
 
-from ..backward_weight import Way, family, instances
+from ..backward_weight import Way, family, instances, resolved_split_k
+from ..backward_weight_threads import BackwardWeightMap
 from ..channels_last import channels_last
 from ..shape import POINTWISE_STRIDE_1, Shape
+from ..thread_maps import SUM_BYTES, TileThreads
 
 # tile, vectors (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
 SHAPES_16 = (
@@ -57,6 +59,16 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     return replace(plain, launches=1 if plain.facts["split_k"] == 1 else 2)
 
 
+def thread_map(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> BackwardWeightMap | None:
+    """Slices meet in the workspace, whose vectors are of floats: 16 bytes at most."""
+    slices = resolved_split_k(problem, instance, options)
+    if slices is None or instance.vector is None:
+        return None
+    is_split = slices > 1
+    threads = TileThreads.of(instance, vector=min(instance.vector[2], 16 // SUM_BYTES) if is_split else 0)
+    return BackwardWeightMap(problem, instance, threads, slices, kernel="kernel_gemm", finishes=is_split)
+
+
 FAMILY = family(
     __file__,
     WAY,
@@ -64,4 +76,5 @@ FAMILY = family(
     lambda dtype, wave: f"InstancesWave{wave}<{element(dtype)}>",
     supports=supports,
     dispatch=dispatch,
+    thread_map=thread_map,
 )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from bitgate.kernel import Instance
+from collections.abc import Mapping
 
-from ..backward_weight import Way, family
+from bitgate.kernel import Instance
+from bitgate.operation import ConvProblem
+
+from ..backward_weight import Way, family, resolved_split_k
+from ..backward_weight_threads import BackwardWeightMap
 from ..cpp_names import types
 from ..shape import POINTWISE_STRIDE_1, Shape
+from ..thread_maps import TileThreads
 
 LOAD_THREADS = 256
 
@@ -47,9 +52,19 @@ def _instance(dtype: str, shape: Shape) -> Instance:
     )
 
 
+def thread_map(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> BackwardWeightMap | None:
+    """The threads that load come first in the block, and write nothing."""
+    slices = resolved_split_k(problem, instance, options)
+    if slices is None:
+        return None
+    threads = TileThreads.of(instance, first=LOAD_THREADS)
+    return BackwardWeightMap(problem, instance, threads, slices, kernel="kernel_wavelet", finishes=False)
+
+
 FAMILY = family(
     __file__,
     Way("wavelet", stages=1, atomics=True),
     tuple(_instance(dtype, shape) for dtype in ("f16", "bf16") for shape in SHAPES),
     lambda dtypes, wave: f"InstancesWave{wave}<{types(dtypes)}>",
+    thread_map=thread_map,
 )

@@ -11,7 +11,7 @@ from math import prod
 from bitgate.kernel import ANY_INTEGER, Dispatch, Instance, Option, Refusal, Registered, units
 from bitgate.operation import DTYPES, ConvProblem, Pass, SubGemm, gemms_count, sub_gemm_rows, sub_gemms
 
-from ..backward_data import too_large
+from ..backward_data import BackwardDataMap, LaunchedGemms, in_buckets, too_large
 from ..channels_last import channels_last
 from ..clauses import broken_vectors, channel_access, grid_blocks, operand_operations, too_many_threads, wrong_types
 from ..cpp_names import BWD_DATA, WAVES, types
@@ -149,6 +149,23 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     )
 
 
+def thread_map(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> BackwardDataMap:
+    """Each launch takes a bucket; with the gate off the flat path takes one sub-GEMM of each bucket, the n-th of all
+    in the n-th launch."""
+    count, size = gemms_count(problem), int(options.get("bucket_size", PRODUCTION_BUCKET))
+    buckets = in_buckets(count, size)
+    if not takes_flat_path(problem, options):
+        return BackwardDataMap(
+            problem,
+            instance,
+            LaunchedGemms("kernel_grouped", buckets),
+            chunks=split_n(problem, options),
+            slices=split_k(problem),
+        )
+    launches = count if options.get("flat_path_gate") == "launch_each" else len(buckets)
+    return BackwardDataMap(problem, instance, LaunchedGemms("kernel_flat", in_buckets(launches, 1)))
+
+
 PRODUCTION_BUCKET = "32"
 OPTIONS = (
     Option(
@@ -199,4 +216,5 @@ FAMILY = library_family(
     options=OPTIONS,
     supports=supports,
     dispatch=dispatch,
+    thread_map=thread_map,
 )

@@ -6,10 +6,10 @@ is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
-from bitgate.kernel import Dispatch, Instance, Refusal, Registered, units
+from bitgate.kernel import CellWrite, Dispatch, Instance, MapLaunch, Refusal, Registered, Steps, units
 from bitgate.operation import ConvProblem, Pass
 
 from ..channels_last import channels_last
@@ -28,6 +28,7 @@ from ..image_chunks import SPLIT_N, split_n
 from ..library_family import library_family
 from ..limits import MAX_COORDINATE, MAX_GRID_YZ
 from ..shape import GENERAL, ODD_C, POINTWISE, POINTWISE_STRIDE_1, Shape
+from ..thread_maps import Copies, GemmCell, GemmMap, GemmSize, TileThreads, row_number
 
 PATHS = {
     GENERAL: "default",
@@ -170,6 +171,41 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     )
 
 
+class ForwardMap(GemmMap):
+    """The map of one GEMM a group and chunk: rows are images and output positions, columns are channels k."""
+
+    def __init__(self, problem: ConvProblem, instance: Instance, chunks: int) -> None:
+        threads = TileThreads.of(instance)
+        size = GemmSize(problem.n // chunks * prod(problem.output), problem.k, threads.tile)
+        super().__init__(instance, threads, size, 1)
+        self._problem, self._chunks, self._copies = problem, chunks, Copies(problem)
+        self._merges_taps = instance.traits["special"] == ODD_C
+
+    @property
+    def main(self) -> int:
+        return len(self._copies.before)
+
+    @property
+    def launches(self) -> Sequence[MapLaunch]:
+        main = self.gemm_launch("kernel_fwd", "y = x * w", 1, self._problem.g, self._chunks)
+        return (*self._copies.before, main, *self._copies.after)
+
+    def locate(self, cell: tuple[int, ...]) -> GemmCell:
+        chunk, image = divmod(cell[1], self._problem.n // self._chunks)
+        return GemmCell(row_number((image, *cell[3:]), self._problem.output), cell[2], 0, cell[0], chunk)
+
+    def steps(self, cell: tuple[int, ...]) -> Steps:
+        taps, tile_k = prod(self._problem.filter), self._size.tile[2]
+        return Steps(1, taps * self._problem.c, tile_k) if self._merges_taps else Steps(taps, self._problem.c, tile_k)
+
+    def writes(self, cell: tuple[int, ...]) -> Sequence[CellWrite]:
+        return (*self.gemm_writes(cell, self._copies.memory), *self._copies.writes(cell, self.main + 1))
+
+
+def thread_map(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> ForwardMap:
+    return ForwardMap(problem, instance, split_n(problem, options))
+
+
 TABLES = {"f32": "Instances", "f16": "Instances", "bf16": "Instances", "i8": "InstancesI8"}
 """In C++, of groups that are no 8-bit floats."""
 
@@ -200,4 +236,5 @@ FAMILY = library_family(
     options=(SPLIT_N,),
     supports=supports,
     dispatch=dispatch,
+    thread_map=thread_map,
 )

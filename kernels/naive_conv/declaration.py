@@ -9,6 +9,7 @@ from bitgate.operation import CONVOLUTIONS, DTYPES, INPUT_LAYOUTS, Accumulation,
 
 from ..cpp_names import FWD
 from ..library_family import library_family
+from ..thread_maps import LinearMap, cell_number, linear_launch
 
 # Translation unit -> the types that it holds, with all three passes.
 GROUPS = {
@@ -75,6 +76,15 @@ def _registered(passes: str, dtypes: str) -> Registered:
     return Registered(f"{passes}<Types<{elements}>>", (_accumulation(dtypes).accumulator.name,))
 
 
+def thread_map(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> LinearMap | None:
+    """One thread a cell; which threads a tile has is not stated, nor which of both ``auto`` takes."""
+    if options.get("sums") != "cell":
+        return None
+    result = problem.tensors[problem.result]
+    launch = linear_launch("naive", "one thread a cell, in order", result.elements)
+    return LinearMap(launch, lambda cell: cell_number(cell, result.lengths))
+
+
 GENERATED = units(
     "naive_conv",
     {
@@ -103,5 +113,6 @@ FAMILY = library_family(
     ),
     supports=supports,
     dispatch=dispatch,
+    thread_map=thread_map,
     is_reference=True,
 )

@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, ReductionProblem
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, Kind, ReductionProblem
+
+from ..thread_maps import LinearMap, linear_launch, row_number
+
+BLOCK, MOST_BLOCKS = 64, 1 << 20
 
 SPELLINGS = {"f32": ("f32",), "f16": ("f16",), "bf16": ("bf16",), "i8": ("i8", "i8_i8_i32"), "i32": ("i32",)}
 
@@ -21,7 +25,7 @@ def _instance(element: str) -> Instance:
         ndims=(0,),
         accumulation=F32_ACCUMULATION if DTYPES[element].is_float else Accumulation(DTYPES["i32"]),
         vector=(1, 1, 1),
-        block_size=64,
+        block_size=BLOCK,
     )
 
 
@@ -40,6 +44,13 @@ def dispatch(problem: ReductionProblem, instance: Instance, options: Mapping[str
     return Dispatch(path="naive", launches=1, facts={"split_k": 1})
 
 
+def thread_map(problem: ReductionProblem, instance: Instance, options: Mapping[str, str]) -> LinearMap:
+    kernel = "kernel_sum" if problem.kind is Kind.SUM else "kernel_max"
+    results = problem.outer * problem.inner
+    launch = linear_launch(kernel, "one thread a row, in order", results, BLOCK, MOST_BLOCKS)
+    return LinearMap(launch, lambda cell: row_number(cell, (problem.inner,)))
+
+
 FAMILY = KernelFamily(
     name="naive_reduction",
     operations=("reduction",),
@@ -50,4 +61,5 @@ FAMILY = KernelFamily(
     options=(),
     supports=supports,
     dispatch=dispatch,
+    thread_map=thread_map,
 )

@@ -11,7 +11,7 @@ from math import prod
 from bitgate.kernel import Dispatch, Instance, Refusal, Registered, units
 from bitgate.operation import DTYPES, ConvProblem, Pass, gemms_count, sub_gemm_rows, sub_gemms
 
-from ..backward_data import too_large
+from ..backward_data import BackwardDataMap, LaunchedGemms, in_buckets, too_large
 from ..clauses import (
     broken_vectors,
     channel_access,
@@ -95,6 +95,11 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     )
 
 
+def thread_map(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> BackwardDataMap:
+    """Each sub-GEMM is a launch."""
+    return BackwardDataMap(problem, instance, LaunchedGemms("kernel_flat", in_buckets(gemms_count(problem), 1)))
+
+
 def _registered(dtype: str, wave: int) -> Registered:
     table = "Instances8" if DTYPES[dtype].bytes == 1 else "Instances"
     return Registered(f"{table}Wave{wave}<{types(dtype, BWD_DATA)}>", (dtype,), wave)
@@ -117,4 +122,5 @@ FAMILY = library_family(
     options=(),
     supports=supports,
     dispatch=dispatch,
+    thread_map=thread_map,
 )

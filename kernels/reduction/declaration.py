@@ -15,6 +15,7 @@ from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, Kind, Redu
 from ..cpp_names import WAVES
 from ..library_family import library_family
 from ..limits import MAX_GRID_YZ
+from .thread_map import ReductionMap
 
 BLOCK = 256
 SPELLINGS = {"f32": ("f32",), "f16": ("f16",), "bf16": ("bf16",), "i8": ("i8", "i8_i8_i32"), "i32": ("i32",)}
@@ -23,6 +24,7 @@ SPELLINGS = {"f32": ("f32",), "f16": ("f16",), "bf16": ("bf16",), "i8": ("i8", "
 SLICE_CELLS = 4096
 MOST_SLICES = 64
 """Of rows that are cut as the kernel likes."""
+MOST_BLOCKS = "16384"
 MAX_RESULTS = 2**48
 """Their bytes in the workspace fit 64 bits."""
 
@@ -61,11 +63,16 @@ def supports(problem: ReductionProblem, instance: Instance, options: Mapping[str
     return None
 
 
+def slices_of(problem: ReductionProblem) -> int:
+    """Slices of each row."""
+    if problem.split_k != -1:
+        return problem.split_k
+    return min(max(1, problem.length // SLICE_CELLS), MOST_SLICES)
+
+
 def dispatch(problem: ReductionProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """One launch; of rows in slices a second one, which makes results of what met in the workspace."""
-    slices = problem.split_k
-    if slices == -1:
-        slices = min(max(1, problem.length // SLICE_CELLS), MOST_SLICES)
+    slices = slices_of(problem)
     is_split = slices > 1
     carried = 8 if problem.kind is Kind.ARGMAX else 4
     return Dispatch(
@@ -74,6 +81,10 @@ def dispatch(problem: ReductionProblem, instance: Instance, options: Mapping[str
         workspace_bytes=problem.outer * problem.inner * carried * is_split,
         facts={"split_k": slices},
     )
+
+
+def thread_map(problem: ReductionProblem, instance: Instance, options: Mapping[str, str]) -> ReductionMap:
+    return ReductionMap(problem, instance, slices_of(problem), int(options.get("most_blocks", MOST_BLOCKS)))
 
 
 GENERATED = units(
@@ -97,11 +108,12 @@ FAMILY = library_family(
         Option(
             "most_blocks",
             ANY_INTEGER,
-            "16384",
+            MOST_BLOCKS,
             "blocks of a launch along its first dimension: further rows are taken in turns",
             drawn=("1", "2", "3", "7"),
         ),
     ),
     supports=supports,
     dispatch=dispatch,
+    thread_map=thread_map,
 )

@@ -101,7 +101,12 @@
     verdict.append(opener);
     if (word(row, "state")) verdict.append(" ", element("b", word(row, "state"), "state " + word(row, "state")));
     const kernel = [word(row, "kernel"), word(row, "how")].filter(Boolean).join(" ");
-    const name = element("td", word(row, "case"), "case");
+    const name = element("td", undefined, "case");
+    if (word(row, "page")) {
+      const link = element("a", word(row, "case"));
+      link.href = word(row, "page");
+      name.append(link);
+    } else name.append(word(row, "case"));
     if (word(row, "says")) name.append(element("span", word(row, "says"), "says"));
     line.append(verdict, element("td", word(row, "target")), name, element("td", kernel, "kernel"));
     line.append(element("td", word(row, "suite")), element("td", String(row[column.ms]), "number"));

@@ -32,6 +32,11 @@ class BadKernel:
     apart: bool = False
 
     @property
+    def hangs(self) -> bool:
+        """Whether only its deadline ends it."""
+        return self.verdict == "HUNG" and self.says == "no verdict"
+
+    @property
     def kernel(self) -> str:
         return f"adversarial_{self.name}.healthy" if self.load else f"adversarial.{self.name}"
 
@@ -72,8 +77,13 @@ def _read() -> Iterator[BadKernel]:
 BAD_KERNELS = tuple(_read())
 """All of them, in the table's order."""
 
-TOGETHER = tuple(bad for bad in BAD_KERNELS if not bad.alone and not bad.apart)
+_AMONG_OTHERS = tuple(bad for bad in BAD_KERNELS if not bad.alone and not bad.apart)
+
+TOGETHER = tuple(bad for bad in _AMONG_OTHERS if not bad.hangs)
 """Those that may run in one suite with others."""
+
+HANGING = tuple(bad for bad in _AMONG_OTHERS if bad.hangs)
+"""Those that run in one suite with a short deadline."""
 
 APART = tuple(bad for bad in BAD_KERNELS if bad.apart)
 """Those that run among healthy ones."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.adversarial_kernels.catalogue import BAD_KERNELS
-from tests.adversarial_kernels.suite_run import SuiteRun
+from tests.adversarial_kernels.suite_run import SHORT_DEADLINE, SuiteRun
 
 from bitgate.runtime.targets import best
 
@@ -25,7 +25,7 @@ def main(target: str = "", workers: str = "4") -> int:
     with tempfile.TemporaryDirectory(prefix="bitgate-adversarial-") as folder:
         suite_run = SuiteRun(Path(folder), target=name)
         started = time.monotonic()
-        ended = suite_run.write(bad_kernels).run("two workers", "-n", workers)
+        ended = suite_run.write(bad_kernels).run("two workers", "-n", workers, deadline=SHORT_DEADLINE)
         verdicts = suite_run.verdicts
         wrong = suite_run.differences
         print(*wrong, sep="\n")

@@ -18,11 +18,17 @@ from bitgate.core import paths
 from bitgate.results.plan import Plan
 from bitgate.results.record import Verdict, read
 
-DEADLINE = 2
-"""Seconds that a case may take."""
+DEADLINE = 60
+"""Seconds that a case may take: no load of the machine reaches them."""
 
-SECONDS = 240
+SHORT_DEADLINE = 5
+"""The same where all bad kernels hang, and their neighbours do next to nothing."""
+
+SECONDS = 900
 """Seconds after which a whole run hangs."""
+
+SPIN_SECONDS = "0.3"
+"""Processor time that a thread may spin: a share of the deadline otherwise, which is long here."""
 
 TOKEN = "BITGATE_ADVERSARIAL_RUN"
 """A variable of every process of a run: by it they are found again, whatever group or session they went to."""
@@ -88,10 +94,10 @@ class SuiteRun:
         (suite / "test_adversarial_suite.py").write_text(MODULE)
         return self
 
-    def run(self, mode: str, *more: str) -> Ended:
+    def run(self, mode: str, *more: str, deadline: int = DEADLINE) -> Ended:
         loads = [DECLARATION, *(bad.declaration for bad in self.bad_kernels if bad.load)]
         given = [f"--load={path}" for path in loads]
-        return self.call(*COMMANDS[mode], f"--target={self.target}", f"--case-timeout={DEADLINE}", *given, *more)
+        return self.call(*COMMANDS[mode], f"--target={self.target}", f"--case-timeout={deadline}", *given, *more)
 
     def call(self, *command: str) -> Ended:
         """Run it in a separate session, with its output in files: what is left holds neither us nor a pipe."""
@@ -120,7 +126,13 @@ class SuiteRun:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "BITGATE_T"))}
         path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
         out = str(self.folder / "out")
-        return inherited | {"PYTHONPATH": path, "BITGATE_OUT": out, TOKEN: self.token, "PYTHONFAULTHANDLER": ""}
+        return inherited | {
+            "PYTHONPATH": path,
+            "BITGATE_OUT": out,
+            TOKEN: self.token,
+            "PYTHONFAULTHANDLER": "",
+            "BITGATE_SPIN_SECONDS": SPIN_SECONDS,
+        }
 
     def _end_what_is_left(self) -> list[str]:
         """Processes that outlive their run by more than a moment."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.adversarial_kernels.catalogue import APART, BAD_KERNELS, TOGETHER
-from tests.adversarial_kernels.suite_run import COMMANDS
+from tests.adversarial_kernels.catalogue import APART, BAD_KERNELS, HANGING, TOGETHER
+from tests.adversarial_kernels.suite_run import COMMANDS, SHORT_DEADLINE
 
 MODES = pytest.mark.parametrize("mode", [pytest.param(mode, marks=pytest.mark.xdist_group(mode)) for mode in COMMANDS])
 """With ``-n 3 --dist loadgroup`` the three go side by side, each on a separate worker: most of a run is waiting."""
@@ -25,6 +25,14 @@ def test_every_bad_kernel_has_exactly_its_verdict(suite_run: Any, mode: str) -> 
     tests = [verdict.test for verdict in suite_run.verdicts]
     assert len(tests) == len(set(tests)) == 2 * len(TOGETHER) + 1
     assert set(tests) == suite_run.planned
+    assert ended.code == 1, ended.said[-2000:]
+    assert ended.left == []
+
+
+@MODES
+def test_what_hangs_is_ended_at_its_deadline(suite_run: Any, mode: str) -> None:
+    ended = suite_run.write(HANGING).run(mode, deadline=SHORT_DEADLINE)
+    reported(suite_run)
     assert ended.code == 1, ended.said[-2000:]
     assert ended.left == []
 
@@ -49,10 +57,11 @@ def test_what_ends_with_0_makes_no_run_green(suite_run: Any, mode: str) -> None:
 def test_the_table_tells_of_a_adversarial() -> None:
     assert len(TOGETHER) >= 60
     assert APART
+    assert HANGING
     assert len({bad.name for bad in BAD_KERNELS}) == len(BAD_KERNELS)
     assert {bad.verdict for bad in TOGETHER} == {
         *("PASS", "MISMATCH", "NONDETERMINISTIC", "CORRUPTED"),
-        *("CRASHED", "HUNG", "BUILD_FAILED", "REFUSED"),
+        *("CRASHED", "HUNG", "BUILD_FAILED", "REFUSED", "INFRA", "red"),
     }
     # Nothing spins for ever, takes all memory or resets the device where others work.
     shared = {bad.name for bad in BAD_KERNELS if bad.gpu}

@@ -201,7 +201,9 @@ def test_the_page_has_a_plot_a_series_and_needs_nothing_else(tmp_path: Path, tol
     assert "night-15: " in text
     assert "git log" in text
     assert "<script" not in text
-    assert "http" not in text
+    assert "http:" not in text
+    assert "https:" not in text
+    assert "default-src &#39;none&#39;" in text
     (tmp_path / "file").touch()
     assert "cannot be written" in told("bench", "--history", url, "--html", str(tmp_path / "file" / "x.html"), code=2)
 

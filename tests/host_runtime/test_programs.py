@@ -106,6 +106,14 @@ def test_a_program_runs_by_itself_and_under_exec(built: Path) -> None:
     assert (alone.stdout, under.stdout, under.returncode, under.stderr) == (RIGHT, RIGHT, 0, "")
 
 
+def test_a_program_in_cuda_is_built_by_its_names(tmp_path: Path) -> None:
+    source = Path(__file__).parents[1] / "project" / "cuda_rows" / "rows.cu"
+    built = tool(tmp_path, "bitgate-hipcc", str(source), "-o", "rows")
+    assert built.returncode == 0, built.stderr
+    done = tool(tmp_path, "bitgate", "exec", "--wave", "32", "./rows")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
 def test_what_no_gpu_reports_is_red_though_the_exit_code_is_0(built: Path) -> None:
     done = tool(built, "bitgate", "exec", "--json", "./program", "one")
     document = json.loads(done.stdout)

@@ -52,6 +52,14 @@ def test_what_is_not_declared_is_refused_and_nobody_is_asked(case: str, clause: 
     assert "theirs.plain declares" in refusal.text
 
 
+@pytest.mark.parametrize("case", ["fwd_f16_gnhwc_n1k8c8_y1x1_h4x4", "reduction_f16_o3l17i2_sum"])
+def test_no_declared_layouts_stand_for_any(case: str) -> None:
+    problem = parse_case_id(case)
+    plain = replace(INSTANCE, layouts=(), ndims=(problem.ndim,))
+    family = plain_family(Path("theirs"), operations=("fwd", "reduction"), instances=(plain,))
+    assert declared_refusal(family, plain, problem) is None
+
+
 def test_what_is_declared_is_the_predicates_business() -> None:
     problem = parse_case_id("fwd_f16_nhwgc_n1k8c8_y1x1_h4x4")
     assert refusal_of(replace(THEIRS, supports=takes_all), INSTANCE, problem, {}) is None

@@ -15,6 +15,7 @@ from bitgate.model import parse_case_id
 
 KERNELS = kernels_of(
     "scale<float>\ti4@4,f4@4,c:f4@4,p:f4@4\nraw\tp:v0@0,s24@8,u1@1,b1@1\nempty\t\nvectors\tc:s16@16,c:p:f4@4\n"
+    f"many\t{','.join(['i4@4'] * 49)}\n"
 )
 GEMM = parse_case_id("gemm_f32_m3n4k5")
 LDS = 65536
@@ -77,6 +78,7 @@ MISTAKES = {
     "a struct": (KernelLaunch("raw", 1, 1, (None, 5, 0, 1)), "argument 2 is a struct of 24 bytes: give its bytes"),
     "its bytes": (KernelLaunch("raw", 1, 1, (None, b"0", 0, 1)), "of 24 bytes: 1 are given"),
     "outside": (scale(7, 1, BufferOffset("in", 16), "out"), "offset 16 is outside of 'in', which has 15 elements"),
+    "many": (KernelLaunch("many", 1, 1, (0,) * 49), "many has 49 parameters: at most 48 are recorded"),
     "no output": (ClearBuffer("in"), "'in' is no output of the problem (out)"),
     "no workspace": (ClearBuffer("workspace"), "there is no workspace: state its bytes in DeviceSource.workspace"),
 }

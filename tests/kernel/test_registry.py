@@ -63,7 +63,13 @@ def test_a_glob_that_selects_nothing_suggests_the_nearest(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("FAMILY =", "FAMLY =", "defines no FAMILY"),
+        ("FAMILY =", "FAMLY =", "defines no FAMILY: FAMLY is one: call it FAMILY; "),
+        (
+            "FAMILY = KernelFamily(",
+            "FAMILY = (lambda **_: None)(",
+            r"defines no FAMILY: write FAMILY = KernelFamily\(name=\.\.\., operations=",
+        ),
+        ("FAMILY = KernelFamily(", "FAMILY = dict(", "FAMILY is of type dict: write FAMILY = KernelFamily"),
         ('operations=("fwd",)', "operations=(FWD,)", r"declaration\.py:\d+: NameError"),
         ('("fwd",),', '("fwd",', r"declaration\.py:\d+: SyntaxError"),
         (
@@ -79,7 +85,7 @@ def test_a_glob_that_selects_nothing_suggests_the_nearest(tmp_path: Path) -> Non
             '("fp16",), ("nhwgc",), (2,), F32_ACCUMULATION),\n    )',
             "fp16",
         ),
-        ('("nhwgc",)', '("nhwcg",)', "unknown layout 'nhwcg'"),
+        ('("nhwgc",)', '("nhwcg",)', r"unknown layout 'nhwcg' \(known: gndhwc, "),
         ('"on", "")', '"maybe", "")', "production value 'maybe' is not among"),
         ('"on", "")', '"on", "é" * 200)', "option 'gate': help has 400 bytes, abi.h has room for 254: shorten it here"),
         ('"gate"', '"g" * 63', "option 'ggg.*': name has 63 bytes, abi.h has room for 62"),
@@ -98,6 +104,12 @@ def test_a_bad_declaration_is_named_with_its_fault(tmp_path: Path, old: str, new
     assert old in GOOD
     with pytest.raises(UsageError, match=message):
         registry.families(ours().loading([declare(tmp_path, GOOD.replace(old, new))]))
+
+
+def test_a_layout_of_an_operation_without_any_is_reported_as_such(tmp_path: Path) -> None:
+    text = GOOD.replace('("fwd",)', '("reduction",)').replace('("nhwgc",)', '("oli",)')
+    with pytest.raises(UsageError, match=r"unknown layout 'oli': reduction takes none: write layouts=\(\)"):
+        registry.families(ours().loading([declare(tmp_path, text)]))
 
 
 def test_the_abis_capacity_limits_kernels_with_a_library_only(tmp_path: Path) -> None:

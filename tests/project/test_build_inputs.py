@@ -1,4 +1,4 @@
-"""What a declaration gives to the build: folders of headers, flags, defines, and libraries with an API of their own."""
+"""What a declaration gives to the build: folders of headers, flags, defines, and libraries with another API."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SETTINGS = """    include_dirs=("../../vendor",),
 
 @pytest.fixture
 def vendor(empty: Any) -> Any:
-    """A new kernel that calls an existing library by its C API, which launches a kernel of its own."""
+    """A new kernel that calls an existing library by its C API, which launches a kernel itself."""
     skeleton.make(skeleton.Skeleton(NAME), empty.folder)
     empty.write(f"{NAME}/vendor/vendor.h", HEADER)
     build(empty, LIBRARY)

@@ -1,19 +1,17 @@
-"""Plain ``__global__`` functions as kernels: from a file in CUDA to a verdict, and what mistakes are told."""
+"""Plain ``__global__`` functions as kernels: from a file in CUDA to a verdict, and the lines about mistakes."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.needs import lacking
 
 from bitgate.core import paths
 
 EXAMPLE = paths.root() / "examples" / "tiled_gemm"
-CASE = "gemm_f32_m33n17k40"
+PROGRAM = Path(__file__).with_name("cuda_rows")
 
 KERNELS = """
 #include <cuda_runtime.h>
@@ -89,6 +87,66 @@ FAMILY = KernelFamily(
 """
 
 
+TWO_FILES = {
+    "two/common/scaled.cuh": "#pragma once\n__device__ inline float scaled(float x) { return FACTOR * x; }\n",
+    "two/a.cu": """
+#include "scaled.cuh"
+__global__ void head(const float* x, const float* w, float* y, unsigned n) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = scaled(x[i] * w[i]);
+}
+""",
+    "two/b.hip": """
+#include <hip/hip_runtime.h>
+#include "scaled.cuh"
+namespace mine {
+__global__ void tail(float* y, const float* x, const float* w, size_t n, bool all) {
+  const size_t i = hipBlockIdx_x * hipBlockDim_x + hipThreadIdx_x;
+  if (i < n && all) y[i] = scaled(x[i] * w[i]);
+}
+}
+""",
+    "two/operation.py": """
+from dataclasses import dataclass
+from bitgate.operation import Sized, read, written
+
+@dataclass(frozen=True)
+class Sizes:
+    n: int
+
+class Products(Sized):
+    name = "products_of_cells"
+    sizes = Sizes
+    is_product = True
+    def tensors(self, sizes):
+        yield read("x", n=sizes.n)
+        yield read("w", n=sizes.n)
+        yield written("y", n=sizes.n)
+
+OPERATIONS = (Products(),)
+""",
+    "two/declaration.py": """
+from bitgate.kernel import BufferOffset, DeviceSource, Instance, KernelFamily, KernelLaunch
+from bitgate.operation import F32_ACCUMULATION
+
+def launches(problem, instance, options):
+    n = problem.sizes.n
+    half = n // 2
+    if half:
+        yield KernelLaunch("head", -(-half // 64), 64, ("x", "w", "y", half))
+    rest = tuple(BufferOffset(role, half) for role in ("y", "x", "w"))
+    yield KernelLaunch("mine::tail", -(-n // 64), 64, (*rest, n - half, True))
+
+FAMILY = KernelFamily(
+    name="two_files", operations=("products_of_cells",), platforms=("host", "amd", "nvidia"),
+    sources=("a.cu", "b.hip"), source=DeviceSource(("head", "mine::tail"), launches),
+    include_dirs=("common",), defines={"FACTOR": "1.0f"},
+    instances=(Instance("f32", "two", ("f32",), (), (), F32_ACCUMULATION),),
+)
+""",
+}
+
+
 @pytest.fixture
 def splitting(tmp_path: Path, empty: Any) -> Callable[..., Any]:
     """Verifies the kernel above: two launches, a cleared result, a workspace, an option, dynamic LDS, a struct."""
@@ -154,6 +212,7 @@ def test_a_mistake_is_a_line_about_the_users_file(splitting: Any, mistake: str) 
 
 FAULTS = {
     "no kernels": (('kernels=("products", "sums<32>", "sums<64>")', "kernels=()"), "kernels names none"),
+    "no name": (('"products", "sums<32>"', '"products); evil(", "sums<32>"'), "kernels names 'products); evil('"),
     "no sources": (('sources=("split.cu",)', "sources=()"), "name sources"),
     "no file": (('"split.cu"', '"spilt.cu"'), "spilt.cu does not exist"),
     "no function": (("launches=launches", "launches=5"), "source: launches is 5: give a function"),
@@ -169,13 +228,41 @@ def test_a_wrong_declaration_ends_with_one_line(splitting: Any, fault: str) -> N
     assert (done.code, said in line) == (2, True), done.said
 
 
-@pytest.mark.parametrize(("target", "need"), [("gfx942", ""), ("gfx1100", ""), ("sm_90", "nvcc")])
-def test_it_compiles_for_gpus(empty: Any, target: str, need: str) -> None:
-    if need and (why := lacking(need)):
-        pytest.skip(why)
-    shutil.copytree(EXAMPLE, empty.folder / "mine")
-    done = empty.bitgate("compile", "--load", "mine", "--kernel", "tiled_gemm*", "--target", target, "--json")
-    objects = done.document["objects"]
-    assert (done.code, {one["kernel"] for one in objects} >= {"tiled_gemm"} or len(objects) == 2) == (0, True), (
-        done.said
-    )
+def test_a_changed_header_of_several_files_rebuilds_them(empty: Any) -> None:
+    for path, text in TWO_FILES.items():
+        empty.write(path, text)
+    words = ("verify", "products_of_cells_f32_n5", "--load", "two", "--target=host", "--json")
+    (first,) = empty.bitgate(*words).document["verdicts"]
+    assert (first["verdict"], first["dispatch"]["launches"]) == ("PASS", 2), first["reason"]
+    empty.write("two/common/scaled.cuh", TWO_FILES["two/common/scaled.cuh"].replace("FACTOR * x", "0 * x"))
+    (second,) = empty.bitgate(*words).document["verdicts"]
+    assert second["verdict"] == "MISMATCH"
+    assert "they are zero" in second["reason"]
+
+
+def test_kernels_of_a_whole_program_in_cuda_are_judged(empty: Any) -> None:
+    cases = ("reduction_f32_o9l300i1_sum", "reduction_bf16_o4l33i3_sum")
+    done = empty.bitgate("verify", *cases, "--load", str(PROGRAM), "--target=host", "--json")
+    assert [one["verdict"] for one in done.document["verdicts"]] == ["PASS", "PASS"], done.said
+
+
+FOLDERS = {EXAMPLE: {"gemm"}, PROGRAM: {"row_sums", "copy4"}}
+
+
+def compiled(repository: Any, folder: Path, target: str) -> list[dict[str, Any]]:
+    words = ("--load", str(folder), "--kernel", f"{folder.name}*", "--target", target, "--json")
+    done = repository.bitgate("compile", *words)
+    assert done.code == 0, done.said
+    objects: list[dict[str, Any]] = done.document["objects"]
+    return objects
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_device_code_for_amd_is_made_without_rocm(empty: Any, folder: Path) -> None:
+    assert {one["function"] for one in compiled(empty, folder, "gfx1100")} == FOLDERS[folder]
+
+
+@pytest.mark.needs("nvcc")
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_library_for_nvidia_is_made_by_nvcc(empty: Any, folder: Path) -> None:
+    assert [one["kernel"] for one in compiled(empty, folder, "sm_90")][-1:] == [folder.name]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
 
 from bitgate.results.plan import Plan
-from bitgate.results.record import Verdict
+from bitgate.results.record import Stamp, Verdict, from_event, to_event
 from bitgate.results.report.ledger import MergedNight, read_night
 from bitgate.results.report.render import merge
 from bitgate.results.run_plan import make
@@ -89,6 +90,30 @@ def test_a_commit_that_is_not_known_beside_the_plans_is_red(verdict: Make, run_f
     for commit, kinds in {"aaa": ["OtherCommit"], "unknown": [], "": []}.items():
         night = read_night([folder.parent], plan=make("smoke", [Plan("smoke", "host", cases)], {}, commit))
         assert [kind for kind in _kinds(night) if kind == "OtherCommit"] == kinds
+
+
+def of_run(verdict: Verdict, commit: str) -> Verdict:
+    """The verdict, whose run states a commit of the suites."""
+    return replace(verdict, run=Stamp("night", 1, "2026-01-01T00:00:00Z", commit=commit))
+
+
+def test_a_runs_commit_is_held_to_the_plan_and_the_other_runs(verdict: Make, run_folder: Folder) -> None:
+    ours = of_run(verdict(case="a", fingerprint={"commit": "aaa"}), "aaa")
+    other = of_run(verdict(case="b", fingerprint={"commit": "aaa"}), "bbb")
+    one, two = (
+        run_folder(f"{name}/host", each, planned=[each], shard="1/1") for name, each in (("x", ours), ("y", other))
+    )
+    assert _kinds(read_night([one])) == []
+    assert "2 commits in one report: aaa in" in read_night([one, two]).findings[0].sentence
+    plan = make("smoke", [Plan("smoke", "host", Plan.read(two / "plan.json").cases)], {}, "aaa")
+    (finding,) = [one for one in read_night([two], plan=plan).findings if one.kind == "OtherCommit"]
+    assert finding.sentence == "the plan is of commit aaa, a run of bbb"
+
+
+def test_a_run_states_its_commit_in_the_record_or_nothing(verdict: Make) -> None:
+    stated = of_run(verdict(), "aaa")
+    assert from_event(to_event(stated)).run == stated.run
+    assert "commit" not in to_event(of_run(verdict(), ""))["run"]
 
 
 def test_a_damaged_file_of_no_target_makes_the_night_red(verdict: Make, run_folder: Folder, tmp_path: Path) -> None:

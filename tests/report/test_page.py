@@ -156,7 +156,7 @@ def test_all_cases_are_in_the_data_and_others_in_plain_html(dropped: Verdict, ve
         "suite": "conv_bwd_data",
         "case": "c1",
         "kernel": "grouped_bwd_data.t64x64x32",
-        **dict.fromkeys(("how", "kind", "state", "cause", "says", "repro"), ""),
+        **dict.fromkeys(("how", "kind", "state", "cause", "says", "repro", "page"), ""),
         "ms": 0,
     }
     body = found.root.one("tbody", id="body")

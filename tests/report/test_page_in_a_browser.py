@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.report.browser import PHONE, dom, looked_at
 from tests.report.pages import Node, Page
 from tests.report.test_page import HOSTILE, made
+from tests.report.views import founding, view
 
 from bitgate.results.record import Outcome, Verdict
 
@@ -19,11 +20,9 @@ Make = Callable[..., Verdict]
 
 def opened(page: Page, folder: Path, address: str = "") -> Node:
     """What a page consists of once its script has run."""
-    (folder / "page.html").write_text(page.text)
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", f"--user-data-dir={folder}"]
-    command = ["chromium", *options, "--dump-dom", f"file://{folder}/page.html{address}"]
-    done = subprocess.run(command, capture_output=True, timeout=120, check=True)
-    return Page(done.stdout.decode()).root
+    file = folder / "page.html"
+    file.write_text(page.text)
+    return dom(file, folder, address)
 
 
 def listed(found: Node) -> list[str]:
@@ -62,3 +61,12 @@ def test_a_policy_blocks_what_is_written_into_a_page(dropped: Verdict, tmp_path:
     page = made(replace(dropped, view={}))
     changed = page.text.replace("<main>", "<main><script>document.title = 'run'</script>")
     assert opened(Page(changed), tmp_path).one("title").text.startswith("bitgate: RED")
+
+
+def test_a_page_reads_on_a_phone_and_by_a_screen_reader(verdict: Make, dropped: Verdict, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    wide = view(founding(set(range(1, 9))), "gnchw", (64, 64, 32))
+    file.write_text(made(*(verdict(case=f"c{n}") for n in range(30)), replace(dropped, view=wide)).text)
+    found = looked_at(file, tmp_path)
+    assert found.checks > 10
+    assert (found.width, found.findings) == (PHONE, [])

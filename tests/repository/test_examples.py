@@ -37,6 +37,14 @@ def test_every_example_is_loaded_by_a_test(declaration: Path) -> None:
     assert declaration.parent.name in Path(__file__).read_text()
 
 
+@pytest.mark.parametrize("case", ["gemm_f32_m33n17k40", "gemm_f16_crr_b2m7n5k40_gap"])
+def test_a_users_function_in_cuda_passes_as_it_is(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    load = ["--load", str(EXAMPLES / "tiled_gemm"), "--kernel", "tiled_gemm*", "--target", "host", "--json"]
+    assert run(["verify", case, *load]) == 0
+    (verdict,) = json.loads(capsys.readouterr().out)["verdicts"]
+    assert (verdict["verdict"], verdict["dispatch"]["path"], verdict["dispatch"]["launches"]) == ("PASS", "source", 1)
+
+
 def test_an_example_and_its_library_refuse_operations_alike(capsys: pytest.CaptureFixture[str]) -> None:
     load = str(EXAMPLES / "pointwise" / "declaration.py")
     case = "bwd_data_f32_nhwgc_g1n1k8c8_y1x1_h5x7_weirelu"

@@ -104,15 +104,21 @@ def test_it_goes_first_after_a_case_that_broke_a_gpu(
     assert len(asked) == 1
 
 
+def test_a_host_process_that_survived_a_crash_is_replaced(server: CaseServer) -> None:
+    """A kernel that left no memory made later verdicts INFRA."""
+    before = server.launcher.number
+    assert outcome_of(server, "past") == "CRASHED"
+    assert outcome_of(server, "none") == "PASS"
+    assert server.launcher.number == before + 1
+
+
 @pytest.mark.parametrize("said", ["", "it is dead"])
-def test_a_host_process_that_survived_a_crash_is_tried(
-    server: CaseServer, monkeypatch: pytest.MonkeyPatch, said: str
-) -> None:
-    """One in which the canary fails is replaced: a kernel that left no memory made later verdicts INFRA."""
+def test_a_host_process_with_guests_is_tried(server: CaseServer, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    """It is kept if the canary passes: its guests have set what another one would lack."""
     asked: list[Session] = []
     monkeypatch.setattr(server_module, "distress", answering(asked, said))
+    server.launcher._had_guests = True
     assert outcome_of(server, "past") == "CRASHED"
-    before = server.launcher.number
     assert outcome_of(server, "none") == "PASS"
     assert len(asked) == 1
-    assert server.launcher.number == before + bool(said)
+    assert server.launcher.number == 1

@@ -17,7 +17,7 @@ import numpy as np
 from bitgate.worker import zygote_process
 from bitgate.worker.channel import Channel
 from bitgate.worker.entry import TOKEN
-from bitgate.worker.outside import give_up_tracing
+from bitgate.worker.outside import give_up_reaching
 from bitgate.worker.worker import Worker
 
 LOADED: list[int] = []
@@ -59,7 +59,7 @@ def facts(question: dict[str, Any]) -> dict[str, Any]:
 
 def read_parent(_: dict[str, Any]) -> str:
     """Try to read the zygote, without the rights of root."""
-    give_up_tracing()
+    give_up_reaching()
     try:
         return os.readlink(f"/proc/{os.getppid()}/fd/0")
     except OSError as error:

@@ -85,7 +85,18 @@ def subprocess_left() -> Iterator[None]:
     one.wait()
 
 
+KEPT = os.open(os.devnull, os.O_RDONLY)
+
+
+@contextmanager
+def not_blocking() -> Iterator[None]:
+    os.set_blocking(KEPT, False)
+    yield
+    os.set_blocking(KEPT, True)
+
+
 CHANGES = {
+    f"descriptors: {KEPT} given other flags": not_blocking,
     "fp environment: flush to zero, denormals are zero": flushing,
     "fp environment: rounding": changed(lambda: libm.fesetround(0x800), lambda _: libm.fesetround(0)),
     "signal handlers: SIGUSR2": changed(partial(signal.signal, USR2, signal.SIG_IGN), partial(signal.signal, USR2)),

@@ -133,6 +133,7 @@ def bench(
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comparison as Markdown, too.")
     ] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of the tables.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the comparison as .svg or .png.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
@@ -180,7 +181,7 @@ def bench(
         resume=resume,
         json=json_output,
     )
-    check_writable(asked.journal, markdown, plot)
+    check_writable(asked.journal, markdown, plot, html)
     for note in notes(wanted):
         print_progress(note)
     rows = _measured(asked)
@@ -197,6 +198,10 @@ def bench(
             _print_rows(rows, comparison, asked)
     if comparison is not None:
         _write(comparison, None if gate else markdown, plot)
+    if html is not None:
+        from bitgate.tools.bench.page import write_page
+
+        write_page(html, rows, comparison, asked.significance)
     return code
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bitgate.cli.args import check_writable
 from bitgate.cli.faults_mutate import mutate
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
@@ -57,6 +58,9 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="Keep each trial in FILE and skip those it has."),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page of the kill matrix.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Plant each fault, run the tier, and report who noticed.
@@ -69,6 +73,7 @@ def run(
     from bitgate.tools.faults.trial import TrialSetup, exit_code, score, try_faults
     from bitgate.tools.faults.trial_record import TrialRecord
 
+    check_writable(html)
     project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
@@ -102,6 +107,10 @@ def run(
         typer.echo(json.dumps(document, indent=1))
     else:
         typer.echo(f"{killed} of {valid} faults found, {len(trials) - valid} not valid")
+    if html is not None:
+        from bitgate.tools.faults.page import write_page
+
+        write_page(html, trials, tier, target)
     return exit_code(trials)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bitgate.cli.args import check_writable
 from bitgate.core import paths
 from bitgate.core.errors import UsageError, near
 from bitgate.core.progress import print_progress, progress_bar
@@ -63,6 +64,9 @@ def mutate(
     least: Annotated[
         float | None, typer.Option(min=0, max=1, metavar="SCORE", help="End with 1 if the score is lower.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page of matrix and survivors.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
     """Draw mutants of kernel sources and run the tier on each.
@@ -83,6 +87,7 @@ def mutate(
     from bitgate.tools.faults.mutation.record import MutantRecord
     from bitgate.tools.faults.mutation.sources import population
 
+    check_writable(html)
     classes = (*OPERATORS, CONDITIONAL)
     for name in operator or ():
         if name not in classes:
@@ -137,6 +142,10 @@ def mutate(
         typer.echo(json.dumps(_document(score, pool, seed), indent=1))
     else:
         typer.echo(_format_score(score))
+    if html is not None:
+        from bitgate.tools.faults.mutation.page import write_page
+
+        write_page(html, score, seed)
     value = score.killed.value
     if value is None:
         return 3

@@ -46,18 +46,39 @@ def history(
         tuple[str, str] | None,
         typer.Option("--diff", metavar="A B", help="Compare two runs, as `history diff A B` does."),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="DIR", help="Write a site of the history to DIR, or update it.")
+    ] = None,
+    url: Url = "",
+    last: Last = 60,
+    as_json: AsJson = False,
 ) -> int:
     """Report trends, flaky cases and bad machines of past runs.
 
     Past runs are read into a database once: `bitgate history ingest out`. The default is $BITGATE_HISTORY, else a file
     in your data folder.
     """
+    stated = ["--diff A B"] * (pair is not None) + ["--html DIR"] * (html is not None)
+    if len(stated) > 1 or (stated and context.invoked_subcommand is not None):
+        raise UsageError(f"{stated[0]} is a separate command: leave {context.invoked_subcommand or stated[1]} out")
+    if context.invoked_subcommand is not None and (url or last != 60 or as_json):
+        raise UsageError(f"write --history, --last and --json after {context.invoked_subcommand}")
     if pair is not None:
-        if context.invoked_subcommand is not None:
-            raise UsageError(f"--diff A B is a separate command: leave {context.invoked_subcommand} out")
-        return diff(*pair)
+        return diff(*pair, url=url, as_json=as_json)
+    if html is not None:
+        return _write_site(html, url, last, as_json)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+    return 0
+
+
+def _write_site(folder: Path, url: str, last: int, as_json: bool) -> int:
+    from bitgate.core import git
+    from bitgate.lab.history.site.site import write_site
+    from bitgate.lab.history.store import default_url
+
+    site = write_site(url or default_url(), folder, last, lambda good, bad: git.between(Path.cwd(), good, bad))
+    print(json.dumps({"site": site.as_json()}) if as_json else site.words)
     return 0
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from bitgate.core.untrusted import printable
 
@@ -18,9 +18,21 @@ SOONEST_SECONDS = 5.0
 """Seconds after which an estimate is shown: the first steps of a work say little about the others."""
 
 
-def print_progress(line: str) -> None:
-    """Print a line on stderr at once."""
-    print(line, file=sys.stderr, flush=True)
+_shown: list[Progress] = []
+"""The bars on terminals now, the last one below the others."""
+
+
+def print_progress(line: str, stream: TextIO | None = None) -> None:
+    """Print a line on stderr, or on the stream, at once; above a bar that is there."""
+    if _shown:
+        _shown[-1].console.print(line, markup=False, highlight=False, soft_wrap=True)
+    else:
+        print(line, file=stream or sys.stderr, flush=True)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a stream shows bars."""
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class TimeLeft:
@@ -64,12 +76,12 @@ class TaskBar:
 
 
 @contextmanager
-def progress_bar(label: str, total: float) -> Iterator[ProgressBar]:
+def progress_bar(label: str, total: float, stream: TextIO | None = None) -> Iterator[ProgressBar]:
     """Yield a bar with an estimated end, on a terminal's stderr and gone at the end; elsewhere nothing is shown.
 
-    Lines that are printed meanwhile stand above it.
+    Lines that are printed meanwhile stand above it. A ``stream`` is used in place of stderr, which is then left alone.
     """
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not is_terminal(stream or sys.stderr):
         yield NoBar()
         return
     from rich.console import Console
@@ -83,8 +95,13 @@ def progress_bar(label: str, total: float) -> Iterator[ProgressBar]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}", markup=False),
     )
-    console = Console(stderr=True, highlight=False)
+    console = Console(file=stream, stderr=True, highlight=False)
     # What stdout gets must stay there where it is piped: only a terminal's lines are put above the bar.
-    progress = Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty())
-    with progress:
-        yield TaskBar(progress, progress.add_task(printable(label), total=total, note=""))
+    stdout, stderr = stream is None and sys.stdout.isatty(), stream is None
+    bar = Progress(*columns, console=console, transient=True, redirect_stdout=stdout, redirect_stderr=stderr)
+    with bar as progress:
+        _shown.append(progress)
+        try:
+            yield TaskBar(progress, progress.add_task(printable(label), total=total, note=""))
+        finally:
+            _shown.remove(progress)

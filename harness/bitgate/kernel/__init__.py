@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from bitgate.kernel.source import ClearBuffer as ClearBuffer
     from bitgate.kernel.source import DeviceSource as DeviceSource
     from bitgate.kernel.source import KernelLaunch as KernelLaunch
+    from bitgate.model.thread_map import CellWrite as CellWrite
+    from bitgate.model.thread_map import MapLaunch as MapLaunch
+    from bitgate.model.thread_map import Steps as Steps
+    from bitgate.model.thread_map import SumLevel as SumLevel
+    from bitgate.model.thread_map import ThreadMap as ThreadMap
+    from bitgate.model.thread_map import Tile as Tile
 
 __getattr__, __dir__, __all__ = exports(
     __name__,
@@ -43,6 +49,7 @@ __getattr__, __dir__, __all__ = exports(
         "bitgate.kernel.generated": "Registered element units",
         "bitgate.kernel.python_callable": "PythonKernel",
         "bitgate.kernel.runner": "Capability LibraryState Runner",
+        "bitgate.model.thread_map": "CellWrite MapLaunch Steps SumLevel ThreadMap Tile",
         "bitgate.kernel.source": "BufferOffset ClearBuffer DeviceSource KernelLaunch",
     },
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bitgate.core.targets import FLUSHED, architecture_of
 from bitgate.model import Accumulation, Problem
+from bitgate.model.thread_map import ThreadMap
 
 if TYPE_CHECKING:
     from bitgate.kernel.runner import Runner
@@ -134,6 +135,8 @@ class Instance:
 Supports: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "Refusal | None"]
 Predict: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "Dispatch | None"]
 
+MapsThreads: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "ThreadMap | None"]
+
 Opens: TypeAlias = Callable[["KernelFamily", Instance, Mapping[str, str]], "Runner"]
 
 
@@ -145,6 +148,10 @@ def _predicts_nothing(problem: Any, instance: Instance, options: Mapping[str, st
     return None
 
 
+def _maps_nothing(problem: Any, instance: Instance, options: Mapping[str, str]) -> ThreadMap | None:
+    return None
+
+
 @dataclass(frozen=True)
 class KernelFamily:
     """A kernel family: one shared library for each target.
@@ -153,7 +160,8 @@ class KernelFamily:
     file. ``library`` names a prebuilt shared library instead (relative to ``folder``, or absolute); then ``sources`` is
     empty. ``supports`` and ``dispatch`` are written independently of the C++: a disagreement is a finding. A family
     without ``supports`` takes all that its instances declare; ``dispatch`` may be left out or return None: no
-    prediction. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe). ``changes``
+    prediction. ``thread_map`` returns which thread writes which cell, for ``bitgate explain``, or None where it is not
+    stated. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe). ``changes``
     names what the library may change of its process: threads, descriptors, subprocesses, device_memory. Without
     ``is_captured`` its launches wait or allocate, and are not captured into a graph: its verdicts state that this is
     unchecked. ``include_dirs``, ``flags`` (for all platforms, or by platform) and ``defines`` are for the compiler,
@@ -170,6 +178,7 @@ class KernelFamily:
     options: tuple[Option, ...] = ()
     supports: Supports = _takes_all
     dispatch: Predict = _predicts_nothing
+    thread_map: MapsThreads = _maps_nothing
     is_reference: bool = False
     is_probe: bool = False
     library: Path | None = None

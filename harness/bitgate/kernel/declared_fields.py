@@ -77,7 +77,7 @@ def check_fields(family: KernelFamily) -> None:
         raise TypeError(f"folder is {family.folder!r:.200}: give a Path")
     if family.library is not None and not isinstance(family.library, Path):
         raise TypeError(f"library is {family.library!r:.200}: give a Path")
-    for name in ("supports", "dispatch", "opens"):
+    for name in ("supports", "dispatch", "thread_map", "opens"):
         if not callable(found := getattr(family, name)) and not (name == "opens" and found is None):
             raise TypeError(f"{name} is {found!r:.200}: give a function")
     try:

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from bitgate.core.errors import near
-from bitgate.kernel.abi import Value
+from bitgate.kernel.abi import MAX_ARGS, Value
 from bitgate.kernel.c_problem import AbiProblem
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.source import WORKSPACE
@@ -90,7 +90,7 @@ class StatedProblem:
 
     @property
     def parts(self) -> int:
-        """At least the number of launches: the record has room for each."""
+        """The most parts of the problem, and at least the number of launches: the record has room for each."""
         return max(self.problem.parts, self.launches[1])
 
 
@@ -105,7 +105,7 @@ def kernels_of(listed: str) -> dict[str, SourceKernel]:
 
 def _parameter(text: str) -> Parameter:
     *pointer, code = text.partition("@")[0].split(":")
-    # A pointer to a pointer is a pointer: what lies behind it is device memory.
+    # A pointer to a pointer is a pointer: what it points to is device memory.
     return Parameter(code if len(pointer) < 2 else "v0", bool(pointer), pointer[:1] == ["c"])
 
 
@@ -144,6 +144,8 @@ class _Writer:
         if not 0 <= lds <= self.lds_limit:
             raise ValueError(f"{name}: lds is {lds} bytes: a block has at most {self.lds_limit}")
         kernel, given = self.kernels[name], step["args"]
+        if len(kernel.parameters) > MAX_ARGS:
+            raise ValueError(f"{name} has {len(kernel.parameters)} parameters: at most {MAX_ARGS} are recorded")
         if len(given) != len(kernel.parameters):
             raise ValueError(
                 f"{name} takes {len(kernel.parameters)} arguments {kernel.described}, {len(given)} are given"

@@ -31,6 +31,8 @@ from bitgate.model.dtype import spelled
 from bitgate.worker.state import EXCUSABLE, EXCUSABLE_OF_RUNTIMES
 
 _NAME = re.compile(r"[a-z0-9_]+")
+_FUNCTION = re.compile(r"(::)?[A-Za-z_]\w*(::[A-Za-z_]\w*)*(<[\w\s:,<>*&.+-]*>)?")
+"""A function's name in C++, with template arguments."""
 _LIBRARY = re.compile(r"[A-Za-z0-9_+-]+")
 """A library's name as of ``-l``; anything else is a file."""
 Text: TypeAlias = "tuple[str, type[Any], str, str]"
@@ -210,6 +212,9 @@ def _build_faults(family: KernelFamily) -> Iterator[str]:
             yield "source: name the files of its kernels in sources, and generate none"
         if not family.source.kernels:
             yield "source: kernels names none: give the C++ names of what is launched, such as 'saxpy<float>'"
+        for name in family.source.kernels:
+            if not _FUNCTION.fullmatch(name) or family.source.kernels.count(name) > 1:
+                yield f"source: kernels names '{name}': give each once, as C++ does: 'mine::gemm<float, 16>'"
         for instance in family.instances:
             if len(family.operations_of(instance)) != 1:
                 yield f"instance '{instance.name}': of a source it computes one operation: list one for each"

@@ -11,6 +11,7 @@ from bitgate.kernel.arguments import check_options, find_instance
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.kernel.declared import refusal_of
 from bitgate.model import DTYPES, Accumulation, Problem
+from bitgate.model.thread_map import ThreadMap
 
 Options = tuple[tuple[str, str], ...]
 """Names and values, sorted by name."""
@@ -64,6 +65,10 @@ class Kernel:
     def prediction(self, problem: Problem) -> Dispatch | None:
         """Return the declaration's prediction of what runs, if it makes one."""
         return self.family.dispatch(problem, self.instance, self.settings)
+
+    def thread_map(self, problem: Problem) -> ThreadMap | None:
+        """Return which thread writes which cell, if the declaration states it."""
+        return self.family.thread_map(problem, self.instance, self.settings)
 
 
 def family_called(families: Mapping[str, KernelFamily], name: str) -> KernelFamily:

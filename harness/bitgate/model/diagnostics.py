@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, Protocol
 
+from bitgate.model.figure import Figure, figures_of
 from bitgate.model.finding import Rule
 from bitgate.model.law import LINEAR, Law
+from bitgate.model.thread_map import Cell, ThreadMap
 
 
 class Measurement(Protocol):
@@ -104,6 +106,14 @@ class Diagnostics:
     def picture(self, problem: Any) -> str:
         """Return how kernels take the problem apart, as text; empty where they do not."""
         return ""
+
+    def cell_lines(self, problem: Any, cell: Cell) -> Sequence[str]:
+        """Return what a cell of the result is, and which elements of the operands its value comes from."""
+        return ()
+
+    def figures(self, problem: Any, threads: ThreadMap | None, cell: Cell | None) -> Sequence[Figure]:
+        """Return figures of the problem and of a kernel's work at it, with a cell marked where one is given."""
+        return figures_of(threads, cell, (0,) * len(problem.tensors[problem.result].lengths))
 
     def measurement(self, problem: Any, instance: str, device: Any, runner: Any) -> Measurement | None:
         """Return the measurement that an instance makes on the device, for an operation that computes nothing.

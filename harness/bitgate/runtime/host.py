@@ -122,7 +122,7 @@ class CHostSettings(Structure):
         ("poison", c_int32),
         ("poison_byte", c_int32),
         ("stream_mode", c_int32),
-        ("reserved", c_int32),
+        ("changes", c_uint32),
         ("spin_seconds", c_double),
     ]
 

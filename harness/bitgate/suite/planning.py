@@ -242,7 +242,8 @@ def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCas
         names = {kernel.instance.name for kernel in once}
         selected = _selected(candidate, asked, once, setting)
         for kernel in asked if row.instances == "all" else (*once, *selected):
-            is_meant = smoke_policy == "all" or kernel.instance.name in names or kernel in selected
+            is_drawn = kernel.instance.name in names or (setting.tier == SMOKE and kernel in selected)
+            is_meant = smoke_policy == "all" or is_drawn
             in_smoke = candidate.in_smoke and is_meant
             if in_smoke or setting.tier != SMOKE:
                 yield _test(candidate, kernel, setting, suite, tier if in_smoke else REGRESSION)

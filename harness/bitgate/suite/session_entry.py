@@ -64,6 +64,7 @@ def main() -> None:
 
 def _run(descriptor: int, arguments: list[str]) -> int:
     from bitgate.core.errors import UsageError
+    from bitgate.core.progress import is_terminal
     from bitgate.core.untrusted import printable
     from bitgate.runtime import nvidia
 
@@ -72,7 +73,12 @@ def _run(descriptor: int, arguments: list[str]) -> int:
     import pytest
 
     try:
-        return int(pytest.main(arguments, plugins=[Reporting(descriptor)]))
+        plugins: list[object] = [Reporting(descriptor)]
+        if is_terminal(sys.__stderr__):
+            from bitgate.suite.pytest.run_progress import RunProgress
+
+            plugins.append(RunProgress())
+        return int(pytest.main(arguments, plugins=plugins))
     except UsageError as error:
         print(f"bitgate: {printable(str(error))}", file=sys.stderr)
         return 2

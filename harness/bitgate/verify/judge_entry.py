@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 
+from bitgate.worker import limits
 from bitgate.worker.channel import Channel
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.outside import refuse_tracing
@@ -28,6 +29,7 @@ def serve(channel: Channel) -> None:
     refuse_tracing()
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))  # shared memory counts as a file
+    limits.keep()
     arenas = create_memory(), create_memory()
     worker = launcher_worker(arenas, channel.note)
     worker.start()

@@ -30,7 +30,7 @@ def raised_by(raised: Raised) -> Exception:
         "reference": NoReference,
         "memory": MemoryError,
     }
-    return kinds.get(raised.kind, LauncherDied)(texts[0])
+    return kinds.get(raised.kind, LauncherDied)(texts[0] or "its process raised what it did not name")
 
 
 class _Failed(KernelFailed):

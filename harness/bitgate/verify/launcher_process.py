@@ -102,6 +102,8 @@ class LauncherProcess(Endable):
         self._ahead: dict[Hashable, Ahead] = {}
         """Requests of the next case, by what they ask."""
         self._trusted: LauncherProcess | None = None
+        self._has_failed = False
+        """Whether an interpreter has failed at this case, so that another one was started for it."""
         self.prepared = 0.0
         self._seconds, self._until = OPEN_SECONDS, 0.0
 
@@ -110,6 +112,7 @@ class LauncherProcess(Endable):
     def begin_case(self, seconds: float) -> None:
         """Start the clock of a case: its requests may take ``seconds`` in all."""
         self._memory.begin_case()
+        self._has_failed = False
         self._ahead = {key: begun for key, begun in self._ahead.items() if begun.turn == self._memory.turn}
         self._seconds, self._until = seconds, monotonic() + seconds
 
@@ -446,6 +449,11 @@ class LauncherProcess(Endable):
                 raise DiedOfAnother(ended.reason) from None
             reason = f"no verdict within {self._seconds:g} s" if ended.late else ended.reason
             raise LauncherDied(reason, hung=ended.hung, out_of_memory=ended.out_of_memory) from None
+        except RuntimeError as error:  # its interpreter failed, which an earlier kernel may have changed
+            if self._has_failed or not self.replace():
+                raise
+            self._has_failed = True
+            raise DiedOfAnother(str(error)) from None
         except (ValidationError, KeyError, TypeError) as error:
             self.replace()
             raise LauncherDied(f"its process answered with no result: {error}") from None

@@ -199,7 +199,7 @@ class LocalLauncher:
 
     def _work(self, launch: Launch) -> KernelWork:
         runner = self.opened.runner(launch.kernel, race=launch.race)
-        _launch_mistake(runner, launch.problem)  # in a process of its own, which starts before anything is watched
+        _launch_mistake(runner, launch.problem)  # asks another process, which may start now, before anything is watched
         workspace = runner.workspace(launch.problem) if launch.workspace < 0 else launch.workspace
         return KernelWork(runner, launch.problem, workspace)
 
@@ -208,7 +208,7 @@ class LocalLauncher:
 
 
 def _launch_mistake(runner: Runner, problem: Problem) -> str:
-    """Have the launches of a problem stated, which is none of the library's doing; return what is wrong with them."""
+    """Ask for the launches of a problem, before anything of the library is watched; return what is wrong with them."""
     if isinstance(runner, LibraryRunner):
         try:
             runner.library.stated(problem, runner.instance, runner.options)

@@ -40,8 +40,8 @@ HOLD_TICKS = 4_000_000
 class OpenedTarget:
     """One target in this process: a user's code may run here. Nothing is opened or built before it is needed.
 
-    ``project``, ``overlay`` and ``progress`` are as in ``Session``, ``declared`` as of ``families``. ``prepared`` counts
-    the seconds that were spent on building, loading and opening: no case is charged for them.
+    ``project``, ``overlay`` and ``progress`` are as in ``Session``, ``declared`` as of ``families``.
+    ``prepared`` counts the seconds that were spent on building, loading and opening: no case is charged for them.
     """
 
     def __init__(

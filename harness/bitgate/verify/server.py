@@ -329,15 +329,20 @@ class CaseServer:
         self._channel.note({"progress": line})
 
     def _look_after(self, verdict: Verdict) -> None:
-        """Replace a launcher that is no place for another case, and have one that may be none tried first.
+        """Replace a launcher that may be no place for another case, and have one that is kept, or its device, tried
+        first.
 
-        A kernel may have left too little memory, or a lock that is never freed.
+        A kernel that was wrong may have done what nothing looks for. It may have left too little memory, or a lock that
+        is never freed.
         """
         broke = verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED, Outcome.HUNG)
+        wrong = verdict.outcome in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC)
         changed = verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence
-        if changed or (broke and self.faults_last):
-            self.launcher.replace()
-        self._is_suspect = broke and (self.faults_last or self.launcher.is_running)
+        spoilt = changed or broke or (wrong and not self.faults_last)  # a GPU's context costs more than a process
+        is_new = spoilt and self.launcher.replace()
+        self._is_suspect = broke and (self.faults_last or not is_new)
+        if is_new and not self.faults_last:  # a process on the host is there at once
+            self.launcher.begin()
 
     def _distress(self) -> str:
         """Return what is wrong with a place that a case may have broken; empty if it is sound again, or was always."""

@@ -32,9 +32,8 @@ def main() -> NoReturn:
 def run(name: str, questions: int, answers: int) -> NoReturn:
     """Call the function and never return: a library's exit handlers and destructors do not decide how it ends."""
     channel = Channel(questions, answers)
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a parent that is killed takes its child along
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what a kernel daemonises stays in sight
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a parent that is killed takes its child along
+    adopt_orphans()  # what a kernel daemonises stays in sight
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which then ends this one
     faulthandler.register(STACKS, file=sys.stderr, all_threads=True, chain=False)
     module, _, function = name.partition(":")
@@ -42,6 +41,11 @@ def run(name: str, questions: int, answers: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of processes whose own has ended, of all that this one and its children start."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def die_with(parent: int) -> None:

@@ -55,8 +55,9 @@ _EXITING = 0x4
 """PF_EXITING of the kernel's flags of a task."""
 
 _FENV_BYTES = 32
-_CONTROL, _CSR = slice(0, 2), slice(28, 32)
-"""Of fenv_t: x87's control word, and MXCSR."""
+_CONTROL, _TAGS, _CSR = slice(0, 2), slice(8, 10), slice(28, 32)
+"""Of fenv_t: x87's control word, the tags of its registers, and MXCSR."""
+_NONE_IN_USE = b"\xff\xff"
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,9 @@ class ProcessState:
     """One snapshot of the process. Field names are the words of reports."""
 
     fp_environment: tuple[int, int]
-    """x87's control word, MXCSR without its flags."""
-    signal_handlers: tuple[int, ...]
+    """x87's control word below the registers that are in use, MXCSR without its flags."""
+    signal_handlers: tuple[tuple[int, int, int], ...]
+    """Address, flags and mask."""
     signal_mask: bytes
     alternate_stack: bytes
     working_directory: str
@@ -80,20 +82,22 @@ class ProcessState:
     locale: bytes
     process_flags: tuple[int, ...]
     """In the order of ``FLAGS``."""
+    credentials: bytes
+    """Users, groups and capabilities."""
     oom_score: bytes
     subprocesses: frozenset[int]
     threads: frozenset[int]
-    descriptors: tuple[tuple[int, int, int], ...]
-    """Number, device, inode."""
+    descriptors: tuple[tuple[int, int, int, int], ...]
+    """Number, device, inode, flags of the open file."""
 
     @classmethod
     def of(cls, snapshot: bytes) -> ProcessState:
         """Return the state that a snapshot holds."""
         fp, handlers, mask, stack, folder, environment, umask, limits, *rest = _sections(snapshot)
-        timers, priority, affinity, locale, flags, oom_score, children, threads, descriptors = rest
+        timers, priority, affinity, locale, flags, owner, oom_score, children, threads, descriptors = rest
         return cls(
             fp_environment=_two(_numbers("I", fp)),
-            signal_handlers=_numbers("Q", handlers),
+            signal_handlers=tuple(struct.iter_unpack("<QQQ", handlers)),
             signal_mask=mask,
             alternate_stack=stack,
             working_directory=folder.decode(errors="replace") or "(gone)",
@@ -105,10 +109,11 @@ class ProcessState:
             affinity=affinity,
             locale=locale,
             process_flags=_numbers("I", flags),
+            credentials=owner,
             oom_score=oom_score.strip(),
             subprocesses=frozenset(map(int, children.split())),
             threads=frozenset(_numbers("I", threads)),
-            descriptors=tuple(struct.iter_unpack("<QQQ", descriptors)),
+            descriptors=tuple(struct.iter_unpack("<QQQQ", descriptors)),
         )
 
 
@@ -150,18 +155,22 @@ def settled(before: ProcessState, after: ProcessState, take: TakeSnapshot, is_kn
 
 
 def fp_environment() -> tuple[int, int]:
-    """Return x87's control word and MXCSR of this thread."""
+    """Return x87's control word, below the registers in use, and MXCSR of this thread."""
     buffer = create_string_buffer(_FENV_BYTES)
     _math().fegetenv(buffer)
-    return int.from_bytes(buffer.raw[_CONTROL], "little"), int.from_bytes(buffer.raw[_CSR], "little")
+    control, tags, csr = (int.from_bytes(buffer.raw[part], "little") for part in (_CONTROL, _TAGS, _CSR))
+    return control | (~tags & 0xFFFF) << 16, csr
 
 
 def restore_fp_environment(value: tuple[int, int]) -> None:
-    """Before the harness computes anything: a reference made with flushed subnormals would be wrong."""
+    """Before the harness computes anything: a reference made with flushed subnormals would be wrong.
+
+    No register of x87 is in use afterwards."""
     buffer = create_string_buffer(_FENV_BYTES)
     _math().fegetenv(buffer)
     raw = bytearray(buffer.raw)
-    raw[_CONTROL] = value[0].to_bytes(2, "little")
+    raw[_CONTROL] = (value[0] & 0xFFFF).to_bytes(2, "little")
+    raw[_TAGS] = _NONE_IN_USE
     raw[_CSR] = value[1].to_bytes(4, "little")
     _math().fesetenv(create_string_buffer(bytes(raw), _FENV_BYTES))
 
@@ -223,10 +232,16 @@ def _two(numbers: tuple[int, ...]) -> tuple[int, int]:
     return first, second
 
 
-def _handler_words(old: tuple[int, ...], new: tuple[int, ...], runtime: Runtime) -> str:
-    changed = [(number, now) for number, (was, now) in enumerate(zip(old, new, strict=True), 1) if was != now]
+def _handler_words(
+    old: tuple[tuple[int, int, int], ...], new: tuple[tuple[int, int, int], ...], runtime: Runtime
+) -> str:
+    changed = [(number, was, now) for number, (was, now) in enumerate(zip(old, new, strict=True), 1) if was != now]
     begin, end = (runtime() or (0, 0)) if changed else (0, 0)
-    return ", ".join(_signal(number) for number, address in changed if not begin <= address < end)
+    return ", ".join(
+        _signal(number) + (" (flags or mask)" if was[0] == now[0] else "")
+        for number, was, now in changed
+        if was[0] == now[0] or not begin <= now[0] < end
+    )
 
 
 def _signal(number: int) -> str:
@@ -239,7 +254,9 @@ def _signal(number: int) -> str:
 def _fp_words(old: tuple[int, int], new: tuple[int, int], _: object) -> str:
     bits = {0x8000: "flush to zero", 0x0040: "denormals are zero", 0x6000: "rounding", 0x1F80: "exception masks"}
     changed = [words for mask, words in bits.items() if (old[1] ^ new[1]) & mask]
-    return ", ".join(changed + ["x87 control word"] * (old[0] != new[0]))
+    x87 = old[0] ^ new[0]
+    changed += ["x87 control word"] * bool(x87 & 0xFFFF) + ["x87 or MMX registers are in use"] * bool(x87 >> 16)
+    return ", ".join(changed)
 
 
 def _environment_words(old: tuple[bytes, ...], new: tuple[bytes, ...], _: object) -> str:
@@ -253,12 +270,15 @@ def _limit_words(old: tuple[int, ...], new: tuple[int, ...], _: object) -> str:
     return ", ".join(names.get(number, str(number)) for number in changed)
 
 
-def _descriptor_words(old: tuple[tuple[int, int, int], ...], new: tuple[tuple[int, int, int], ...], _: object) -> str:
+def _descriptor_words(
+    old: tuple[tuple[int, int, int, int], ...], new: tuple[tuple[int, int, int, int], ...], _: object
+) -> str:
     before, after = {fd: rest for fd, *rest in old}, {fd: rest for fd, *rest in new}
     opened = [fd for fd in after if fd not in before and not _is_device_file(fd)]
     closed = [fd for fd in before if fd not in after]
-    replaced = [fd for fd in after if fd in before and after[fd] != before[fd] and not _is_device_file(fd)]
-    parts = {"closed": closed, "opened": opened, "replaced": replaced}
+    kept = [fd for fd in after if fd in before and after[fd] != before[fd] and not _is_device_file(fd)]
+    replaced = [fd for fd in kept if after[fd][:2] != before[fd][:2]]
+    parts = {"closed": closed, "opened": opened, "replaced": replaced, "given other flags": set(kept) - {*replaced}}
     return ", ".join(f"{', '.join(map(str, sorted(found)[:5]))} {what}" for what, found in parts.items() if found)
 
 
@@ -301,6 +321,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "process_flags": lambda old, new, _: ", ".join(
         f"{name} was {was}, is {now}" for name, was, now in zip(FLAGS, old, new, strict=True) if was != now
     ),
+    "credentials": lambda old, new, _: "users, groups or capabilities changed",
     "oom_score": _now_words,
     "subprocesses": _more_words("left behind"),
     "threads": _more_words("left running"),

@@ -15,6 +15,7 @@ from msgspec import MsgspecError, Struct, ValidationError, convert, json
 
 from bitgate.core import memory_group
 from bitgate.core.errors import UsageError
+from bitgate.worker import limits
 from bitgate.worker.channel import LOST
 from bitgate.worker.child import Child, Output, signal_name
 from bitgate.worker.endable import Endable
@@ -255,6 +256,7 @@ class Worker(Endable):
 
     def _lose(self, ended: WorkerDied) -> None:
         """End the child, and its requests under way: the first is what it was at."""
+        limits.restore()  # to end a child takes descriptors
         child, self._child = self._child, None
         if self._under_way:
             ended.at = self._under_way[0]
@@ -316,6 +318,7 @@ class Worker(Endable):
             raise WorkerDied(FORGED)
 
     def _reply(self, first: Request, said: dict[str, Any]) -> None:
+        limits.restore()
         self._under_way.popleft()
         first.reply = said
         if first is self._opened and "answer" not in said:  # all after it need an open process

@@ -23,6 +23,7 @@ from typing import Any
 
 from bitgate.worker import zygote_process
 from bitgate.worker.entry import TOKEN
+from bitgate.worker.limits import LIMITS, limits_of
 from bitgate.worker.process import ForkedProcess
 from bitgate.worker.zygote_process import NO_TOKEN
 
@@ -40,8 +41,6 @@ READ = frozenset({"BITGATE_DATA_ROOT"})
 
 INHERITED = ("Umask", "Uid", "Gid", "Groups", "SigBlk", "SigIgn", "Cap", "NoNewPrivs", "Seccomp", "Cpus_", "Mems_")
 """How the lines of /proc/self/status begin that say what a child inherits."""
-
-LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
 
 Open = Callable[[Sequence[str], int, Mapping[str, str]], "subprocess.Popen[bytes]"]
 """Starts a program that gets a descriptor, and dies with this process."""
@@ -75,7 +74,15 @@ class Zygote:
     def suits(self, birth: Birth) -> bool:
         """Would a child that was started as a program have inherited the same from here?"""
         is_same = all(name.startswith(MAY_DIFFER) and name not in READ for name in self._differing(birth))
-        return is_same and len(birth.token) == len(NO_TOKEN) and self._inherited == _inherited()
+        return is_same and len(birth.token) == len(NO_TOKEN) and self._inherited == _inherited() and self._has_limits()
+
+    def _has_limits(self) -> bool:
+        """Return whether its hard limits are those of this process: a kernel can lower them."""
+        try:
+            theirs, ours = limits_of(self._pid), limits_of()
+        except OSError:
+            return True  # it has ended, and is replaced
+        return all(theirs[number][1] == ours[number][1] for number in LIMITS)
 
     def fork(self, birth: Birth) -> ForkedProcess:
         """Return a child that is being forked. OSError if the zygote has ended."""

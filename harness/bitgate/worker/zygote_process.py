@@ -24,7 +24,7 @@ from fcntl import F_DUPFD, fcntl
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bitgate.worker.entry import TOKEN, die_with, run
+from bitgate.worker.entry import TOKEN, adopt_orphans, die_with, run
 from bitgate.worker.outside import allow_tracing, refuse_tracing
 from bitgate.worker.process import CONTINUED, ENDED, EVENT, STARTED, STOPPED
 
@@ -64,6 +64,7 @@ def lead(connection: int, parent: int, path: Sequence[str]) -> NoReturn:
     try:
         die_with(parent)
         refuse_tracing()
+        adopt_orphans()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _set_token(NO_TOKEN)
         _keep_only([(_nowhere(), 0), (_nowhere(), 1), (_nowhere(), 2), (connection, connection)])
@@ -149,8 +150,19 @@ class Children:
                     os.kill(pid, signal.SIGKILL)  # it may have ended: the number is still its own
             else:
                 self._report(pid)
-        self._released = {pid for pid in self._released if os.waitpid(pid, os.WNOHANG)[0] == 0}
+        left = {pid for pid in self._released if os.waitpid(pid, os.WNOHANG)[0] == 0}
+        has_ended, self._released = left != self._released, left
+        if has_ended:
+            self._end_strays()
         return closed
+
+    def _end_strays(self) -> None:
+        """End processes that a child has left, whatever session and environment they gave themselves."""
+        path = Path(f"/proc/self/task/{os.getpid()}/children")
+        for pid in set(map(int, path.read_text().split())) - {*self._events, *self._released}:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            self._released.add(pid)
 
     def _report(self, pid: int) -> None:
         """Report a child's latest change. An end stays to be seen, so that no other process gets the number."""

@@ -33,7 +33,7 @@ template <class Type> void describe_type(std::string& to) {
   } else if constexpr (std::is_enum_v<Plain>) {
     describe_type<std::underlying_type_t<Plain>>(to);
   } else {
-    to += std::is_same_v<Plain, bool>        ? 'b'
+    to += std::is_same_v<Plain, bool>       ? 'b'
           : std::is_floating_point_v<Plain> ? 'f'
           : std::is_unsigned_v<Plain>       ? 'u'
           : std::is_integral_v<Plain>       ? 'i'
@@ -166,10 +166,10 @@ private:
     const int64_t steps = reader.next();
     for (int64_t step = 0; step < steps && !reader.is_cut(); ++step) {
       const int64_t kernel = reader.next();
-      const bool is_sound = kernel == -1 ? fill(reader, problem, buffers, context)
-                                         : kernel >= 0 && kernel < source_kernels.count &&
-                                               launch(source_kernels.first[kernel], reader, problem, buffers,
-                                                      context);
+      const bool is_sound = kernel == -1
+                                ? fill(reader, problem, buffers, context)
+                                : kernel >= 0 && kernel < source_kernels.count &&
+                                      launch(source_kernels.first[kernel], reader, problem, buffers, context);
       if (!is_sound)
         return false;
     }

@@ -20,7 +20,11 @@ ON_TWO_STREAMS = (
     "second_stage_on_the_null_stream",
     "two_streams_with_events",
 )
-WORKSPACE = {"writes_past_its_workspace": 256, **dict.fromkeys(ON_TWO_STREAMS, 1 << 16)}
+WORKSPACE = {
+    "writes_past_its_workspace": 256,
+    "workspace_never_cleared": 1 << 16,
+    **dict.fromkeys(ON_TWO_STREAMS, 1 << 16),
+}
 """What these bad kernels are right to ask for, in bytes."""
 
 
@@ -63,7 +67,7 @@ _own = (bad["name"] for group in TABLE.values() for bad in group if "load" not i
 FAMILY = KernelFamily(
     name="adversarial",
     operations=("fwd",),
-    sources=("healthy.hip.cpp", "adversarial.hip.cpp"),
+    sources=("healthy.hip.cpp", "adversarial.hip.cpp", "interlopers.hip.cpp"),
     folder=HERE,
     platforms=("host", "amd", "nvidia"),
     instances=(*map(_instance, _own), _instance(HEALTHY)),

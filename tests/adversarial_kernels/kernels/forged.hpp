@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -14,36 +13,10 @@
 #include <unistd.h>
 
 #include "call.hpp"
+#include "family_tree.hpp"
+#include "interpreter.hpp"
 
 namespace adversarial {
-
-// Runs Python in the process that called, as the interpreter that is in memory anyway.
-inline void python(const char* code) {
-  using Ensure = int (*)();
-  using Run = int (*)(const char*);
-  const auto ensure = reinterpret_cast<Ensure>(::dlsym(RTLD_DEFAULT, "PyGILState_Ensure"));
-  const auto run = reinterpret_cast<Run>(::dlsym(RTLD_DEFAULT, "PyRun_SimpleString"));
-  const auto release = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "PyGILState_Release"));
-  if (!ensure || !run || !release)
-    return;
-  const int state = ensure();
-  run(code);
-  release(state);
-}
-
-inline void leaves_zeros(Call& call) {
-  record(call);
-  (void)hipMemsetAsync(call.y, 0, static_cast<std::size_t>(call.cells) * sizeof(float), call.context.stream);
-}
-
-#define FIND_THE_CHANNEL                                                                                     \
-  "import json, os, sys\n"                                                                                   \
-  "frame, channel = sys._getframe(), None\n"                                                                 \
-  "for frame in sys._current_frames().values():\n"                                                           \
-  "    while frame:\n"                                                                                       \
-  "        for value in list(frame.f_locals.values()):\n"                                                    \
-  "            if type(value).__name__ == 'Channel': channel = value\n"                                      \
-  "        frame = frame.f_back\n"
 
 // The nonce is right, the answer says that two launches went well.
 BAD_KERNEL(forges_the_launchers_answer) {
@@ -85,18 +58,6 @@ inline bool reaches(pid_t process) {
   if (memory >= 0)
     ::close(memory);
   return memory >= 0 || reads || traces;
-}
-
-inline pid_t parent_of(pid_t process) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", process);
-  int parent = 0;
-  if (std::FILE* file = std::fopen(path, "r")) {
-    if (std::fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1)
-      parent = 0;
-    std::fclose(file);
-  }
-  return parent;
 }
 
 // Only if it can reach its parent, a zygote, or that one's, the judge, does it compute: then this is green,

@@ -71,6 +71,9 @@ class _Work:
         output = self.scratch / f"{number}.ii"
         includes = ["-I", str(own_kernels() / "platforms" / "host" / "include")]
         begin = ["-include", "hip/host_detail/program.hpp"]
+        if Path(source).suffix == ".cu":  # CUDA's compiler includes its runtime by itself
+            includes += ["-idirafter", str(own_kernels() / "platforms" / "cuda" / "include")]
+            begin += ["-include", "cuda_runtime.h"]
         depends = self._dependencies(source, number)
         command = [*self.compiler.command, *self.flags, *self.words.compiled, *depends, *includes, *begin]
         if not _ran([*command, "-E", "-x", "c++", source, "-o", str(output)]):

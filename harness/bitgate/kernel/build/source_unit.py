@@ -22,7 +22,7 @@ def unit_name(family: KernelFamily) -> str:
 def unit_text(family: KernelFamily) -> str:
     """Return the unit: the sources, a table of their kernels, and the family's instances."""
     assert family.source is not None
-    begin = ["#if defined(BITGATE_PLATFORM_HOST)", "#include <hip/host_detail/program.hpp>", "#endif"]
+    begin = ["#if __has_include(<hip/host_detail/program.hpp>)", "#include <hip/host_detail/program.hpp>", "#endif"]
     begin += ["#include <cuda_runtime.h>"] if is_cuda(family) else []
     kernels = [f"    bitgate::SourceKernel({_quoted(name)}, {name})," for name in family.source.kernels]
     instances = [

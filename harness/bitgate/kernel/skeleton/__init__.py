@@ -47,7 +47,7 @@ LONGEST = 40
 
 @dataclass(frozen=True)
 class Skeleton:
-    """A new folder: its name, what its kernel computes (empty: an operation of its own), and the kernel's kind."""
+    """A new folder: its name, what its kernel computes (empty: an operation that it states), and the kernel's kind."""
 
     name: str
     operation: str = OWN

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from bitgate.core.errors import UsageError
-from bitgate.core.project import templates
 from bitgate.lab.history.query import RecordedRun
 from bitgate.lab.history.timed import TimedSeries
+from bitgate.results.report.page import house
 
 WIDTH, HEIGHT = 860, 150
 LEFT, RIGHT, TOP, BOTTOM = 64, 8, 8, 22
@@ -110,19 +107,7 @@ def round_numbers(low: float, top: float, most: int = 5) -> list[float]:
 
 def write_page(path: Path, found: Sequence[TimedSeries], runs: Sequence[RecordedRun]) -> None:
     """Write one self-contained HTML file. Raises UsageError where it cannot be written."""
-    environment = Environment(
-        loader=FileSystemLoader(templates()),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     ordered = sorted(found, key=lambda one: (one.regression is None, not one.steps, not one.enough))
     series = [(one, chart(one)) for one in ordered if one.points]
     size = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "bottom": HEIGHT - BOTTOM}
-    text = environment.get_template("bench.html.j2").render(series=series, runs=runs, size=size)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+    house.write_page(path, house.render("bench.html.j2", styles=("bench.css",), series=series, runs=runs, size=size))

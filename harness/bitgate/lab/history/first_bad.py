@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from bitgate.lab.history import query
 from bitgate.lab.history.flaky import Attribution, host_of, root_causes
-from bitgate.lab.history.query import RecordedCase, RecordedRun
+from bitgate.lab.history.query import MixedSeries, RecordedCase, RecordedRun
 from bitgate.lab.history.series import RunAnswer, Series
 from bitgate.results.record import UNKNOWN
 
@@ -62,14 +62,18 @@ def first_bad(
     name: str = "",
     target: str = "",
     known: Attribution | None = None,
+    mixed: MixedSeries | None = None,
 ) -> list[FirstBad]:
     """Return the first bad runs of one case, or of all that are red now, the most cases first.
 
-    Flaky cases and answers of unreliable machines are left out; a caller that knows those of the runs passes ``known``.
+    Flaky cases and answers of unreliable machines are left out; a caller that knows those of the runs passes ``known``,
+    and one that has read the cases that were red at least once passes them as ``mixed``.
     """
     known = known or root_causes(connection, runs)
     broken = []
-    for case, recorded in query.series(connection, runs, name=name, target=target, mixed_only=True):
+    if mixed is None:
+        mixed = query.series(connection, runs, name=name, target=target, mixed_only=True)
+    for case, recorded in mixed:
         if found := _broken(case, recorded, known):
             broken.append(found)
     place = {run.number: number for number, run in enumerate(runs)}

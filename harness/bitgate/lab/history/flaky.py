@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bitgate.lab.history import query
-from bitgate.lab.history.query import RecordedCase, RecordedRun
+from bitgate.lab.history.query import MixedSeries, RecordedCase, RecordedRun
 from bitgate.lab.history.root_cause import CandidateCause, CauseKind, Outlier, infer_causes, unreliable
 from bitgate.lab.history.rows import GPU
 from bitgate.lab.history.series import Series
@@ -87,12 +87,17 @@ class Attribution:
         return {one.node for one in self.machines if one.why == SPOILS}
 
 
-def root_causes(connection: Connection, runs: Sequence[RecordedRun], target: str = "") -> Attribution:
-    """Attribute the deviations of some runs to cases, machines and nights."""
-    mixed: dict[tuple[int, str], tuple[RecordedCase, Series]] = {}
-    for case, recorded in query.series(connection, runs, target=target, mixed_only=True):
-        mixed[case.number, case.target] = case, Series.of(recorded)
-    deviations = [one for case, found in mixed.values() for one in _deviations(case, found)]
+def root_causes(
+    connection: Connection, runs: Sequence[RecordedRun], target: str = "", mixed: MixedSeries | None = None
+) -> Attribution:
+    """Attribute the deviations of some runs to cases, machines and nights.
+
+    A caller that has read the cases that were red at least once passes them as ``mixed``.
+    """
+    if mixed is None:
+        mixed = query.series(connection, runs, target=target, mixed_only=True)
+    by_key = {(case.number, case.target): (case, Series.of(recorded)) for case, recorded in mixed}
+    deviations = [one for case, found in by_key.values() for one in _deviations(case, found)]
     outcomes = query.counts_of_machines(connection, runs, target)
     answered = {node: sum(n for outcome, n in of.items() if not _lost(outcome)) for node, of in outcomes.items()}
     counts: dict[CauseKind, Mapping[Any, int]] = {
@@ -107,7 +112,7 @@ def root_causes(connection: Connection, runs: Sequence[RecordedRun], target: str
     gone = unreliable(Counter({node: n for node, n in lost.items() if n}), {n: answered[n] + lost[n] for n in outcomes})
     by_number = {run.number: run for run in runs}
     nights = [UnreliableNight(by_number[c.name[0]], c.name[1], c.name[2], c) for c in _of(causes, CauseKind.NIGHT)]
-    flaky = [FlakyCase(mixed[c.name][0], c, on[c.name]) for c in _of(causes, CauseKind.CASE)]
+    flaky = [FlakyCase(by_key[c.name][0], c, on[c.name]) for c in _of(causes, CauseKind.CASE)]
     return Attribution(
         cases=tuple(flaky),
         machines=(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
+import msgspec
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -17,6 +19,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    type_coerce,
 )
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -50,6 +53,24 @@ class Checked(TypeDecorator[Any]):
 
 
 TEXT, NUMBER, COUNT = Checked(Text, str), Checked(Float, float, int), Checked(BigInteger, int)
+
+T = TypeVar("T")
+
+
+def plain(column: Any) -> Any:
+    """Return a column without a check of each value, for rows that ``checked`` checks: a fifth of the time."""
+    kind = getattr(column.type, "impl", column.type)
+    return type_coerce(column, next(one for one in (Text, Float, Boolean, Integer) if isinstance(kind, one))())
+
+
+def checked(kind: type[T], parts: Iterable[Sequence[Any]]) -> Iterator[T]:
+    """Yield rows of plain columns as tuples of a type. UsageError for a value that is not of it."""
+    for rows in parts:
+        try:
+            yield from msgspec.convert([tuple(row) for row in rows], list[kind])  # type: ignore[valid-type]
+        except msgspec.ValidationError as error:
+            raise UsageError(f"the history is damaged: {error}") from None
+
 
 _ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only in an INTEGER
 

@@ -55,7 +55,10 @@ class HistoryStore:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
+        """Open a transaction that reads one state of the history, whatever is ingested meanwhile."""
         with self._usage_errors(), self.engine.connect() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
     @contextmanager

@@ -11,6 +11,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <initializer_list>
+#include <linux/capability.h>
+#include <locale.h>
 #include <sched.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -131,10 +133,44 @@ int64_t threads_in(const struct stat& folder) {
 
 bool has_children() {
   siginfo_t info = {};
-  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0; // also those without a signal
 }
 
-// x87's control word and MXCSR, without the flags that any arithmetic sets.
+// Processes beside this one that are of its session, as no other child of its parent is: one that it has
+// started there (CLONE_PARENT).
+void put_siblings(Sections& out) {
+  const pid_t own = ::getpid(), parent = ::getppid(), session = ::getsid(0);
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent, parent);
+  std::FILE* const file = own == session ? std::fopen(path, "re") : nullptr;
+  if (!file)
+    return;
+  for (int sibling; std::fscanf(file, "%d", &sibling) == 1;)
+    if (sibling != own && ::getsid(sibling) == session) {
+      char text[16];
+      out.put(text, static_cast<size_t>(std::snprintf(text, sizeof text, "%d ", sibling)));
+    }
+  std::fclose(file);
+}
+
+// Whose process it is, and what it may do.
+void put_credentials(Sections& out) {
+  uid_t user[3] = {};
+  gid_t group[3] = {}, groups[256] = {};
+  ::getresuid(&user[0], &user[1], &user[2]);
+  ::getresgid(&group[0], &group[1], &group[2]);
+  const int count = ::getgroups(256, groups);
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct capabilities[2] = {};
+  ::syscall(SYS_capget, &header, capabilities);
+  out.put(user);
+  out.put(group);
+  out.put(groups, static_cast<size_t>(count > 0 ? count : 0) * sizeof groups[0]);
+  out.put(capabilities);
+}
+
+// x87's control word and the registers of its stack that are in use, as MMX leaves them without emms; MXCSR
+// without the flags that any arithmetic sets.
 struct FpEnvironment {
   uint32_t control, csr;
   bool operator==(const FpEnvironment&) const = default;
@@ -143,9 +179,8 @@ struct FpEnvironment {
 FpEnvironment fp_environment() {
   std::fenv_t environment;
   ::fegetenv(&environment);
-  uint16_t control;
-  std::memcpy(&control, &environment, sizeof control);
-  return {control, _mm_getcsr() & ~0x3fu};
+  const uint32_t in_use = ~environment.__tags & 0xffffu; // an empty register has the tag 3
+  return {environment.__control_word | in_use << 16, _mm_getcsr() & ~0x3fu};
 }
 
 // The part of the last snapshot that is cheap to check again. An entry of the environment that is set anew is
@@ -184,13 +219,16 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
   const bool children = has_children();
   last.take(fp, children);
   out.section([&] { out.put(fp); }); // fp_environment
-  out.section([&] {                  // signal_handlers, for signals 1 to 64
+  out.section([&] {                  // signal_handlers, for signals 1 to 64: address, flags, mask
     for (int number = 1; number <= 64; ++number) {
       struct sigaction action = {};
-      uint64_t address = 0;
-      if (::sigaction(number, nullptr, &action) == 0)
-        std::memcpy(&address, &action, sizeof address);
-      out.put(address);
+      uint64_t known[3] = {};
+      if (::sigaction(number, nullptr, &action) == 0) {
+        std::memcpy(&known[0], &action, sizeof known[0]);
+        known[1] = static_cast<uint32_t>(action.sa_flags);
+        std::memcpy(&known[2], &action.sa_mask, sizeof known[2]);
+      }
+      out.put(known);
     }
   });
   out.section([&] { // signal_mask
@@ -203,6 +241,7 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
     stack_t stack = {};
     ::sigaltstack(nullptr, &stack);
     out.put(stack.ss_sp);
+    out.put(stack.ss_size);
   });
   out.section([&] { // working_directory
     char path[4096];
@@ -244,6 +283,8 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
   out.section([&] { // locale
     if (const char* const name = std::setlocale(LC_ALL, nullptr))
       out.put(name, std::strlen(name));
+    if (::uselocale(nullptr) != LC_GLOBAL_LOCALE)
+      out.put(", and another in this thread", 28);
   });
   out.section([&] { // process_flags, as state.py names them
     int at_death = 0, reaps = 0;
@@ -256,6 +297,7 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
                            ::personality(0xffffffff), ::sched_getscheduler(0), scheduling.sched_priority})
       out.put(static_cast<uint32_t>(flag));
   });
+  out.section([&] { put_credentials(out); });                      // credentials
   out.section([&] { put_file(out, "/proc/self/oom_score_adj"); }); // oom_score
   out.section([&] {                                                // subprocesses
     if (children)
@@ -264,6 +306,7 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
         std::snprintf(path, sizeof path, "/proc/self/task/%d/children", task);
         put_file(out, path);
       });
+    put_siblings(out);
   });
   out.section([&] { // threads
     const pid_t process = ::getpid();
@@ -273,7 +316,7 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
     };
     threads.put(out, "/proc/self/task", put_one, threads_in);
   });
-  out.section([&] { // descriptors: number, device, inode
+  out.section([&] { // descriptors: number, device, inode, flags of the open file
     const auto put_one = [&](int number) {
       struct stat status = {};
       if (::fstat(number, &status) != 0)
@@ -281,6 +324,7 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
       out.put(static_cast<uint64_t>(number));
       out.put(static_cast<uint64_t>(status.st_dev));
       out.put(static_cast<uint64_t>(status.st_ino));
+      out.put(static_cast<uint64_t>(::fcntl(number, F_GETFL)));
       return true;
     };
     descriptors.put(out, "/proc/self/fd", put_one, descriptors_in);

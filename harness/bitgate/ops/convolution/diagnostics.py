@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.model.diagnostics import Diagnostics
+from bitgate.model.figure import Figure
+from bitgate.model.thread_map import Cell, ThreadMap
 from bitgate.ops.convolution import drawing
+from bitgate.ops.convolution.contributions import contribution_lines
+from bitgate.ops.convolution.figures import figures, sub_gemm_line
 from bitgate.ops.convolution.launches import launch_errors, traced_descriptors, traced_tensors
 from bitgate.ops.convolution.laws import LAWS, passes
 from bitgate.ops.convolution.layout import input_letters, output_letters, weight_letters
@@ -71,3 +75,10 @@ class ConvolutionDiagnostics(Diagnostics):
 
     def picture(self, problem: ConvProblem) -> str:
         return drawing.picture(problem)
+
+    def cell_lines(self, problem: ConvProblem, cell: Cell) -> Sequence[str]:
+        part = [sub_gemm_line(problem, cell)] if problem.direction is Pass.BWD_DATA else []
+        return [*part, *contribution_lines(problem, cell)]
+
+    def figures(self, problem: ConvProblem, threads: ThreadMap | None, cell: Cell | None) -> Sequence[Figure]:
+        return figures(problem, threads, cell)

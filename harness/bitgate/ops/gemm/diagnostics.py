@@ -14,6 +14,7 @@ import numpy as np
 from bitgate.model.diagnostics import Diagnostics, tensor_line
 from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import LINEAR, Axis, Law, cut, resized, turned
+from bitgate.model.thread_map import Cell
 from bitgate.numerics.bits import Array
 from bitgate.ops.gemm.problem import GemmProblem
 from bitgate.verify.diagnose import sums as aliased
@@ -155,3 +156,8 @@ class GemmDiagnostics(Diagnostics):
             else:
                 lines.append(tensor_line(f"{name}_g_{axes}", lengths, strides))
         return lines
+
+    def cell_lines(self, problem: GemmProblem, cell: Cell) -> Sequence[str]:
+        batch, m, n = cell
+        first, last = (f"A[{batch},{m},{k}] * B[{batch},{n},{k}]" for k in (0, problem.k - 1))
+        return [f"inputs: {problem.k} products", f"  first {first}, last {last}"]

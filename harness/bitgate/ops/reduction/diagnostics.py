@@ -6,7 +6,7 @@ Axes are named after the letters of case ids: o outer, l the length, i inner.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -15,6 +15,7 @@ import numpy as np
 from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.model.law import LINEAR, Axis, Law, cut, resized, turned
+from bitgate.model.thread_map import Cell
 from bitgate.numerics.bits import Array
 from bitgate.ops.reduction.problem import Kind, ReductionProblem
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
@@ -124,3 +125,8 @@ class ReductionDiagnostics(Diagnostics):
 
     def derived(self, problem: ReductionProblem) -> tuple[str, ...]:
         return (f"{problem.outer * problem.inner} results of {problem.length} cells each",)
+
+    def cell_lines(self, problem: ReductionProblem, cell: Cell) -> Sequence[str]:
+        outer, inner = cell
+        first, last = (f"x[{outer},{at},{inner}]" for at in (0, problem.length - 1))
+        return [f"inputs: {problem.length} cells", f"  first {first}, last {last}"]

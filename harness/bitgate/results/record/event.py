@@ -60,6 +60,7 @@ class StampLine(Struct):
     time: Short
     job: Short = ""
     shard: Short = ""
+    commit: Short = ""
 
 
 class RecordLine(Struct):
@@ -150,7 +151,7 @@ def to_event(verdict: Verdict) -> dict[str, Any]:
         "foreign": verdict.foreign,
         "fingerprint": verdict.fingerprint,
         "row": verdict.row,
-        "run": None if verdict.run is None else dict(vars(verdict.run)),
+        "run": None if verdict.run is None else _stated(verdict.run),
     }
     # Left out if empty, as in most lines.
     event |= {name: value for name in ("view", "known_bug", "where") if (value := getattr(verdict, name))}
@@ -215,10 +216,19 @@ def _known_bug(event: dict[str, Any]) -> dict[str, str]:
     return entry
 
 
+def _stated(run: Stamp) -> dict[str, Any]:
+    found = dict(vars(run))
+    if not run.commit:
+        del found["commit"]
+    return found
+
+
 def _stamp(run: dict[str, Any] | None) -> Stamp | None:
     if run is None:
         return None
-    stamp = Stamp(run["id"], run["attempt"], run["time"], run.get("job", ""), run.get("shard", ""))
+    stamp = Stamp(
+        run["id"], run["attempt"], run["time"], run.get("job", ""), run.get("shard", ""), run.get("commit", "")
+    )
     _ = stamp.instant  # a time that is none puts nothing in order
     return stamp
 

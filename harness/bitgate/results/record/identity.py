@@ -106,6 +106,8 @@ class Stamp:
     """When the verdict was made: UTC, ISO 8601."""
     job: str = ""
     shard: str = ""
+    commit: str = ""
+    """The commit of the suites, where a record states it."""
 
     @property
     def instant(self) -> datetime:
@@ -118,7 +120,7 @@ class Stamp:
 
     def now(self) -> Stamp:
         now = datetime.now(timezone.utc).isoformat(timespec="microseconds")
-        return Stamp(self.id, self.attempt, now, self.job, self.shard)
+        return Stamp(self.id, self.attempt, now, self.job, self.shard, self.commit)
 
 
 def begin(shard: str = "", environment: Mapping[str, str] = os.environ) -> Stamp:

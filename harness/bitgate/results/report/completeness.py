@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from bitgate.results.build_manifest import BuildManifest, strangers
 from bitgate.results.record import UNKNOWN, Verdict
 from bitgate.results.report.attempts import SettledVerdict
-from bitgate.results.report.facts import SourceFacts
+from bitgate.results.report.facts import RUN, SourceFacts
 from bitgate.results.report.findings import RunFinding, distinct, some
 from bitgate.results.report.source import Source
 from bitgate.results.run_plan import RunPlan
@@ -40,6 +40,12 @@ def of_night(sources: Sequence[SourceFacts], plan: RunPlan | None) -> list[RunFi
         named = f"the plan is of commit {plan.commit:.46}, the results of {min(every):.46}"
         found += [RunFinding("OtherCommit", named)] * (not found)
     if plan and plan.commit not in ("", UNKNOWN):
+        stated = {commit for one in sources for what, commit in one.commits if what == RUN and commit != UNKNOWN}
+        others = sorted(one for one in stated if one.removesuffix("-dirty") != plan.commit.removesuffix("-dirty"))
+        if others and not found:
+            found.append(
+                RunFinding("OtherCommit", f"the plan is of commit {plan.commit:.46}, a run of {others[0]:.46}")
+            )
         silent = [one.file for one in sources if one.commits and {commit for _, commit in one.commits} <= {"", UNKNOWN}]
         if silent:
             named = f"the plan is of commit {plan.commit:.46}, and {some(silent)} cannot say of which they are"

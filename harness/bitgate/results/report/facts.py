@@ -19,6 +19,8 @@ from bitgate.results.shard import Shard
 
 COMMIT = "commit"
 """Name of the kernels' commit in a verdict's fingerprint."""
+RUN = ""
+"""What has the commit that a verdict's run states, in place of a kernel."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class SourceFacts:
     whole: str = ""
     tier: str = ""
     commits: frozenset[tuple[str, str]] = frozenset()
-    """Kernel and commit of its verdicts."""
+    """Kernel and commit of its verdicts, and the commits that their runs state."""
 
     @classmethod
     def of(cls, source: Source) -> SourceFacts:
@@ -50,8 +52,14 @@ class SourceFacts:
             plan.target if plan else "",
             plan.whole if plan else "",
             plan.tier if plan else "",
-            frozenset((one.key.kernel, one.fingerprint.get(COMMIT, UNKNOWN)) for one in source.verdicts),
+            frozenset(commit for one in source.verdicts for commit in _commits_of(one)),
         )
+
+
+def _commits_of(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    yield verdict.key.kernel, verdict.fingerprint.get(COMMIT, UNKNOWN)
+    if verdict.run is not None and verdict.run.commit:
+        yield RUN, verdict.run.commit
 
 
 def marks_of(source: Source) -> array[int]:

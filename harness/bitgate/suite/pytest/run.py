@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
 from bitgate.kernel.declared import is_own
 from bitgate.results.allowed_skips import AllowedSkip
@@ -230,7 +231,7 @@ BROKEN = "bitgate_broken"
 
 def progress(line: str) -> None:
     """Print a build's progress on stderr, past pytest's capture, since the first one takes a minute."""
-    print(line, file=sys.__stderr__, flush=True)
+    print_progress(line, sys.__stderr__)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ class _Row(NamedTuple):
     note: str
 
 
+HeaderAndRows = tuple[tuple[str, ...], list[tuple[str, ...]]]
 MEAN = "B's time / A's"
 _NUMBERS = {"A ms", "B ms", "Shapes", "A wins", "Tie", "B wins", "Not compared", MEAN}
 _HEADER = ("Shape", "A ms", "B ms", "B vs A", "A's instance", "B's instance", "Note")
@@ -37,6 +38,11 @@ def markdown(comparison: SweepComparison) -> str:
     rows = [_marked(one, _row(one)) for one in comparison.shapes]
     tables = [_pipes(*_counts(comparison)), _pipes(*_without_notes(rows))]
     return "\n\n".join(["\n".join(table) for table in tables] + [_format_summary(comparison)]) + "\n"
+
+
+def tables_of(comparison: SweepComparison) -> tuple[HeaderAndRows, HeaderAndRows, str]:
+    """Return header and rows of both tables, and the words below them."""
+    return _counts(comparison), _without_notes([_row(one) for one in comparison.shapes]), _format_summary(comparison)
 
 
 def _marked(one: ShapeResult, row: _Row) -> _Row:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.core.project import templates
+from bitgate.results.report.page import house
 from bitgate.tools.coverage.survey import Survey
 
 
@@ -64,18 +64,8 @@ def blocks(survey: Survey) -> list[FactorGrid]:
 
 def write_page(path: Path, surveys: Sequence[Survey], document: Mapping[str, Any]) -> None:
     """Write one self-contained HTML file; ``document`` is what ``--json`` prints."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(templates()),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     parts = []
     for survey in surveys:
         grid = {(block.first, block.second): block for block in blocks(survey)}
         parts.append({"name": str(survey.operation), "factors": survey.scope.factors, "grid": grid})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(environment.get_template("coverage.html.j2").render(document=document, parts=parts))
+    house.write_page(path, house.render("coverage.html.j2", styles=("coverage.css",), document=document, parts=parts))

@@ -21,7 +21,7 @@ from bitgate.tools.judge.conventions import Task, is_tensor, tensor_of, to_numpy
 from bitgate.tools.judge.drawing import Sizes, around, shrunk
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
-from bitgate.worker.outside import give_up_tracing
+from bitgate.worker.outside import give_up_reaching
 from bitgate.worker.sandbox import enter
 from bitgate.worker.serving import Message
 
@@ -44,7 +44,7 @@ class SurveyTask(Message):
 
 
 def serve(channel: Channel) -> None:
-    give_up_tracing()
+    give_up_reaching()
     enter()
 
     def survey(asked: SurveyTask) -> dict[str, Any]:

@@ -67,3 +67,16 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #endif
 #define __grid_constant__
+
+// Lanes of a wave that take part are those that are active: HIP asks for no mask.
+#if defined(__HIP_PLATFORM_AMD__)
+#define __shfl_sync(mask, ...) __shfl(__VA_ARGS__)
+#define __shfl_up_sync(mask, ...) __shfl_up(__VA_ARGS__)
+#define __shfl_down_sync(mask, ...) __shfl_down(__VA_ARGS__)
+#define __shfl_xor_sync(mask, ...) __shfl_xor(__VA_ARGS__)
+#define __ballot_sync(mask, predicate) __ballot(predicate)
+#define __any_sync(mask, predicate) __any(predicate)
+#define __all_sync(mask, predicate) __all(predicate)
+#define __syncwarp(...) __builtin_amdgcn_wave_barrier()
+#define __ldg(pointer) (*(pointer))
+#endif

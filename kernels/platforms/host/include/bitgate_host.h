@@ -67,7 +67,8 @@ typedef struct BitgateHostSettings {
   uint64_t lds_limit, total_memory;
   int32_t schedule, placement;
   uint64_t seed;
-  int32_t poison, poison_byte, stream_mode, reserved;
+  int32_t poison, poison_byte, stream_mode;
+  uint32_t changes; /* how often something was set; counts on when all is set as it was */
   double spin_seconds;
 } BitgateHostSettings;
 BITGATE_HOST_API void bitgateHostGetSettings(BitgateHostSettings* settings);

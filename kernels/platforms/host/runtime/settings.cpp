@@ -26,7 +26,9 @@ template <class Change> int change(bool valid, const char* accepted, Change appl
   if (!valid)
     return fail(hipErrorInvalidValue, "bitgateHost setting refused: %s", accepted);
   std::lock_guard lock(guard);
+  const uint32_t changes = current.changes + 1;
   apply(current);
+  current.changes = changes;
   return hipSuccess;
 }
 
@@ -135,20 +137,9 @@ int bitgateHostSetSpinLimit(double seconds) {
 
 void bitgateHostGetSettings(BitgateHostSettings* out) {
   const Settings now = settings();
-  *out = {now.threads,
-          now.waveSize,
-          now.computeUnits,
-          now.occupancy,
-          now.ldsLimit,
-          now.totalMemory,
-          now.schedule,
-          now.placement,
-          now.seed,
-          now.poison.on,
-          now.poison.byte,
-          now.eager,
-          0,
-          now.spinSeconds};
+  *out = {now.threads,     now.waveSize, now.computeUnits, now.occupancy,  now.ldsLimit,
+          now.totalMemory, now.schedule, now.placement,    now.seed,       now.poison.on,
+          now.poison.byte, now.eager,    now.changes,      now.spinSeconds};
 }
 
 int bitgateHostSetSettings(const BitgateHostSettings* in) {

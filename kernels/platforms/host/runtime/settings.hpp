@@ -22,6 +22,7 @@ struct Settings {
   Poison poison;
   bool eager = false;
   double spinSeconds = 0; // 0: BITGATE_SPIN_SECONDS, or else 20
+  uint32_t changes = 0;   // calls that have set something
 };
 
 Settings settings();

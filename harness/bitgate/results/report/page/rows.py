@@ -11,7 +11,7 @@ BYTES = 9 << 20
 
 
 class TableRow(NamedTuple):
-    """One verdict in the table. The last field is a number, all others are words."""
+    """One verdict in the table. The last field is a number, all others are words; ``page`` is a link."""
 
     verdict: str
     target: str
@@ -25,6 +25,7 @@ class TableRow(NamedTuple):
     cause: str = ""
     says: str = ""
     repro: str = ""
+    page: str = ""
     ms: int = 0
 
 

@@ -43,6 +43,11 @@
 #include "hip/amd_device/place.hpp"
 #include "hip/amd_device/wave.hpp"
 
+// float4 and its family are those of the host, for both sides.
+#pragma clang force_cuda_host_device begin
+#include "hip/host_detail/vector_types.hpp"
+#pragma clang force_cuda_host_device end
+
 // What `kernel<<<grid, block, lds, stream>>>(...)` calls in host functions.
 extern "C" hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t lds_bytes = 0,
                                                  hipStream_t stream = nullptr);

@@ -1,10 +1,11 @@
-// Older words of HIP that whole programs use. bitgate-hipcc includes this first.
+// Older words of HIP that whole programs use. bitgate-hipcc includes this first, and so do plain functions.
 #pragma once
 
 // Standard libraries write __attribute__((__noinline__)) here; it must be read before HIP makes it a macro.
 #include <memory>
 #include <string>
 
+#ifndef hipThreadIdx_x
 #define hipThreadIdx_x threadIdx.x
 #define hipThreadIdx_y threadIdx.y
 #define hipThreadIdx_z threadIdx.z
@@ -17,4 +18,7 @@
 #define hipGridDim_x gridDim.x
 #define hipGridDim_y gridDim.y
 #define hipGridDim_z gridDim.z
+#endif
+#ifndef __align__
 #define __align__(bytes) __attribute__((aligned(bytes)))
+#endif
