@@ -60,7 +60,9 @@ def prepare(folder: Path, memory: int) -> list[str]:
     """
     stated = json.dumps({"folder": str(folder), "memory": memory})
     environment = {**os.environ, VARIABLE: stated}
-    trial = subprocess.run([sys.executable, "-m", __name__], env=environment, capture_output=True, text=True, check=True)
+    trial = subprocess.run(
+        [sys.executable, "-m", __name__], env=environment, capture_output=True, text=True, check=True
+    )
     measures: list[str] = json.loads(trial.stdout)
     os.environ[VARIABLE] = json.dumps({"folder": str(folder), "memory": memory, "measures": measures})
     return measures

@@ -29,7 +29,7 @@ def names_in(file: Path) -> set[str]:
     """Return the names that a file defines or imports at its top, without running it. UsageError for no Python."""
     try:
         tree = ast.parse(file.read_text())
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, RecursionError) as error:
         raise UsageError(f"{file}: cannot be read as Python: {shown(error)}") from None
     found: set[str] = set()
     for node in tree.body:
@@ -144,15 +144,15 @@ class Task:
         self.file, self._arguments = file, dict(arguments)
         self.is_model = MODEL in names_in(file)
         draw = load_task(file, "get_inputs" if self.is_model else "generate_input")
-        self._draw, self._load = draw, lambda name: load_task(file, name)
+        self._draw = draw
         first = self.generate()
         self.torch = any(map(is_torch, first[0]))
         if not any(map(is_tensor, first[0])):
             raise UsageError(f"{file}: its inputs are no tensors of torch or numpy: {shown(first[0])}")
-        init = self._load("get_init_inputs")() if self.is_model and "get_init_inputs" in names_in(file) else []
+        init = load_task(file, "get_init_inputs")() if self.is_model and "get_init_inputs" in names_in(file) else []
         self.init = list(init)
         self.packing = "arguments" if self.is_model else first[1]
-        self.run = Module(self._load(MODEL if self.is_model else FUNCTION), self.init, self.packing, self.torch)
+        self.run = Module(load_task(file, MODEL if self.is_model else FUNCTION), self.init, self.packing, self.torch)
 
     def generate(self) -> tuple[list[Any], str]:
         """Return the task's own inputs, and how a function gets them."""
@@ -161,7 +161,8 @@ class Task:
             return [drawn], "single"
         if isinstance(drawn, (tuple, list)):
             return list(drawn), "list" if isinstance(drawn, list) else "tuple"
-        raise UsageError(f"{self.file}: generate_input gives a {type(drawn).__name__}: give tensors, or a tuple of them")
+        what = f"{self.file}: its inputs are a {type(drawn).__name__}"
+        raise UsageError(f"{what}: give tensors, or a tuple or list of them")
 
     def _stated(self) -> dict[str, Any]:
         known = inspect.signature(self._draw).parameters

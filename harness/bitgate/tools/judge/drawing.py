@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -11,6 +11,14 @@ LONGEST = 300
 """The longest length that is drawn at random; ends of blocks up to 256 lie below."""
 
 Sizes = dict[str, int]
+
+CHANGES: tuple[Callable[[int], int], ...] = (
+    lambda n: 1,
+    lambda n: n + 1,
+    lambda n: n - 1 + n % 2 if n > 1 else 1,
+    lambda n: 2 * n + 3,
+)
+"""One length alone: a one, a tail, an odd one, and a longer one."""
 
 
 def around(base: Mapping[str, int], seed: int) -> Iterator[Sizes]:
@@ -24,11 +32,9 @@ def around(base: Mapping[str, int], seed: int) -> Iterator[Sizes]:
 
 def _candidates(base: Sizes, rng: np.random.Generator) -> Iterator[Sizes]:
     yield {name: length + 1 for name, length in base.items()}
-    yield dict(zip(base, rng.permutation(PRIMES).tolist(), strict=False)) | {
-        name: 43 for name in list(base)[len(PRIMES) :]
-    }
+    yield dict(zip(base, rng.permutation(PRIMES).tolist(), strict=False)) | dict.fromkeys([*base][len(PRIMES) :], 43)
     yield dict.fromkeys(base, 1)
-    for change in (lambda n: 1, lambda n: n + 1, lambda n: n - 1 + n % 2 if n > 1 else 1, lambda n: 2 * n + 3):
+    for change in CHANGES:
         for name, length in base.items():
             yield {**base, name: change(length)}
     for _ in range(64):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -57,20 +57,31 @@ class Problems:
     facts: Mapping[str, Any] | None = None
     folder: Path | None = None
     notes: tuple[str, ...] = ()
+    zero: tuple[Mapping[str, Any], ...] = ()
+    """Problems with a length of zero, with their results; ``facts`` have none of that."""
+
+    @property
+    def has_own(self) -> bool:
+        """Whether the sizes that the task itself states are among them."""
+        return self.facts is None or any(one.group == "own" for one in self.cases)
 
 
-def of_file(file: Path, arguments: Mapping[str, Any], most: int, seed: int, own: bool) -> Problems:
+def of_file(
+    file: Path, arguments: Mapping[str, Any], dtypes: Sequence[str], most: int, seed: int, own: bool
+) -> Problems:
     """Survey a task's file in a child, and write its operation. UsageError says what cannot be judged, and why."""
     file = file.absolute()
     if not {MODEL, FUNCTION} & names_in(file):
         raise UsageError(f"{file}: a task defines Model and get_inputs, or ref_kernel and generate_input")
     worker = Worker(ENTRY, _to_stderr)
+    question = SurveyTask(str(file), dict(arguments), tuple(dtypes), most, seed, own)
     try:
-        facts: dict[str, Any] = worker.ask(SurveyTask(str(file), dict(arguments), most, seed, own), SURVEY_SECONDS)
+        facts: dict[str, Any] = worker.ask(question, SURVEY_SECONDS)
     except WorkerDied as ended:
         raise UsageError(f"{file}: while it was surveyed: {ended.reason.replace('verdict', 'answer')}") from None
     finally:
         worker.end()
+    zero, notes = tuple(facts.pop("zero")), tuple(facts.pop("notes"))
     text = json.dumps(facts)
     mark = sha256(f"{file} {text}".encode()).hexdigest()[:16]
     name = f"task_{re.sub('[^a-z0-9]+', '_', file.stem.lower()).strip('_')}_{mark[:6]}"
@@ -79,13 +90,11 @@ def of_file(file: Path, arguments: Mapping[str, Any], most: int, seed: int, own:
     (folder / "facts.json").write_text(text)
     (folder / "operation.py").write_text(OPERATION_FILE.format(file=str(file), name=name, arguments=dict(arguments)))
     cases = tuple(
-        JudgedCase(f"{name}_{facts['dtype']}_{_spelt(one['sizes'])}{'_gap' * one['gap']}", fill, _group(one))
+        JudgedCase(f"{name}_{one['dtype']}_{_spelt(one['sizes'])}{'_gap' * one['gap']}", fill, _group(one))
         for one in facts["problems"]
         for fill in one["fills"]
     )
-    dropped = facts["dropped"]
-    notes = (f"{dropped} drawn sizes were left out: the reference does not take them",) if dropped else ()
-    return Problems(name, cases, facts, folder, notes)
+    return Problems(name, cases, facts, folder, notes, zero)
 
 
 def of_operation(task: str, tier: str, most: int, seed: int, takes_problem: bool) -> Problems:
@@ -93,7 +102,7 @@ def of_operation(task: str, tier: str, most: int, seed: int, takes_problem: bool
     known = operations()
     if task in known:
         plan = make_plan(tier, "host", ours())
-        ids = list(dict.fromkeys(line.case for line in plan.lines if line.case.startswith(f"{task}_")))
+        ids = list(dict.fromkeys(one.key.case for one in plan.cases if one.key.case.startswith(f"{task}_")))
         found = [(one, tier) for one in map(parse_case_id, ids) if one.operation.name == task]
     else:
         try:

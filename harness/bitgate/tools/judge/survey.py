@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from itertools import chain
 from pathlib import Path
 from sys import stderr
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -29,15 +30,21 @@ ENTRY = f"{__name__}:serve"
 TYPES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int32": "i32"}
 WIDER = {"int64": "i32", "int16": "i32", "uint8": "i32", "bool": "i8"}
 """Types that bitgate's tensors have not, and those that carry their numbers."""
-OWN_ELEMENTS, BASE_ELEMENTS = 1 << 20, 1 << 15
-"""The product of sizes up to which the task's own are judged, and around which others are drawn."""
+BASE_ELEMENTS = 1 << 15
+"""The product of sizes around which others are drawn."""
 EXACT_SUM = 1 << 23
+FULL_SECONDS, MOST_SECONDS = 0.3, 4.0
+"""Seconds of one run of the reference up to which a problem gets all runs for its bound, and up to which it is judged
+at all."""
+MOST_BYTES = 1 << 28
+MOST_ZERO_CELLS = 4096
 Cells = NDArray[Any]
 
 
 class SurveyTask(Message):
     path: str
     arguments: dict[str, Any]
+    dtypes: tuple[str, ...]
     problems: int
     seed: int
     own: bool
@@ -50,7 +57,8 @@ def serve(channel: Channel) -> None:
     def survey(asked: SurveyTask) -> dict[str, Any]:
         with redirect_stdout(stderr):
             try:
-                found = Survey(Task(Path(asked.path), asked.arguments)).document(asked.problems, asked.seed, asked.own)
+                survey = Survey(Task(Path(asked.path), asked.arguments))
+                found = survey.document(asked.dtypes, asked.problems, asked.seed, asked.own)
             except UsageError:
                 raise
             except Exception as error:
@@ -66,10 +74,13 @@ class Survey:
 
     def __init__(self, task: Task) -> None:
         self.task = task
+        self.seconds = 0.0
+        """Of the reference's last run."""
         drawn = task.generate()[0]
         self.own = [to_numpy(one) if is_tensor(one) else one for one in drawn]
         self.kinds = [type_of(one) if is_tensor(one) else "" for one in drawn]
         self.buffers = self._written(drawn)
+        self.notes: list[str] = []
         self.places = [place for place, kind in enumerate(self.kinds) if kind and place not in self.buffers]
         outputs = task.run(drawn, self._float_kind())
         self.outputs = [type_of(one) for one in outputs if is_tensor(one)]
@@ -78,45 +89,81 @@ class Survey:
         for kind in chain((self.kinds[place] for place in self.places), self.outputs):
             if kind not in TYPES and kind not in WIDER:
                 raise UsageError(f"{task.file}: tensors of {kind} are not judged: {', '.join((*TYPES, *WIDER))} are")
+        self.kind = self._float_kind()
+        """The type of the reals of the problems that are drawn now."""
         if not self._is_same(self._run(self.own, "float64"), self._run(self.own, "float64")):
-            raise UsageError(f"{task.file}: its reference gives another result at each call: nothing can be judged by it")
+            raise UsageError(f"{task.file}: its reference gives another result at each call: it can judge nothing")
         self.axes: dict[int, list[Any]] = {}
         self.axes, self.sizes = self._sizes()
 
-    def document(self, problems: int, seed: int, own: bool) -> dict[str, Any]:
-        """Return all that others need to know of the task, with at most this many problems."""
-        chosen: list[dict[str, Any]] = []
-        dropped = 0
-        base = self.sizes
-        if np.prod([float(n) for n in base.values()]) <= OWN_ELEMENTS:
-            chosen += self._problem(base, "own", seed)
-        for sizes in shrunk(self.sizes, BASE_ELEMENTS):
-            base = sizes if self._problem(sizes, "drawn", seed) else base
-        if base is not self.sizes or own is False:
-            chosen += self._problem(base, "drawn" if base is not self.sizes else "not contiguous", seed)
-        tried = 0
-        for sizes in () if own else around(base, seed):
-            if len(chosen) >= problems or tried > 8 * problems:
-                break
-            tried += 1
-            found = self._problem(sizes, "drawn", seed + tried)
-            dropped += not found
-            chosen += found
+    def document(self, dtypes: Sequence[str], problems: int, seed: int, own: bool) -> dict[str, Any]:
+        """Return all that others need to know of the task, with at most this many problems.
+
+        ``zero`` has the problems with a length of zero, with their results: no process of a submission may get it.
+        """
+        chosen = self._of_own_type(problems, seed, own)
         if not chosen:
             raise UsageError(f"{self.task.file}: its reference takes none of the sizes that were drawn around its own")
+        zero = [] if own else self._zero(seed)
+        others = [kind for short in dtypes for kind, name in TYPES.items() if name == short and kind != self.kind]
+        for kind in others:
+            self.kind = kind
+            drawn = [one for one in chosen if one["dtype"] == TYPES[self._float_kind()] and one["group"] != "own"]
+            for place, one in enumerate(drawn):
+                chosen += self._problem(one["sizes"], f"drawn in {TYPES[kind]}", seed + place)
         for place, one in enumerate(chosen):
-            one["gap"] = one["group"] == "not contiguous" or (not own and place % 4 == 3)
+            one["gap"] = one["group"] == "not contiguous" or (not own and one["group"] != "own" and place % 4 == 3)
         return {
             "torch": self.task.torch,
             "packing": self.task.packing,
             "init": self._plain(self.task.init),
-            "dtype": TYPES[self._float_kind()],
             "inputs": [self._input(place) for place in range(len(self.own))],
-            "outputs": [{"role": f"y{n}", "type": self._stated(kind), "given": kind} for n, kind in enumerate(self.outputs)],
+            "outputs": [
+                {"role": f"y{n}", "type": self._stated(kind), "given": kind} for n, kind in enumerate(self.outputs)
+            ],
             "sizes": list(self.sizes),
             "problems": chosen,
-            "dropped": dropped,
+            "zero": zero,
+            "notes": self.notes,
         }
+
+    def _of_own_type(self, problems: int, seed: int, own: bool) -> list[dict[str, Any]]:
+        chosen = self._problem(self.sizes, "own", seed)
+        if not chosen:
+            self.notes.append(
+                f"the task's own sizes were not judged: one run of its reference takes {self.seconds:.1f} s, or its"
+                f" tensors have more than {MOST_BYTES >> 20} MiB"
+            )
+        base = self.sizes
+        for sizes in shrunk(self.sizes, BASE_ELEMENTS):
+            base = sizes if self._shapes(sizes) else base
+        if not own:
+            chosen += self._problem(base, "not contiguous", seed)
+        dropped = 0
+        for tried, sizes in enumerate(() if own else around(base, seed), 1):
+            if len(chosen) >= problems or tried > 8 * problems:
+                break
+            found = self._problem(sizes, "drawn", seed + tried)
+            dropped += not found
+            chosen += found
+        if dropped:
+            self.notes.append(f"{dropped} drawn sizes were left out: the reference does not take them")
+        return chosen
+
+    def _zero(self, seed: int) -> list[dict[str, Any]]:
+        """Return the problems in which one length is zero, those that the reference takes."""
+        found = []
+        for name in self.sizes:
+            sizes = {**dict.fromkeys(self.sizes, 3), name: 0}
+            shapes = self._placed({**self.sizes, name: 0}) if self._shapes(sizes) is None else self._placed(sizes)
+            inputs = {place: cells_of(self._input(place), tuple(one), "decimal", seed) for place, one in shapes.items()}
+            outputs = self._try(inputs)
+            if outputs is None or sum(one.size for one in outputs) > MOST_ZERO_CELLS:
+                continue
+            cells = [[None if np.isnan(one) else float(one) for one in output.ravel()] for output in outputs]
+            lengths = [list(one.shape) for one in outputs]
+            found.append({"name": name, "shapes": list(shapes.items()), "outputs": lengths, "cells": cells})
+        return found
 
     # ------------------------------------------------------------------------------------------------ its tensors
 
@@ -137,7 +184,8 @@ class Survey:
         cells = self.own[place].astype(np.float64)
         finite = cells[np.isfinite(cells)] if cells.size else np.zeros(1)
         spread = {"low": float(finite.min()), "high": float(finite.max()), "spread": float(finite.std()) or 1.0}
-        return {"role": f"x{place}", "type": self._stated(kind), "given": kind, "axes": self.axes.get(place, []), **spread}
+        axes = self.axes.get(place, [])
+        return {"role": f"x{place}", "type": self._stated(kind), "given": kind, "axes": axes, **spread}
 
     def _plain(self, value: Any) -> Any:
         try:
@@ -191,11 +239,18 @@ class Survey:
         found, rest = [], list(spots)
         for first in spots:
             for second in spots:
-                if first < second and first in rest and second in rest and len(rest) > 2:
-                    if self._takes({first: length + 1, second: length + 1}):
-                        found.append([first, second])
-                        rest = [one for one in rest if one not in (first, second)]
+                is_left = first < second and first in rest and second in rest and len(rest) > 2
+                if is_left and self._takes({first: length + 1, second: length + 1}):
+                    found.append([first, second])
+                    rest = [one for one in rest if one not in (first, second)]
         return found + ([rest] if rest else [])
+
+    def _placed(self, sizes: Sizes) -> dict[int, list[int]]:
+        """Return the inputs' shapes by place, for these sizes."""
+        return {p: [sizes[one] if isinstance(one, str) else one for one in self.axes[p]] for p in self.places}
+
+    def _shapes(self, sizes: Sizes) -> list[list[int]] | None:
+        return self._shapes_of(self._placed(sizes))
 
     def _takes(self, changed: Mapping[tuple[int, int], int]) -> bool:
         shapes = {place: list(self.own[place].shape) for place in self.places}
@@ -206,21 +261,26 @@ class Survey:
     # --------------------------------------------------------------------------------------------- problems and data
 
     def _problem(self, sizes: Sizes, group: str, seed: int) -> list[dict[str, Any]]:
-        """Return the problem of these sizes in a list; an empty one if the reference does not take it."""
-        shapes = {p: [sizes.get(one, one) if isinstance(one, str) else one for one in self.axes[p]] for p in self.places}
-        if min(sizes.values()) < 1 or (lengths := self._shapes_of(shapes)) is None or 0 in chain(*lengths):
+        """Return the problem of these sizes in a list; an empty one if the reference does not take it, or not soon."""
+        shapes = self._placed(sizes)
+        if min(sizes.values()) < 1 or 8 * sum(float(np.prod(one)) for one in shapes.values()) > MOST_BYTES:
+            return []
+        if (lengths := self._shapes_of(shapes)) is None or 0 in chain(*lengths) or self.seconds > MOST_SECONDS:
             return []
         described = [self._input(place) for place in range(len(self.own))]
         drawn = {place: described[place] for place in self.places}
+        is_quick = self.seconds <= FULL_SECONDS
         exact = self._exact(shapes, drawn, seed)
         fills = ["exact"] if exact else []
-        for fill in ("decimal", "small", "large"):
-            data = {p: cells_of(one, tuple(shapes[p]), fill, seed) for p, one in drawn.items()}
-            outputs = None if any(one is None for one in data.values()) else self._try(data)
-            largest = float(np.finfo(np.float16).max) if self._float_kind() == "float16" else 1e38
+        has_sign = not any(one["low"] >= 0 for one in drawn.values() if "float" in one["given"])
+        others = ("small", "large") if has_sign else ("signed", "small", "large")
+        for fill in ("decimal", *others) if is_quick else ("decimal",):
+            outputs = self._try({p: cells_of(one, tuple(shapes[p]), fill, seed) for p, one in drawn.items()})
+            largest = float(np.finfo(np.float16).max) if self.kind == "float16" else 1e38
             if outputs and all(np.isfinite(one).all() and (np.abs(one) <= largest).all() for one in outputs):
                 fills.append(fill)
-        return [{"sizes": sizes, "outputs": lengths, "fills": fills, "exact": exact, "group": group}] if fills else []
+        found = {"sizes": sizes, "dtype": TYPES[self.kind], "outputs": lengths, "fills": fills, "exact": exact}
+        return [{**found, "group": group, "quick": is_quick}] if fills else []
 
     def _shapes_of(self, shapes: Mapping[int, list[int]]) -> list[list[int]] | None:
         inputs = {place: cells_of(self._input(place), tuple(shape), "decimal", 0) for place, shape in shapes.items()}
@@ -252,15 +312,26 @@ class Survey:
                 if not np.array_equal(a + b, c + d) or not np.array_equal(a, np.trunc(a)):
                     return 0
         terms = sum(int(np.prod(shape)) for shape in shapes.values())
-        most_value = {"float16": 30000.0, "bfloat16": 1e30}.get(self._float_kind(), 1e30)
+        most_value = 30000.0 if self.kind == "float16" else 1e30
         for most in (16, 4, 1):
-            results = [self._try(draw(most)) for _ in range(4)]
+            draws = [draw(most) for _ in range(4)]
+            results = [self._try(one) for one in draws]
             every = np.concatenate([one.ravel() for result in results for one in result or []])
             if not every.size or not np.array_equal(every, np.trunc(every)):
                 return 0
-            if np.sqrt(terms * 8.0 * float(np.mean(every**2))) <= EXACT_SUM and 2 * np.abs(every).max() <= most_value:
+            is_held = np.sqrt(terms * 8.0 * float(np.mean(every**2))) <= EXACT_SUM
+            is_held = is_held and 2 * np.abs(every).max() <= most_value
+            if is_held and self._is_exact_in_own_type(draws[0], results[0] or []):
                 return most
         return 0
+
+    def _is_exact_in_own_type(self, inputs: Mapping[int, Any], right: Sequence[Cells]) -> bool:
+        """Return whether the reference in the problem's type gives what is right, rounded once: else it would itself be
+        called wrong."""
+        found = self._try(inputs, self.kind)
+        types = [kind if self._stated(kind) else self.kind for kind in self.outputs]
+        rounded = [to_numpy(tensor_of(one, kind, self.task.torch)) for one, kind in zip(right, types, strict=True)]
+        return found is not None and self._is_same(found, rounded)
 
     def _run(self, cells: Sequence[Any], kind: str) -> list[Cells]:
         given = [self._given(one, own, kind) for one, own in zip(cells, self.kinds, strict=True)]
@@ -271,18 +342,22 @@ class Survey:
             return cells
         return tensor_of(np.asarray(cells), kind if "float" in own else own, self.task.torch)
 
-    def _try(self, inputs: Mapping[int, Any]) -> list[Cells] | None:
-        """Return the reference's outputs in f64 of inputs by place; None if it does not take them."""
+    def _try(self, inputs: Mapping[int, Any], kind: str = "float64") -> list[Cells] | None:
+        """Return the reference's outputs of inputs by place, computed in a type; None if it does not take them."""
         cells = [inputs.get(place, own) for place, own in enumerate(self.own)]
         if self.buffers:
             try:  # a buffer has the shape of its output, which is known once the reference has run
                 probe = self._run(cells, "float64")
-                cells = [np.zeros(probe[self.buffers[p]].shape) if p in self.buffers else one for p, one in enumerate(cells)]
+                shapes = {place: probe[output].shape for place, output in self.buffers.items()}
+                cells = [np.zeros(shapes[place]) if place in shapes else one for place, one in enumerate(cells)]
             except Exception:
                 return None
         try:
+            begun = monotonic()
             with np.errstate(all="ignore"):
-                return self._run(cells, "float64")
+                outputs = self._run(cells, kind)
+            self.seconds = monotonic() - begun
+            return outputs
         except Exception:
             return None
 
@@ -291,21 +366,22 @@ class Survey:
         return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(one, other, strict=True))
 
 
-SCALES = {"decimal": 1.0, "small": 2.0**-9, "large": 2.0**6}
+SCALES = {"decimal": 1.0, "signed": 1.0, "small": 2.0**-9, "large": 2.0**6}
 
 
-def cells_of(drawn: Mapping[str, Any], shape: tuple[int, ...], fill: str, seed: int, exact: int = 0) -> Cells | None:
-    """Return an input's data; None if the fill has none for it.
+def cells_of(drawn: Mapping[str, Any], shape: tuple[int, ...], fill: str, seed: int, exact: int = 0) -> Cells:
+    """Return an input's data.
 
-    Reals are as spread as the task's own, ``small`` and ``large`` ones scaled; where the task draws none below 0,
-    neither does this, and none is scaled up. Integers lie between the task's own.
+    Reals are as spread as the task's own, ``small`` and ``large`` ones scaled. Where the task draws none below 0,
+    neither does this, but for ``signed`` ones. Integers lie between the task's own.
     """
     rng = np.random.default_rng([seed, *drawn["role"].encode(), *fill.encode()])
     if "float" not in drawn["given"]:
         return rng.integers(int(drawn["low"]), int(drawn["high"]) + 1, shape)
     if fill == "exact":
         return rng.integers(-exact, exact + 1, shape).astype(np.float64)
-    if drawn["low"] >= 0:
-        low, high = drawn["low"], drawn["high"] or 1.0
-        return None if fill == "large" else rng.uniform(low * SCALES[fill], high * SCALES[fill], shape)
-    return rng.standard_normal(shape) * drawn["spread"] * SCALES[fill]
+    if drawn["low"] >= 0 and fill != "signed":
+        scale = 4 * SCALES[fill] if fill == "large" else SCALES[fill]
+        return rng.uniform(drawn["low"] * scale, (drawn["high"] or 1.0) * scale, shape)
+    cells: Cells = rng.standard_normal(shape) * drawn["spread"] * SCALES[fill]
+    return cells
