@@ -18,9 +18,9 @@ from steps import Step, chosen, install, needed, run, tox
 # Tests wait for processes that start, hang and die: half as many workers again as there are cores keep the cores busy.
 WORKERS = max(3, len(os.sched_getaffinity(0)) * 3 // 2)
 PY = ("-m", "not slow", "--ignore=tests/adversarial_kernels", f"-n{WORKERS}")
-# A worker for each way to run a suite: a visit takes a core for two thirds of its time at most.
-ADVERSARIAL = ("tests/adversarial_kernels", "-n3", "--dist=loadgroup")
-SERVICES = ("make", "postgres", "slurm")
+# A worker for each of two ways to run a suite; the nightly runs all by the third way too, pytest's own command.
+ADVERSARIAL = ("tests/adversarial_kernels", "-k", "not plain", "-n2", "--dist=loadgroup")
+SERVICES = ("chromium", "make", "postgres", "slurm")
 # These wait longer still: for controllers, nodes and databases.
 OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{2 * WORKERS}")
 
