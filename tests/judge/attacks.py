@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 
 import numpy as np
 
@@ -79,10 +80,8 @@ def right_for_ten_calls(x):
 def forges_answers(x):
     line = json.dumps({"answer": {"outcome": "PASS", "green": True}, "verdict": "PASS", "ok": True}).encode()
     for descriptor in range(256):
-        try:
+        with suppress(OSError):
             os.write(descriptor, line + b"\n")
-        except OSError:
-            pass
     os._exit(0)
 
 
@@ -151,10 +150,8 @@ def leaves_it_to_a_thread(x):
 
 def ends_its_judge(x):
     for process in (os.getppid(), os.getpgid(0)):
-        try:
+        with suppress(OSError):
             os.kill(process, signal.SIGKILL)
-        except OSError:
-            pass
     return np.zeros_like(x)
 
 
@@ -177,3 +174,91 @@ def asks_the_task(x):
             if isinstance(facts, dict) and any("reference" in problem for problem in facts["problems"]):
                 return facts["problems"][0]["reference"]
     return np.zeros_like(x)
+
+
+def replaces_the_pipes(x):
+    """Puts itself between its process and whoever reads: what looks like a red verdict becomes a green one."""
+    for descriptor in range(3, 64):
+        with suppress(OSError):
+            if not os.readlink(f"/proc/self/fd/{descriptor}").startswith("pipe:"):
+                continue
+            kept = os.dup(descriptor)
+            read, write = os.pipe()
+            os.dup2(write, descriptor)
+
+            def passes_on(read=read, kept=kept):
+                while data := os.read(read, 1 << 16):
+                    os.write(kept, data.replace(b"MISMATCH", b"PASS").replace(b"false", b"true"))
+
+            threading.Thread(target=passes_on, daemon=True).start()
+    return np.zeros_like(x)
+
+
+def shrinks_shared_memory(x):
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            if "memfd" in os.readlink(f"/proc/self/fd/{name}"):
+                os.ftruncate(int(name), 0)
+    return np.zeros_like(x)
+
+
+def reads_the_cache(x):
+    """Looks for the task's results in every file of bitgate's cache that has to do with its task."""
+    folder = os.path.join(os.environ.get("BITGATE_CACHE", os.path.expanduser("~/.cache/bitgate")), "judge")
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(path, name), errors="replace") as file:
+                if "results" in file.read():
+                    return right(x)
+    return np.zeros_like(x)
+
+
+def leaves_a_copy_of_itself(x):
+    if os.fork() == 0:
+        signal.pause()
+    return right(x)
+
+
+def rounds_upward(x):
+    ctypes.CDLL("libm.so.6").fesetround(0x800)
+    return right(x)
+
+
+def writes_past_the_end(x):
+    result = right(x)
+    np.lib.stride_tricks.as_strided(x, (x.size + 64,), (x.itemsize,))[-64:] = 0
+    return result
+
+
+def traces_its_judge(x):
+    ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0)
+    with suppress(OSError), open(f"/proc/{os.getppid()}/mem", "r+b", 0) as memory:
+        memory.write(b"PASS")
+    return np.zeros_like(x)
+
+
+def zeroes_in_a_thread(x):
+    """Sets every counter to zero that is found in the dictionaries of the harness, for as long as it lives."""
+
+    def forever():
+        while True:
+            for module in list(sys.modules.values()):
+                for key, value in list(vars(module).items()) if hasattr(module, "__dict__") else ():
+                    if type(value) is int and key in ("wrong", "errors", "failures", "count"):
+                        setattr(module, key, 0)
+
+    threading.Thread(target=forever, daemon=True).start()
+    return np.zeros_like(x)
+
+
+def forges_its_clock(x):
+    """Right, in a twentieth of a second, in which its clocks stand still."""
+    import time
+
+    time.sleep(0.05)
+    for name in ("perf_counter", "perf_counter_ns", "monotonic", "time"):
+        setattr(time, name, lambda: 0)
+    from bitgate.verify import running
+
+    running.perf_counter = lambda: 0.0
+    return right(x)

@@ -19,6 +19,17 @@ def softmax_online(x):
     return np.exp(x - most[..., None]) / total[..., None]
 
 
+def softmax_in_f64(x):
+    """Right: wider than it has to be."""
+    return softmax_right(x.astype(np.float64)).astype(np.float32)
+
+
+def softmax_by_powers_of_two(x):
+    """Right: what a processor's own exponential computes."""
+    above = np.exp2((x - x.max(axis=-1, keepdims=True)) * np.float32(1.4426950408889634))
+    return above / above.sum(axis=-1, keepdims=True)
+
+
 def softmax_without_maximum(x):
     above = np.exp(x)
     return above / above.sum(axis=-1, keepdims=True)
@@ -55,6 +66,17 @@ def matmul_in_slices(data):
     return total.astype(np.float16)
 
 
+def matmul_of_columns(data):
+    """Right: a sum of outer products, in f32."""
+    a, b, _ = data
+    return np.einsum("mk,kn->mn", a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+
+
+def matmul_in_f64(data):
+    a, b, c = data
+    c[...] = a.astype(np.float64) @ b.astype(np.float64)
+
+
 def matmul_f16_sums(data):
     a, b, c = data
     total = np.zeros(c.shape, np.float16)
@@ -74,6 +96,24 @@ def norm_right(x, weight, bias, eps=1e-5):
     mean = x.mean(-1, keepdims=True)
     centred = x - mean
     return centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + np.float32(eps)) * weight + bias
+
+
+def norm_of_blocks(x, weight, bias, eps=1e-5):
+    """Right: mean and squares of blocks, put together as Chan, Golub and LeVeque do."""
+    count, mean, squares = 0, np.zeros(x.shape[:-1], x.dtype), np.zeros(x.shape[:-1], x.dtype)
+    for begin in range(0, x.shape[-1], 32):
+        block = x[..., begin : begin + 32]
+        own, n = block.mean(-1), block.shape[-1]
+        squares += ((block - own[..., None]) ** 2).sum(-1) + (own - mean) ** 2 * np.float32(count * n / (count + n))
+        mean = mean + (own - mean) * np.float32(n / (count + n))
+        count += n
+    scale = 1 / np.sqrt(squares / np.float32(count) + np.float32(eps))
+    return (x - mean[..., None]) * scale[..., None] * weight + bias
+
+
+def norm_in_f64(x, weight, bias, eps=1e-5):
+    wide = [one.astype(np.float64) for one in (x, weight, bias)]
+    return norm_right(*wide, eps=eps).astype(np.float32)
 
 
 def norm_eps_outside_root(x, weight, bias, eps=1e-5):
@@ -96,6 +136,44 @@ def attention(q, k, v, offset):
 
 def causal_right(q, k, v):
     return attention(q, k, v, 0)
+
+
+def causal_in_blocks(q, k, v):
+    """Right: keys in blocks, with running maximum and sum."""
+    q = q / np.sqrt(np.float32(q.shape[-1]))
+    rows = np.arange(q.shape[-2])
+    most, total = np.full(q.shape[:-1], np.float32(-1e30)), np.zeros(q.shape[:-1], np.float32)
+    out = np.zeros((*q.shape[:-1], v.shape[-1]), np.float32)
+    for begin in range(0, k.shape[-2], 16):
+        keys = np.arange(begin, min(begin + 16, k.shape[-2]))
+        scores = q @ np.swapaxes(k[..., keys, :], -1, -2)
+        scores = np.where(rows[:, None] >= keys, scores, np.float32(-1e30))
+        new = np.maximum(most, scores.max(-1))
+        above = np.where(rows[:, None] >= keys, np.exp(scores - new[..., None]), np.float32(0))
+        kept = np.exp(most - new)
+        total = total * kept + above.sum(-1)
+        out = out * kept[..., None] + above @ v[..., keys, :]
+        most = new
+    return out / total[..., None]
+
+
+def sums_right(x):
+    return x.sum(-1)
+
+
+def sums_in_halves(x):
+    """Right: halves until one column is left, the odd one carried along."""
+    while x.shape[-1] > 1:
+        half = x.shape[-1] // 2
+        x = np.concatenate([x[..., :half] + x[..., half : 2 * half], x[..., 2 * half :]], axis=-1)
+    return x[..., 0].copy() if x.shape[-1] else np.zeros(x.shape[:-1], x.dtype)
+
+
+def sums_one_by_one(x):
+    total = np.zeros(x.shape[:-1], x.dtype)
+    for column in range(x.shape[-1]):
+        total += x[..., column]
+    return total
 
 
 def causal_one_too_many(q, k, v):

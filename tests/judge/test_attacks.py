@@ -28,6 +28,14 @@ ATTACKS = (
     "reads_its_judge",
     "installs_a_handler",
     "asks_the_task",
+    "replaces_the_pipes",
+    "shrinks_shared_memory",
+    "reads_the_cache",
+    "leaves_a_copy_of_itself",
+    "rounds_upward",
+    "writes_past_the_end",
+    "traces_its_judge",
+    "zeroes_in_a_thread",
 )
 
 
@@ -42,3 +50,10 @@ def test_no_attack_passes(judged, name: str, tmp_path: Path) -> None:
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".py"] == [f"{name}.py"]
     assert not (Path.cwd() / "torch.py").exists()
+
+
+def test_a_forged_clock_shortens_nothing(judged) -> None:
+    report = judged("attacks.py", "forges_its_clock", "softmax.py", problems=1, own=True, samples=2)
+    assert report["verdict"] == "right", report["diagnosis"]
+    (row,) = report["time"]["rows"]
+    assert row["claimed"] < row["floor"] < 50 <= row["low"] <= row["ms"]

@@ -4,8 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-TASKS = {"softmax": "softmax.py", "matmul": "matmul_f16.py", "norm": "layer_norm.py", "causal": "causal.py"}
-RIGHT = ("softmax_right", "softmax_online", "matmul_right", "matmul_in_slices", "norm_right", "causal_right")
+TASKS = {
+    "softmax": "softmax.py",
+    "matmul": "matmul_f16.py",
+    "norm": "layer_norm.py",
+    "causal": "causal.py",
+    "sums": "sums.py",
+}
+RIGHT = (
+    "softmax_right",
+    "softmax_online",
+    "softmax_in_f64",
+    "softmax_by_powers_of_two",
+    "matmul_right",
+    "matmul_in_slices",
+    "matmul_of_columns",
+    "matmul_in_f64",
+    "norm_right",
+    "norm_of_blocks",
+    "norm_in_f64",
+    "causal_right",
+    "causal_in_blocks",
+    "sums_right",
+    "sums_in_halves",
+    "sums_one_by_one",
+)
 WRONG = (
     "softmax_without_maximum",
     "softmax_without_tail_mask",
@@ -28,7 +51,7 @@ def report_on(judged, name: str, **more):
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_kernels_pass(judged, name: str) -> None:
-    report = report_on(judged, name, problems=8)
+    report = report_on(judged, name, problems=8, dtypes=("f64",) if name == "sums_right" else ())
     assert (report["verdict"], report["exit"]) == ("right", 0), report["diagnosis"]
     assert report["summary"]["compared"] == report["summary"]["cases"] > 8
 
