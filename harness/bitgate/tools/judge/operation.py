@@ -91,7 +91,8 @@ class TaskOperation(Sized):
                 terms = self._terms(problem, inputs, base, role, rng, SAMPLES if is_quick else 1)
                 if not is_quick:
                     errors[role] = np.fmax(errors[role], 4 * np.sqrt(np.mean(errors[role] ** 2)))
-                usual = np.median((errors[role] / np.abs(y))[np.abs(y) > 0]) if np.any(y) else 0.0
+                counts = np.abs(y) > UNDERFLOW * np.max(np.abs(y), initial=0.0)  # cells next to zero underflow in f32
+                usual = np.median(errors[role][counts] / np.abs(y[counts])) if np.any(counts) else 0.0
                 error = np.fmax(errors[role], usual * np.abs(y))
                 each = np.sqrt(terms * squares[role]) + np.abs(y)
                 slack[role] = FACTOR * error + (4 * np.sqrt(terms) + 8) * u * each
@@ -175,6 +176,8 @@ class TaskOperation(Sized):
         return {role: slack[role] for role in outputs}
 
 
+UNDERFLOW = 2.0**-20
+"""The share of the largest cell below which a cell says nothing of the relative error of the others."""
 DELTA = 2.0**-20
 """Relative size of the moves of inputs."""
 REASONS = {
