@@ -1,4 +1,4 @@
-"""Judging of the functions of a module of this folder, each as a submission's file of its own."""
+"""Judging of the functions of a module of this folder, each as the file of a submission."""
 
 from __future__ import annotations
 

@@ -38,15 +38,20 @@ FAMILY = family_of(
     dtypes={dtypes!r},
     layout={layout!r},
     ndim={ndim!r},
+    tensors={tensors!r},
 )
 '''
 
 
-def declare(function: Callable[..., object], problem: Problem) -> Path:
-    """Write the declaration of a function that computes problems of this kind; return its path, in the cache.
+def declare(kernel: Callable[..., object], problem: Problem) -> Path:
+    """Write the declaration of a function, or PythonKernel, that computes problems of this kind; return its path, in
+    the cache.
 
     UsageError for a function that no other process could import.
     """
+    function, tensors = (kernel.function, kernel.tensors) if isinstance(kernel, PythonKernel) else (kernel, "numpy")
+    if tensors not in VIEWS:
+        raise UsageError(f"PythonKernel: tensors is {tensors!r:.50}: numpy or torch")
     file, name = inspect.getsourcefile(function), getattr(function, "__qualname__", "")
     if file is None or not name.isidentifier():
         raise UsageError(
@@ -59,6 +64,7 @@ def declare(function: Callable[..., object], problem: Problem) -> Path:
         dtypes=problem.dtypes.canonical,
         layout=problem.layout,
         ndim=problem.ndim,
+        tensors=tensors,
     )
     path = paths.cache_dir() / "callables" / sha256(text.encode()).hexdigest()[:16] / "declaration.py"
     if not path.is_file():
@@ -67,26 +73,36 @@ def declare(function: Callable[..., object], problem: Problem) -> Path:
     return path
 
 
-def family_of(*, file: str, name: str, operation: str, dtypes: str, layout: str, ndim: int) -> KernelFamily:
+def family_of(
+    *, file: str, name: str, operation: str, dtypes: str, layout: str, ndim: int, tensors: str
+) -> KernelFamily:
     """Return the family of one function: one instance, on the host, for problems of one kind."""
     plain = re.sub("[^a-z0-9_]", "_", name.lower())
     accumulator = {"f64": "f64", "i8": "i32", "i32": "i32"}.get(dtypes, "f32")
     layouts = (layout,) if layout else ()
     instance = Instance(plain, plain, (dtypes,), layouts, (ndim,), Accumulation(DTYPES[accumulator]))
+
+    def opens(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> CallableRunner:
+        made = load_function(Path(file), name)  # now: nothing is watched yet, and a runtime may start what it needs
+        return CallableRunner(family, instance, Path(file), lambda: made, VIEWS[tensors])
+
     return KernelFamily(
         name=plain,
         operations=(operation,),
         platforms=("host",),
         instances=(instance,),
-        opens=lambda family, instance, options: CallableRunner(
-            family, instance, Path(file), lambda: load_function(Path(file), name), cells
-        ),
+        opens=opens,
+        changes=OF_TORCH if tensors == "torch" else (),
     )
+
+
+OF_TORCH = ("threads", "descriptors", "device_memory", "signal_handlers", "alternate_stack")
+"""What a kernel that calls torch may change of its process: torch's runtime starts and installs these."""
 
 
 @dataclass(frozen=True)
 class PythonKernel:
-    """What a family's ``opens`` is for a Python function: ``opens=PythonKernel(matmul)``.
+    """The ``opens`` of a family that is a Python function: ``opens=PythonKernel(matmul)``.
 
     ``function(problem, tensors)`` gets the tensors by role, numpy's or torch's over the kernel's own buffers. It writes
     the outputs in place, or returns them: one, a tuple in the problem's order, or a mapping by role.
@@ -173,7 +189,8 @@ def as_array(value: object, dtype: np.dtype[Any]) -> NDArray[Any]:
     torch = sys.modules.get("torch")
     if torch is None or type(value) is not torch.Tensor:
         raise TypeError(f"returned a {type(value).__name__}: return numpy's arrays or torch's tensors")
-    tensor: Any = value.detach()
+    given: Any = value
+    tensor = given.detach()
     if tensor.device.type != "cpu":
         raise TypeError(f"returned a tensor on {tensor.device}: the outputs are in the host's memory")
     if dtype.kind == "V" or dtype.name in TORCH_TYPES:  # types that numpy has not itself

@@ -1,4 +1,4 @@
-"""The sandbox of processes that run code which nobody vouches for: what the system has of it is entered, and said.
+"""The sandbox of processes that run untrusted code: they enter what the system has of it, and say what that is.
 
 A command states it in the environment (``VARIABLE``). Each child that runs a user's code enters it before that code is
 loaded, and ends if it lacks a measure that the command's own trial had. Linux on x86-64.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import platform
 import resource
 import struct
 import subprocess
@@ -16,6 +17,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import shown
 
 VARIABLE = "BITGATE_SANDBOX"
 
@@ -26,6 +30,8 @@ _WRITES = ((1, 1), *((bit, 1) for bit in range(4, 13)), (13, 2), (14, 3))
 """Landlock's rights that change files (bits 1 and 4 to 14), each with the first version that knows it."""
 _O_PATH = 0o10000000
 _EPERM = 1
+_X32 = 0x40000000
+"""The bit of system calls by their other numbers, which no filter of numbers sees."""
 
 FORBIDDEN = {
     "ptrace": 101,
@@ -60,9 +66,11 @@ def prepare(folder: Path, memory: int) -> list[str]:
     """
     stated = json.dumps({"folder": str(folder), "memory": memory})
     environment = {**os.environ, VARIABLE: stated}
-    trial = subprocess.run(
-        [sys.executable, "-m", __name__], env=environment, capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-m", __name__]
+    trial = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if trial.returncode != 0:
+        why = trial.stderr.strip().rpartition("\n")[2] or f"exit code {trial.returncode}"
+        raise UsageError(f"no sandbox can be entered here: {shown(why)}")
     measures: list[str] = json.loads(trial.stdout)
     os.environ[VARIABLE] = json.dumps({"folder": str(folder), "memory": memory, "measures": measures})
     return measures
@@ -142,9 +150,12 @@ def _landlock(libc: Any, folder: Path) -> list[str]:
 
 def _filter(libc: Any) -> bool:
     """Refuse FORBIDDEN from now on, in this thread and those that it starts."""
-    load, equal, ret = 0x20, 0x15, 0x06
+    if platform.machine() != "x86_64":
+        return False
+    load, equal, least, ret = 0x20, 0x15, 0x35, 0x06
     numbers = sorted(FORBIDDEN.values())
     program = [(load, 0, 0, 4), (equal, 1, 0, 0xC000003E), (ret, 0, 0, 0x80000000), (load, 0, 0, 0)]
+    program += [(least, len(numbers) + 1, 0, _X32)]
     program += [(equal, len(numbers) - place, 0, number) for place, number in enumerate(numbers)]
     program += [(ret, 0, 0, 0x7FFF0000), (ret, 0, 0, 0x00050000 | _EPERM)]
     code = b"".join(struct.pack("=HBBI", *line) for line in program)

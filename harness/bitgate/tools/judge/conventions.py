@@ -79,7 +79,7 @@ def to_numpy(value: Any) -> NDArray[Any]:
 
 
 def tensor_of(array: NDArray[Any], kind: str, torch: bool) -> Any:
-    """Return a tensor of the element type ``kind`` with an array's numbers, always in memory of its own."""
+    """Return a tensor of the element type ``kind`` with an array's numbers, always in memory that nothing else has."""
     if not torch:
         return np.array(array, getattr(ml_dtypes, kind) if kind in TORCH_TYPES else np.dtype(kind))
     import torch as runtime

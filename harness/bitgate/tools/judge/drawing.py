@@ -22,7 +22,7 @@ CHANGES: tuple[Callable[[int], int], ...] = (
 
 
 def around(base: Mapping[str, int], seed: int) -> Iterator[Sizes]:
-    """Yield sizes around ``base``, each once, those that tell most first: without end, the rest at random."""
+    """Yield sizes around ``base``, each once, those that show most first: without end, the rest at random."""
     rng, seen = np.random.default_rng(seed), {tuple(base.values())}
     for sizes in _candidates(dict(base), rng):
         if tuple(sizes.values()) not in seen:

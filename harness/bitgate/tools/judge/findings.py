@@ -1,4 +1,4 @@
-"""What was found of a submission: its verdict, the exit code, and the report as data."""
+"""The findings about a submission: its verdict, the exit code, and the report as data."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ class Findings:
     does_not_load: str = ""
     is_cut: bool = False
     """Whether cases were left out."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Why the submission's declaration refuses a case, by its id."""
     notes: list[str] = field(default_factory=list)
     times: Time | None = None
 
@@ -62,13 +64,15 @@ class Findings:
     @property
     def verdict(self) -> str:
         """right, wrong, or open if something that would have decided was not compared."""
-        refused = any(one.outcome is Outcome.REFUSED for _, one in self.verdicts)
-        compared = [one for _, one in self.verdicts if one.compared]
-        kernels = [one for one in self.red if not one.outcome.is_unanswered]
-        if self.does_not_load or any(self.zero.values()) or kernels or (compared and refused):
+        if self.does_not_load or any(self.zero.values()) or any(not one.outcome.is_unanswered for one in self.red):
             return WRONG
-        is_whole = compared and not self.is_cut and self.task.has_own and all(one.green for _, one in self.verdicts)
-        return RIGHT if is_whole else OPEN
+        is_whole = not self.is_cut and all(one.green for _, one in self.verdicts)
+        return RIGHT if is_whole and any(one.group == "own" or not self.task.facts for one in self.right) else OPEN
+
+    @property
+    def right(self) -> list[JudgedCase]:
+        """The cases that were compared and are right."""
+        return list(dict.fromkeys(one for one, verdict in self.verdicts if verdict.green and verdict.compared))
 
     @property
     def exit(self) -> int:
@@ -81,6 +85,8 @@ class Findings:
             return self.does_not_load
         if red := self.red:
             return _sentence(red[0]) + self._alone()
+        if self.refused and not self.verdicts:
+            return f"it takes none of the task's problems: {next(iter(self.refused.values()))}"
         zero = next(((name, why) for name, why in self.zero.items() if why), None)
         return "" if zero is None else f"where {zero[0]} is 0: {zero[1]}"
 
@@ -104,7 +110,7 @@ class Findings:
             "time": None if self.times is None else self.times.as_json(),
             "sandbox": ["expected values in another process", *self.sandbox],
             "rule": RULE if task.facts else "the operation's bounds (docs/exactness.md)",
-            "notes": [*task.notes, *self.notes, *self._types()],
+            "notes": [*task.notes, *self.notes, *self._refused(), *self._types()],
             "summary": {
                 "cases": len(verdicts) + len(self.zero),
                 "compared": len([one for _, one in verdicts if one.compared]) + len(self.zero),
@@ -120,6 +126,12 @@ class Findings:
         case, outcome = f"{self.task.operation} {name}=0", "MISMATCH" if why else "PASS"
         known = {"case": case, "group": ZERO, "fill": "decimal", "outcome": outcome, "green": not why}
         return {**known, "compared": True, "reason": why, "kinds": [], "error": None}
+
+    def _refused(self) -> list[str]:
+        if not self.refused:
+            return []
+        case, why = next(iter(self.refused.items()))
+        return [f"it refuses {len(self.refused)} of the task's cases, such as {case}: {why}"]
 
     def _types(self) -> list[str]:
         own = dict.fromkeys(one["dtype"] for one in (self.task.facts or {"problems": []})["problems"])

@@ -96,7 +96,8 @@ class TaskOperation(Sized):
                 error = np.fmax(errors[role], usual * np.abs(y))
                 each = np.sqrt(terms * squares[role]) + np.abs(y)
                 slack[role] = FACTOR * error + (4 * np.sqrt(terms) + 8) * u * each
-            return self._with_own(problem, inputs, own, base, slack)
+            slack = self._with_own(problem, inputs, own, base, slack)
+            return {role: np.nan_to_num(one, nan=ANYTHING, posinf=ANYTHING) for role, one in slack.items()}
 
     # ------------------------------------------------------------------------------------------------------- its parts
 
@@ -170,12 +171,14 @@ class TaskOperation(Sized):
         run = self._run(problem, inputs, own)
         half = 2.0 ** -DTYPES[TYPES[own]].mantissa
         for role in outputs:
-            error = np.abs(run[role] - base[role])
+            error = np.nan_to_num(np.abs(run[role] - base[role]), nan=0.0, posinf=0.0)
             if (error > slack[role] + half * (np.abs(base[role]) + slack[role]) + 1e-7).any():
                 slack[role] = slack[role] + 4 * np.fmax(error, np.mean(error))
         return {role: slack[role] for role in outputs}
 
 
+ANYTHING = 1e300
+"""The bound of a cell for which the reference itself gives no number in f32."""
 UNDERFLOW = 2.0**-20
 """The share of the largest cell below which a cell says nothing of the relative error of the others."""
 DELTA = 2.0**-20

@@ -60,11 +60,6 @@ class Problems:
     zero: tuple[Mapping[str, Any], ...] = ()
     """Problems with a length of zero, with their results; ``facts`` have none of that."""
 
-    @property
-    def has_own(self) -> bool:
-        """Whether the sizes that the task itself states are among them."""
-        return self.facts is None or any(one.group == "own" for one in self.cases)
-
 
 def of_file(
     file: Path, arguments: Mapping[str, Any], dtypes: Sequence[str], most: int, seed: int, own: bool
@@ -84,7 +79,7 @@ def of_file(
     zero, notes = tuple(facts.pop("zero")), tuple(facts.pop("notes"))
     text = json.dumps(facts)
     mark = sha256(f"{file} {text}".encode()).hexdigest()[:16]
-    name = f"task_{re.sub('[^a-z0-9]+', '_', file.stem.lower()).strip('_')}_{mark[:6]}"
+    name = f"task_{re.sub('[^a-z0-9]+', '_', file.stem.lower()).strip('_')}"
     folder = paths.cache_dir() / "judge" / mark
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "facts.json").write_text(text)

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -36,6 +36,7 @@ from bitgate.verify.selection import candidates, select_for
 from bitgate.worker import sandbox
 
 DECLARATION = "FAMILY"
+SOURCES = (".cu", ".hip", ".cpp", ".cc")
 AGAIN = 4
 """Cases that are judged once more at the end, on other data: of a submission that counts its calls."""
 DECLARATION_FILE = '''"""The submission {file} as a kernel: bitgate judge wrote this file."""
@@ -92,7 +93,7 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
     """
     seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
     until = monotonic() + request.budget
-    submission = request.submission.absolute()
+    submission = file_of(request.submission.absolute())
     kind = kind_of(submission)
     Builder("host", progress).runtime()  # where the submission runs, nothing can be built
     native.library()
@@ -106,12 +107,14 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
         if kind != DECLARATION:
             _try(found, submission)
         if not found.does_not_load:
-            project = with_operations(ours().loading(_loaded(submission, kind, task)))
+            added = [] if task.folder is None else [task.folder / "operation.py"]
+            project = ours().loading([_declaration(submission, kind, task)])
+            project = with_operations(replace(project, operations=(*project.operations, *added)))
             for one, verdict in _verdicts(found, project, until, progress):
                 found.verdicts.append((one, verdict))
                 hear(one, verdict)
             if request.samples and found.exit == 0:
-                found.times = timed(task, project, request.samples, seed, request.seconds, until)
+                found.times = timed(found.right, project, request.samples, seed, request.seconds, until)
     return found.report()
 
 
@@ -126,7 +129,21 @@ def _try(found: Findings, submission: Path) -> None:
         trial.end()
 
 
+def file_of(submission: Path) -> Path:
+    """Return the Python file of a submission: the declaration of a folder, or of a source. UsageError without one."""
+    is_source = submission.suffix in SOURCES
+    if not is_source and not submission.is_dir():
+        return submission
+    file = (submission.parent if is_source else submission) / "declaration.py"
+    if not file.is_file():
+        raise UsageError(
+            f"{submission}: needs a declaration.py that states its launches: {file} (docs/first_kernel.md)"
+        )
+    return file
+
+
 def kind_of(submission: Path) -> str:
+    """Return which of the three names a submission's file defines. UsageError if it defines none."""
     names = names_in(submission)
     kind = next((one for one in (DECLARATION, CUSTOM, NEW_MODEL) if one in names), None)
     if kind is None:
@@ -141,11 +158,10 @@ def _takes_problem(submission: Path, kind: str) -> bool:
     return any(one.name == CUSTOM and len(one.args.args) > 1 for one in functions)
 
 
-def _loaded(submission: Path, kind: str, task: Problems) -> list[Path]:
-    """Return the files to load: the submission's declaration, which bitgate writes for a function or a module, and that
-    of the task's operation."""
+def _declaration(submission: Path, kind: str, task: Problems) -> Path:
+    """Return the submission's declaration; for a function or a module bitgate writes it."""
     if kind == DECLARATION:
-        return [submission]
+        return submission
     problems = [] if task.facts else [problem_of(one.case) for one in task.cases]
     own = [one["dtype"] for one in task.facts["problems"]] if task.facts else []
     text = DECLARATION_FILE.format(
@@ -160,7 +176,7 @@ def _loaded(submission: Path, kind: str, task: Problems) -> list[Path]:
     folder = task.folder or paths.cache_dir() / "judge" / sha256(text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "declaration.py").write_text(text)
-    return [folder / "declaration.py"]
+    return folder / "declaration.py"
 
 
 @contextmanager
@@ -189,6 +205,9 @@ def _verdicts(
                 return
             problem = parse_case_id(one.case)
             selection = select_for(problem, kernels)
-            for kernel in selection.supporting or [kernel for kernel, _ in selection.refusing]:
+            if not selection.supporting:
+                refusals = [f"{refusal.clause}: {refusal.text}" for _, refusal in selection.refusing]
+                found.refused[one.case] = next(iter(refusals), "its declaration does not name such problems")
+            for kernel in selection.supporting:
                 planned = PlannedCase(problem, kernel, fill=one.fill, seed=(found.seed + 7919 * again) % (1 << 31))
                 yield one, process.verify(planned, request.seconds)

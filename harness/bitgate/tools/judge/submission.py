@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.kernel.python_callable import VIEWS, CallableRunner, as_array, load_function
+from bitgate.kernel.python_callable import OF_TORCH, VIEWS, CallableRunner, as_array, load_function
 from bitgate.model import DTYPES, Accumulation
 from bitgate.tools.judge.conventions import NEW_MODEL, Module, tensor_of, to_numpy, type_of
 from bitgate.tools.judge.survey import WIDER
 
-OF_TORCH = ("threads", "descriptors", "device_memory", "signal_handlers", "alternate_stack")
-"""What a submission that imports torch may change of its process: what torch's runtime installs and starts."""
 ACCUMULATORS = {"f64": "f64", "i8": "i32", "i32": "i32"}
 
 

@@ -36,6 +36,8 @@ EXACT_SUM = 1 << 23
 FULL_SECONDS, MOST_SECONDS = 0.3, 4.0
 """Seconds of one run of the reference up to which a problem gets all runs for its bound, and up to which it is judged
 at all."""
+LARGEST = {"float16": 1e4, "float64": 1e300}
+"""The largest cell of a result whose data are taken, by type: other seeds give larger ones."""
 MOST_BYTES = 1 << 28
 MOST_ZERO_CELLS = 4096
 Cells = NDArray[Any]
@@ -70,7 +72,7 @@ def serve(channel: Channel) -> None:
 
 
 class Survey:
-    """What a task's inputs are, found by running its reference."""
+    """The facts about a task, found by running its reference."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -275,9 +277,10 @@ class Survey:
         has_sign = not any(one["low"] >= 0 for one in drawn.values() if "float" in one["given"])
         others = ("small", "large") if has_sign else ("signed", "small", "large")
         for fill in ("decimal", *others) if is_quick else ("decimal",):
-            outputs = self._try({p: cells_of(one, tuple(shapes[p]), fill, seed) for p, one in drawn.items()})
-            largest = float(np.finfo(np.float16).max) if self.kind == "float16" else 1e38
-            if outputs and all(np.isfinite(one).all() and (np.abs(one) <= largest).all() for one in outputs):
+            inputs = {p: cells_of(one, tuple(shapes[p]), fill, seed) for p, one in drawn.items()}
+            narrow = self._try(inputs, "float64" if self.kind == "float64" else "float32")
+            outputs = [*(self._try(inputs) or [np.array(np.nan)]), *(narrow or [np.array(np.nan)])]
+            if all(np.isfinite(one).all() and (np.abs(one) <= LARGEST.get(self.kind, 1e37)).all() for one in outputs):
                 fills.append(fill)
         found = {"sizes": sizes, "dtype": TYPES[self.kind], "outputs": lengths, "fills": fills, "exact": exact}
         return [{**found, "group": group, "quick": is_quick}] if fills else []

@@ -6,7 +6,7 @@ that happens there can make the time shorter than the work. What the launcher ad
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -21,13 +21,13 @@ from bitgate.kernel.runner import Capability
 from bitgate.model import Problem, parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
-from bitgate.tools.judge.problems import JudgedCase, Problems
+from bitgate.tools.judge.problems import JudgedCase
 from bitgate.verify.judge_entry import launcher_worker
 from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep
 from bitgate.verify.launcher_process import LauncherProcess
 from bitgate.verify.problem_data import reference_kind
 from bitgate.verify.running import LaunchConfig
-from bitgate.verify.selection import candidates
+from bitgate.verify.selection import candidates, select_for
 from bitgate.verify.session import Session
 from bitgate.worker.shared_memory import create_memory
 
@@ -109,11 +109,12 @@ class Stopwatch:
         return "forward" if loaded is not None and Capability.SCHEDULES in loaded.capabilities else ""
 
 
-def timed(task: Problems, project: Project, samples: int, seed: int, seconds: float, until: float) -> Time:
-    """Time a right submission on the task's own problems, between calls on others, in an order drawn by lot."""
+def timed(right: Sequence[JudgedCase], project: Project, samples: int, seed: int, seconds: float, until: float) -> Time:
+    """Time a submission on the task's own problems, between calls on others that it is right on, in an order drawn by
+    lot."""
     rng = np.random.default_rng([seed, 1])
-    own, others = _chosen(task)
-    (kernel,) = candidates(None, {}, "host", project)[:1]
+    own, others = _chosen(right)
+    kernels = candidates(None, {}, "host", project)
     found: dict[str, tuple[list[float], list[float]]] = {one.case: ([], []) for one in own}
     with _stopwatch(project, seconds) as watch:
         try:
@@ -121,6 +122,7 @@ def timed(task: Problems, project: Project, samples: int, seed: int, seconds: fl
                 for place in rng.permutation(len(own) + min(1, len(others))).tolist():
                     one = own[place] if place < len(own) else others[int(rng.integers(len(others)))]
                     problem = parse_case_id(one.case)
+                    kernel = select_for(problem, kernels).supporting[0]
                     outside, inside, wrong = watch.sample(kernel, problem, one.fill, int(rng.integers(1 << 31)))
                     if wrong:
                         return Time((), f"{one.case}: {wrong}")
@@ -135,16 +137,14 @@ def timed(task: Problems, project: Project, samples: int, seed: int, seconds: fl
     return Time(tuple(rows))
 
 
-def _chosen(task: Problems) -> tuple[list[JudgedCase], list[JudgedCase]]:
+def _chosen(right: Sequence[JudgedCase]) -> tuple[list[JudgedCase], list[JudgedCase]]:
     """Return a case for each of the task's own problems, exact data before others, and the cases of all others."""
     own: dict[str, JudgedCase] = {}
-    groups: Mapping[bool, list[JudgedCase]] = {True: [], False: []}
-    for one in task.cases:
-        groups[one.group == "own" or task.facts is None].append(one)
-    for one in sorted(groups[True] or task.cases, key=lambda one: one.fill != "exact"):
+    stated = [one for one in right if one.group == "own"] or right
+    for one in sorted(stated, key=lambda one: one.fill != "exact"):
         if len(own) < MOST_PROBLEMS:
             own.setdefault(one.case, one)
-    return list(own.values()), [one for one in task.cases if one.case not in own]
+    return list(own.values()), [one for one in right if one.case not in own]
 
 
 def _floor(problem: Problem) -> float:

@@ -85,7 +85,7 @@ def _call(asked: CallSubmission) -> dict[str, Any]:
                     inputs.append(one["constant"])
             reals = [one["given"] for one in facts["inputs"] if "float" in one.get("given", "")]
             outputs = Module(made, facts["init"], facts["packing"], torch)(inputs, reals[0] if reals else "float32")
-            outputs = buffers if buffers and outputs == [None] else outputs
+            outputs = buffers if buffers and outputs[0] is None else outputs
         except BaseException as error:
             return {"raised": f"{type(error).__name__}: {shown(error)}"}
     if not all(map(is_tensor, outputs)):
