@@ -137,7 +137,7 @@ def _inputs(words: list[str] | None) -> dict[str, Any]:
 def _closing(report: dict[str, Any]) -> str:
     summary, time = report["summary"], report["time"]
     lines = [f"sandbox: {', '.join(report['sandbox'])}", *(f"note: {printable(note)}" for note in report["notes"])]
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in summary["outcomes"].items())
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in summary["outcomes"].items()) or "nothing was compared"
     first = f": {message(report['diagnosis'])}" if report["diagnosis"] else ""
     if time is None:
         clock = "untimed"

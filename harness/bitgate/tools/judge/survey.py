@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from itertools import chain
@@ -357,7 +358,8 @@ class Survey:
                 return None
         try:
             begun = monotonic()
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 outputs = self._run(cells, kind)
             self.seconds = monotonic() - begun
             return outputs
