@@ -21,7 +21,8 @@ def judged(tmp_path: Path) -> Judge:
 
     def run(module: str, name: str, task: str, **more: Any) -> dict[str, Any]:
         entry = more.pop("entry", "custom_kernel")
-        wrapped = f"{entry} = {name}" if entry == "custom_kernel" else f"{entry} = lambda *_: {name}"
+        is_class = name[0].isupper() or entry == "custom_kernel"
+        wrapped = f"{entry} = {name}" if is_class else f"{entry} = lambda *_: {name}"
         submission = tmp_path / f"{name}.py"
         submission.write_text(f"{(HERE / module).read_text()}\n\n{wrapped}\n")
         where = str(HERE / "tasks" / task) if task.endswith(".py") else task

@@ -62,9 +62,12 @@ class Problems:
 
 
 def of_file(
-    file: Path, arguments: Mapping[str, Any], dtypes: Sequence[str], most: int, seed: int, own: bool
+    file: Path, arguments: Mapping[str, Any], dtypes: Sequence[str], most: int, seed: int, own: bool, is_named: bool
 ) -> Problems:
-    """Survey a task's file in a child, and write its operation. UsageError says what cannot be judged, and why."""
+    """Survey a task's file in a child, and write its operation. UsageError says what cannot be judged, and why.
+
+    One that ``is_named`` by a declaration has a name that its author can foresee.
+    """
     file = file.absolute()
     if not {MODEL, FUNCTION} & names_in(file):
         raise UsageError(f"{file}: a task defines Model and get_inputs, or ref_kernel and generate_input")
@@ -80,6 +83,7 @@ def of_file(
     text = json.dumps(facts)
     mark = sha256(f"{file} {text}".encode()).hexdigest()[:16]
     name = f"task_{re.sub('[^a-z0-9]+', '_', file.stem.lower()).strip('_')}"
+    name += "" if is_named else f"_{mark[:6]}"
     folder = paths.cache_dir() / "judge" / mark
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "facts.json").write_text(text)

@@ -99,7 +99,8 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
     native.library()
     with _sandbox(request.memory) as measures:
         if request.task.endswith(".py"):
-            task = of_file(Path(request.task), request.arguments, request.dtypes, request.problems, seed, request.own)
+            stated = request.arguments, request.dtypes, request.problems, seed, request.own, kind == DECLARATION
+            task = of_file(Path(request.task), *stated)
         else:
             takes_problem = _takes_problem(submission, kind)
             task = of_operation(request.task, request.tier, request.problems, seed, takes_problem)

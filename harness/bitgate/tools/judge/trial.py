@@ -24,7 +24,7 @@ from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker, WorkerDied
 
 ENTRY = f"{__name__}:serve"
-LOAD_SECONDS = 60.0
+LOAD_SECONDS = 120.0
 RUNTIMES = ("torch", "triton", "cupy", "jax", "numba")
 """Modules that a submission may need and this environment lack: no fault of the submission."""
 CLOSE = 2.0**-6
