@@ -15,6 +15,7 @@ import numpy as np
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.core.project import ours
 from bitgate.core.untrusted import printable
 from bitgate.model import Problem, ProblemError, parse_case_id
@@ -81,13 +82,13 @@ def of_file(
         worker.end()
     zero, notes = tuple(facts.pop("zero")), tuple(facts.pop("notes"))
     text = json.dumps(facts)
-    mark = sha256(f"{file} {text}".encode()).hexdigest()[:16]
+    mark = sha256(f"{file} {is_named} {dict(arguments)} {text}".encode()).hexdigest()[:16]
     name = f"task_{re.sub('[^a-z0-9]+', '_', file.stem.lower()).strip('_')}"
     name += "" if is_named else f"_{mark[:6]}"
     folder = paths.cache_dir() / "judge" / mark
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "facts.json").write_text(text)
-    (folder / "operation.py").write_text(OPERATION_FILE.format(file=str(file), name=name, arguments=dict(arguments)))
+    write_whole(folder / "facts.json", text)
+    write_whole(folder / "operation.py", OPERATION_FILE.format(file=str(file), name=name, arguments=dict(arguments)))
     cases = tuple(
         JudgedCase(f"{name}_{one['dtype']}_{_spelt(one['sizes'])}{'_gap' * one['gap']}", fill, _group(one))
         for one in facts["problems"]

@@ -18,6 +18,7 @@ import numpy as np
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
 from bitgate.core.project import Project, ours
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.loading import with_operations
@@ -176,7 +177,7 @@ def _declaration(submission: Path, kind: str, task: Problems) -> Path:
     )
     folder = task.folder or paths.cache_dir() / "judge" / sha256(text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "declaration.py").write_text(text)
+    write_whole(folder / "declaration.py", text)
     return folder / "declaration.py"
 
 
