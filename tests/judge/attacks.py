@@ -251,14 +251,44 @@ def zeroes_in_a_thread(x):
     return np.zeros_like(x)
 
 
+def returns_another_shape(x):
+    return right(x)[:-1].copy()
+
+
+def returns_another_type(x):
+    return right(x).astype(np.float64)
+
+
+def returns_a_list(x):
+    return right(x).tolist()
+
+
+def returns_nothing(x):
+    return None
+
+
+def hangs(x):
+    while True:
+        pass
+
+
+def prints_a_gibibyte(x):
+    for _ in range(1024):
+        sys.stdout.write("x" * (1 << 20))
+    return np.zeros_like(x)
+
+
+def calls_itself(x):
+    return calls_itself(x)
+
+
 def forges_its_clock(x):
-    """Right, in a twentieth of a second, in which its clocks stand still."""
+    """Right, in a twentieth of a second, in which the harness' clock stands still."""
     import time
 
-    time.sleep(0.05)
-    for name in ("perf_counter", "perf_counter_ns", "monotonic", "time"):
-        setattr(time, name, lambda: 0)
     from bitgate.verify import running
 
-    running.perf_counter = lambda: 0.0
+    time.sleep(0.05)
+    now = KEPT.setdefault("now", time.perf_counter())
+    time.perf_counter = running.perf_counter = lambda: now
     return right(x)

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from bitgate.core.errors import UsageError
+from bitgate.tools.judge.run import JudgeRequest, judge
+
+HERE = Path(__file__).parent
 ATTACKS = (
     "searches_the_collector",
     "scans_memory",
@@ -36,6 +40,13 @@ ATTACKS = (
     "writes_past_the_end",
     "traces_its_judge",
     "zeroes_in_a_thread",
+    "returns_another_shape",
+    "returns_another_type",
+    "returns_a_list",
+    "returns_nothing",
+    "hangs",
+    "prints_a_gibibyte",
+    "calls_itself",
 )
 
 
@@ -46,7 +57,7 @@ def test_the_control_passes(judged) -> None:
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_attack_passes(judged, name: str, tmp_path: Path) -> None:
-    report = judged("attacks.py", name, "softmax.py", problems=3)
+    report = judged("attacks.py", name, "softmax.py", problems=3, seconds=20.0)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".py"] == [f"{name}.py"]
     assert not (Path.cwd() / "torch.py").exists()
@@ -57,3 +68,31 @@ def test_a_forged_clock_shortens_nothing(judged) -> None:
     assert report["verdict"] == "right", report["diagnosis"]
     (row,) = report["time"]["rows"]
     assert row["claimed"] < row["floor"] < 50 <= row["low"] <= row["ms"]
+
+
+def test_a_wrong_one_is_wrong(judged) -> None:
+    report = judged("attacks.py", "fills_with_nan", "softmax.py", problems=1, own=True)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+    assert report["summary"]["outcomes"].keys() == {"MISMATCH"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("raise SystemExit(0)", "its file does not load: SystemExit: 0"),
+        ("import os; os._exit(0)", "its file does not load: its process ended with exit code 0 and no answer"),
+        ("import no_such_module", "its file does not load: ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+)
+def test_a_file_that_does_not_load_is_wrong(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text(f"{text}\ndef custom_kernel(x): return x\n")
+    request = JudgeRequest(tmp_path / "s.py", str(HERE / "tasks" / "softmax.py"), problems=1, own=True)
+    report = judge(request, lambda one, verdict: None, lambda line: None)
+    assert (report["verdict"], report["exit"], report["diagnosis"]) == ("wrong", 1, why)
+
+
+def test_a_runtime_that_is_not_here_is_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text("import cupy\ndef custom_kernel(x): return x\n")
+    request = JudgeRequest(tmp_path / "s.py", str(HERE / "tasks" / "softmax.py"), problems=1, own=True)
+    with pytest.raises(UsageError, match="needs the module cupy, which is not installed here"):
+        judge(request, lambda one, verdict: None, lambda line: None)

@@ -34,6 +34,9 @@ def test_each_length_that_may_change_has_a_name() -> None:
 
 def test_lengths_that_must_agree_share_a_name() -> None:
     facts = surveyed("matmul_f16.py", m=6, n=10, k=16)
+    sizes = {tuple(one["sizes"].values()) for one in facts["problems"]}
+    assert {tuple(one["outputs"][0]) for one in facts["problems"]} >= {(1, 1), (7, 11)}
+    assert {(6, 10, 16), (7, 11, 17), (1, 1, 1)} <= sizes
     (m, k), (again, n) = (one["axes"] for one in facts["inputs"][:2])
     assert (k, len({m, n, k})) == (again, 3)
     assert facts["inputs"][2] == {"buffer": 0}

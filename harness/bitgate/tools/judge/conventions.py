@@ -75,7 +75,7 @@ def to_numpy(value: Any) -> NDArray[Any]:
         value = value.double() if value.is_floating_point() else value
         value = value.numpy()
     array = np.asarray(value)
-    return array if array.dtype.kind in "biu" else array.astype(np.float64)
+    return array if array.dtype.kind in "biuc" else array.astype(np.float64)
 
 
 def tensor_of(array: NDArray[Any], kind: str, torch: bool) -> Any:

@@ -96,6 +96,9 @@ class Survey:
         """The type of the reals of the problems that are drawn now."""
         if not self._is_same(self._run(self.own, "float64"), self._run(self.own, "float64")):
             raise UsageError(f"{task.file}: its reference gives another result at each call: it can judge nothing")
+        self.blank: dict[int, Cells] = {}
+        """The buffers of the shapes that were asked for last."""
+        self.tensors = [place for place, kind in enumerate(self.kinds) if kind]
         self.axes: dict[int, list[Any]] = {}
         self.axes, self.sizes = self._sizes()
 
@@ -159,8 +162,10 @@ class Survey:
         for name in self.sizes:
             sizes = {**dict.fromkeys(self.sizes, 3), name: 0}
             shapes = self._placed({**self.sizes, name: 0}) if self._shapes(sizes) is None else self._placed(sizes)
-            inputs = {place: cells_of(self._input(place), tuple(one), "decimal", seed) for place, one in shapes.items()}
-            outputs = self._try(inputs)
+            if self._shapes_of(shapes) is None:
+                continue
+            data = {place: cells_of(self._input(place), tuple(shapes[place]), "decimal", seed) for place in self.places}
+            outputs = self._try(data)
             if outputs is None or sum(one.size for one in outputs) > MOST_ZERO_CELLS:
                 continue
             cells = [[None if np.isnan(one) else float(one) for one in output.ravel()] for output in outputs]
@@ -216,10 +221,10 @@ class Survey:
 
         Axes of one length that cannot change alone share a size: the reference says so.
         """
-        axes: dict[int, list[Any]] = {place: list(self.own[place].shape) for place in self.places}
+        axes: dict[int, list[Any]] = {place: list(self.own[place].shape) for place in self.tensors}
         names = iter(string.ascii_lowercase)
         sizes: Sizes = {}
-        spots = [(place, axis) for place in self.places for axis, n in enumerate(self.own[place].shape) if n > 1]
+        spots = [(place, axis) for place in self.tensors for axis, n in enumerate(self.own[place].shape) if n > 1]
         alone = [spot for spot in spots if self._takes({spot: self.own[spot[0]].shape[spot[1]] + 1})]
         groups = [[spot] for spot in alone]
         for length in sorted({self.own[place].shape[axis] for place, axis in spots}):
@@ -250,13 +255,13 @@ class Survey:
 
     def _placed(self, sizes: Sizes) -> dict[int, list[int]]:
         """Return the inputs' shapes by place, for these sizes."""
-        return {p: [sizes[one] if isinstance(one, str) else one for one in self.axes[p]] for p in self.places}
+        return {p: [sizes[one] if isinstance(one, str) else one for one in self.axes[p]] for p in self.tensors}
 
     def _shapes(self, sizes: Sizes) -> list[list[int]] | None:
         return self._shapes_of(self._placed(sizes))
 
     def _takes(self, changed: Mapping[tuple[int, int], int]) -> bool:
-        shapes = {place: list(self.own[place].shape) for place in self.places}
+        shapes = {place: list(self.own[place].shape) for place in self.tensors}
         for (place, axis), length in changed.items():
             shapes[place][axis] = length
         return self._shapes_of(shapes) is not None
@@ -287,7 +292,8 @@ class Survey:
         return [{**found, "group": group, "quick": is_quick}] if fills else []
 
     def _shapes_of(self, shapes: Mapping[int, list[int]]) -> list[list[int]] | None:
-        inputs = {place: cells_of(self._input(place), tuple(shape), "decimal", 0) for place, shape in shapes.items()}
+        self.blank = {place: np.zeros(shapes[place]) for place in self.buffers}
+        inputs = {place: cells_of(self._input(place), tuple(shapes[place]), "decimal", 0) for place in self.places}
         outputs = self._try(inputs)
         return None if outputs is None else [list(one.shape) for one in outputs]
 
@@ -348,14 +354,8 @@ class Survey:
 
     def _try(self, inputs: Mapping[int, Any], kind: str = "float64") -> list[Cells] | None:
         """Return the reference's outputs of inputs by place, computed in a type; None if it does not take them."""
-        cells = [inputs.get(place, own) for place, own in enumerate(self.own)]
-        if self.buffers:
-            try:  # a buffer has the shape of its output, which is known once the reference has run
-                probe = self._run(cells, "float64")
-                shapes = {place: probe[output].shape for place, output in self.buffers.items()}
-                cells = [np.zeros(shapes[place]) if place in shapes else one for place, one in enumerate(cells)]
-            except Exception:
-                return None
+        given = {**self.blank, **inputs}
+        cells = [given.get(place, own) for place, own in enumerate(self.own)]
         try:
             begun = monotonic()
             with np.errstate(all="ignore"), warnings.catch_warnings():
