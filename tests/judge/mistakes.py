@@ -112,8 +112,8 @@ def norm_of_blocks(x, weight, bias, eps=1e-5):
 
 
 def norm_in_f64(x, weight, bias, eps=1e-5):
-    wide = [one.astype(np.float64) for one in (x, weight, bias)]
-    return norm_right(*wide, eps=eps).astype(np.float32)
+    wide, scale, shift = (one.astype(np.float64) for one in (x, weight, bias))
+    return norm_right(wide, scale, shift, eps).astype(np.float32)
 
 
 def norm_eps_outside_root(x, weight, bias, eps=1e-5):

@@ -1,5 +1,7 @@
 """A task by KernelBench's convention in torch: a linear layer with its parameters, GELU, and a softmax."""
 
+# mypy: ignore-errors
+
 import torch
 from torch import nn
 
