@@ -64,7 +64,7 @@ def test_no_attack_passes(judged, name: str, tmp_path: Path) -> None:
 
 
 def test_a_forged_clock_shortens_nothing(judged) -> None:
-    report = judged("attacks.py", "forges_its_clock", "softmax.py", problems=1, own=True, samples=2)
+    report = judged("attacks.py", "forges_its_clock", "softmax.py", problems=1, own=True, samples=1)
     assert report["verdict"] == "right", report["diagnosis"]
     (row,) = report["time"]["rows"]
     assert row["claimed"] < row["floor"] < 50 <= row["low"] <= row["ms"]

@@ -64,7 +64,8 @@ class Findings:
     @property
     def verdict(self) -> str:
         """right, wrong, or open if something that would have decided was not compared."""
-        if self.does_not_load or any(self.zero.values()) or any(not one.outcome.is_unanswered for one in self.red):
+        is_wrong = any(not one.outcome.is_unanswered for one in self.red) or any(self.zero.values())
+        if self.does_not_load or is_wrong or (self.times is not None and self.times.wrong):
             return WRONG
         is_whole = not self.is_cut and all(one.green for _, one in self.verdicts)
         return RIGHT if is_whole and any(one.group == "own" or not self.task.facts for one in self.right) else OPEN
@@ -87,8 +88,9 @@ class Findings:
             return _sentence(red[0]) + self._alone()
         if self.refused and not self.verdicts:
             return f"it takes none of the task's problems: {next(iter(self.refused.values()))}"
-        zero = next(((name, why) for name, why in self.zero.items() if why), None)
-        return "" if zero is None else f"where {zero[0]} is 0: {zero[1]}"
+        if zero := [f"where {name} is 0: {why}" for name, why in self.zero.items() if why]:
+            return zero[0]
+        return f"while it was timed: {self.times.wrong}" if self.times is not None and self.times.wrong else ""
 
     def _alone(self) -> str:
         groups = {one.group for one, verdict in self.verdicts if not verdict.green}
