@@ -23,6 +23,7 @@ from bitgate.core.untrusted import message, shown
 GROUPS: dict[str, dict[str, str]] = {
     "Judge a kernel": {
         "verify": "bitgate.cli.verify",
+        "judge": "bitgate.cli.judge",
         "bench": "bitgate.cli.bench",
         "run-example": "bitgate.cli.run_example",
         "exec": "bitgate.cli.execute",

@@ -126,5 +126,13 @@ VARIABLES: dict[str, Check] = {
     "BITGATE_THREADS": _count(paths.MOST_THREADS),
 }
 
-OWN = ("BITGATE_BISECT", "BITGATE_CHILD", "BITGATE_EXEC", "BITGATE_FIRST_CONTACT", "BITGATE_STAMP", "BITGATE_TASK")
+OWN = (
+    "BITGATE_BISECT",
+    "BITGATE_CHILD",
+    "BITGATE_EXEC",
+    "BITGATE_FIRST_CONTACT",
+    "BITGATE_SANDBOX",
+    "BITGATE_STAMP",
+    "BITGATE_TASK",
+)
 """Variables from a process of bitgate to those that it starts, which overwrite what they find."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bitgate.kernel.generated import Registered as Registered
     from bitgate.kernel.generated import element as element
     from bitgate.kernel.generated import units as units
+    from bitgate.kernel.python_callable import PythonKernel as PythonKernel
     from bitgate.kernel.runner import Capability as Capability
     from bitgate.kernel.runner import LibraryState as LibraryState
     from bitgate.kernel.runner import Runner as Runner
@@ -46,6 +47,7 @@ __getattr__, __dir__, __all__ = exports(
         "bitgate.kernel.dispatch": "DispatchRecord",
         "bitgate.kernel.errors": "KernelFailed KernelRefused",
         "bitgate.kernel.generated": "Registered element units",
+        "bitgate.kernel.python_callable": "PythonKernel",
         "bitgate.kernel.runner": "Capability LibraryState Runner",
         "bitgate.model.thread_map": "CellWrite MapLaunch Steps SumLevel ThreadMap Tile",
         "bitgate.kernel.source": "BufferOffset ClearBuffer DeviceSource KernelLaunch",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bitgate.core.errors import UsageError
 from bitgate.core.targets import runs_on
 from bitgate.core.untrusted import shown
 from bitgate.kernel import abi
@@ -60,12 +62,13 @@ def _facts(path: Path, runtime: Path | None, cache: Cache) -> dict[str, Any]:
     if isinstance(known.get(key), dict):
         return dict(known[key])
     facts = _probe(path, runtime)
-    with cache.lock("probes"):
-        known = cache.read_json(memo)
-        if len(known) >= _MOST_REMEMBERED:
-            known = {}
-        cache.write_json(memo, {**known, key: facts})
-    contents.save()
+    with suppress(UsageError):  # a sandbox lets nothing be written there: the next process probes again
+        with cache.lock("probes"):
+            known = cache.read_json(memo)
+            if len(known) >= _MOST_REMEMBERED:
+                known = {}
+            cache.write_json(memo, {**known, key: facts})
+        contents.save()
     return facts
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from importlib import util
+from importlib import metadata, util
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.runner import Capability, LibraryState
 from bitgate.model import DTYPES, Accumulation, Problem, Tensor
 
+Function: TypeAlias = Callable[[Any, Mapping[str, Any]], object]
+
 TEXT = '''"""The function {name} of {file} as a kernel. bitgate wrote this declaration, for one kind of problem."""
 
 from bitgate.kernel.python_callable import family_of
@@ -36,15 +38,20 @@ FAMILY = family_of(
     dtypes={dtypes!r},
     layout={layout!r},
     ndim={ndim!r},
+    tensors={tensors!r},
 )
 '''
 
 
-def declare(function: Callable[..., object], problem: Problem) -> Path:
-    """Write the declaration of a function that computes problems of this kind; return its path, in the cache.
+def declare(kernel: Callable[..., object], problem: Problem) -> Path:
+    """Write the declaration of a function, or PythonKernel, that computes problems of this kind; return its path, in
+    the cache.
 
     UsageError for a function that no other process could import.
     """
+    function, tensors = (kernel.function, kernel.tensors) if isinstance(kernel, PythonKernel) else (kernel, "numpy")
+    if tensors not in VIEWS:
+        raise UsageError(f"PythonKernel: tensors is {tensors!r:.50}: numpy or torch")
     file, name = inspect.getsourcefile(function), getattr(function, "__qualname__", "")
     if file is None or not name.isidentifier():
         raise UsageError(
@@ -57,6 +64,7 @@ def declare(function: Callable[..., object], problem: Problem) -> Path:
         dtypes=problem.dtypes.canonical,
         layout=problem.layout,
         ndim=problem.ndim,
+        tensors=tensors,
     )
     path = paths.cache_dir() / "callables" / sha256(text.encode()).hexdigest()[:16] / "declaration.py"
     if not path.is_file():
@@ -65,48 +73,74 @@ def declare(function: Callable[..., object], problem: Problem) -> Path:
     return path
 
 
-def family_of(*, file: str, name: str, operation: str, dtypes: str, layout: str, ndim: int) -> KernelFamily:
+def family_of(
+    *, file: str, name: str, operation: str, dtypes: str, layout: str, ndim: int, tensors: str
+) -> KernelFamily:
     """Return the family of one function: one instance, on the host, for problems of one kind."""
     plain = re.sub("[^a-z0-9_]", "_", name.lower())
     accumulator = {"f64": "f64", "i8": "i32", "i32": "i32"}.get(dtypes, "f32")
     layouts = (layout,) if layout else ()
     instance = Instance(plain, plain, (dtypes,), layouts, (ndim,), Accumulation(DTYPES[accumulator]))
+
+    def opens(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> CallableRunner:
+        made = load_function(Path(file), name)  # now: nothing is watched yet, and a runtime may start what it needs
+        return CallableRunner(family, instance, Path(file), lambda: made, VIEWS[tensors])
+
     return KernelFamily(
         name=plain,
         operations=(operation,),
         platforms=("host",),
         instances=(instance,),
-        opens=lambda family, instance, options: CallableRunner(family, instance, Path(file), name),
+        opens=opens,
+        changes=OF_TORCH if tensors == "torch" else (),
     )
+
+
+OF_TORCH = ("threads", "descriptors", "device_memory", "signal_handlers", "alternate_stack")
+"""What a kernel that calls torch may change of its process: torch's runtime starts and installs these."""
+
+
+@dataclass(frozen=True)
+class PythonKernel:
+    """The ``opens`` of a family that is a Python function: ``opens=PythonKernel(matmul)``.
+
+    ``function(problem, tensors)`` gets the tensors by role, numpy's or torch's over the kernel's own buffers. It writes
+    the outputs in place, or returns them: one, a tuple in the problem's order, or a mapping by role.
+    """
+
+    function: Function
+    tensors: Literal["numpy", "torch"] = "numpy"
+
+    def __call__(self, family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> CallableRunner:
+        file = inspect.getsourcefile(self.function)
+        if self.tensors not in VIEWS:
+            raise UsageError(f"PythonKernel: tensors is {self.tensors!r:.50}: numpy or torch")
+        if file is None:
+            raise UsageError(f"kernel {self.function!r:.100}: define a function of a file, by def")
+        return CallableRunner(family, instance, Path(file), lambda: self.function, VIEWS[self.tensors])
 
 
 @dataclass(eq=False)
 class CallableRunner:
-    """The runner of a function ``kernel(problem, tensors)``, which writes the results into ``tensors``."""
+    """The runner of a function of a file, which ``load`` returns; ``view`` makes its tensors."""
 
     family: KernelFamily
     instance: Instance
     file: Path
-    name: str
+    load: Callable[[], Function]
+    view: Callable[[Tensor, int], Any]
     conduct: LibraryState = field(default_factory=LibraryState)
     capabilities: frozenset[Capability] = frozenset()
 
     @cached_property
-    def function(self) -> Callable[[Any, Mapping[str, NDArray[Any]]], object]:
+    def function(self) -> Function:
         """The function, once its file has run in this process."""
-        sys.path.insert(0, str(self.file.parent))  # as pytest does for the modules of tests
-        spec = util.spec_from_file_location(f"bitgate_callable_{self.file.stem}", self.file)
-        if spec is None or spec.loader is None:
-            raise UsageError(f"{self.file}: not a Python file")
-        module = util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        found: Callable[[Any, Mapping[str, NDArray[Any]]], object] = getattr(module, self.name)
-        return found
+        return self.load()
 
     @property
     def content_key(self) -> str:
-        return content_of(self.file)
+        runtimes = "".join(f" {name} {metadata.version(name)}" for name in RUNTIMES if name in sys.modules)
+        return content_of(self.file) + runtimes
 
     def supports(self, problem: Any) -> Refusal | None:
         return None  # the family's instance declares all that it takes
@@ -117,8 +151,57 @@ class CallableRunner:
     def launch(
         self, problem: Any, buffers: Mapping[str, int], workspace: tuple[int, int], stream: int
     ) -> DispatchRecord:
-        self.function(problem, {role: cells(tensor, buffers[role]) for role, tensor in problem.tensors.items()})
-        return DispatchRecord(self.name, 1, False, 0, self.instance.name, {}, (), (), ())
+        tensors = {role: self.view(tensor, buffers[role]) for role, tensor in problem.tensors.items()}
+        returned = self.function(problem, tensors)
+        if returned is not None:
+            into = {role: cells(problem.tensors[role], buffers[role]) for role in problem.outputs}
+            keep_returned(returned, into)
+        return DispatchRecord(self.instance.name, 1, False, 0, self.instance.name, {}, (), (), ())
+
+
+RUNTIMES = ("torch", "triton", "jax", "numba")
+"""Packages whose version decides what a function computes, where it has loaded them."""
+
+
+def keep_returned(returned: object, into: Mapping[str, NDArray[Any]]) -> None:
+    """Copy what a function returned into the outputs. TypeError or ValueError unless types and shapes are the same."""
+    if isinstance(returned, Mapping):
+        found = dict(returned)
+    else:
+        listed = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+        found = dict(zip(into, listed, strict=False)) if len(listed) == len(into) else {}
+    if found.keys() != into.keys():
+        raise ValueError(f"returned {type(returned).__name__}: return {', '.join(into)}, each once")
+    for role, output in into.items():
+        cells = as_array(found[role], output.dtype)
+        if cells.dtype != output.dtype:
+            raise TypeError(f"returned {role} in {cells.dtype}: its type is {output.dtype}")
+        if cells.shape != output.shape:
+            raise ValueError(f"returned {role} as {cells.shape}: its shape is {output.shape}")
+        output[...] = cells
+
+
+def as_array(value: object, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array of numpy, or a tensor of torch, as numpy's. TypeError for anything else, such as what would
+    compute its cells only when they are read."""
+    if type(value) is np.ndarray:
+        return value
+    torch = sys.modules.get("torch")
+    if torch is None or type(value) is not torch.Tensor:
+        raise TypeError(f"returned a {type(value).__name__}: return numpy's arrays or torch's tensors")
+    given: Any = value
+    tensor = given.detach()
+    if tensor.device.type != "cpu":
+        raise TypeError(f"returned a tensor on {tensor.device}: the outputs are in the host's memory")
+    if dtype.kind == "V" or dtype.name in TORCH_TYPES:  # types that numpy has not itself
+        name = str(tensor.dtype).removeprefix("torch.")
+        if name != TORCH_TYPES.get(dtype.name, dtype.name):
+            raise TypeError(f"returned {name}: the type is {dtype}")
+        bits = {1: torch.uint8, 2: torch.int16}[dtype.itemsize]
+        plain: NDArray[Any] = tensor.contiguous().view(bits).numpy()
+        return plain.view(dtype)
+    array: NDArray[Any] = tensor.resolve_neg().resolve_conj().numpy()
+    return array
 
 
 def cells(tensor: Tensor, pointer: int) -> NDArray[Any]:
@@ -128,3 +211,43 @@ def cells(tensor: Tensor, pointer: int) -> NDArray[Any]:
     strides = tuple(stride * tensor.dtype.bytes for stride in tensor.strides)
     view: NDArray[Any] = np.ndarray(tensor.lengths, tensor.dtype.bits, memory, strides=strides)
     return view.view(tensor.dtype.numpy)
+
+
+TORCH_TYPES = {
+    "bfloat16": "bfloat16",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "float8_e5m2": "float8_e5m2",
+    "float8_e4m3fnuz": "float8_e4m3fnuz",
+    "float8_e5m2fnuz": "float8_e5m2fnuz",
+}
+"""Torch's names of the types that numpy has not itself."""
+
+
+def torch_cells(tensor: Tensor, pointer: int) -> Any:
+    """Return the cells of a tensor at an address of host memory as a tensor of torch over the same memory."""
+    return as_torch(cells(tensor, pointer))
+
+
+def as_torch(array: NDArray[Any]) -> Any:
+    """Return a tensor of torch over the memory of an array."""
+    import torch
+
+    if (name := TORCH_TYPES.get(array.dtype.name)) is None:
+        return torch.from_numpy(array)
+    bits = {1: np.uint8, 2: np.int16}[array.dtype.itemsize]
+    return torch.from_numpy(array.view(bits)).view(getattr(torch, name))
+
+
+VIEWS: Mapping[str, Callable[[Tensor, int], Any]] = {"numpy": cells, "torch": torch_cells}
+
+
+def load_function(file: Path, name: str) -> Any:
+    """Run a file in this process, as pytest does with modules of tests, and return what it calls ``name``."""
+    sys.path.insert(0, str(file.parent))
+    spec = util.spec_from_file_location(f"bitgate_callable_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file}: not a Python file")
+    module = util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return getattr(module, name)

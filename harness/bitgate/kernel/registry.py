@@ -23,12 +23,13 @@ from bitgate.kernel import abi
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.declared_fields import check_fields
 from bitgate.kernel.predicates import guarded
+from bitgate.kernel.python_callable import PythonKernel
 from bitgate.kernel.python_files import load_module
 from bitgate.kernel.source import is_module
 from bitgate.kernel.user_declaration import UserFamily
 from bitgate.model import operations
 from bitgate.model.dtype import spelled
-from bitgate.worker.state import EXCUSABLE
+from bitgate.worker.state import EXCUSABLE, EXCUSABLE_OF_RUNTIMES
 
 _NAME = re.compile(r"[a-z0-9_]+")
 _FUNCTION = re.compile(r"(::)?[A-Za-z_]\w*(::[A-Za-z_]\w*)*(<[\w\s:,<>*&.+-]*>)?")
@@ -191,9 +192,12 @@ def _faults(family: KernelFamily) -> Iterator[str]:
             yield f"instance '{name}' is listed twice"
     for instance in family.instances:
         yield from _instance_faults(instance, tuple(map(str, family.operations_of(instance))))
+    excusable = EXCUSABLE if family.opens is None else (*EXCUSABLE, *EXCUSABLE_OF_RUNTIMES)
     for change in family.changes:
-        if change not in EXCUSABLE:
-            yield f"changes names '{change}': {', '.join(EXCUSABLE)} may be stated, all else is never excused"
+        if change not in excusable:
+            yield f"changes names '{change}': {', '.join(excusable)} may be stated, all else is never excused"
+    if isinstance(family.opens, PythonKernel) and tuple(family.platforms) != ("host",):
+        yield "platforms: a Python function gets tensors in the host's memory: state ('host',)"
     for option in family.options:
         if option.values != ANY_INTEGER and option.production not in option.values:
             yield f"option '{option.name}': production value '{option.production}' is not among {option.values}"

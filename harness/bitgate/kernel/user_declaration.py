@@ -27,6 +27,7 @@ from bitgate.model.registry import places
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
 from bitgate.worker.outside import give_up_reaching
+from bitgate.worker.sandbox import enter
 from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker, WorkerDied
 
@@ -120,6 +121,7 @@ def _to_stderr(data: bytes) -> None:
 def serve(channel: Channel) -> None:
     """Answer for one declaration file."""
     give_up_reaching()
+    enter()
     served: list[KernelFamily] = []
 
     def load(question: LoadFamily) -> Any:

@@ -34,6 +34,7 @@ from bitgate.model.sized.schema import Schema
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
 from bitgate.worker.outside import give_up_reaching
+from bitgate.worker.sandbox import enter
 from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker, WorkerDied
 
@@ -208,6 +209,7 @@ def _to_stderr(data: bytes) -> None:
 def serve(channel: Channel) -> None:
     """Answer for one operation file."""
     give_up_reaching()
+    enter()
     served: list[OperationServer] = []
 
     def load(question: LoadOperations) -> None:

@@ -51,6 +51,7 @@ from bitgate.worker import serving
 from bitgate.worker.arena import Arena
 from bitgate.worker.channel import Channel
 from bitgate.worker.outside import give_up_reaching
+from bitgate.worker.sandbox import enter
 
 ENTRY = f"{__name__}:serve"
 
@@ -60,6 +61,7 @@ SPIN_SECONDS = "BITGATE_SPIN_SECONDS"
 def serve(channel: Channel) -> None:
     """Answer until the judge has no more questions."""
     give_up_reaching()
+    enter()
     server = LauncherServer(channel)
     handlers: dict[type[serving.Message], Callable[[Any], Any]] = {
         PrewarmLauncher: server.prewarm,

@@ -20,6 +20,10 @@ from pathlib import Path
 EXCUSABLE = ("threads", "descriptors", "subprocesses", "device_memory")
 """What a declaration may say that its library changes; nothing else is ever excused."""
 
+EXCUSABLE_OF_RUNTIMES = ("signal_handlers", "alternate_stack")
+"""What a Python kernel may say, too: a runtime that it calls (a JIT, a crash handler) installs these at its first
+call."""
+
 NEVER_EXCUSED = ("fp_environment", "signal_handlers", "working_directory", "limits")
 """What no library may change, not even by being loaded."""
 

@@ -1,0 +1,216 @@
+"""The judging of a submission: every problem in one process of kernels, in an order that it cannot foresee."""
+
+from __future__ import annotations
+
+import ast
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.files import write_whole
+from bitgate.core.project import Project, ours
+from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.loading import with_operations
+from bitgate.model import parse_case_id
+from bitgate.numerics import native
+from bitgate.results.record import Verdict
+from bitgate.tools.judge.conventions import CUSTOM, NEW_MODEL, names_in
+from bitgate.tools.judge.findings import Findings
+from bitgate.tools.judge.problems import JudgedCase, Problems, of_file, of_operation
+from bitgate.tools.judge.timing import timed
+from bitgate.tools.judge.trial import LOAD_SECONDS, Trial
+from bitgate.verify.one_case import problem_of
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
+from bitgate.verify.selection import candidates, select_for
+from bitgate.worker import sandbox
+
+DECLARATION = "FAMILY"
+SOURCES = (".cu", ".hip", ".cpp", ".cc")
+AGAIN = 4
+"""Cases that are judged once more at the end, on other data: of a submission that counts its calls."""
+DECLARATION_FILE = '''"""The submission {file} as a kernel: bitgate judge wrote this file."""
+
+import json
+from pathlib import Path
+
+from bitgate.tools.judge.submission import family_of
+
+HERE = Path(__file__).parent
+FACTS = json.loads((HERE / "facts.json").read_text()) if (HERE / "facts.json").is_file() else None
+FAMILY = family_of(
+    file={file!r},
+    name={name!r},
+    operation={operation!r},
+    dtypes={dtypes!r},
+    layouts={layouts!r},
+    ndims={ndims!r},
+    torch={torch!r},
+    facts=FACTS,
+)
+'''
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """The submission's file, the task, and how many problems are drawn around it."""
+
+    submission: Path
+    task: str
+    tier: str = "smoke"
+    problems: int = 16
+    seed: int | None = None
+    own: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    dtypes: tuple[str, ...] = ()
+    """Types of reals that are judged next to the task's own."""
+    memory: int = 8 << 30
+    seconds: float = 60.0
+    """The limit of one case."""
+    budget: float = 600.0
+    """Seconds after which no further case is begun."""
+    samples: int = 0
+    """Samples of each time; 0: nothing is timed."""
+
+
+Hear = Callable[[JudgedCase, Verdict], None]
+
+
+def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Return the report on a submission as data; ``hear`` gets each verdict as it comes.
+
+    UsageError for a task or a submission that cannot be judged.
+    """
+    seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
+    until = monotonic() + request.budget
+    submission = file_of(request.submission.absolute())
+    kind = kind_of(submission)
+    Builder("host", progress).runtime()  # where the submission runs, nothing can be built
+    native.library()
+    with _sandbox(request.memory) as measures:
+        if request.task.endswith(".py"):
+            stated = request.arguments, request.dtypes, request.problems, seed, request.own, kind == DECLARATION
+            task = of_file(Path(request.task), *stated)
+        else:
+            takes_problem = _takes_problem(submission, kind)
+            task = of_operation(request.task, request.tier, request.problems, seed, takes_problem)
+        found = Findings(request, task, kind, seed, measures)
+        if kind != DECLARATION:
+            _try(found, submission)
+        if not found.does_not_load:
+            added = [] if task.folder is None else [task.folder / "operation.py"]
+            project = ours().loading([_declaration(submission, kind, task)])
+            project = with_operations(replace(project, operations=(*project.operations, *added)))
+            for one, verdict in _verdicts(found, project, until, progress):
+                found.verdicts.append((one, verdict))
+                hear(one, verdict)
+            if request.samples and found.exit == 0:
+                found.times = timed(found.right, project, request.samples, seed, request.seconds, until)
+    return found.report()
+
+
+def _try(found: Findings, submission: Path) -> None:
+    """Load the submission once where nothing else is, and call it where a length is zero."""
+    trial = Trial(submission, found.kind, found.request.seconds)
+    try:
+        found.does_not_load = trial.why_not_loaded()
+        for problem in found.task.zero if not found.does_not_load else ():
+            found.zero[problem["name"]] = trial.of_zero_length(found.task.facts or {}, problem, found.seed)
+    finally:
+        trial.end()
+
+
+def file_of(submission: Path) -> Path:
+    """Return the Python file of a submission: the declaration of a folder, or of a source. UsageError without one."""
+    is_source = submission.suffix in SOURCES
+    if not is_source and not submission.is_dir():
+        return submission
+    file = (submission.parent if is_source else submission) / "declaration.py"
+    if not file.is_file():
+        raise UsageError(
+            f"{submission}: needs a declaration.py that states its launches: {file} (docs/first_kernel.md)"
+        )
+    return file
+
+
+def kind_of(submission: Path) -> str:
+    """Return which of the three names a submission's file defines. UsageError if it defines none."""
+    names = names_in(submission)
+    kind = next((one for one in (DECLARATION, CUSTOM, NEW_MODEL) if one in names), None)
+    if kind is None:
+        raise UsageError(f"{submission}: a submission defines {CUSTOM}, {NEW_MODEL} or {DECLARATION}")
+    return kind
+
+
+def _takes_problem(submission: Path, kind: str) -> bool:
+    if kind != CUSTOM:
+        return kind == DECLARATION
+    functions = [one for one in ast.parse(submission.read_text()).body if isinstance(one, ast.FunctionDef)]
+    return any(one.name == CUSTOM and len(one.args.args) > 1 for one in functions)
+
+
+def _declaration(submission: Path, kind: str, task: Problems) -> Path:
+    """Return the submission's declaration; for a function or a module bitgate writes it."""
+    if kind == DECLARATION:
+        return submission
+    problems = [] if task.facts else [problem_of(one.case) for one in task.cases]
+    own = [one["dtype"] for one in task.facts["problems"]] if task.facts else []
+    text = DECLARATION_FILE.format(
+        file=str(submission),
+        name=kind,
+        operation=task.operation,
+        dtypes=tuple(dict.fromkeys([*own, *(one.dtypes.canonical for one in problems)])),
+        layouts=tuple(dict.fromkeys(one.layout for one in problems if one.layout)),
+        ndims=tuple(dict.fromkeys(one.ndim for one in problems)),
+        torch=bool(task.facts["torch"]) if task.facts else "torch" in names_in(submission),
+    )
+    folder = task.folder or paths.cache_dir() / "judge" / sha256(text.encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "declaration.py", text)
+    return folder / "declaration.py"
+
+
+@contextmanager
+def _sandbox(memory: int) -> Iterator[list[str]]:
+    """State the sandbox of all children, with a private folder that is removed with them."""
+    folder = Path(tempfile.mkdtemp(prefix="bitgate-judge-"))
+    try:
+        yield sandbox.prepare(folder, memory)
+    finally:
+        sandbox.leave()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _verdicts(
+    found: Findings, project: Project, until: float, progress: Callable[[str], None]
+) -> Iterator[tuple[JudgedCase, Verdict]]:
+    task, request = found.task, found.request
+    order = np.random.default_rng(found.seed).permutation(len(task.cases)).tolist()
+    kernels = candidates(None, {}, "host", project)
+    rounds = [(task.cases[place], 0) for place in order] + [(task.cases[place], 1) for place in order[:AGAIN]]
+    with CaseProcess(Opening("host", project), progress=progress) as process:
+        for place, (one, again) in enumerate(rounds):
+            if why := found.why_stop(monotonic() > until):
+                found.notes.append(f"{len(rounds) - place} of {len(rounds)} cases were not judged: {why}")
+                found.is_cut = True
+                return
+            problem = parse_case_id(one.case)
+            selection = select_for(problem, kernels)
+            if not selection.supporting:
+                refusals = [f"{refusal.clause}: {refusal.text}" for _, refusal in selection.refusing]
+                found.refused[one.case] = next(iter(refusals), "its declaration does not name such problems")
+            for kernel in selection.supporting:
+                planned = PlannedCase(problem, kernel, fill=one.fill, seed=(found.seed + 7919 * again) % (1 << 31))
+                # The first case waits for the task, too: a runtime that is imported takes its time.
+                yield one, process.verify(planned, request.seconds + (0.0 if place else LOAD_SECONDS))

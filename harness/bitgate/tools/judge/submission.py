@@ -1,0 +1,94 @@
+"""A submission as a kernel: the declaration that bitgate writes for it, and its call in the launcher's process."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.python_callable import OF_TORCH, VIEWS, CallableRunner, as_array, load_function
+from bitgate.model import DTYPES, Accumulation
+from bitgate.tools.judge.conventions import NEW_MODEL, Module, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.survey import WIDER
+
+ACCUMULATORS = {"f64": "f64", "i8": "i32", "i32": "i32"}
+
+
+def family_of(
+    *,
+    file: str,
+    name: str,
+    operation: str,
+    dtypes: tuple[str, ...],
+    layouts: tuple[str, ...],
+    ndims: tuple[int, ...],
+    torch: bool,
+    facts: Mapping[str, Any] | None,
+) -> KernelFamily:
+    """Return the family of a submission, on the host; ``facts`` are the surveyed task's, None for an operation of
+    bitgate."""
+    contracts = {one: Accumulation(DTYPES[ACCUMULATORS.get(one, "f32")]) for one in dtypes}
+    instance = Instance("submission", "submission", dtypes, layouts, ndims, contracts)
+
+    def opens(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> CallableRunner:
+        made = load_function(Path(file), name)  # now: nothing is watched yet, and a runtime may start what it needs
+        call = TaskCall(made, facts) if facts else OperationCall(made, name, torch)
+        return CallableRunner(family, instance, Path(file), lambda: call, VIEWS["torch" if torch else "numpy"])
+
+    return KernelFamily(
+        name="submission",
+        operations=(operation,),
+        platforms=("host",),
+        instances=(instance,),
+        opens=opens,
+        changes=OF_TORCH if torch else (),
+    )
+
+
+class OperationCall:
+    """A submission for an operation of bitgate: ``custom_kernel(data)``, or with the problem; a module gets each."""
+
+    def __init__(self, made: Any, name: str, torch: bool) -> None:
+        self._module = Module(made, (), "arguments" if name == NEW_MODEL else "tuple", torch)
+        self._more = name != NEW_MODEL and len(inspect.signature(made).parameters) > 1
+
+    def __call__(self, problem: Any, tensors: Mapping[str, Any]) -> object:
+        inputs = [tensors[role] for role in tensors if role not in problem.outputs]
+        return tuple(self._module(inputs, type_of(inputs[0]), (problem,) * self._more))
+
+
+class TaskCall:
+    """A submission for a task's file, called as the task's reference is."""
+
+    def __init__(self, made: Any, facts: Mapping[str, Any]) -> None:
+        self._facts, self._torch = facts, bool(facts["torch"])
+        self._module = Module(made, facts["init"], facts["packing"], self._torch)
+
+    def __call__(self, problem: Any, tensors: Mapping[str, Any]) -> object:
+        inputs, outputs, kind = list[Any](), list(problem.outputs), ""
+        for one in self._facts["inputs"]:
+            if "role" in one:
+                cells = tensors[one["role"]]
+                carried = one["given"] in WIDER
+                inputs.append(tensor_of(to_numpy(cells), one["given"], self._torch) if carried else cells)
+                kind = kind or ("" if carried or "float" not in type_of(cells) else type_of(cells))
+            else:
+                inputs.append(tensors[outputs[one["buffer"]]] if "buffer" in one else one["constant"])
+        returned = self._module(inputs, kind or "float32")
+        buffers = [one["buffer"] for one in self._facts["inputs"] if "buffer" in one]
+        if len(returned) == 1 and returned[0] is None and len(buffers) == len(outputs):
+            return None  # it wrote all that there is
+        return tuple(map(self._narrowed, returned, self._facts["outputs"]))
+
+    def _narrowed(self, value: Any, output: Mapping[str, Any]) -> Any:
+        """Return an output in the type that carries its numbers, where bitgate's tensors have not its own."""
+        if output["given"] not in WIDER:
+            return value
+        cells = as_array(value, np.dtype(output["given"]))
+        if str(cells.dtype) != output["given"]:
+            raise TypeError(f"returned {output['role']} in {cells.dtype}: its type is {output['given']}")
+        return cells.astype(DTYPES[WIDER[output["given"]]].numpy)

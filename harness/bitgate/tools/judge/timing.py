@@ -1,0 +1,174 @@
+"""The time of a submission, bounded from outside: the judge's clock around calls whose every result it checks.
+
+The process of a submission gets fresh inputs once the clock runs, and the outputs are copied before it stops: nothing
+that happens there can make the time shorter than the work. What the launcher adds makes it longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from time import monotonic, perf_counter
+from typing import Any
+
+import numpy as np
+
+from bitgate.core.project import Project
+from bitgate.kernel.resolved import Kernel
+from bitgate.kernel.runner import Capability
+from bitgate.model import Problem, parse_case_id
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics import native
+from bitgate.tools.judge.problems import JudgedCase
+from bitgate.verify.judge_entry import launcher_worker
+from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep
+from bitgate.verify.launcher_process import LauncherProcess
+from bitgate.verify.problem_data import reference_kind
+from bitgate.verify.running import LaunchConfig
+from bitgate.verify.selection import candidates, select_for
+from bitgate.verify.session import Session
+from bitgate.worker.shared_memory import create_memory
+
+MOST_PROBLEMS = 4
+COPIES = 5
+
+
+@dataclass(frozen=True)
+class TimedCase:
+    """The samples of one case in seconds; ``claimed`` are those of its process, which it can forge."""
+
+    case: str
+    samples: tuple[float, ...]
+    claimed: tuple[float, ...]
+    floor: float
+    """Seconds in which this machine copies the bytes of all tensors: no kernel is counted as faster."""
+
+    def as_json(self) -> dict[str, Any]:
+        counted = max(median(self.samples), self.floor)
+        return {
+            "case": self.case,
+            "ms": _ms(counted),
+            "low": _ms(min(self.samples)),
+            "high": _ms(max(self.samples)),
+            "samples": len(self.samples),
+            "floor": _ms(self.floor),
+            "claimed": _ms(median(self.claimed)),
+        }
+
+
+@dataclass(frozen=True)
+class Time:
+    """The times of a submission, or why there is none. Every result was checked."""
+
+    rows: tuple[TimedCase, ...]
+    wrong: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        rows = [one.as_json() for one in self.rows]
+        mean = float(np.exp(np.mean([np.log(one["ms"]) for one in rows]))) if rows and not self.wrong else None
+        return {"kind": "bounded", "ms": mean, "wrong": self.wrong or None, "rows": rows}
+
+
+class Stopwatch:
+    """A launcher whose every launch this process times, and judges."""
+
+    def __init__(self, project: Project, seconds: float) -> None:
+        arenas = create_memory(), create_memory()
+        document = project.as_json()
+        worker = launcher_worker(arenas, lambda *note: None)
+        self._launcher = LauncherProcess("host", document, {}, lambda *note: None, (worker, arenas))
+        self._launcher.open_as(document, {})
+        self._session = Session("host", project=project, launcher=self._launcher, here=False)
+        self._seconds = seconds
+
+    def end(self) -> None:
+        self._launcher.end()
+
+    def sample(self, kernel: Kernel, problem: Problem, fill: str, seed: int) -> tuple[float, float, str]:
+        """Return the seconds of a call from outside, those that its process claims, and what is wrong with it."""
+        session, launcher = self._session, self._launcher
+        session.load(kernel)
+        inputs = session.inputs(problem, kernel.instance, fill, seed)
+        launcher.begin_case(self._seconds)
+        step = LaunchStep(LaunchConfig("right", self._schedule(kernel)), inputs.tensors)
+        begun = perf_counter()
+        (run,) = launcher.launch(Launch(kernel, problem, -1), [step])
+        run.outputs = {role: HostTensor(one.tensor, one.storage.copy()) for role, one in run.outputs.items()}
+        seconds = perf_counter() - begun
+        kind = reference_kind(problem, inputs.certificate.holds, False)
+        reference = session.reference(problem, kernel.instance, fill, seed, kind)
+        reference.hold(run)
+        reference.settle(run)
+        wrong = run.crash or run.damage or ("wrong results while it was timed" if run.results else "")
+        return seconds, run.seconds["kernel"], wrong
+
+    def _schedule(self, kernel: Kernel) -> str:
+        loaded = self._session.loaded(kernel, False)
+        return "forward" if loaded is not None and Capability.SCHEDULES in loaded.capabilities else ""
+
+
+def timed(right: Sequence[JudgedCase], project: Project, samples: int, seed: int, seconds: float, until: float) -> Time:
+    """Time a submission on the task's own problems, between calls on others that it is right on, in an order drawn by
+    lot."""
+    rng = np.random.default_rng([seed, 1])
+    own, others = _chosen(right)
+    kernels = candidates(None, {}, "host", project)
+    found: dict[str, tuple[list[float], list[float]]] = {one.case: ([], []) for one in own}
+    with _stopwatch(project, seconds) as watch:
+        try:
+            for number in range(samples + 1):
+                for place in rng.permutation(len(own) + min(1, len(others))).tolist():
+                    one = own[place] if place < len(own) else others[int(rng.integers(len(others)))]
+                    problem = parse_case_id(one.case)
+                    kernel = select_for(problem, kernels).supporting[0]
+                    outside, inside, wrong = watch.sample(kernel, problem, one.fill, int(rng.integers(1 << 31)))
+                    if wrong:
+                        return Time((), f"{one.case}: {wrong}")
+                    if number and one.case in found:  # the first call is no sample
+                        found[one.case][0].append(outside)
+                        found[one.case][1].append(inside)
+                if monotonic() > until and number:
+                    break
+        except LauncherDied as ended:
+            return Time((), ended.reason)
+    rows = [TimedCase(case, tuple(a), tuple(b), _floor(parse_case_id(case))) for case, (a, b) in found.items() if a]
+    return Time(tuple(rows))
+
+
+def _chosen(right: Sequence[JudgedCase]) -> tuple[list[JudgedCase], list[JudgedCase]]:
+    """Return a case for each of the task's own problems, exact data before others, and the cases of all others."""
+    own: dict[str, JudgedCase] = {}
+    stated = [one for one in right if one.group == "own"] or right
+    for one in sorted(stated, key=lambda one: one.fill != "exact"):
+        if len(own) < MOST_PROBLEMS:
+            own.setdefault(one.case, one)
+    return list(own.values()), [one for one in right if one.case not in own]
+
+
+def _floor(problem: Problem) -> float:
+    """Return the fastest of several copies of as many bytes as all tensors have: half of them are read or written by a
+    kernel, which has more to do than to copy."""
+    size = sum(tensor.bytes for tensor in problem.tensors.values())
+    source, into = np.zeros(size // 2 + 1, np.uint8), np.zeros(size // 2 + 1, np.uint8)
+    best = float("inf")
+    for _ in range(COPIES):
+        begun = perf_counter()
+        np.copyto(into, source)
+        best = min(best, perf_counter() - begun)
+    return best
+
+
+@contextmanager
+def _stopwatch(project: Project, seconds: float) -> Iterator[Stopwatch]:
+    native.library()
+    watch = Stopwatch(project, seconds)
+    try:
+        yield watch
+    finally:
+        watch.end()
+
+
+def _ms(seconds: float) -> float:
+    return float(f"{1e3 * seconds:.4g}")

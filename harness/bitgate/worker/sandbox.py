@@ -1,0 +1,168 @@
+"""The sandbox of processes that run untrusted code: they enter what the system has of it, and say what that is.
+
+A command states it in the environment (``VARIABLE``). Each child that runs a user's code enters it before that code is
+loaded, and ends if it lacks a measure that the command's own trial had. Linux on x86-64.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import resource
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import shown
+
+VARIABLE = "BITGATE_SANDBOX"
+
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 38, 22
+_CLONE_NEWNET, _CLONE_NEWIPC = 0x40000000, 0x08000000
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
+_WRITES = ((1, 1), *((bit, 1) for bit in range(4, 13)), (13, 2), (14, 3))
+"""Landlock's rights that change files (bits 1 and 4 to 14), each with the first version that knows it."""
+_O_PATH = 0o10000000
+_EPERM = 1
+_X32 = 0x40000000
+"""The bit of system calls by their other numbers, which no filter of numbers sees."""
+
+FORBIDDEN = {
+    "ptrace": 101,
+    "process_vm_readv": 310,
+    "process_vm_writev": 311,
+    "pidfd_getfd": 438,
+    "kcmp": 312,
+    "perf_event_open": 298,
+    "bpf": 321,
+    "userfaultfd": 323,
+    "mount": 165,
+    "umount2": 166,
+    "pivot_root": 155,
+    "chroot": 161,
+    "setns": 308,
+    "add_key": 248,
+    "request_key": 249,
+    "keyctl": 250,
+    "init_module": 175,
+    "finit_module": 313,
+    "kexec_load": 246,
+    "reboot": 169,
+}
+"""System calls that the filter refuses, by their numbers on x86-64."""
+
+
+def prepare(folder: Path, memory: int) -> list[str]:
+    """State a sandbox for the children of this process, and return its measures by name.
+
+    ``folder`` is the one place that they may write to, ``memory`` their limit in bytes. The measures are those that a
+    process which enters it right now has.
+    """
+    stated = json.dumps({"folder": str(folder), "memory": memory})
+    environment = {**os.environ, VARIABLE: stated}
+    command = [sys.executable, "-m", __name__]
+    trial = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if trial.returncode != 0:
+        why = trial.stderr.strip().rpartition("\n")[2] or f"exit code {trial.returncode}"
+        raise UsageError(f"no sandbox can be entered here: {shown(why)}")
+    measures: list[str] = json.loads(trial.stdout)
+    os.environ[VARIABLE] = json.dumps({"folder": str(folder), "memory": memory, "measures": measures})
+    return measures
+
+
+def leave() -> None:
+    """State no sandbox for children any more."""
+    os.environ.pop(VARIABLE, None)
+
+
+def enter() -> list[str]:
+    """Enter the sandbox that the environment states, if any, and return its measures. Call it in the only thread.
+
+    RuntimeError if one is missing that the command's trial had.
+    """
+    if not (text := os.environ.pop(VARIABLE, "")):
+        return []
+    stated = json.loads(text)
+    folder = Path(stated["folder"])
+    os.chdir(folder)
+    os.environ["TMPDIR"] = str(folder)
+    had = ["private folder", "descriptors closed", *_limits(int(stated["memory"]))]
+    libc: Any = ctypes.CDLL(None, use_errno=True)
+    measures: tuple[tuple[str, Callable[[], bool]], ...] = (
+        ("no new privileges", lambda: libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0),
+        ("no network (namespace)", lambda: libc.unshare(_CLONE_NEWNET) == 0),
+        ("no shared memory of others (namespace)", lambda: libc.unshare(_CLONE_NEWIPC) == 0),
+    )
+    had += [name for name, take in measures if take()]
+    had += _landlock(libc, folder)
+    had += ["system calls filtered (seccomp)"] if _filter(libc) else []
+    if missing := [name for name in stated.get("measures", ()) if name not in had]:
+        raise RuntimeError(f"the sandbox lacks {', '.join(missing)}, which it had when the command began")
+    return had
+
+
+def _limits(memory: int) -> list[str]:
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    memory = memory if most == resource.RLIM_INFINITY else min(memory, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    had = [f"memory limit ({memory >> 20} MiB)"]
+    if os.geteuid() != 0:  # the system counts root's processes, and limits none
+        now = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        most = 4096 if now == resource.RLIM_INFINITY else min(4096, now)
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+        had.append("process limit (4096)")
+    return had
+
+
+def _landlock(libc: Any, folder: Path) -> list[str]:
+    """Forbid writes outside of the folder, TCP, and signals to other processes, as far as the kernel can."""
+    version = libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
+    if version < 1:
+        return []
+    rights = sum(1 << bit for bit, since in _WRITES if version >= since)
+    net, scoped = (3 if version >= 4 else 0), (3 if version >= 6 else 0)
+    attributes = struct.pack("=QQQ", rights, net, scoped)[: 24 if version >= 6 else 16 if version >= 4 else 8]
+    rules = libc.syscall(_LANDLOCK_CREATE, attributes, len(attributes), 0)
+    if rules < 0:
+        return []
+    for place, allowed in ((folder, rights), (Path("/dev/null"), 1 << 1 | (1 << 14 if version >= 3 else 0))):
+        opened = os.open(place, _O_PATH | os.O_CLOEXEC)
+        added = libc.syscall(_LANDLOCK_ADD, rules, 1, struct.pack("=Qi", allowed, opened), 0)
+        os.close(opened)
+        if added != 0:
+            os.close(rules)
+            return []
+    entered = libc.syscall(_LANDLOCK_RESTRICT, rules, 0) == 0
+    os.close(rules)
+    if not entered:
+        return []
+    had = ["files written in that folder only (landlock)"]
+    had += ["no TCP (landlock)"] if net else []
+    return [*had, "no signals to other processes (landlock)"] if scoped else had
+
+
+def _filter(libc: Any) -> bool:
+    """Refuse FORBIDDEN from now on, in this thread and those that it starts."""
+    if platform.machine() != "x86_64":
+        return False
+    load, equal, least, ret = 0x20, 0x15, 0x35, 0x06
+    numbers = sorted(FORBIDDEN.values())
+    program = [(load, 0, 0, 4), (equal, 1, 0, 0xC000003E), (ret, 0, 0, 0x80000000), (load, 0, 0, 0)]
+    program += [(least, len(numbers) + 1, 0, _X32)]
+    program += [(equal, len(numbers) - place, 0, number) for place, number in enumerate(numbers)]
+    program += [(ret, 0, 0, 0x7FFF0000), (ret, 0, 0, 0x00050000 | _EPERM)]
+    code = b"".join(struct.pack("=HBBI", *line) for line in program)
+    text = ctypes.create_string_buffer(code, len(code))
+    header = struct.pack("@HP", len(program), ctypes.addressof(text))
+    return bool(libc.prctl(_PR_SET_SECCOMP, 2, header, 0, 0) == 0)
+
+
+if __name__ == "__main__":
+    print(json.dumps(enter()))

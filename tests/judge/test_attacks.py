@@ -1,0 +1,98 @@
+"""Submissions that try to be taken for right ones are not, whatever they do in their process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bitgate.core.errors import UsageError
+from bitgate.tools.judge.run import JudgeRequest, judge
+
+HERE = Path(__file__).parent
+ATTACKS = (
+    "searches_the_collector",
+    "scans_memory",
+    "uses_freed_memory",
+    "overwrites_its_input",
+    "remembers_by_identity",
+    "remembers_by_shape",
+    "remembers_by_first_row",
+    "right_for_ten_calls",
+    "forges_answers",
+    "exits_with_success",
+    "patches_the_harness",
+    "patches_with_gaps",
+    "leaves_a_module",
+    "changes_the_environment",
+    "returns_a_lazy_result",
+    "fills_with_nan",
+    "leaves_it_to_a_thread",
+    "ends_its_judge",
+    "reads_its_judge",
+    "installs_a_handler",
+    "asks_the_task",
+    "replaces_the_pipes",
+    "shrinks_shared_memory",
+    "reads_the_cache",
+    "leaves_a_copy_of_itself",
+    "rounds_upward",
+    "writes_past_the_end",
+    "traces_its_judge",
+    "zeroes_in_a_thread",
+    "returns_another_shape",
+    "returns_another_type",
+    "returns_a_list",
+    "returns_nothing",
+    "hangs",
+    "prints_a_gibibyte",
+    "calls_itself",
+)
+
+
+def test_the_control_passes(judged) -> None:
+    report = judged("attacks.py", "right", "softmax.py")
+    assert (report["verdict"], report["exit"]) == ("right", 0), report["diagnosis"]
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_attack_passes(judged, name: str, tmp_path: Path) -> None:
+    report = judged("attacks.py", name, "softmax.py", problems=3, seconds=20.0)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".py"] == [f"{name}.py"]
+    assert not (Path.cwd() / "torch.py").exists()
+
+
+def test_a_forged_clock_shortens_nothing(judged) -> None:
+    report = judged("attacks.py", "forges_its_clock", "softmax.py", problems=1, own=True, samples=1)
+    assert report["verdict"] == "right", report["diagnosis"]
+    (row,) = report["time"]["rows"]
+    assert row["claimed"] < row["floor"] < 50 <= row["low"] <= row["ms"]
+
+
+def test_a_wrong_one_is_wrong(judged) -> None:
+    report = judged("attacks.py", "fills_with_nan", "softmax.py", problems=1, own=True)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+    assert report["summary"]["outcomes"].keys() == {"MISMATCH"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("raise SystemExit(0)", "its file does not load: SystemExit: 0"),
+        ("import os; os._exit(0)", "its file does not load: its process ended with exit code 0 and no answer"),
+        ("import no_such_module", "its file does not load: ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+)
+def test_a_file_that_does_not_load_is_wrong(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text(f"{text}\ndef custom_kernel(x): return x\n")
+    request = JudgeRequest(tmp_path / "s.py", str(HERE / "tasks" / "softmax.py"), problems=1, own=True)
+    report = judge(request, lambda one, verdict: None, lambda line: None)
+    assert (report["verdict"], report["exit"], report["diagnosis"]) == ("wrong", 1, why)
+
+
+def test_a_runtime_that_is_not_here_is_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text("import cupy\ndef custom_kernel(x): return x\n")
+    request = JudgeRequest(tmp_path / "s.py", str(HERE / "tasks" / "softmax.py"), problems=1, own=True)
+    with pytest.raises(UsageError, match="needs the module cupy, which is not installed here"):
+        judge(request, lambda one, verdict: None, lambda line: None)

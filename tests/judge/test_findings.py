@@ -1,0 +1,42 @@
+"""A verdict is right only if all that decides was compared, the timed calls too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bitgate.tools.judge.findings import Findings
+from bitgate.tools.judge.problems import Problems
+from bitgate.tools.judge.run import JudgeRequest
+from bitgate.tools.judge.timing import Time
+
+
+@pytest.fixture
+def found() -> Findings:
+    return Findings(JudgeRequest(Path("s.py"), "t.py"), Problems("task_t", ()), "custom_kernel", 3, ["a wall"])
+
+
+def test_nothing_compared_is_open(found: Findings) -> None:
+    assert (found.verdict, found.exit) == ("open", 3)
+    found.refused["case"] = "plain: no padding"
+    assert found.diagnosis == "it takes none of the task's problems: plain: no padding"
+
+
+def test_wrong_results_of_timed_calls_are_wrong(found: Findings) -> None:
+    found.times = Time((), "case: wrong results while it was timed")
+    assert (found.verdict, found.exit) == ("wrong", 1)
+    report = found.report()
+    assert report["diagnosis"] == "while it was timed: case: wrong results while it was timed"
+    assert report["time"] == {"kind": "bounded", "ms": None, "wrong": found.times.wrong, "rows": []}
+
+
+def test_a_wrong_zero_length_is_wrong(found: Findings) -> None:
+    found.zero = {"a": "", "b": "it returned float32 of [1]: output 0 is float32 of [0]"}
+    assert (found.exit, found.report()["summary"]["outcomes"]) == (1, {"PASS": 1, "MISMATCH": 1})
+    assert found.diagnosis.startswith("where b is 0: it returned")
+
+
+def test_a_file_that_does_not_load_says_so_first(found: Findings) -> None:
+    found.does_not_load, found.zero = "its file does not load: SyntaxError", {"a": "wrong"}
+    assert (found.verdict, found.diagnosis) == ("wrong", "its file does not load: SyntaxError")

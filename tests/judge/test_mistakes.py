@@ -1,0 +1,63 @@
+"""Right kernels pass, and those with a transcription error do not, on sizes that are drawn around the task's own."""
+
+from __future__ import annotations
+
+import pytest
+
+TASKS = {
+    "softmax": "softmax.py",
+    "matmul": "matmul_f16.py",
+    "norm": "layer_norm.py",
+    "causal": "causal.py",
+    "sums": "sums.py",
+}
+RIGHT = (
+    "softmax_right",
+    "softmax_online",
+    "softmax_in_f64",
+    "softmax_by_powers_of_two",
+    "matmul_right",
+    "matmul_in_slices",
+    "matmul_of_columns",
+    "matmul_in_f64",
+    "norm_right",
+    "norm_of_blocks",
+    "norm_in_f64",
+    "causal_right",
+    "causal_in_blocks",
+    "sums_right",
+    "sums_in_halves",
+    "sums_one_by_one",
+)
+WRONG = (
+    "softmax_without_maximum",
+    "softmax_without_tail_mask",
+    "softmax_of_packed_rows",
+    "softmax_f16_sum",
+    "matmul_f16_sums",
+    "matmul_without_last_slice",
+    "norm_eps_outside_root",
+    "norm_divides_by_less",
+    "causal_one_too_many",
+    "causal_unscaled",
+)
+
+
+def report_on(judged, name: str, **more):
+    operation = name.partition("_")[0]
+    entry = "ModelNew" if operation in ("norm", "causal") else "custom_kernel"
+    return judged("mistakes.py", name, TASKS[operation], entry=entry, **more)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_kernels_pass(judged, name: str) -> None:
+    report = report_on(judged, name, problems=8, dtypes=("f64",) if name == "sums_right" else ())
+    assert (report["verdict"], report["exit"]) == ("right", 0), report["diagnosis"]
+    assert report["summary"]["compared"] == report["summary"]["cases"] > 8
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_transcription_errors_do_not(judged, name: str) -> None:
+    report = report_on(judged, name)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+    assert set(report["summary"]["outcomes"]) & {"MISMATCH", "NONDETERMINISTIC", "CORRUPTED"}

@@ -1,0 +1,75 @@
+"""A process in the sandbox can do what a kernel needs, and nothing that reaches other processes or the user's files."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bitgate.core.errors import UsageError
+from bitgate.worker import sandbox
+
+INSIDE = """
+import ctypes, json, os, socket
+from bitgate.worker.sandbox import enter
+had = enter()
+libc = ctypes.CDLL(None)
+def tried(call):
+    try:
+        call()
+        return "done"
+    except OSError as error:
+        return error.errno
+found = {
+    "had": had,
+    "here": tried(lambda: open("file", "w").close()),
+    "there": tried(lambda: open(%r, "w").close()),
+    "connect": tried(lambda: socket.create_connection(("127.0.0.1", 9), 1)),
+    "ptrace": libc.syscall(101, 16, os.getppid(), 0, 0),
+    "ptrace_x32": libc.syscall(101 | 1 << 30, 16, os.getppid(), 0, 0),
+    "stated": "BITGATE_SANDBOX" in os.environ,
+}
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv(sandbox.VARIABLE, "")
+    (tmp_path / "own").mkdir()
+    return sandbox.prepare(tmp_path / "own", 1 << 32)
+
+
+def inside(text: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter of system calls is for x86-64")
+def test_what_is_stated_is_so(prepared: list[str], tmp_path: Path) -> None:
+    done = inside(INSIDE % str(tmp_path / "elsewhere"))
+    found = json.loads(done.stdout)
+    assert found["had"] == prepared
+    assert (found["here"], found["stated"]) == ("done", False)
+    assert (found["ptrace"], found["ptrace_x32"]) == (-1, -1)
+    if any("landlock" in one for one in prepared):
+        assert found["there"] == 13
+    if any("no network" in one or "no TCP" in one for one in prepared):
+        assert found["connect"] != "done"
+
+
+def test_a_measure_that_is_lost_ends_the_process(
+    prepared: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stated = {"folder": str(tmp_path / "own"), "memory": 1 << 32, "measures": [*prepared, "a wall of bricks"]}
+    monkeypatch.setenv(sandbox.VARIABLE, json.dumps(stated))
+    done = inside("from bitgate.worker.sandbox import enter; enter()")
+    assert "the sandbox lacks a wall of bricks" in done.stderr
+
+
+def test_a_folder_that_is_gone_is_an_error_of_the_environment(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no sandbox can be entered here"):
+        sandbox.prepare(tmp_path / "gone", 1 << 30)
