@@ -12,7 +12,7 @@ from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import Data, KernelFunction, Law, Pair
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell
-from bitgate.ops.rows.mistakes import LAWS, KnownRows, Mistake, explained, on_exact, parts_of, shorter
+from bitgate.ops.rows.mistakes import LAWS, TILES, KnownRows, Mistake, explained, on_exact, parts_of, shorter
 from bitgate.ops.rows.norm import EPSILON, affine
 from bitgate.ops.rows.rows import Floats
 from bitgate.verify.diagnose.scene import Scene
@@ -54,12 +54,18 @@ class _Mistakes:
             yield self.made("epsilon is left out", mean, variance, 1 / np.sqrt(variance))
             yield self.made("the root is left out", mean, variance, 1 / (variance + EPSILON))
             columns = x.shape[1]
+            if not self.is_centred:
+                own = x.mean(axis=1, keepdims=True)
+                yield self.made("the mean is subtracted", own, ((x - own) ** 2).mean(axis=1, keepdims=True))
             yield self.made("squares are divided by c - 1", mean, variance * columns / (columns - np.float64(1)))
+            yield Mistake("rstd holds the variance", {"rstd": variance[:, 0]})
+            yield Mistake("rstd holds the root, not one over it", {"rstd": np.sqrt(variance[:, 0] + EPSILON)})
         square = (x**2).mean(axis=1, keepdims=True)
         yield self.made("squares are taken of the cells, not of what is away from the mean", mean, square)
         yield self.made("the mean is not subtracted", mean * 0, variance)
         yield from self._affine(mean, variance)
         yield from self._shortened(mean)
+        yield from self._padded(mean)
         yield from self._merged(mean, variance)
 
     def _affine(self, mean: Floats, variance: Floats) -> Iterator[Mistake]:
@@ -92,6 +98,15 @@ class _Mistakes:
                 yield self.made(f"{words} of each row is missing from its squares, {by}", mean, variance, kind="k_tail")
                 variance = ((x - own) ** 2).mean(axis=1, keepdims=True)
                 yield self.made(f"{words} of each row is missing from its mean, {by}", own, variance, kind="k_tail")
+
+    def _padded(self, mean: Floats) -> Iterator[Mistake]:
+        """Yield sums over the length that whole tiles have, as if what pads the row were part of it."""
+        x = self.known.x
+        for tile in TILES:
+            count = -(-x.shape[1] // tile) * tile
+            own = mean * x.shape[1] / count
+            variance = ((x - own) ** 2).sum(axis=1, keepdims=True) / count
+            yield self.made(f"sums are divided by {count}, the length of whole tiles of {tile} cells", own, variance)
 
     def _merged(self, mean: Floats, variance: Floats) -> Iterator[Mistake]:
         """Yield moments of parts that met wrongly."""
