@@ -106,7 +106,12 @@ REDUCTIONS = tuple(
 )
 
 
+ROWS = ("r2147483647c2", "r2c2147483647", "r1073741824c3", "r65535c65537", "r65536c65536_gap")
+
+
 def problems(operation: str, dtypes: str) -> list[Problem]:
+    if operation in ("softmax", "layernorm", "rmsnorm"):
+        return [parse_case_id(f"{operation}_{dtypes}_{size}") for size in ROWS]
     if operation == "reduction":
         return [parse_case_id(f"reduction_{dtypes.partition('_')[0]}_{case}") for case in REDUCTIONS]
     if operation == "gemm":

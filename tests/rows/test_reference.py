@@ -56,7 +56,7 @@ def test_200_references_agree_with_pytorch(operation: str) -> None:
         problem, inputs = made(random_case(rng, operation), ("exact", "decimal")[seed % 2], seed)
         found = problem.operation.reference(problem, inputs)
         for role, right in by_torch(problem, inputs).items():
-            assert np.allclose(found[role], right, rtol=1e-12, atol=1e-300), (case_id(problem), role)
+            assert np.allclose(found[role], right, rtol=1e-11, atol=1e-12), (case_id(problem), role)
 
 
 def by_torch(problem: Any, inputs: Arrays) -> Arrays:
