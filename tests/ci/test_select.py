@@ -20,7 +20,9 @@ from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.run_plan import RunPlan
 
 ROOT = ours().root
-WITNESSES = ("suites/large/test_large.py", "suites/metamorphic/test_laws.py")
+WITNESSES = tuple(
+    f"suites/{name}.py" for name in ("large/test_large", "metamorphic/test_laws", "norm/test_laws", "softmax/test_laws")
+)
 """Their tests name another judge or reference, so that a kernel takes part which is not the case's own."""
 
 
