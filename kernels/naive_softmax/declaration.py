@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..rows import naive_family
+from ..softmax.rows import naive_family
 
 FAMILY = naive_family(__file__, ("softmax",), "kernel_softmax")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..rows import row_family
+from ..softmax.rows import row_family
 
 FAMILY = row_family(__file__, ("layernorm", "rmsnorm"), "sums, or moments by Welford's algorithm")

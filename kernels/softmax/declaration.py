@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..rows import row_family
+from .rows import row_family
 
 FAMILY = row_family(__file__, ("softmax",), "a maximum and a sum that is rescaled to it")

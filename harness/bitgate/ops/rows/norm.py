@@ -55,7 +55,7 @@ def _deviations(columns: int, is_small: bool) -> NDArray[np.int64] | None:
 
 
 def balanced(problem: SizedProblem, seed: int) -> Mapping[str, NDArray[Any]]:
-    """Return rows of which mean, variance and rstd are exact, their cells turned by another number in each row."""
+    """Return rows of which mean, variance and rstd are exact, their cells in an order that is turned in each row."""
     sizes: Sizes = problem.sizes
     is_centred = problem.operation.is_centred  # type: ignore[attr-defined]
     row = np.arange(sizes.r)
@@ -66,7 +66,9 @@ def balanced(problem: SizedProblem, seed: int) -> Mapping[str, NDArray[Any]]:
         plain = np.array({1: (0,), 3: (2, 0, -2)}[sizes.c] if is_centred else (2, -2, 2)[: sizes.c], np.int64)
     is_small = ((row + seed) % 2 == 1) & (small is not None)
     unit = np.where(is_small, SMALL, size)
-    place = (np.arange(sizes.c)[None, :] + random[:, None]) % sizes.c
+    # No part of a row has the moments of another: the order of the columns has no period.
+    order = np.argsort(words(problem, seed, "order", "c"), kind="stable")
+    place = order[(np.arange(sizes.c)[None, :] + random[:, None]) % sizes.c]
     cells = np.where(is_small[:, None], (plain if small is None else small)[place], plain[place])
     mean = (5 + random // 7 % 11) * np.where(random // 3 % 2, 1, -1) * is_centred
     x = (cells * np.where(random % 2, 1, -1)[:, None] + mean[:, None]) * unit[:, None]

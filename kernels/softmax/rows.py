@@ -24,9 +24,9 @@ from bitgate.kernel import (
 )
 from bitgate.operation import F32_ACCUMULATION, SizedProblem
 
-from .cpp_names import WAVES
-from .library_family import library_family
-from .thread_maps import LinearMap, linear_launch
+from ..cpp_names import WAVES
+from ..library_family import library_family
+from ..thread_maps import LinearMap, linear_launch
 
 ELEMENTS = ("f32", "f16", "bf16")
 NAIVE_BLOCK, MOST_NAIVE_BLOCKS = 64, 1 << 20
