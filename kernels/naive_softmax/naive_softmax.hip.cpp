@@ -1,6 +1,7 @@
 // The plain softmax: one thread has a row and goes through its admitted cells in order three times, for the
 // maximum, for the sum of exp(x - maximum) in f32, and to write the quotients.
 #include "bitgate/library.hpp"
+#include "bitgate/power.hpp"
 #include "bitgate/rows.hpp"
 
 namespace naive_softmax {
@@ -11,6 +12,10 @@ using bitgate::RowLayout;
 
 inline constexpr int block = 64;
 inline constexpr int64_t max_blocks = 1 << 20;
+
+BITGATE_HD inline float power(float difference) {
+  return bitgate::power_of_2(difference * bitgate::log2_e);
+}
 
 template <class T>
 __global__ void __launch_bounds__(block) kernel_softmax(const T* x, const int32_t* lengths, T* y,
@@ -25,10 +30,10 @@ __global__ void __launch_bounds__(block) kernel_softmax(const T* x, const int32_
     for (int64_t c = 0; c < limit; ++c)
       top = fmaxf(top, Number<T>::widen(cells[c * from.column]));
     for (int64_t c = 0; c < limit; ++c)
-      sum += expf(Number<T>::widen(cells[c * from.column]) - top);
+      sum += power(Number<T>::widen(cells[c * from.column]) - top);
     for (int64_t c = 0; c < admission.columns; ++c)
       results[c * to.column] =
-          Number<T>::narrow(c < limit ? expf(Number<T>::widen(cells[c * from.column]) - top) / sum : 0.0f);
+          Number<T>::narrow(c < limit ? power(Number<T>::widen(cells[c * from.column]) - top) / sum : 0.0f);
   }
 }
 

@@ -2,6 +2,7 @@
 // maximum grows. Powers are of 2: exp(d) = 2^(d log2 e).
 #pragma once
 
+#include "bitgate/power.hpp"
 #include "bitgate/row_launch.hpp"
 
 namespace softmax {
@@ -11,10 +12,8 @@ using bitgate::Number;
 using bitgate::RowLayout;
 using bitgate::RowWay;
 
-inline constexpr float log2_e = 1.44269504f;
-
 BITGATE_HD inline float power(float difference) {
-  return exp2f(difference * log2_e);
+  return bitgate::power_of_2(difference * bitgate::log2_e);
 }
 
 // Of some cells: the maximum, and the sum of exp(x - maximum); of none -inf and 0.
