@@ -106,9 +106,10 @@ def test_gemms_write_as_mapped(family: str) -> None:
 
 @pytest.mark.parametrize("suite", ["conv_bwd_data", "conv_bwd_weight", "conv_fwd", "gemm", "norm", "reduction", "softmax"])
 def test_maps_agree_with_the_predictions(suite: str) -> None:
-    """Every fortieth solved case: as many launches as the declaration predicts, and no block or thread outside them."""
+    """Every fortieth solved case, of short lists more: as many launches as the declaration predicts, and no block or thread outside them."""
     looked_at = 0
-    for solved in read_list(SUITES / suite / "solved.txt")[::40]:
+    every = read_list(SUITES / suite / "solved.txt")
+    for solved in every[:: min(40, len(every) // 25)]:
         family, _, instance = solved.kernel.partition(".")
         problem, kernel = parse_case_id(solved.case), kernel_called(families(), family, instance, solved.options)
         prediction, stated = kernel.prediction(problem), kernel.thread_map(problem)
