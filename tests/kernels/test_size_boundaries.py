@@ -106,7 +106,8 @@ REDUCTIONS = tuple(
 )
 
 
-ROWS = ("r2147483647c2", "r2c2147483647", "r1073741824c3", "r65535c65537", "r65536c65536_gap")
+EXTENTS = (2, 3, 65535, 65536, 1073741824, 2147483647)
+ROWS = [f"r{rows}c{columns}" for rows in EXTENTS for columns in EXTENTS]
 
 
 def problems(operation: str, dtypes: str) -> list[Problem]:

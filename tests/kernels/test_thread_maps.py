@@ -104,9 +104,14 @@ def test_gemms_write_as_mapped(family: str) -> None:
     _check(family, GEMMS[family])
 
 
-@pytest.mark.parametrize("suite", ["conv_bwd_data", "conv_bwd_weight", "conv_fwd", "gemm", "norm", "reduction", "softmax"])
+@pytest.mark.parametrize(
+    "suite", ["conv_bwd_data", "conv_bwd_weight", "conv_fwd", "gemm", "norm", "reduction", "softmax"]
+)
 def test_maps_agree_with_the_predictions(suite: str) -> None:
-    """Every fortieth solved case, of short lists more: as many launches as the declaration predicts, and no block or thread outside them."""
+    """Every fortieth solved case: as many launches as the declaration predicts, and no block or thread outside them.
+
+    Of a short list they are more.
+    """
     looked_at = 0
     every = read_list(SUITES / suite / "solved.txt")
     for solved in every[:: min(40, len(every) // 25)]:
