@@ -20,7 +20,9 @@ from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.run_plan import RunPlan
 
 ROOT = ours().root
-WITNESSES = ("suites/large/test_large.py", "suites/metamorphic/test_laws.py")
+WITNESSES = tuple(
+    f"suites/{name}.py" for name in ("large/test_large", "metamorphic/test_laws", "norm/test_laws", "softmax/test_laws")
+)
 """Their tests name another judge or reference, so that a kernel takes part which is not the case's own."""
 
 
@@ -76,6 +78,7 @@ CHANGED: dict[str, Callable[[PlannedItem], bool]] = {
     "harness/bitgate/verify/pipeline.py": everything,
     "harness/bitgate/numerics/native/convert.hpp": everything,
     "harness/bitgate/ops/reduction/reference.py": operation("reduction"),
+    "harness/bitgate/ops/rows/norm.py": operation("softmax", "layernorm", "rmsnorm"),
     # a GEMM's declaration shares clauses with those of convolutions
     "harness/bitgate/ops/convolution/form.py": operation("fwd", "bwd_data", "bwd_weight", "gemm"),
     "harness/bitgate/results/report/junit.py": nothing,

@@ -121,13 +121,13 @@ def test_cases_of_kernels_that_nobody_knows_are_counted_apart(tmp_path, capsys):
     )
     said = {"path": "rows", "launches": 1, "zero_fill": False}
     append(results, Verdict(planned.key, Outcome.PASS, dispatch=said))
-    theirs = json.loads(results.read_text()) | {"case": "softmax_f32_r4c9", "kernel": "softmax", "instance": "rows"}
+    theirs = json.loads(results.read_text()) | {"case": "topk_f32_r4c9", "kernel": "topk", "instance": "rows"}
     only = tmp_path / "only.jsonl"
     only.write_text(json.dumps(theirs))
     assert run(["coverage", "--dispatch", str(only)]) == 2
     assert "no kernel of these cases is known here; name their declarations in BITGATE_LOAD" in capsys.readouterr().err
     assert run(["coverage", "--dispatch", str(only), "--dispatch", str(results)]) == 0
-    assert capsys.readouterr().out.endswith("left out: 1 cases of kernels that are unknown here: softmax.rows\n")
+    assert capsys.readouterr().out.endswith("left out: 1 cases of kernels that are unknown here: topk.rows\n")
 
 
 def test_a_case_that_cannot_be_read_is_named(tmp_path):
@@ -136,6 +136,6 @@ def test_a_case_that_cannot_be_read_is_named(tmp_path):
         PlannedCase(parse_case_id(SEVERAL), kernel_called(known(), "grouped_bwd_data", INSTANCE)),
     )
     append(results, Verdict(planned.key, Outcome.PASS, dispatch={"path": "x", "launches": 1, "zero_fill": False}))
-    results.write_text(results.read_text().replace(planned.case, "softmax_f32_r4c9"))
-    with pytest.raises(UsageError, match=r"results.jsonl: case 'softmax_f32_r4c9': starts with none of"):
+    results.write_text(results.read_text().replace(planned.case, "topk_f32_r4c9"))
+    with pytest.raises(UsageError, match=r"results.jsonl: case 'topk_f32_r4c9': starts with none of"):
         read_ran([results], known())

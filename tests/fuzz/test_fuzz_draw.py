@@ -40,7 +40,7 @@ def test_another_round_has_other_problems():
     assert (first.input != second.input).any()
 
 
-@pytest.mark.parametrize("operation", ["fwd", "bwd_data", "bwd_weight", "gemm", "reduction"])
+@pytest.mark.parametrize("operation", ["fwd", "bwd_data", "bwd_weight", "gemm", "reduction", "softmax", "rmsnorm"])
 def test_gaps_lie_behind_all_rows_or_behind_a_few_axes(operation):
     space = operation_called(operation).space
     rng, types = np.random.default_rng(0), [space.types("f32")]
@@ -50,7 +50,7 @@ def test_gaps_lie_behind_all_rows_or_behind_a_few_axes(operation):
     strided = sum(problem.gap for problem in drawn)
     assert 0.3 * strided < len(single) < 3 * strided
     met = {gap.tensor for problem in single for gap in problem.gaps}
-    assert met == {tensor for problem in single for tensor in problem.gap_orders}
+    assert met == {tensor for problem in single for tensor, axes in problem.gap_orders.items() if len(axes) > 1}
 
 
 def test_classes_are_about_even():

@@ -53,6 +53,8 @@ REDUCTION_CASES = tuple(
     for kind in ("sum", "max", "argmax")
     for split in ("", "_sk3")
 )
+SOFTMAX_CASES = ("{}_{}{}_r5c300_full", "{}_{}{}_r5c70_padded_gap")
+NORM_CASES = ("{}_{}{}_r5c300_affine_stats", "{}_{}{}_r5c70_gap")
 """Of an operation, a type and a layout. Short and long reductions: together they launch every kernel of every family,
 those for K loops of one step too."""
 NEVER_LAUNCHED = re.compile(r"11kernel_flatI.*6StagedI.*MainLoopE2|16kernel_transposeI[hj]")
@@ -70,7 +72,13 @@ def session():
     session.opened.device.host.reset()
 
 
-CASES_OF = {"gemm": GEMM_CASES, "reduction": REDUCTION_CASES}
+CASES_OF = {
+    "gemm": GEMM_CASES,
+    "reduction": REDUCTION_CASES,
+    "softmax": SOFTMAX_CASES,
+    "layernorm": NORM_CASES,
+    "rmsnorm": NORM_CASES,
+}
 
 
 def types(instance: Instance, operation: str) -> str:

@@ -106,7 +106,13 @@ REDUCTIONS = tuple(
 )
 
 
+EXTENTS = (2, 3, 65535, 65536, 1073741824, 2147483647)
+ROWS = [f"r{rows}c{columns}" for rows in EXTENTS for columns in EXTENTS]
+
+
 def problems(operation: str, dtypes: str) -> list[Problem]:
+    if operation in ("softmax", "layernorm", "rmsnorm"):
+        return [parse_case_id(f"{operation}_{dtypes}_{size}") for size in ROWS]
     if operation == "reduction":
         return [parse_case_id(f"reduction_{dtypes.partition('_')[0]}_{case}") for case in REDUCTIONS]
     if operation == "gemm":

@@ -106,7 +106,7 @@ def verify(
     in_process: Annotated[
         bool, typer.Option("--in-process", help="Run kernels in this process, to debug; never ends with 0.")
     ] = False,
-    laws: Annotated[bool, typer.Option("--laws", help="Check convolution, GEMM and reduction by laws alone.")] = False,
+    laws: Annotated[bool, typer.Option("--laws", help="Check by laws alone, without a reference.")] = False,
     concurrent: Annotated[
         bool, typer.Option("--concurrent", help="Launch each case beside another launch of its library too.")
     ] = False,

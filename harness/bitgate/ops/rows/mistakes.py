@@ -1,0 +1,187 @@
+"""Mistakes of operations on rows: what a defect makes of whole rows, recomputed and compared with what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.model.finding import Finding, Role
+from bitgate.model.law import Axis, Data, KernelFunction, Law, Pair, cut, turned
+from bitgate.model.sized import SizedProblem
+from bitgate.numerics.rounding import rounded, smallest
+from bitgate.ops.rows.rows import Floats
+from bitgate.verify.diagnose.scene import Scene
+
+WRONG_ROWS, RIGHT_ROWS = 48, 16
+"""The most rows that are recomputed."""
+MOST_CELLS = 1 << 20
+TILES = (256, 128, 64, 32, 16, 8, 4, 2)
+"""Cells of a row that kernels take at once."""
+LANES = (256, 64, 32)
+"""Threads of a block, or lanes of a wave, which take the cells of a row in turn."""
+BLOCK = 256
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A computation that a defect makes: ``outputs`` are the recomputed rows of each output that it changes."""
+
+    text: str
+    outputs: Mapping[str, Floats]
+    kind: str = "other"
+
+
+@dataclass(frozen=True)
+class KnownRows:
+    """Some rows of a scene: all their cells, and which are wrong."""
+
+    scene: Scene[SizedProblem]
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        wrong = self.scene.wrong_along(0)
+        most = max(2, MOST_CELLS // self.scene.problem.sizes.c)
+        bad, good = np.flatnonzero(wrong), np.flatnonzero(~wrong)
+        bad = bad[:: max(1, bad.size // WRONG_ROWS)][: min(WRONG_ROWS, most)]
+        return np.concatenate([bad, good[:: max(1, good.size // RIGHT_ROWS)][: min(RIGHT_ROWS, most)]])
+
+    def input(self, role: str) -> Floats:
+        """Return the chosen rows of what is read."""
+        return np.asarray(self.scene.inputs[role], np.float64)[self.rows]
+
+    @cached_property
+    def x(self) -> Floats:
+        return self.input("x")
+
+    @cached_property
+    def wrong(self) -> Mask:
+        return np.asarray(self.scene.wrong[self.rows])
+
+    def agrees(self, values: Floats) -> Mask:
+        """Return a mask of the cells that hold these values but for rounding."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.scene.result[self.rows].astype(np.float64)
+            return np.asarray((found == self._rounded(values)) | (np.abs(found - values) <= self._slack(values)))
+
+    def differs(self, values: Floats) -> Mask:
+        """Return a mask of the cells that hold another value when they are right."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            right = self.scene.reference[self.rows].astype(np.float64)
+            is_near = (right == self._rounded(values)) | (np.abs(right - values) <= self._slack(values))
+            return np.asarray(~is_near)
+
+    def _rounded(self, values: Floats) -> Floats:
+        return np.asarray(rounded(values, self.scene.dtype).astype(np.float64))
+
+    def _slack(self, values: Floats) -> Floats:
+        last = 0.0 if self.scene.exact else 2.0 ** (1 - self.scene.dtype.mantissa)
+        own = last + (8 * self.x.shape[1] + 64) * 2.0**-24
+        return np.asarray(own * np.abs(values) + smallest(self.scene.dtype))
+
+
+def explained(known: KnownRows, mistakes: Iterable[Mistake]) -> Finding | None:
+    """Return the finding of the first mistake that gives every wrong cell of the rows, best one that gives all cells.
+
+    The mistake must change most of these cells by more than rounding does.
+    """
+    scene, wrong, found = known.scene, known.wrong, None
+    for tried, mistake in enumerate(mistakes, 1):
+        values = mistake.outputs.get(scene.role)
+        if values is None:
+            continue
+        agrees = known.agrees(values)
+        if not agrees[wrong].all() or 2 * np.count_nonzero(known.differs(values)[wrong]) <= np.count_nonzero(wrong):
+            continue
+        is_wide = bool(agrees.all())
+        evidence = {"recomputed": int(np.count_nonzero(wrong)), "rows": int(known.rows.size), "tried": tried}
+        implied = frozenset({"k_tail", "channel_tail", "zero", "shifted", "rounding", "overflow", "other"})
+        text = mistake.text + ("" if is_wide else " in the wrong cells, not in the right ones")
+        finding = Finding(
+            mistake.kind, Role.CAUSE, 0.98 if is_wide else 0.96, text, evidence, implied - {mistake.kind},
+            examined=evidence["recomputed"],
+        )  # fmt: skip
+        if is_wide:
+            return finding
+        found = found or finding
+    return found
+
+
+def lanes_of(cells: Floats, lanes: int, beyond: float) -> Floats:
+    """Return rows as (r, steps, lanes): lanes take cells in turn; ``beyond`` fills the last step."""
+    steps = -(-cells.shape[1] // lanes)
+    whole = np.full((cells.shape[0], steps * lanes), beyond)
+    whole[:, : cells.shape[1]] = cells
+    return whole.reshape(cells.shape[0], steps, lanes)
+
+
+def parts_of(cells: Floats, beyond: float) -> Iterator[tuple[str, Floats]]:
+    """Yield ways to cut rows into parts that meet, in words, as (r, parts, cells of a part)."""
+    for lanes in LANES:
+        yield f"{lanes} threads", np.swapaxes(lanes_of(cells, lanes, beyond), 1, 2)
+    for wave in (64, 32):
+        by_wave = lanes_of(cells, BLOCK, beyond).reshape(cells.shape[0], -1, BLOCK // wave, wave)
+        yield f"waves of {wave}", np.swapaxes(by_wave, 1, 2).reshape(cells.shape[0], BLOCK // wave, -1)
+
+
+def shorter(columns: int) -> Iterator[tuple[str, int]]:
+    """Yield where rows end whose last cells are lost, with words for these."""
+    yield "the last cell", columns - 1
+    for tile in TILES:
+        if 1 < columns % tile < columns:
+            yield f"the last tile of {tile} cells, which is not whole,", columns - columns % tile
+
+
+# ---- laws
+
+
+def _resized(letter: str) -> Any:
+    return lambda problem, length: replace(problem, sizes=replace(problem.sizes, **{letter: length}))
+
+
+ROWS = Axis("r", "rows", {"x": 0, "y": 0, "lengths": 0, "mean": 0, "rstd": 0}, _resized("r"))
+COLUMNS = Axis("c", "columns", {"x": 1, "y": 1, "gamma": 0, "beta": 0}, _resized("c"))
+
+
+def on_exact(law: Law, fill: str = "exact") -> Law:
+    """Return a law that is tried on the operation's own data: others are rounded on the way."""
+
+    def sides(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+        yield from law.sides(problem, kernel, exact_data(problem, data, fill))
+
+    return replace(law, sides=sides)
+
+
+def exact_data(problem: SizedProblem, data: Data, name: str = "exact") -> Data:
+    """Return the data of a fill, next to what else there is."""
+    fill = next(one for one in problem.operation.numerics.fills(problem) if one.name == name)
+    assert fill.make is not None
+    return {**data, **{role: np.asarray(cells, np.float64) for role, cells in fill.make(problem, 0).items()}}
+
+
+def is_alike(problem: SizedProblem) -> bool:
+    """Return whether all columns are alike, and the operation's own data exact in any order of them."""
+    return getattr(problem.sizes, "mask", "full") == "full" and problem.operation.numerics.fills(problem)[0].exact
+
+
+def only(law: Law, condition: Any) -> Law:
+    """Return the law for problems of which a condition is true."""
+    return replace(law, applies=lambda problem, kernel: condition(problem) and law.applies(problem, kernel))
+
+
+def is_not_causal(problem: SizedProblem) -> bool:
+    return getattr(problem.sizes, "mask", "full") != "causal"
+
+
+LAWS: tuple[Law, ...] = (
+    only(on_exact(turned(ROWS)), is_not_causal),
+    only(on_exact(cut(ROWS)), is_not_causal),
+    only(on_exact(turned(COLUMNS)), is_alike),
+)
+"""The laws of all operations on rows: their order, and that of the columns."""

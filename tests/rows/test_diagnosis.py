@@ -1,0 +1,136 @@
+"""Wrong rows are named by what makes them: a limit, a mask, a sum that is not rescaled, a scale, moments that meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.rows.test_reference import made
+
+from bitgate.numerics.rounding import rounded
+from bitgate.verify.diagnose import Scene, diagnose
+from bitgate.verify.poison import poison_bits
+
+Floats = np.ndarray[Any, Any]
+
+
+def sentence(case: str, fill: str, wrong: Callable[[Floats], Floats], role: str = "y", **other: Floats) -> str:
+    """The diagnosis of what ``wrong`` makes of x, or of what the reference makes of other inputs."""
+    problem, inputs = made(case, fill, 1)
+    right = problem.operation.reference(problem, inputs)[role]
+    dtype = problem.tensors[role].dtype
+    result, reference = (rounded(np.asarray(cells, np.float64), dtype) for cells in (wrong(inputs["x"]), right))
+    scene = Scene(
+        problem,
+        result,
+        reference,
+        poison_bits(dtype),
+        {role: cells.astype(np.float32) for role, cells in inputs.items()},
+        output=role,
+        exact=fill != "decimal",
+    )
+    return diagnose(scene).sentence
+
+
+def softmax(x: Floats, scale: float = 1.0) -> Floats:
+    powers = np.exp(scale * (x - x.max(axis=1, keepdims=True)))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def causal(x: Floats, late: int) -> Floats:
+    rows, columns = x.shape
+    limit = np.clip(np.arange(rows) + 1 + columns - rows + late, 0, columns)[:, None]
+    return softmax(np.where(np.arange(columns) < limit, x, -np.inf))
+
+
+def online(x: Floats, lanes: int) -> Floats:
+    """Sums that are not rescaled when a lane's maximum grows."""
+    tops = x.max(axis=1)
+    sums = np.zeros(len(x))
+    for lane in range(min(lanes, x.shape[1])):
+        own = x[:, lane::lanes]
+        growing = np.maximum.accumulate(own, axis=1)
+        sums += np.exp(own - growing).sum(axis=1) * np.exp(growing[:, -1] - tops)
+    return np.exp(x - tops[:, None]) / sums[:, None]
+
+
+def parts(x: Floats, lanes: int) -> Floats:
+    """Sums of lanes that meet without their maxima."""
+    sums = np.zeros((len(x), 1))
+    for own in (x[:, lane::lanes] for lane in range(lanes)):
+        sums += np.exp(own - own.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)
+    return np.exp(x - x.max(axis=1, keepdims=True)) / sums
+
+
+@pytest.mark.parametrize(
+    ("case", "fill", "wrong", "said"),
+    [
+        ("softmax_f16_r30c70_causal", "exact", lambda x: causal(x, 1), "a cell more than each row admits is let in"),
+        ("softmax_f16_r30c70_causal", "exact", lambda x: causal(x, -1), "the last admitted cell of each row is left"),
+        ("softmax_f16_r30c70_causal", "exact", softmax, "the mask is left out: masked cells are let in"),
+        ("softmax_f16_r30c70_causal", "exact", lambda x: causal(x, -40), "a causal mask begins at the first column"),
+        (
+            "softmax_bf16_r30c300_full",
+            "exact",
+            lambda x: online(x, 64),
+            "the sum of each of 64 threads is not rescaled",
+        ),
+        ("softmax_f32_r30c300_full", "decimal", lambda x: online(x, 256), "the sum of each of 256 threads is not"),
+        ("softmax_f32_r30c300_full", "exact", lambda x: parts(x, 64), "the sums of 64 threads meet without being"),
+        ("softmax_f32_r30c300_full", "decimal", lambda x: softmax(x, 1.1), "the logits are scaled by 1.1"),
+        ("softmax_f16_r30c300_full", "decimal", lambda x: softmax(x, np.log(2)), "powers of 2 without log2 e"),
+        ("softmax_f32_r30c300_full", "decimal", lambda x: softmax(x, 0.83), "the logits are scaled by 0.83"),
+        ("softmax_f32_r30c300_full", "decimal", lambda x: np.exp(x - x.max(axis=1)[:, None]), "are not divided by"),
+    ],
+)
+def test_a_softmax(case: str, fill: str, wrong: Callable[[Floats], Floats], said: str) -> None:
+    assert said in sentence(case, fill, wrong)
+
+
+def norm(x: Floats, epsilon: float = 2.0**-16, mean: Floats | None = None, variance: Floats | None = None) -> Floats:
+    own = x.mean(axis=1, keepdims=True) if mean is None else mean
+    return (x - own) / np.sqrt((x.var(axis=1, keepdims=True) if variance is None else variance) + epsilon)
+
+
+def welford(x: Floats, wave: int) -> Floats:
+    """Squares of waves of a block of 256 threads, without those between their means."""
+    away, waves = np.zeros((len(x), 1)), np.arange(x.shape[1]) % 256 // wave
+    for own in (x[:, waves == number] for number in set(waves)):
+        away += ((own - own.mean(axis=1, keepdims=True)) ** 2).sum(axis=1, keepdims=True)
+    return norm(x, variance=away / x.shape[1])
+
+
+def padded(x: Floats) -> Floats:
+    """Sums divided by a length that whole tiles have."""
+    mean = x.sum(axis=1, keepdims=True) / 320
+    return norm(x, mean=mean, variance=((x - mean) ** 2).sum(axis=1, keepdims=True) / 320)
+
+
+@pytest.mark.parametrize(
+    ("case", "wrong", "said"),
+    [
+        ("layernorm_f32_r9c300", lambda x: welford(x, 32), "the moments of waves of 32 meet without the squares"),
+        ("layernorm_f32_r9c300", lambda x: welford(x, 64), "the moments of waves of 64 meet without the squares"),
+        ("layernorm_f32_r9c300", lambda x: norm(x, variance=x.var(axis=1, ddof=1)[:, None]), "divided by c - 1"),
+        ("layernorm_f32_r9c300", lambda x: norm(x, variance=(x**2).mean(axis=1)[:, None]), "squares are taken of the"),
+        ("layernorm_f32_r9c300", padded, "divided by 320, the length of whole tiles"),
+        ("rmsnorm_f32_r9c300", norm, "the mean is subtracted"),
+    ],
+)
+def test_a_norm(case: str, wrong: Callable[[Floats], Floats], said: str) -> None:
+    assert said in sentence(case, "decimal", wrong)
+
+
+def test_epsilon_outside_the_root_or_left_out() -> None:
+    def outside(x: Floats) -> Floats:
+        return (x - x.mean(axis=1, keepdims=True)) / (x.std(axis=1, keepdims=True) + 2.0**-16)
+
+    assert "epsilon is left out" in sentence("layernorm_f16_r9c300", "exact", lambda x: norm(x, 0.0))
+    assert "epsilon stands outside the root" in sentence("layernorm_f16_r9c300", "exact", outside)
+
+
+def test_statistics_are_named_too() -> None:
+    said = sentence("layernorm_f32_r9c300_stats", "decimal", lambda x: x.var(axis=1), "rstd")
+    assert "rstd holds the variance" in said
