@@ -11,16 +11,16 @@ import pytest
 from bitgate.core.errors import UsageError
 from bitgate.model import DTYPES, Accumulation
 from bitgate.model.registry import add, operations
-from bitgate.tools.judge.conventions import Task
+from bitgate.tools.judge.conventions import TaskFile
 from bitgate.tools.judge.operation import TaskOperation
-from bitgate.tools.judge.survey import Survey
+from bitgate.tools.judge.survey import TaskSurvey
 
 TASKS = Path(__file__).parent / "tasks"
 F32 = Accumulation(DTYPES["f32"])
 
 
 def surveyed(task: str, **arguments: Any) -> dict[str, Any]:
-    return Survey(Task(TASKS / task, arguments)).document((), 8, 5, own=False)
+    return TaskSurvey(TaskFile(TASKS / task, arguments)).document((), 8, 5, own=False)
 
 
 def test_each_length_that_may_change_has_a_name() -> None:
@@ -82,7 +82,7 @@ def test_results_of_zero_length_are_kept_apart() -> None:
 def test_a_task_that_cannot_judge_says_why(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "task.py").write_text(f"import numpy\n{text}\n")
     with pytest.raises(UsageError, match=words):
-        Survey(Task(tmp_path / "task.py", {}))
+        TaskSurvey(TaskFile(tmp_path / "task.py", {}))
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Mistake:
+class RowMistake:
     """A computation that a defect makes: ``outputs`` are the recomputed rows of each output that it changes."""
 
     text: str
@@ -86,7 +86,7 @@ class KnownRows:
         return np.asarray(own * np.abs(values) + smallest(self.scene.dtype))
 
 
-def explained(known: KnownRows, mistakes: Iterable[Mistake]) -> Finding | None:
+def explained(known: KnownRows, mistakes: Iterable[RowMistake]) -> Finding | None:
     """Return the finding of the first mistake that gives every wrong cell of the rows, best one that gives all cells.
 
     The mistake must change most of these cells by more than rounding does.

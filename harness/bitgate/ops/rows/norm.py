@@ -33,7 +33,7 @@ _ODD = (3, -3, 1, -1, 0)
 
 
 @dataclass(frozen=True)
-class Sizes:
+class NormSizes:
     """Rows and columns, and whether gamma and beta are read and mean and rstd written."""
 
     r: int
@@ -56,7 +56,7 @@ def _deviations(columns: int, is_small: bool) -> NDArray[np.int64] | None:
 
 def balanced(problem: SizedProblem, seed: int) -> Mapping[str, NDArray[Any]]:
     """Return rows of which mean, variance and rstd are exact, their cells in an order that is turned in each row."""
-    sizes: Sizes = problem.sizes
+    sizes: NormSizes = problem.sizes
     is_centred = problem.operation.is_centred  # type: ignore[attr-defined]
     row = np.arange(sizes.r)
     random = words(problem, seed, "turn", "r").astype(np.int64)
@@ -102,7 +102,7 @@ def _is_exact(problem: SizedProblem) -> bool:
     That takes 16-bit results away from 0: a cell that equals its row's mean is 0 only if the mean has no error at all.
     Rows of three cells have no exact mean and variance at once.
     """
-    sizes: Sizes = problem.sizes
+    sizes: NormSizes = problem.sizes
     if any(problem.tensors[role].dtype.bytes != 2 for role in problem.outputs):
         return False
     is_centred = problem.operation.is_centred  # type: ignore[attr-defined]
@@ -142,7 +142,7 @@ def affine(cells: NDArray[Any], inputs: Mapping[str, NDArray[Any]]) -> NDArray[A
 class Norm(RowOperation):
     """y[r,c] = (x[r,c] - mean[r]) * rstd[r] * gamma[c] + beta[c]."""
 
-    sizes = Sizes
+    sizes = NormSizes
     is_centred: bool
     groups: Mapping[str, str] = {
         "space": "bitgate.ops.rows.rows:RowSpace",
@@ -154,11 +154,11 @@ class Norm(RowOperation):
     def numerics(self) -> Numerics:
         return NormNumerics(self)
 
-    def check(self, sizes: Sizes) -> str | None:
+    def check(self, sizes: NormSizes) -> str | None:
         is_zero = self.is_centred and sizes.c == 1 and not sizes.affine
         return "c = 1 without affine: a cell is its row's mean, and every result 0" if is_zero else None
 
-    def tensors(self, sizes: Sizes) -> Iterator[StatedTensor]:
+    def tensors(self, sizes: NormSizes) -> Iterator[StatedTensor]:
         yield read("x", r=sizes.r, c=sizes.c)
         if sizes.affine:
             yield read("gamma", c=sizes.c)

@@ -12,7 +12,7 @@ from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import Data, KernelFunction, Law, Pair
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell
-from bitgate.ops.rows.mistakes import LAWS, TILES, KnownRows, Mistake, explained, on_exact, parts_of, shorter
+from bitgate.ops.rows.mistakes import LAWS, TILES, KnownRows, RowMistake, explained, on_exact, parts_of, shorter
 from bitgate.ops.rows.norm import EPSILON, affine
 from bitgate.ops.rows.rows import Floats
 from bitgate.verify.diagnose.scene import Scene
@@ -37,15 +37,15 @@ class _Mistakes:
 
     def made(
         self, text: str, mean: Floats, variance: Floats, rstd: Floats | None = None, kind: str = "other"
-    ) -> Mistake:
+    ) -> RowMistake:
         """Return the mistake of these moments, shape (r, 1)."""
         with np.errstate(all="ignore"):
             found = 1 / np.sqrt(variance + EPSILON) if rstd is None else rstd
             inputs = {role: np.asarray(cells, np.float64) for role, cells in self.known.scene.inputs.items()}
             y = affine((self.known.x - mean) * found, inputs)
-        return Mistake(text, {"y": y, "mean": mean[:, 0], "rstd": found[:, 0]}, kind)
+        return RowMistake(text, {"y": y, "mean": mean[:, 0], "rstd": found[:, 0]}, kind)
 
-    def all(self) -> Iterator[Mistake]:
+    def all(self) -> Iterator[RowMistake]:
         x = self.known.x
         mean = x.mean(axis=1, keepdims=True) if self.is_centred else np.zeros_like(x[:, :1])
         variance = ((x - mean) ** 2).mean(axis=1, keepdims=True)
@@ -58,8 +58,8 @@ class _Mistakes:
                 own = x.mean(axis=1, keepdims=True)
                 yield self.made("the mean is subtracted", own, ((x - own) ** 2).mean(axis=1, keepdims=True))
             yield self.made("squares are divided by c - 1", mean, variance * columns / (columns - np.float64(1)))
-            yield Mistake("rstd holds the variance", {"rstd": variance[:, 0]})
-            yield Mistake("rstd holds the root, not one over it", {"rstd": np.sqrt(variance[:, 0] + EPSILON)})
+            yield RowMistake("rstd holds the variance", {"rstd": variance[:, 0]})
+            yield RowMistake("rstd holds the root, not one over it", {"rstd": np.sqrt(variance[:, 0] + EPSILON)})
         square = (x**2).mean(axis=1, keepdims=True)
         yield self.made("squares are taken of the cells, not of what is away from the mean", mean, square)
         yield self.made("the mean is not subtracted", mean * 0, variance)
@@ -68,7 +68,7 @@ class _Mistakes:
         yield from self._padded(mean)
         yield from self._merged(mean, variance)
 
-    def _affine(self, mean: Floats, variance: Floats) -> Iterator[Mistake]:
+    def _affine(self, mean: Floats, variance: Floats) -> Iterator[RowMistake]:
         scene = self.known.scene
         inputs = {role: np.asarray(cells, np.float64) for role, cells in scene.inputs.items()}
         cells = (self.known.x - mean) / np.sqrt(variance + EPSILON)
@@ -80,12 +80,12 @@ class _Mistakes:
                     ("read at the next column", np.roll(own, -1)),
                     ("read at the first column", own[:1]),
                 ):
-                    yield Mistake(f"{role} is {words}", {"y": affine(cells, inputs | {role: other})})
+                    yield RowMistake(f"{role} is {words}", {"y": affine(cells, inputs | {role: other})})
         if "beta" in inputs:
             turned = {"gamma": inputs["beta"], "beta": inputs["gamma"]}
-            yield Mistake("gamma and beta are swapped", {"y": affine(cells, turned)})
+            yield RowMistake("gamma and beta are swapped", {"y": affine(cells, turned)})
 
-    def _shortened(self, mean: Floats) -> Iterator[Mistake]:
+    def _shortened(self, mean: Floats) -> Iterator[RowMistake]:
         x, columns = self.known.x, self.known.x.shape[1]
         for words, end in shorter(columns):
             sums, squares = x[:, :end].sum(axis=1, keepdims=True), x[:, :end]
@@ -99,7 +99,7 @@ class _Mistakes:
                 variance = ((x - own) ** 2).mean(axis=1, keepdims=True)
                 yield self.made(f"{words} of each row is missing from its mean, {by}", own, variance, kind="k_tail")
 
-    def _padded(self, mean: Floats) -> Iterator[Mistake]:
+    def _padded(self, mean: Floats) -> Iterator[RowMistake]:
         """Yield sums over the length that whole tiles have, as if what pads the row were part of it."""
         x = self.known.x
         for tile in TILES:
@@ -108,7 +108,7 @@ class _Mistakes:
             variance = ((x - own) ** 2).sum(axis=1, keepdims=True) / count
             yield self.made(f"sums are divided by {count}, the length of whole tiles of {tile} cells", own, variance)
 
-    def _merged(self, mean: Floats, variance: Floats) -> Iterator[Mistake]:
+    def _merged(self, mean: Floats, variance: Floats) -> Iterator[RowMistake]:
         """Yield moments of parts that met wrongly."""
         if not self.is_centred:
             return

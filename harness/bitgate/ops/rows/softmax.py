@@ -37,7 +37,7 @@ class Mask(str, Enum):
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SoftmaxSizes:
     """Rows, columns and the mask."""
 
     r: int
@@ -45,7 +45,7 @@ class Sizes:
     mask: Mask = Mask.FULL
 
 
-def admitted(sizes: Sizes, lengths: NDArray[Any] | None = None) -> Ints:
+def admitted(sizes: SoftmaxSizes, lengths: NDArray[Any] | None = None) -> Ints:
     """Return how many cells of each row the mask admits; ``lengths`` is what a padded problem reads."""
     if sizes.mask is Mask.PADDED and lengths is not None:
         return np.asarray(np.clip(np.asarray(lengths).astype(np.int64), 0, sizes.c))
@@ -55,7 +55,7 @@ def admitted(sizes: Sizes, lengths: NDArray[Any] | None = None) -> Ints:
 
 def _lengths(problem: SizedProblem, seed: int) -> dict[str, Ints]:
     """Return lengths of a padded problem: one short of all, all, the edge of a wave or block, none, and any."""
-    sizes: Sizes = problem.sizes
+    sizes: SoftmaxSizes = problem.sizes
     if sizes.mask is not Mask.PADDED:
         return {}
     row = np.arange(sizes.r)
@@ -67,7 +67,7 @@ def _lengths(problem: SizedProblem, seed: int) -> dict[str, Ints]:
 
 def _logits(problem: SizedProblem, seed: int, is_flat: NDArray[np.bool_]) -> Mapping[str, NDArray[Any]]:
     """Return rows with one winner, or flat ones: a power of two of equal winners."""
-    sizes: Sizes = problem.sizes
+    sizes: SoftmaxSizes = problem.sizes
     lengths = _lengths(problem, seed)
     limit = admitted(sizes, lengths.get("lengths"))[:, None]
     row, column = np.arange(sizes.r)[:, None], np.arange(sizes.c)[None, :]
@@ -114,7 +114,7 @@ class Softmax(RowOperation):
     """y[r,c] = exp(x[r,c] - m) / sum over c of that, where m is the maximum of the row's admitted cells."""
 
     name = "softmax"
-    sizes = Sizes
+    sizes = SoftmaxSizes
     groups: Mapping[str, str] = {
         "space": "bitgate.ops.rows.rows:RowSpace",
         "diagnostics": "bitgate.ops.rows.softmax_diagnostics:SoftmaxDiagnostics",
@@ -126,7 +126,7 @@ class Softmax(RowOperation):
         Fill("decimal", "real logits within 4 of each other, each cell within the bound of its row", decimal),
     )
 
-    def tensors(self, sizes: Sizes) -> Iterator[StatedTensor]:
+    def tensors(self, sizes: SoftmaxSizes) -> Iterator[StatedTensor]:
         yield read("x", r=sizes.r, c=sizes.c)
         if sizes.mask is Mask.PADDED:
             yield read("lengths", dtype="i32", r=sizes.r)

@@ -11,7 +11,7 @@ from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import Data, KernelFunction, Law, Pair
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell
-from bitgate.ops.rows.mistakes import LAWS, KnownRows, Mistake, explained, on_exact, parts_of, shorter
+from bitgate.ops.rows.mistakes import LAWS, KnownRows, RowMistake, explained, on_exact, parts_of, shorter
 from bitgate.ops.rows.rows import Floats, Ints
 from bitgate.ops.rows.softmax import LEVEL, Mask, limits
 from bitgate.verify.diagnose.scene import Scene
@@ -29,23 +29,23 @@ def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
     return explained(known, _mistakes(known, limit))
 
 
-def _mistakes(known: KnownRows, limit: Ints) -> Iterator[Mistake]:
+def _mistakes(known: KnownRows, limit: Ints) -> Iterator[RowMistake]:
     x, columns = known.x, known.x.shape[1]
-    yield Mistake("a cell more than each row admits is let in", {"y": _let_in(known, limit)})
+    yield RowMistake("a cell more than each row admits is let in", {"y": _let_in(known, limit)})
     if known.scene.problem.sizes.mask is not Mask.FULL:
-        yield Mistake("the mask is left out: masked cells are let in", {"y": softmax(x, limit * 0 + columns)})
+        yield RowMistake("the mask is left out: masked cells are let in", {"y": softmax(x, limit * 0 + columns)})
         first = np.clip(known.rows[:, None] + 1, 0, columns)
-        yield Mistake("a causal mask begins at the first column", {"y": softmax(x, first)})
+        yield RowMistake("a causal mask begins at the first column", {"y": softmax(x, first)})
     for words, end in shorter(columns):
         if known.scene.problem.sizes.mask is Mask.FULL:
             yield from _shortened(x, limit, limit * 0 + end, words)
     yield from _shortened(x, limit, np.maximum(limit - 1, 0), "the last admitted cell")
     yield from _unscaled(x, limit)
     for scale, words in SCALES:
-        yield Mistake(f"the logits are scaled by {words}", {"y": softmax(x * scale, limit)})
+        yield RowMistake(f"the logits are scaled by {words}", {"y": softmax(x * scale, limit)})
     if (scale := _fitted(known, limit)) is not None:
-        yield Mistake(f"the logits are scaled by {scale:.4g}", {"y": softmax(x * scale, limit)})
-    yield Mistake("the powers are not divided by their sum", {"y": _over(x, limit, np.ones_like(x[:, :1]))})
+        yield RowMistake(f"the logits are scaled by {scale:.4g}", {"y": softmax(x * scale, limit)})
+    yield RowMistake("the powers are not divided by their sum", {"y": _over(x, limit, np.ones_like(x[:, :1]))})
 
 
 def softmax(x: Floats, limit: Ints, sums_of: Ints | None = None) -> Floats:
@@ -73,13 +73,13 @@ def _let_in(known: KnownRows, limit: Ints) -> Floats:
     return softmax(np.append(known.x, after, axis=1), limit + 1)[:, :-1]
 
 
-def _shortened(x: Floats, limit: Ints, end: Ints, words: str) -> Iterator[Mistake]:
+def _shortened(x: Floats, limit: Ints, end: Ints, words: str) -> Iterator[RowMistake]:
     text = f"{words} of each row is missing from its sum"
-    yield Mistake(text, {"y": softmax(x, limit, end)}, "k_tail")
-    yield Mistake(f"{words} of each row is left out", {"y": softmax(x, end)}, "k_tail")
+    yield RowMistake(text, {"y": softmax(x, limit, end)}, "k_tail")
+    yield RowMistake(f"{words} of each row is left out", {"y": softmax(x, end)}, "k_tail")
 
 
-def _unscaled(x: Floats, limit: Ints) -> Iterator[Mistake]:
+def _unscaled(x: Floats, limit: Ints) -> Iterator[RowMistake]:
     """Yield sums that were not rescaled when a maximum grew, or when parts met."""
     cells = np.where(np.arange(x.shape[1]) < limit, x, -np.inf)
     with np.errstate(invalid="ignore"):
@@ -87,12 +87,12 @@ def _unscaled(x: Floats, limit: Ints) -> Iterator[Mistake]:
             tops = parts.max(axis=2, keepdims=True)
             own = np.nan_to_num(np.exp(parts - tops)).sum(axis=2)
             text = f"the sums of {words} meet without being rescaled to the common maximum"
-            yield Mistake(text, {"y": _over(x, limit, own.sum(axis=1, keepdims=True))})
+            yield RowMistake(text, {"y": _over(x, limit, own.sum(axis=1, keepdims=True))})
             growing = np.maximum.accumulate(parts, axis=2)
             grown = np.nan_to_num(np.exp(parts - growing)).sum(axis=2)
             rescaled = grown * np.nan_to_num(np.exp(tops[..., 0] - tops.max(axis=1)))
             text = f"the sum of each of {words} is not rescaled when its maximum grows"
-            yield Mistake(text, {"y": _over(x, limit, rescaled.sum(axis=1, keepdims=True))})
+            yield RowMistake(text, {"y": _over(x, limit, rescaled.sum(axis=1, keepdims=True))})
 
 
 def _fitted(known: KnownRows, limit: Ints) -> float | None:

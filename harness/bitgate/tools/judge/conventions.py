@@ -137,7 +137,7 @@ class Module:
         return found
 
 
-class Task:
+class TaskFile:
     """A task's file, loaded here: what it draws, and its reference in any type."""
 
     def __init__(self, file: Path, arguments: Mapping[str, Any]) -> None:

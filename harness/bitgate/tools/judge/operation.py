@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bitgate.model import DTYPES, Accumulation, Fill
 from bitgate.model.form import Array
 from bitgate.model.sized import Sized, SizedProblem, StatedTensor
-from bitgate.tools.judge.conventions import Task, tensor_of, to_numpy
+from bitgate.tools.judge.conventions import TaskFile, tensor_of, to_numpy
 from bitgate.tools.judge.survey import TYPES, cells_of
 
 Floats = NDArray[np.float64]
@@ -49,8 +49,8 @@ class TaskOperation(Sized):
         )
 
     @cached_property
-    def _task(self) -> Task:
-        return Task(self._file, self._arguments)
+    def _task(self) -> TaskFile:
+        return TaskFile(self._file, self._arguments)
 
     def check(self, sizes: Any) -> str | None:
         return None if astuple(sizes) in self._by_sizes else "these sizes were not surveyed: run bitgate judge again"

@@ -29,7 +29,7 @@ from bitgate.tools.judge.conventions import CUSTOM, NEW_MODEL, names_in
 from bitgate.tools.judge.findings import Findings
 from bitgate.tools.judge.problems import JudgedCase, Problems, of_file, of_operation
 from bitgate.tools.judge.timing import timed
-from bitgate.tools.judge.trial import LOAD_SECONDS, Trial
+from bitgate.tools.judge.trial import LOAD_SECONDS, SubmissionTrial
 from bitgate.verify.one_case import problem_of
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
@@ -122,7 +122,7 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
 
 def _try(found: Findings, submission: Path) -> None:
     """Load the submission once where nothing else is, and call it where a length is zero."""
-    trial = Trial(submission, found.kind, found.request.seconds)
+    trial = SubmissionTrial(submission, found.kind, found.request.seconds)
     try:
         found.does_not_load = trial.why_not_loaded()
         for problem in found.task.zero if not found.does_not_load else ():

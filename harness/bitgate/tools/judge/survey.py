@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import shown
 from bitgate.model import DTYPES
-from bitgate.tools.judge.conventions import Task, is_tensor, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.conventions import TaskFile, is_tensor, tensor_of, to_numpy, type_of
 from bitgate.tools.judge.drawing import Sizes, around, shrunk
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
@@ -60,7 +60,7 @@ def serve(channel: Channel) -> None:
     def survey(asked: SurveyTask) -> dict[str, Any]:
         with redirect_stdout(stderr):
             try:
-                survey = Survey(Task(Path(asked.path), asked.arguments))
+                survey = TaskSurvey(TaskFile(Path(asked.path), asked.arguments))
                 found = survey.document(asked.dtypes, asked.problems, asked.seed, asked.own)
             except UsageError:
                 raise
@@ -72,10 +72,10 @@ def serve(channel: Channel) -> None:
     serving.serve(channel, {SurveyTask: survey})
 
 
-class Survey:
+class TaskSurvey:
     """The facts about a task, found by running its reference."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TaskFile) -> None:
         self.task = task
         self.seconds = 0.0
         """Of the reference's last run."""

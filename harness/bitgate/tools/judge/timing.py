@@ -36,7 +36,7 @@ COPIES = 5
 
 
 @dataclass(frozen=True)
-class TimedCase:
+class ComparedTime:
     """The samples of one case in seconds; ``claimed`` are those of its process, which it can forge."""
 
     case: str
@@ -62,7 +62,7 @@ class TimedCase:
 class Time:
     """The times of a submission, or why there is none. Every result was checked."""
 
-    rows: tuple[TimedCase, ...]
+    rows: tuple[ComparedTime, ...]
     wrong: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def timed(right: Sequence[JudgedCase], project: Project, samples: int, seed: int
                     break
         except LauncherDied as ended:
             return Time((), ended.reason)
-    rows = [TimedCase(case, tuple(a), tuple(b), _floor(parse_case_id(case))) for case, (a, b) in found.items() if a]
+    rows = [ComparedTime(case, tuple(a), tuple(b), _floor(parse_case_id(case))) for case, (a, b) in found.items() if a]
     return Time(tuple(rows))
 
 

@@ -97,7 +97,7 @@ def _call(asked: CallSubmission) -> dict[str, Any]:
     }
 
 
-class Trial:
+class SubmissionTrial:
     """The child in which a submission is tried. Its answers are claims: each is compared here."""
 
     def __init__(self, file: Path, name: str, seconds: float) -> None:
