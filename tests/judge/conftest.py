@@ -8,11 +8,18 @@ from typing import Any
 
 import pytest
 
+from bitgate.model import registry
 from bitgate.tools.judge.run import JudgeRequest, judge
 
 HERE = Path(__file__).parent
 
 Judge = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _operations_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task's operation stays in its process, and its file does not: no later test may load it."""
+    monkeypatch.setattr(registry, "_added", dict(registry._added))
 
 
 @pytest.fixture

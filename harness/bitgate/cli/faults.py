@@ -51,7 +51,7 @@ def run(
         bool, typer.Option("--switch/--no-switch", help="Try faults of one library by a switch, before each alone.")
     ] = True,
     drawn: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Draw N cases for each family that show what the tier leaves open.")
+        int, typer.Option(min=0, metavar="N", help="Draw N cases a family that show what is left open.")
     ] = 0,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of faults at a time [cores / 2].")

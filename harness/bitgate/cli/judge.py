@@ -50,7 +50,9 @@ def judge(
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of what was found.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Judge a submission on a task; its process has no expected value.
+    """Judge a submission on a task.
+
+    Its process has no expected value.
 
     A submission defines custom_kernel, ModelNew or FAMILY. A task's file defines Model and get_inputs, or ref_kernel
     and generate_input.

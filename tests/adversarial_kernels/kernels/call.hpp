@@ -37,7 +37,7 @@ struct Place {
   int64_t x, w, y;
 };
 
-__device__ inline Place place_of(const ConvShape& shape, int64_t cell) {
+BITGATE_HD inline Place place_of(const ConvShape& shape, int64_t cell) {
   int64_t rest = cell / shape.k;
   Cell at_y{.column = cell % shape.k}, at_x;
   for (int axis = axes - 1; axis >= 0; --axis) {
@@ -49,7 +49,7 @@ __device__ inline Place place_of(const ConvShape& shape, int64_t cell) {
   return {offset_of(shape.x, at_x), offset_of(shape.w, {at_y.group, at_y.column}), offset_of(shape.y, at_y)};
 }
 
-__device__ inline float sum_of(const float* x, const float* w, const Place& place, const ConvShape& shape) {
+BITGATE_HD inline float sum_of(const float* x, const float* w, const Place& place, const ConvShape& shape) {
   float sum = 0;
   for (int64_t c = 0; c < shape.c; ++c)
     sum += x[place.x + c * shape.x.column] * w[place.w + c * shape.w.column];

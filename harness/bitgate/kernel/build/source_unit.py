@@ -33,6 +33,7 @@ def unit_text(family: KernelFamily, target: str) -> str:
     else:
         begin = ['#include "bitgate/source.hpp"', "#if __has_include(<hip/host_detail/program.hpp>)"]
         begin += ["#include <hip/host_detail/program.hpp>", "#endif"]
+        begin += ["#ifdef __HIP_PLATFORM_HOST__", "#include <hip/host_detail/program_launch.hpp>", "#endif"]
         begin += ["#include <cuda_runtime.h>"] if is_cuda(family) else []
         begin += [f'#include "{source}"' for source in family.sources]
         kernels = [f"    bitgate::SourceKernel({_quoted(name)}, {name})," for name in family.source.kernels]
