@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,6 +22,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.cache.content import content_of
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
+from bitgate.kernel.python_files import run_file
 from bitgate.kernel.runner import Capability, LibraryState
 from bitgate.model import DTYPES, Accumulation, Problem, Tensor
 
@@ -244,10 +245,4 @@ VIEWS: Mapping[str, Callable[[Tensor, int], Any]] = {"numpy": cells, "torch": to
 def load_function(file: Path, name: str) -> Any:
     """Run a file in this process, as pytest does with modules of tests, and return what it calls ``name``."""
     sys.path.insert(0, str(file.parent))
-    spec = util.spec_from_file_location(f"bitgate_callable_{file.stem}", file)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{file}: not a Python file")
-    module = util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return getattr(module, name)
+    return getattr(run_file(file, f"bitgate_callable_{file.stem}"), name)

@@ -15,8 +15,19 @@ from bitgate.core.untrusted import shown
 from bitgate.model.sized import Sized
 
 
+def run_file(file: Path, name: str) -> ModuleType:
+    """Run a Python file as the module ``name``. Raises what it raises; UsageError if it is no Python file."""
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # a dataclass resolves its annotations there
+    spec.loader.exec_module(module)
+    return module
+
+
 def load_module(path: Path) -> ModuleType:
-    """Run a Python file in a family's folder. Raises what it raises; UsageError if it is no Python file.
+    """Run a Python file in a family's folder. Raises as ``run_file``.
 
     ``from ..shared import name`` finds ``shared.py``, which families share, next to the family's folder;
     ``from .tables import ROWS`` finds a file in that folder.
@@ -24,13 +35,7 @@ def load_module(path: Path) -> ModuleType:
     family = path.parent
     name = f"{_package(family.parent)}.{family.name}"
     _add(name, family)
-    spec = importlib.util.spec_from_file_location(f"{name}.{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # a dataclass resolves its annotations there
-    spec.loader.exec_module(module)
-    return module
+    return run_file(path, f"{name}.{path.stem}")
 
 
 def shared_name(folder: Path, module: str) -> str:
@@ -61,15 +66,8 @@ SYMBOL = "OPERATIONS"
 
 def load_operations(file: Path) -> Iterator[Sized]:
     """Yield the ``OPERATIONS`` of a file. UsageError names the file, and what is wrong with it."""
-    # Added to sys.modules, where a dataclass resolves its annotations.
-    name = f"bitgate_operation_{sha256(str(file).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{file}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        module = run_file(file, f"bitgate_operation_{sha256(str(file).encode()).hexdigest()[:12]}")
         found = getattr(module, SYMBOL, None)
         if not isinstance(found, tuple) or not found or not all(isinstance(one, Sized) for one in found):
             raise UsageError(f"{file}: defines no {SYMBOL}: a tuple of bitgate.model.sized.Sized")

@@ -7,7 +7,6 @@ time limit.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
@@ -21,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bitgate.core.errors import UsageError
+from bitgate.kernel.python_files import run_file
 from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.results.record import KINDS, Diagnosis
@@ -203,12 +203,10 @@ def load_rules(files: Iterable[Path]) -> tuple[Rule, ...]:
 
 
 def _load_file(file: Path) -> Iterator[Rule]:
-    spec = importlib.util.spec_from_file_location(f"bitgate_rules_{file.stem}", file)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{file}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        module = run_file(file, f"bitgate_rules_{file.stem}")
+    except UsageError:
+        raise
     except (Exception, SystemExit) as error:
         raise UsageError(f"{file}: {type(error).__name__}: {error}") from None
     rules = getattr(module, "RULES", None)
