@@ -175,7 +175,7 @@ def verify(
         raise UsageError("--until-red needs --repeat N")
     if in_process and isolate:
         raise UsageError("--in-process and --isolate exclude each other")
-    told: set[str] = set()
+    explained: set[str] = set()
     """Builds that failed, which are explained once."""
     verdicts: list[list[Verdict]] = [[] for _ in asked.problems]
     """Of each case that was named."""
@@ -198,8 +198,8 @@ def verify(
             if verdict.green and verdict.outcome is Outcome.REFUSED:
                 refusing.append(verdict)
             elif not json_output:
-                print_verdict(verdict, explained=verdict.reason in told)
-                told |= {verdict.reason} if verdict.outcome is Outcome.BUILD_FAILED else set()
+                print_verdict(verdict, explained=verdict.reason in explained)
+                explained |= {verdict.reason} if verdict.outcome is Outcome.BUILD_FAILED else set()
         if not json_output:
             print_refusals(refusing)
     code = 2 if errors else exit_code(*verdicts)

@@ -98,7 +98,7 @@ def family_of(
 
 
 OF_TORCH = ("threads", "descriptors", "device_memory", "signal_handlers", "alternate_stack")
-"""What a kernel that calls torch may change of its process: torch's runtime starts and installs these."""
+"""The changes of its process that a kernel may make by calling torch: torch's runtime starts and installs these."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bitgate.kernel.build.hip_text import bracket_end, code_of, split
 
 DEVICE, HOST = "__bitgate_device__", "__bitgate_host__"
-"""What the host's headers make of ``__device__`` and ``__host__`` in whole programs."""
+"""The words that the host's headers make of ``__device__`` and ``__host__`` in whole programs."""
 _FUNCTION = re.compile(
     rf"(?P<specifiers>(?:(?:{DEVICE}|{HOST}|static|inline|constexpr)\s+)*)"
     r"(?P<returns>(?!return\b|else\b|new\b|case\b)\b[A-Za-z_][\w:]*(?:\s+[A-Za-z_]\w*)*?[\s*&]+)(?P<name>[A-Za-z_]\w*)\s*\("
@@ -24,12 +24,12 @@ class _Function:
     name_at: int
     name: str
     declared: str
-    """What its declaration begins with: storage and type."""
+    """The begin of its declaration: storage and type."""
     parameters: str
     types: tuple[str, ...]
     names: tuple[str, ...]
     body: int
-    """Where its body begins, behind the brace; 0 for a declaration."""
+    """The place behind its opening brace; 0 for a declaration."""
     sides: frozenset[str]
 
 
