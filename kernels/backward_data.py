@@ -13,7 +13,6 @@ from bitgate.operation import ConvProblem, gemms_count, sub_gemm_rows, sub_gemms
 from .channels_last import channels_last
 from .limits import MAX_COORDINATE
 from .thread_maps import (
-    Copies,
     GemmCell,
     GemmMap,
     GemmSize,
@@ -23,6 +22,7 @@ from .thread_maps import (
     linear_write,
     row_number,
 )
+from .transposes import Copies
 
 MAX_SUB_GEMMS = 65536
 

@@ -12,7 +12,6 @@ from bitgate.operation import ConvProblem
 from .channels_last import channels_last
 from .thread_maps import (
     WORKSPACE,
-    Copies,
     GemmCell,
     GemmMap,
     GemmSize,
@@ -22,6 +21,7 @@ from .thread_maps import (
     linear_write,
     row_number,
 )
+from .transposes import Copies
 
 
 class BackwardWeightMap(GemmMap):

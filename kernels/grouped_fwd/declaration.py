@@ -28,7 +28,8 @@ from ..image_chunks import SPLIT_N, split_n
 from ..library_family import library_family
 from ..limits import MAX_COORDINATE, MAX_GRID_YZ
 from ..shape import GENERAL, ODD_C, POINTWISE, POINTWISE_STRIDE_1, Shape
-from ..thread_maps import Copies, GemmCell, GemmMap, GemmSize, TileThreads, row_number
+from ..thread_maps import GemmCell, GemmMap, GemmSize, TileThreads, row_number
+from ..transposes import Copies
 
 PATHS = {
     GENERAL: "default",
