@@ -97,6 +97,15 @@ def test_what_was_under_way_runs_last_one_by_one() -> None:
     assert not unanswered(others, attempts)
 
 
+def test_a_suspect_avoids_the_node_it_died_on_alone() -> None:
+    """The node that answered the others may be the only one left."""
+    lost = replace(died([CASES[10]], CASES[:10]), status=TaskStatus(TaskState.NODE_FAILED, node="n2"))
+    others = frozenset(CASES[11:])
+    went_well = replace(answers(dict.fromkeys(others, Outcome.PASS)), asked=others)
+    decision = decide(CASES, [lost, went_well])
+    assert (decision.only, decision.avoid) == (frozenset([CASES[10]]), ("n2",))
+
+
 def test_a_case_out_of_memory_runs_alone_with_all_of_it() -> None:
     first = replace(tried(case7=Outcome.INFRA), short=frozenset(["case7"]))
     decision = decide(CASES, [first])

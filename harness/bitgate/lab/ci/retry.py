@@ -187,24 +187,31 @@ def _for_answers(
         return Decision(False, f"{MOST_FRUITLESS} attempts in a row gave no answer, and still {lack}")
     if health.is_hopeless:
         return Decision(False, f"{lack}; {', '.join(health.unhealthy)} keeps failing, and no machine is healthy")
-    here = (status.node,) if status.node and status.state is not TaskState.PREEMPTED else ()
-    avoid = tuple(dict.fromkeys((*here, *health.unhealthy)))
     longer = TIMES_LONGER if status.state is TaskState.TIMED_OUT else 1.0
     suspected = Counter(i for attempt in attempts for i in attempt.suspects)
     short = frozenset(i for attempt in attempts for i in attempt.short)
     if new := still_open - suspected.keys() - short:
         alone = status.state is TaskState.OUT_OF_MEMORY and not attempts[-1].suspects
-        return Decision(True, lack, part(planned, new | unclear), avoid, longer, alone)
+        return Decision(True, lack, part(planned, new | unclear), _avoided(attempts, new, health), longer, alone)
     if full := (still_open & short) - suspected.keys():
         why = f"{cases_of(full)} ran out of memory: alone, with all of a machine's"
-        return Decision(True, why, full, avoid, longer, True, True)
+        return Decision(True, why, full, _avoided(attempts, full, health), longer, True, True)
     once = frozenset(i for i in still_open if suspected[i] == 1)
     chosen = once if len(once) > FEW else frozenset([min(once or still_open)])
     named = f": {min(chosen)}" if len(chosen) == 1 else ""
     alone = any(attempt.is_short and attempt.under_way & chosen for attempt in attempts)
     memory = ", with all of a machine's memory" if alone else ""
     why = f"{cases_of(chosen)} last and alone{memory}, under way when a run died{named}"
-    return Decision(True, why, chosen, avoid, longer, alone, True)
+    return Decision(True, why, chosen, _avoided(attempts, chosen, health), longer, alone, True)
+
+
+def _avoided(attempts: Sequence[AttemptHistory], chosen: frozenset[str], health: Health) -> tuple[str, ...]:
+    """Return the machines that are not to run ``chosen``: where the last attempt at any of them failed, and unhealthy
+    ones. A machine that answered all it was asked is a good one, and may be the only one left."""
+    tried = (one for one in reversed(attempts) if (chosen if not one.asked else chosen & one.asked) - one.answered)
+    last = next(tried, attempts[-1]).status
+    here = (last.node,) if last.node and last.state is not TaskState.PREEMPTED else ()
+    return tuple(dict.fromkeys((*here, *health.unhealthy)))
 
 
 def _charges(planned: Collection[str], attempts: Sequence[AttemptHistory]) -> Counter[str]:
