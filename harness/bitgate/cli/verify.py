@@ -15,6 +15,7 @@ import typer
 
 from bitgate.cli.args import options_named
 from bitgate.cli.fuzz import print_failure
+from bitgate.cli.launcher import DaemonOption, LauncherOption, set_launcher
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.progress import print_progress
@@ -84,6 +85,8 @@ def verify(
         typer.Option(help="Choose kernels by family.instance [all but references]."),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
+    launcher: LauncherOption = "",
+    launcher_daemon: DaemonOption = "",
     fill: Annotated[str | None, typer.Option(help=f"Fill with {', '.join(FILLS)} [exact].")] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
     schedule: Annotated[
@@ -140,6 +143,7 @@ def verify(
     Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, also of one of
     several cases, 3 nothing was compared.
     """
+    set_launcher(launcher, launcher_daemon, target)
     if reference is not None:
         _one_of("reference", reference, REFERENCES)
     if fill is not None:

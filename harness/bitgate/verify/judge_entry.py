@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import resource
 
+from bitgate.core import emulation
 from bitgate.worker import limits
 from bitgate.worker.channel import Channel
+from bitgate.worker.child import Output
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.outside import refuse_tracing
 from bitgate.worker.shared_memory import create_memory
@@ -38,15 +40,23 @@ def serve(channel: Channel) -> None:
     serve(channel, worker, arenas)
 
 
-def launcher_worker(arenas: tuple[int, int], hear: HearNote) -> Worker:
-    """Return the worker of a launcher, which has these arenas."""
-    token = os.environ.get(TOKEN, "")
+def launcher_worker(arenas: tuple[int, int], hear: HearNote, output: Output | None = None) -> Worker:
+    """Return the worker of a launcher, which has these arenas; under the run's emulator, if there is one."""
+    under = emulation.launcher()
     return Worker(
-        LAUNCHER, _to_stdout, opening_seconds=OPEN_SECONDS, hear=hear, passes=arenas, token=token, preload=PRELOAD
+        LAUNCHER,
+        output or to_stdout,
+        opening_seconds=OPEN_SECONDS,
+        hear=hear,
+        environment=emulation.environment(os.environ) if under else None,
+        passes=arenas,
+        token=os.environ.get(TOKEN, ""),
+        preload=PRELOAD,
+        under=under,
     )
 
 
-def _to_stdout(data: bytes) -> None:
+def to_stdout(data: bytes) -> None:
     """Pass on what kernels print: this process's own output goes where theirs is to go."""
     try:
         while data:

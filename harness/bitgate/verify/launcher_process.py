@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel.errors import KernelFailed, KernelRefused
@@ -333,7 +334,7 @@ class LauncherProcess(Endable):
 
     @property
     def _spin(self) -> float:
-        return min(LONGEST_SPIN, SHARE_OF_SPIN * self._seconds)
+        return min(LONGEST_SPIN * emulation.slowness(), SHARE_OF_SPIN * self._seconds)
 
     def _names(self, kernel: Kernel, race: bool) -> KernelNames:
         """Return the kernel's names, once it is loaded in the process that runs now: the case is not charged."""

@@ -1,6 +1,7 @@
 """The start of a supervised child: ``python -c ... MODULE:FUNCTION QUESTIONS ANSWERS``. Standard library only.
 
-The function is called with the channel and answers until there are no more questions.
+The function is called with the channel and answers until there are no more questions. A child under another program
+fetches its descriptors instead (handover.py): ``python -c ... MODULE:FUNCTION @SOCKET``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from typing import NoReturn
 
 from bitgate.worker.channel import Channel
+from bitgate.worker.handover import fetched
 
 TOKEN = "BITGATE_CHILD"
 """Environment variable by which a child's descendants are known, whatever session or parent they gave themselves."""
@@ -25,8 +27,8 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main() -> NoReturn:
-    name, questions, answers = sys.argv[1:]
-    run(name, int(questions), int(answers))
+    name, *descriptors = sys.argv[1:]
+    run(name, *(map(int, descriptors) if len(descriptors) > 1 else fetched(descriptors[0])))
 
 
 def run(name: str, questions: int, answers: int) -> NoReturn:

@@ -78,7 +78,7 @@ class Request:
 class Worker(Endable):
     """A child process that answers requests in their order, and is started again for the next one once it has ended.
 
-    ``entry``, ``bare``, ``preload`` and ``has_zygote`` as of ``Child``. ``opening`` is the question that each new
+    ``entry``, ``bare``, ``preload``, ``has_zygote`` and ``under`` as of ``Child``. ``opening`` is the question that each new
     process is asked first, with ``opening_seconds`` for its answer; what it raises is raised for the requests after it.
     It gets the descriptors ``passes``, and is known by ``token`` (``entry.TOKEN``). Not for several threads.
     """
@@ -97,12 +97,14 @@ class Worker(Endable):
         token: str = "",
         preload: tuple[str, ...] = (),
         has_zygote: bool = False,
+        under: Sequence[str] = (),
     ) -> None:
         self.opening, self._opening_seconds, self._hear = opening, opening_seconds, hear
         self._entry, self._output, self._bare = entry, output, bare
         self._environment = environment
         self._token = token or secrets.token_hex(16)
         self._passes, self._preload, self._has_zygote = tuple(passes), preload, has_zygote
+        self._under = tuple(under)
         self._child: Child | None = None
         self._under_way: deque[Request] = deque()
         self._opened: Request | None = None
@@ -125,6 +127,7 @@ class Worker(Endable):
             self._passes,
             self._preload,
             self._has_zygote,
+            self._under,
         )
         self._opened = None
         self.number += 1

@@ -91,7 +91,7 @@ class Builder:
         if platform != "host" and not arch:
             raise UsageError(f"platform '{platform}': say for which target")
         self.platform = platform
-        self.target = target_id(arch or "host")
+        self.target = target_id(arch or "host").of_code
         self.arch = self.target.name
         self.cache = cache or Cache()
         self._progress = progress or print_progress
