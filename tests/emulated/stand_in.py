@@ -1,4 +1,4 @@
-"""Builds what stands in for an emulator, for ROCm's runtime and for its compiler: real kernels run, on the host runtime.
+"""Builds what stands in for an emulator, ROCm's runtime and its compiler: real kernels run, on the host runtime.
 
 The runtime is bitgate's for the host, which calls itself the GPU that the launcher names; ``hipcc`` compiles kernels as
 the host platform does. The launcher is a program of its own (launcher.cpp). No instruction of a GPU is executed.
@@ -46,10 +46,12 @@ class StandIn:
         kept = {name: value for name, value in base.items() if not name.startswith("BITGATE_LAUNCHER")}
         return {**kept, "ROCM_PATH": str(self.root), "PATH": f"{self.root / 'bin'}:{base['PATH']}"}
 
-    def command(self, gpu: str, **says: str) -> str:
-        """The words of ``--launcher``: the GPU, and what the emulator is to do wrong."""
-        stated = [f"{name}={value}" for name, value in says.items()]
-        return shlex.join([str(self.launcher), "--gpu", gpu, *(f"--{word}" for word in stated), "--"])
+    def words(self, gpu: str, **says: object) -> list[str]:
+        """The words of a launcher: the GPU, and what the emulator is to do wrong."""
+        return [str(self.launcher), "--gpu", gpu, *(f"--{name}={value}" for name, value in says.items()), "--"]
+
+    def command(self, gpu: str, **says: object) -> str:
+        return shlex.join(self.words(gpu, **says))
 
 
 def build(root: Path) -> StandIn:

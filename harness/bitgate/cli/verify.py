@@ -16,6 +16,7 @@ import typer
 from bitgate.cli.args import options_named
 from bitgate.cli.fuzz import print_failure
 from bitgate.cli.launcher import DaemonOption, LauncherOption, set_launcher
+from bitgate.core import emulation
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.progress import print_progress
@@ -253,10 +254,12 @@ def _verdicts(
     every case. With ``shrink`` the first red verdict of a case is followed by the smallest one that fails alike."""
     from bitgate.runtime.targets import best, named
     from bitgate.tools.fuzz.failure import is_failure
+    from bitgate.verify.emulated import begin, say
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
 
     where = named(target) if target else best()
+    begin(where, say)
     shrunk: set[int] = set()
     kind = ThisProcess if asked.in_process else CaseProcess
     opening = Opening(where.name, asked.project, repetition=asked.repetition)
@@ -334,7 +337,7 @@ def _verdict(
 
     return process.verify(
         planned,
-        asked.time_limit,
+        asked.time_limit * emulation.slowness(),
         by=LAWS if asked.laws else CONCURRENT if asked.concurrent else BITS,
         dump=asked.dump / planned.id if asked.dump else None,
         trace=tell if asked.verbose else None,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bitgate.core import emulation
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.kernel.build.errors import BuildError
@@ -80,10 +81,24 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
         session.lacked_memory |= error.name == OUT_OF_MEMORY
         return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)
     except LauncherDied as error:
-        outcome = Outcome.INFRA if error.out_of_memory else Outcome.HUNG if error.hung else Outcome.CRASHED
-        return verdict_of(builder.evidence, outcome, error.reason)
+        return verdict_of(builder.evidence, *_of_death(error, session.target.kind))
     except MemoryError as error:
         return verdict_of(builder.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
+
+
+def _of_death(error: LauncherDied, kind: str) -> tuple[Outcome, str]:
+    """Return outcome and reason of a case at which its launcher ended.
+
+    An emulator runs in that process, or serves it, so that its own end is no finding about the kernel; a fault that the
+    runtime reported is one.
+    """
+    if error.out_of_memory:
+        return Outcome.INFRA, error.reason
+    if kind == emulation.EMULATED and not error.fault:
+        blame = "the kernel or its emulator is to blame: bitgate bringup compares with the host and a second emulator"
+        return Outcome.INFRA, f"under {emulation.emulator()}: {error.reason}: {blame}"
+    reason = f"{error.reason}: {error.fault}" if error.fault else error.reason
+    return Outcome.HUNG if error.hung else Outcome.CRASHED, reason
 
 
 def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from bitgate.core.emulation import LAUNCHER
+from bitgate.core.targets import is_emulated
 from bitgate.kernel.declaration import Dispatch, Refusal
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, case_id, foreign_line, human, parse_case_id
@@ -147,4 +150,6 @@ def repro_line(planned: PlannedCase, added: Sequence[Path] = ()) -> str:
     if planned.reference != "auto":
         words += ["--reference", planned.reference]
     words += ["--target", planned.target]
+    if is_emulated(planned.target) and (command := os.environ.get(LAUNCHER)):
+        words += ["--launcher", command]
     return shlex.join(words)

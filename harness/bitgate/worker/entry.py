@@ -34,7 +34,7 @@ def main() -> NoReturn:
 def run(name: str, questions: int, answers: int) -> NoReturn:
     """Call the function and never return: a library's exit handlers and destructors do not decide how it ends."""
     channel = Channel(questions, answers)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a parent that is killed takes its child along
+    die_with_parent()
     adopt_orphans()  # what a kernel daemonises stays in sight
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which then ends this one
     faulthandler.register(STACKS, file=sys.stderr, all_threads=True, chain=False)
@@ -50,8 +50,13 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def die_with_parent() -> None:
+    """Let a parent that is killed take this process along."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 def die_with(parent: int) -> None:
     """End this process with its parent; at once, if that has ended."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with_parent()
     if os.getppid() != parent:
         os._exit(1)

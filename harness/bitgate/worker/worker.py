@@ -78,9 +78,9 @@ class Request:
 class Worker(Endable):
     """A child process that answers requests in their order, and is started again for the next one once it has ended.
 
-    ``entry``, ``bare``, ``preload``, ``has_zygote`` and ``under`` as of ``Child``. ``opening`` is the question that each new
-    process is asked first, with ``opening_seconds`` for its answer; what it raises is raised for the requests after it.
-    It gets the descriptors ``passes``, and is known by ``token`` (``entry.TOKEN``). Not for several threads.
+    ``entry``, ``bare``, ``preload``, ``has_zygote`` and ``under`` as of ``Child``. ``opening`` is the question that
+    each new process is asked first, with ``opening_seconds`` for its answer; what it raises is raised for the requests
+    after it. It gets the descriptors ``passes``, and is known by ``token`` (``entry.TOKEN``). Not for several threads.
     """
 
     def __init__(
@@ -112,6 +112,16 @@ class Worker(Endable):
         """How many processes it has been."""
         self._kills = 0
 
+    def also_prints_to(self, output: Output) -> None:
+        """Let ``output`` receive what is printed from now on, too."""
+        first = self._output
+
+        def both(data: bytes) -> None:
+            output(data)
+            first(data)
+
+        self._output = both
+
     # ---- the process
 
     def start(self) -> None:
@@ -120,7 +130,7 @@ class Worker(Endable):
         environment = os.environ if self._environment is None else self._environment
         self._child = Child(
             self._entry,
-            self._output,
+            lambda data: self._output(data),
             self._token,
             environment,
             self._bare,

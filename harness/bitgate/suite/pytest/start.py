@@ -35,6 +35,7 @@ from bitgate.suite.pytest.ending import Ending
 from bitgate.suite.pytest.gating import Gating
 from bitgate.suite.pytest.options import pairs
 from bitgate.suite.pytest.run import RUN, TestRun, as_pytest_error
+from bitgate.verify import emulated
 from bitgate.verify.repetition import Repetition
 
 
@@ -69,7 +70,8 @@ def _decide(config: pytest.Config) -> TestRun:
     target = (targets.absent if option.collectonly else targets.named)(name) if name else targets.best()
     if not worker_input and not option.collectonly:
         leases.devices(target)  # an outer list that leaves nothing is reported before anything is built
-        if target.platform == "amd":
+        emulated.begin(target, emulated.say)
+        if target.platform == "amd" and target.kind == "hardware":
             trial.opened(target.name)  # a device that does not open would fail every test, each after a while
     option.bitgate_target = target.name  # workers are to take the same one
     project = _project(config)
