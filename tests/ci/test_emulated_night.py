@@ -58,7 +58,7 @@ target = "gfx1100"
 backend = "local"
 kind = "emulated"
 launcher = {rdna}
-seconds = 1
+seconds = 60
 state = "up"
 """
 
@@ -79,11 +79,10 @@ def test_a_night_over_two_emulated_targets(lab: Make, rocm: StandIn) -> None:
     done = mine.submit("-n0", "--jobs=2")
     assert done["code"] == 0, done["said"]
     assert {row["target"]: row["verdicts"] for row in done["targets"]} == {
-        "host": {"PASS": 2},
-        "emulated_gfx942": {"PASS": 2},
-        "emulated_gfx1100": {"PASS": 1},
+        "host": 2,
+        "emulated_gfx942": 2,
+        "emulated_gfx1100": 2,
     }
-    assert "emulated_gfx1100: 1 of 2 cases" in done["said"], "one second has room for one case of 0.6 s"
     assert "gfx942: no pool serves it; kept by an emulator alone, pool cdna" in mine.summary
     assert "gfx950: no pool serves it" in mine.summary, "an emulator keeps no promise that does not say so"
     for gpu in ("gfx942", "gfx1100"):

@@ -75,6 +75,9 @@ def build(root: Path) -> StandIn:
     )
     hipcc.chmod(0o755)
     launcher = root / "bin" / "stand-in-emulator"
-    command = [*compiler.command, "-std=c++20", "-O1", "-Wall", "-Wextra", str(HERE / "launcher.cpp")]
-    subprocess.run([*command, "-o", str(launcher)], check=True)
+    command = [*compiler.command, "-std=c++20", "-O1", "-Wall", "-Wextra"]
+    headers = own_kernels() / "platforms" / "host" / "include"
+    shared = ["-shared", "-fPIC", "-march=x86-64-v3", f"-I{headers}", str(HERE / "emulator.cpp"), "-ldl"]
+    subprocess.run([*command, str(HERE / "launcher.cpp"), "-o", str(launcher)], check=True)
+    subprocess.run([*command, *shared, "-o", f"{launcher}.so"], check=True)
     return StandIn(root, launcher)

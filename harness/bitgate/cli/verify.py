@@ -259,6 +259,8 @@ def _verdicts(
     from bitgate.verify.this_process import ThisProcess
 
     where = named(target) if target else best()
+    if asked.schedule == RACE and where.kind == emulation.EMULATED:
+        emulation.watch_races()
     begin(where, say)
     shrunk: set[int] = set()
     kind = ThisProcess if asked.in_process else CaseProcess

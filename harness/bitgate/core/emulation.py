@@ -8,15 +8,18 @@ several such processes, whose launcher then attaches to it. In both, ``{dir}`` i
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import printable
@@ -25,6 +28,8 @@ LAUNCHER, DAEMON = "BITGATE_LAUNCHER", "BITGATE_LAUNCHER_DAEMON"
 """Variables of the two commands, in words as a shell takes them."""
 FOLDER, PACE = "BITGATE_EMULATOR_DIR", "BITGATE_EMULATOR_PACE"
 """Variables that a run hands down: its folder for an emulator's files, and the pace that its canary measured."""
+RACE, RACE_LOG = "BITGATE_EMULATOR_RACE", "BITGATE_EMULATOR_RACE_LOG"
+"""Variables that say that the emulator is to watch for races, and in a process under it where its log is."""
 RUNTIME_FOLDER = "ROCJITSU_RUNTIME_DIR"
 """The variable by which rocjitsu names the folder of its daemon's socket: two runs of a machine share none."""
 
@@ -91,6 +96,58 @@ def slowness() -> float:
         return 1.0
     known = pace()
     return 1.0 if known is None else min(MOST_SLOW, max(1.0, known.factor))
+
+
+def started(base: Mapping[str, str] = os.environ) -> tuple[tuple[str, ...], dict[str, str] | None]:
+    """Return the words under which one further process starts, and its environment; none and None without an emulator.
+
+    Where races are watched, the process has an emulator's description and a log for itself. UsageError where that
+    cannot be.
+    """
+    found = launcher(base)
+    if not found:
+        return (), None
+    given = environment(base)
+    if not base.get(RACE):
+        return found, given
+    folder = Path(tempfile.mkdtemp(prefix="races-", dir=base.get(FOLDER) or None))
+    place, config = _config(found)
+    (folder / "config.json").write_text(json.dumps(_watching(config, folder)))
+    given[RACE_LOG] = str(folder / "race.log")
+    return (*found[:place], str(folder / "config.json"), *found[place + 1 :]), given
+
+
+def watch_races() -> None:
+    """Let the emulators of this run's processes watch for races. UsageError unless the launcher's can be told to."""
+    if daemon():
+        raise UsageError(f"--race: each process needs an emulator, and so a log, for itself: leave {DAEMON} out")
+    _config(launcher())
+    os.environ[RACE] = "1"
+
+
+def _config(found: Sequence[str]) -> tuple[int, dict[str, Any]]:
+    """Return the place of the emulator's description among the words, and what it says."""
+    place = next((at + 1 for at, word in enumerate(found[:-1]) if word == "--config"), 0)
+    if not place:
+        raise UsageError(f"--race: {LAUNCHER} has no --config FILE, into which the race detector could be written")
+    try:
+        config = json.loads(Path(found[place]).read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--race: {found[place]}: {error}: name the emulator's description, a JSON file") from None
+    if not isinstance(config, dict):
+        raise UsageError(f"--race: {found[place]}: it holds no JSON object: name the emulator's description")
+    return place, config
+
+
+def _watching(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return an emulator's description with the race detector, whose log goes into the folder."""
+    plugins, sinks = dict(config.get("plugins") or {}), dict(config.get("sinks") or {})
+    types = [*dict.fromkeys([*(sinks.get("types") or []), "file"])]
+    return {
+        **config,
+        "plugins": {**plugins, "race": plugins.get("race") or {}},
+        "sinks": {**sinks, "types": types, "dir": str(folder)},
+    }
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:

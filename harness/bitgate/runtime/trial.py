@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from msgspec import Struct
 
 from bitgate.core import emulation
@@ -30,8 +28,7 @@ def opened(target: str) -> DeviceReport:
     """Open the target's device in a child and report it. UsageError if it does not open."""
     printed = bytearray()
     try:
-        under = emulation.launcher()
-        environment = emulation.environment(os.environ) if under else None
+        under, environment = emulation.started()
         with Worker(ENTRY, printed.extend, environment=environment, under=under) as child:
             report: DeviceReport = child.ask(OpenDevice(target), SECONDS, into=DeviceReport)
     except WorkerDied as ended:

@@ -42,13 +42,13 @@ def serve(channel: Channel) -> None:
 
 def launcher_worker(arenas: tuple[int, int], hear: HearNote, output: Output | None = None) -> Worker:
     """Return the worker of a launcher, which has these arenas; under the run's emulator, if there is one."""
-    under = emulation.launcher()
+    under, environment = emulation.started()
     return Worker(
         LAUNCHER,
         output or to_stdout,
         opening_seconds=OPEN_SECONDS,
         hear=hear,
-        environment=emulation.environment(os.environ) if under else None,
+        environment=environment,
         passes=arenas,
         token=os.environ.get(TOKEN, ""),
         preload=PRELOAD,

@@ -108,7 +108,7 @@ def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
     evidence = builder.evidence = replace(builder.evidence, loaded=loaded)
     if loaded.loading_changed:
         return _loading_harmed(evidence, loaded.loading_changed)
-    if planned.schedule != "forward" and not _is_scheduled(evidence):
+    if planned.schedule not in ("forward", RACE * (not planned.raced)) and not _is_scheduled(evidence):
         raise UsageError(f"schedule {planned.schedule}: the host runtime orders no threads of {planned.kernel.name}")
     kernel, problem = planned.kernel, planned.problem
     declared = planned.declined
@@ -151,7 +151,8 @@ def begin_ahead(planned: PlannedCase, session: Session) -> None:
     """
     loaded = session.loaded(planned.kernel, planned.raced)
     schedules = loaded is not None and Capability.SCHEDULES in loaded.capabilities
-    if loaded is None or planned.no_kernel or (planned.schedule != "forward" and not schedules):
+    is_emulators = planned.schedule == RACE and not planned.raced
+    if loaded is None or planned.no_kernel or (planned.schedule != "forward" and not schedules) or is_emulators:
         return
     kernel, problem, declared = planned.kernel, planned.problem, planned.declined
     harness = harness_refusal(kernel.family, kernel.instance, problem)
@@ -397,6 +398,8 @@ def _observe(evidence: Evidence, inputs: Inputs, reference: Reference, observer:
 def _check_schedule(planned: PlannedCase, session: Session) -> None:
     if planned.schedule != RACE:
         parse_schedule(planned.schedule)
+    if planned.schedule == RACE and session.target.kind == emulation.EMULATED:
+        return
     if session.target.platform != "host" and planned.schedule != "forward":
         what = "races can be watched" if planned.schedule == RACE else "thread orders can be set"
         raise UsageError(f"schedule {planned.schedule}: {what} on the host target only")

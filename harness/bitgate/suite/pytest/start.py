@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bitgate.core import paths, settings
+from bitgate.core import emulation, paths, settings
 from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
@@ -184,6 +184,9 @@ def _schedule(stated: str, target: Target) -> str:
         return ""
     if not re.fullmatch(SCHEDULE_PATTERN, stated):
         raise UsageError(f"--schedule {stated}: give {SCHEDULE_WORDS}")
+    if stated == RACE and target.kind == emulation.EMULATED:
+        emulation.watch_races()
+        return stated
     if target.platform != "host":
         what = "--race" if stated == RACE else f"--schedule {stated}"
         raise UsageError(f"{what}: {target.name} owns its schedule; schedules are for --target host")
