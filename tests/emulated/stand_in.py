@@ -1,7 +1,7 @@
 """Builds what stands in for an emulator, ROCm's runtime and its compiler: real kernels run, on the host runtime.
 
 The runtime is bitgate's for the host, which calls itself the GPU that the launcher names; ``hipcc`` compiles kernels as
-the host platform does. The launcher is a program of its own (launcher.cpp). No instruction of a GPU is executed.
+the host platform does. The launcher is a separate program (launcher.cpp). No instruction of a GPU is executed.
 """
 
 from __future__ import annotations

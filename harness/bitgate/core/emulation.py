@@ -43,7 +43,7 @@ _VERSION_SECONDS = 10
 
 
 @dataclass(frozen=True)
-class Pace:
+class EmulatorPace:
     """Seconds a case whatever its size, and seconds a FLOP, with the factor to the pace that limits were made for."""
 
     base: float
@@ -81,11 +81,11 @@ def check(text: str, what: str) -> None:
         raise UsageError(f"{what}: {printable(found[0])}: no such program in PATH: install it, or name its file")
 
 
-def pace() -> Pace | None:
+def pace() -> EmulatorPace | None:
     """Return what the run's canary measured of the emulator; None before that, and where there is none."""
     numbers = re.findall(r"[^ ]+", os.environ.get(PACE, ""))
     try:
-        return Pace(*map(float, numbers)) if len(numbers) == 3 else None
+        return EmulatorPace(*map(float, numbers)) if len(numbers) == 3 else None
     except ValueError:
         return None
 
@@ -118,7 +118,7 @@ def started(base: Mapping[str, str] = os.environ) -> tuple[tuple[str, ...], dict
 
 
 def watch_races() -> None:
-    """Let the emulators of this run's processes watch for races. UsageError unless the launcher's can be told to."""
+    """Let the emulators of this run's processes watch for races. UsageError unless the launcher's can."""
     if daemon():
         raise UsageError(f"--race: each process needs an emulator, and so a log, for itself: leave {DAEMON} out")
     _config(launcher())

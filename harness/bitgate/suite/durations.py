@@ -214,7 +214,8 @@ def learn(known: History, verdicts: Iterable[Verdict], work: Mapping[str, int]) 
         if total is None or not verdict.compared:
             continue
         taken[name(key.case, key.kernel, key.instance, key.fill)].append(total)
-        if key.case in work:
+        # A launch costs an emulator most: a pace fitted to small cases would be far off for others.
+        if key.case in work and verdict.device_kind != emulation.EMULATED:
             sizes[key.kernel].append((max(1, work[key.case]), total))
     seconds = dict(known.seconds)
     for case, totals in taken.items():

@@ -56,7 +56,7 @@ class KnownBug:
     def covers(self, planned: PlannedCase) -> bool:
         """Return whether the entry is about this case. One that is to be refused fails only by its refusal."""
         kernel = planned.kernel
-        # What is true of gfx942 is true of gfx942 without xnack; an emulator has bugs of its own.
+        # What is true of gfx942 is true of gfx942 without xnack; an emulator has other bugs.
         targets = (planned.target, *(() if is_emulated(planned.target) else (architecture_of(planned.target).name,)))
         return (
             any(fnmatchcase(kernel.family.name, glob) or fnmatchcase(kernel.name, glob) for glob in self.kernels)

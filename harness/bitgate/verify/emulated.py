@@ -68,7 +68,7 @@ def begin(target: Target, say: Say) -> None:
     )
 
 
-def measured(target: Target) -> emulation.Pace:
+def measured(target: Target) -> emulation.EmulatorPace:
     """Return the pace of an emulator by two small cases of a naive kernel. UsageError if they do not pass."""
     family = families(target=target.name)[REFERENCE_KERNEL[0]]
     instance = next(one for one in family.instances if one.name == REFERENCE_KERNEL[1])
@@ -86,7 +86,7 @@ def measured(target: Target) -> emulation.Pace:
     small, large = found
     flops = parse_case_id(LARGER_CASE).flops
     per_flop = max(1e-12, (large["total"] - small["total"]) / flops)
-    return emulation.Pace(small["total"], per_flop, large["kernel"] / NOMINAL_SECONDS)
+    return emulation.EmulatorPace(small["total"], per_flop, large["kernel"] / NOMINAL_SECONDS)
 
 
 def _canary_failed(target: Target, verdict: Verdict) -> str:

@@ -18,7 +18,7 @@ _FAULT = re.compile(
 class PrintedFaults:
     """The end of what a worker prints under an emulator, and the fault in it; nothing of any other is kept.
 
-    A GPU's fault ends the process as an emulator's own defect does: only this line tells them apart.
+    A GPU's fault ends the process as an emulator's own defect does: only this line distinguishes them.
     """
 
     def __init__(self, worker: Worker) -> None:

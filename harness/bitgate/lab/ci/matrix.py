@@ -120,9 +120,9 @@ class Job:
     gpus: int
     exclusive: bool
     features: list[str]
-    kind: str
-    launcher: str
-    launcher_daemon: str
+    kind: str = ""
+    launcher: str = ""
+    launcher_daemon: str = ""
 
 
 def jobs(chosen: Sequence[Cell], counts: Mapping[str, int] | None = None) -> list[Job]:

@@ -145,7 +145,7 @@ def _seat(plan: RunPlan, target: str, executor: str, config: CiTargets | None) -
 def _emulator_of(target: str, pool: Pool | None) -> dict[str, str]:
     """Return the variables of a target's emulator: its pool's, else this process's; empty ones hide those from others.
 
-    UsageError for an emulated target of which nobody names an emulator.
+    UsageError for an emulated target without an emulator.
     """
     here = {name: os.environ.get(name, "") for name in (emulation.LAUNCHER, emulation.DAEMON)}
     if not is_emulated(target):

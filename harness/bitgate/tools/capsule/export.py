@@ -19,10 +19,8 @@ from bitgate.kernel.build import Builder
 from bitgate.tools.capsule import loader
 from bitgate.tools.capsule.export_format import (
     EXPORT,
-    FORMAT,
     HOST,
     LOADER,
-    SCHEMA,
     SCHEMA_FILE,
     BufferEntry,
     CodeObjectEntry,
@@ -30,7 +28,7 @@ from bitgate.tools.capsule.export_format import (
     ExpectedOutput,
     Export,
     FixUp,
-    KernelLaunch,
+    KernelEntry,
     Memset,
     Step,
     schema,
@@ -64,8 +62,8 @@ def export(capsule: Capsule) -> Export:
 def document_of(capsule: Capsule) -> Export:
     manifest = capsule.manifest
     return Export(
-        format=FORMAT,
-        schema=SCHEMA,
+        format="bitgate capsule export",
+        schema=1,
         case=manifest.case,
         human=manifest.human,
         kernel=f"{manifest.family}.{manifest.instance}",
@@ -96,7 +94,7 @@ def hip_on_host() -> tuple[Path, Path]:
 
 
 def _on_host(step: Step, recorded: CapsuleStep, symbols: LibrarySymbols, file: str) -> Step:
-    if not isinstance(step, KernelLaunch) or not isinstance(recorded, KernelStep):
+    if not isinstance(step, KernelEntry) or not isinstance(recorded, KernelStep):
         return step
     places = [symbols.offset(name) for name in (step.symbol, recorded.launcher)]
     if None in places:
@@ -147,7 +145,7 @@ def _step(step: CapsuleStep) -> Step:
         FixUp(one.offset, one.target.buffer if one.target else "", one.target.offset if one.target else 0)
         for one in kernarg.pointers
     ]
-    return KernelLaunch(
+    return KernelEntry(
         name=step.name,
         code_object=step.code_object,
         symbol=step.symbol,

@@ -13,8 +13,6 @@ from msgspec import Meta, Struct
 
 from bitgate.core.untrusted import Count, Name, Short, Text
 
-FORMAT, RESULTS_FORMAT = "bitgate capsule export", "bitgate capsule results"
-SCHEMA = 1
 EXPORT, SCHEMA_FILE, RESULTS, LOADER = "export.json", "export.schema.json", "results.json", "loader.py"
 HOST = "host.json"
 """The same launches for the host's HIP runtime, whose code object is a kernel library."""
@@ -52,7 +50,7 @@ class FixUp(Struct, frozen=True):
     add: Bytes
 
 
-class KernelLaunch(Struct, frozen=True, tag_field="kind", tag="kernel"):
+class KernelEntry(Struct, frozen=True, tag_field="kind", tag="kernel"):
     """One launch. ``kernarg`` is the whole segment in hex, zero where a fix-up belongs. Its first ``explicit_bytes``
     are what hipModuleLaunchKernel takes; a dispatch packet needs the hidden arguments after them, too."""
 
@@ -72,7 +70,7 @@ class KernelLaunch(Struct, frozen=True, tag_field="kind", tag="kernel"):
 
 
 class Memset(Struct, frozen=True, tag_field="kind", tag="memset"):
-    """``bytes`` bytes of a buffer are set to ``value``."""
+    """A step that sets ``bytes`` bytes of a buffer to ``value``."""
 
     buffer: Name
     offset: Bytes
@@ -81,7 +79,7 @@ class Memset(Struct, frozen=True, tag_field="kind", tag="memset"):
 
 
 class Copy(Struct, frozen=True, tag_field="kind", tag="copy"):
-    """``bytes`` bytes are copied from one buffer to another."""
+    """A step that copies ``bytes`` bytes from one buffer to another."""
 
     buffer: Name
     offset: Bytes
@@ -90,7 +88,7 @@ class Copy(Struct, frozen=True, tag_field="kind", tag="copy"):
     bytes: Bytes
 
 
-Step: TypeAlias = KernelLaunch | Memset | Copy
+Step: TypeAlias = KernelEntry | Memset | Copy
 
 
 class ExpectedOutput(Struct, frozen=True):

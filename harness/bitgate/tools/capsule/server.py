@@ -56,7 +56,11 @@ class ReplayCapsule(Message):
 
 def serve(channel: Channel) -> None:
     """Answer with the JSON document of the command, or ``{"defect": text}``: exit code 1 without a document."""
-    handlers = {WriteCapsule: _write, ReplayCapsule: _replayed, ExportCapsules: partial(_exported, channel)}
+    handlers: dict[type[Message], Callable[..., dict[str, Any]]] = {
+        WriteCapsule: _write,
+        ReplayCapsule: _replayed,
+        ExportCapsules: partial(_exported, channel),
+    }
     serving.serve(channel, {kind: _answered(handler) for kind, handler in handlers.items()})
 
 
