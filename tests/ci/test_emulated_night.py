@@ -1,4 +1,4 @@
-"""A night over the host and two emulated targets: real kernels under a stand-in for an emulator, and no report mixes them up."""
+"""A night over the host and two emulated targets: real kernels under a stand-in for an emulator."""
 
 from __future__ import annotations
 
