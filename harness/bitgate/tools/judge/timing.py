@@ -22,9 +22,9 @@ from bitgate.model import Problem, parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
 from bitgate.tools.judge.problems import JudgedCase
-from bitgate.verify.judge_entry import launcher_worker
 from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep
 from bitgate.verify.launcher_process import LauncherProcess
+from bitgate.verify.launcher_worker import launcher_worker
 from bitgate.verify.problem_data import reference_kind
 from bitgate.verify.running import LaunchConfig
 from bitgate.verify.selection import candidates, select_for
