@@ -78,14 +78,14 @@ def to_numpy(value: Any) -> NDArray[Any]:
     return array if array.dtype.kind in "biuc" else array.astype(np.float64)
 
 
-def tensor_of(array: NDArray[Any], kind: str, torch: bool) -> Any:
+def tensor_of(array: NDArray[Any], kind: str, torch: bool, device: str = "cpu") -> Any:
     """Return a tensor of the element type ``kind`` with an array's numbers, always in memory that nothing else has."""
     if not torch:
         return np.array(array, getattr(ml_dtypes, kind) if kind in TORCH_TYPES else np.dtype(kind))
     import torch as runtime
 
     plain = as_torch(np.array(array)) if array.dtype.kind in "biuf" else as_torch(array.astype(np.float64))
-    return plain.to(getattr(runtime, kind), copy=True)
+    return plain.to(device, getattr(runtime, kind), copy=True)
 
 
 def seed_all(torch: bool, seed: int = SEED) -> None:
@@ -107,11 +107,12 @@ def without_gradients(torch: bool) -> Any:
 class Module:
     """A module (KernelBench) or a function (gpu-mode) of either side, called with a task's inputs.
 
-    ``packing`` says how a function gets them: ``single`` or ``tuple`` or ``list``; a module gets each.
+    ``packing`` says how a function gets them: ``single`` or ``tuple`` or ``list``; a module gets each. ``device`` has
+    the parameters of a module of torch.
     """
 
-    def __init__(self, made: Any, init: Sequence[Any], packing: str, torch: bool) -> None:
-        self._made, self._init, self._packing, self._torch = made, init, packing, torch
+    def __init__(self, made: Any, init: Sequence[Any], packing: str, torch: bool, device: str = "cpu") -> None:
+        self._made, self._init, self._packing, self._torch, self._device = made, init, packing, torch, device
         self._modules: dict[str, Any] = {}
 
     def __call__(self, inputs: Sequence[Any], kind: str, more: Sequence[Any] = ()) -> list[Any]:
@@ -131,7 +132,7 @@ class Module:
             if self._torch and hasattr(made, "to"):
                 import torch as runtime
 
-                made = made.to(getattr(runtime, kind))
+                made = made.to(self._device, getattr(runtime, kind))
             self._modules[kind] = made if callable(made) else made.forward
         found: Callable[..., Any] = self._modules[kind]
         return found

@@ -95,6 +95,7 @@ def entries_in(folder: Path, task: str) -> Iterator[Entry]:
 def _judged(entry: Entry, request: JudgeRequest, left: float) -> dict[str, Any]:
     """Return the report of a command; one that says that nothing was judged where it gave none."""
     words = ["judge", str(entry.submission), "--task", entry.task, "--json", "--tier", request.tier]
+    words += ["--target", request.target]
     words += ["--problems", str(request.problems), "--samples", str(request.samples), "--memory", str(request.memory)]
     words += ["--time-limit", str(request.seconds), "--budget", str(max(1.0, left))]
     words += ["--own"] * request.own + ([] if request.seed is None else ["--seed", str(request.seed)])
@@ -124,8 +125,8 @@ def _mark(entry: Entry, request: JudgeRequest) -> str:
     """Return what a kept report must have been made of."""
     files = [entry.submission, *([Path(entry.task)] if entry.task.endswith(".py") else [])]
     content = [sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
-    settings = (request.tier, request.problems, request.own, request.samples, request.seed, dict(request.arguments))
-    return sha256(repr((__version__, content, settings, request.dtypes)).encode()).hexdigest()
+    drawn = (request.tier, request.problems, request.own, request.samples, request.seed, dict(request.arguments))
+    return sha256(repr((__version__, content, request.target, drawn, request.dtypes)).encode()).hexdigest()
 
 
 def _kept(file: Path, mark: str) -> dict[str, Any] | None:
