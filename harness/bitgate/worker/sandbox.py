@@ -30,6 +30,7 @@ _WRITES = ((1, 1), *((bit, 1) for bit in range(4, 13)), (13, 2), (14, 3))
 """Landlock's rights that change files (bits 1 and 4 to 14), each with the first version that knows it."""
 _O_PATH = 0o10000000
 _EPERM = 1
+_PRLIMIT64 = 302
 _X32 = 0x40000000
 """The bit of system calls by their other numbers, which no filter of numbers sees."""
 
@@ -168,15 +169,18 @@ def _landlock(libc: Any, folder: Path, devices: list[Path]) -> list[str]:
 
 
 def _filter(libc: Any) -> bool:
-    """Refuse FORBIDDEN from now on, in this thread and those that it starts."""
+    """Refuse FORBIDDEN from now on, in this thread and those that it starts, and limits of other processes."""
     if platform.machine() != "x86_64":
         return False
-    load, equal, least, ret = 0x20, 0x15, 0x35, 0x06
+    load, equal, least, ret, number_at, first_at = 0x20, 0x15, 0x35, 0x06, 0, 16
     numbers = sorted(FORBIDDEN.values())
-    program = [(load, 0, 0, 4), (equal, 1, 0, 0xC000003E), (ret, 0, 0, 0x80000000), (load, 0, 0, 0)]
-    program += [(least, len(numbers) + 1, 0, _X32)]
-    program += [(equal, len(numbers) - place, 0, number) for place, number in enumerate(numbers)]
-    program += [(ret, 0, 0, 0x7FFF0000), (ret, 0, 0, 0x00050000 | _EPERM)]
+    program = [(load, 0, 0, 4), (equal, 1, 0, 0xC000003E), (ret, 0, 0, 0x80000000), (load, 0, 0, number_at)]
+    refused = [(least, 0, _X32), *((equal, 0, number) for number in numbers)]
+    tail = [(equal, 0, 2, _PRLIMIT64), (load, 0, 0, first_at), (equal, 0, 1, 0), (ret, 0, 0, 0x7FFF0000)]
+    tail += [(ret, 0, 0, 0x00050000 | _EPERM)]
+    to_end = len(refused) + len(tail) - 2
+    program += [(code, to_end - place, wrong, value) for place, (code, wrong, value) in enumerate(refused)]
+    program += tail
     code = b"".join(struct.pack("=HBBI", *line) for line in program)
     text = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("@HP", len(program), ctypes.addressof(text))

@@ -21,6 +21,7 @@ MODEL, FUNCTION = "Model", "ref_kernel"
 """What a task's file defines: KernelBench's module, or gpu-mode's function."""
 NEW_MODEL, CUSTOM = "ModelNew", "custom_kernel"
 """What a submission's file defines."""
+MOST_TEXT = 16 << 20
 SEED = 42
 """Of a module's parameters: both sides draw them after it, as KernelBench does."""
 
@@ -28,8 +29,12 @@ SEED = 42
 def names_in(file: Path) -> set[str]:
     """Return the names that a file defines or imports at its top, without running it. UsageError for no Python."""
     try:
+        if file.exists() and not file.is_file():
+            raise ValueError("it is no regular file")  # a pipe would be waited for
+        if file.stat().st_size > MOST_TEXT:
+            raise ValueError(f"it has more than {MOST_TEXT >> 20} MiB")
         tree = ast.parse(file.read_text())
-    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{file}: cannot be read as Python: {shown(error)}") from None
     found: set[str] = set()
     for node in tree.body:

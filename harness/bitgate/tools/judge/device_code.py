@@ -20,8 +20,8 @@ from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.device_module import parameters_in_ptx
 from bitgate.kernel.build.errors import BuildError, first_error
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.kernel.registry import load_here
 from bitgate.kernel.source import DeviceSource, is_module
+from bitgate.tools.judge.declared import declare_judged, judged_family
 
 CUBIN = "submission.cubin"
 COMPILE_SECONDS = 300.0
@@ -34,29 +34,6 @@ from bitgate.tools.judge.device_code import module_family
 FAMILY = module_family(file={file!r}, folder=Path(__file__).parent, symbols={symbols!r}, reals={reals!r})
 '''
 
-ALLOWED = re.compile(
-    r"-O[0-3]?|-[DUW][\w=.,+-]+|-std=[\w+]+|-f(no-)?(fast-math|associative-math|unroll-loops|math-errno)"
-    r"|--?use_fast_math|--?fmad=(true|false)|--?maxrregcount=\d+|--?expt-[a-z-]+|--?extended-lambda|--?lineinfo"
-)
-"""Flags of a declaration that a compiler outside of the sandbox may get: none that loads or starts anything."""
-
-
-def why_not_built(family: KernelFamily) -> str:
-    """Return what in a declaration could have its compiler or linker, which run outside of the sandbox, run code of the
-    submission; empty if there is nothing."""
-    for flags in family.flags.values() if isinstance(family.flags, Mapping) else (family.flags,):
-        for flag in flags:
-            if not ALLOWED.fullmatch(flag):
-                return f"its declaration asks for the compiler flag {flag!r}, which a judged kernel may not have"
-    for name, value in family.defines.items():
-        if not re.fullmatch(r"\w+", name):
-            return f"its declaration defines {name!r}, which is no macro's name"
-        if "\n" in str(value):
-            return f"its declaration defines {name} as more than a line"
-    if odd := next((one for one in family.libraries if not re.fullmatch(r"[\w./+-]+", one)), None):
-        return f"its declaration links {odd!r}: a judged kernel's libraries have plain names"
-    return ""
-
 
 def is_device_only(family: KernelFamily, platform: str) -> bool:
     """Return whether a family can be launched on a platform without any host code of its author."""
@@ -66,12 +43,12 @@ def is_device_only(family: KernelFamily, platform: str) -> bool:
 def declare_device_code(declaration: Path, family: KernelFamily, target: str, into: Path) -> Path:
     """Return the declaration of a family's device code alone, compiled for a target into a folder.
 
-    A family of modules is returned as it is. BuildError if the sources do not compile, UsageError if one of the kernels
-    is not in what was compiled.
+    That of a family of modules needs nothing compiled. BuildError if the sources do not compile, UsageError if one of
+    the kernels is not in what was compiled.
     """
     assert family.source is not None
     if is_module(family.sources):
-        return declaration
+        return declare_judged(declaration, into)
     (unit,) = Builder("nvidia", arch=target).recipe(family).units
     assert unit.text is not None
     into.mkdir(parents=True, exist_ok=True)
@@ -98,11 +75,11 @@ def module_family(
     *, file: str, folder: Path, symbols: Mapping[str, str], reals: Mapping[str, list[int]]
 ) -> KernelFamily:
     """Return the family of a declaration's file with its compiled device code instead of sources."""
-    family = load_here(Path(file))
+    family = judged_family(file)
     stated = family.source
     assert stated is not None
     source = CompiledSource(tuple(symbols.values()), stated.launches, stated.workspace, symbols=symbols, reals=reals)
-    plain: dict[str, Any] = {"flags": (), "defines": {}, "libraries": (), "include_dirs": (), "changes": ()}
+    plain: dict[str, Any] = {"flags": (), "defines": {}, "libraries": (), "include_dirs": ()}
     return replace(family, folder=folder, sources=(CUBIN,), platforms=("nvidia",), source=source, **plain)
 
 

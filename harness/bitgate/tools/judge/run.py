@@ -30,7 +30,8 @@ from bitgate.results.record import Verdict
 from bitgate.runtime.targets import Target, named
 from bitgate.runtime.tools_abi import family as tools_family
 from bitgate.tools.judge.conventions import CUSTOM, NEW_MODEL, names_in
-from bitgate.tools.judge.device_code import declare_device_code, is_device_only, why_not_built
+from bitgate.tools.judge.declared import declare_judged, why_not_built
+from bitgate.tools.judge.device_code import declare_device_code, is_device_only
 from bitgate.tools.judge.findings import Findings
 from bitgate.tools.judge.problems import JudgedCase, Problems, of_file, of_operation
 from bitgate.tools.judge.timing import timed
@@ -149,20 +150,19 @@ def _check_task(task: Problems, target: Target) -> None:
 def _device_code(found: Findings, declaration: Path, target: Target) -> tuple[Path, bool]:
     """Return the declaration that is judged, and whether nothing of its author's host code runs where it is
     launched."""
-    family = load_family(declaration.resolve())
+    folder = paths.cache_dir() / "judge" / sha256(f"{declaration} {target.name}".encode()).hexdigest()[:16]
+    judged = declare_judged(declaration, folder / "judged")
+    family = load_family(judged)
     if why := why_not_built(family):
         found.does_not_load = why
-        return declaration, False
-    if not is_device_only(family, target.platform):
-        return declaration, False
-    folder = paths.cache_dir() / "judge" / sha256(f"{declaration} {target.name}".encode()).hexdigest()[:16]
-    try:
-        return declare_device_code(declaration, family, target.name, folder), True
-    except BuildError:  # each case says so
-        return declaration, False
-    except UsageError as error:
-        found.notes.append(f"its time cannot be trusted: {error}")
-        return declaration, False
+    elif is_device_only(family, target.platform):
+        try:
+            return declare_device_code(declaration, family, target.name, folder / "device"), True
+        except BuildError:  # each case says so
+            pass
+        except UsageError as error:
+            found.notes.append(f"its time cannot be trusted: {error}")
+    return judged, False
 
 
 def _try(found: Findings, submission: Path, platform: str) -> None:

@@ -12,11 +12,10 @@ import numpy as np
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.device_tensors import torch_module
 from bitgate.kernel.python_callable import OF_TORCH, CallableRunner, as_array, load_function
-from bitgate.model import DTYPES, Accumulation
+from bitgate.model import DTYPES
 from bitgate.tools.judge.conventions import NEW_MODEL, Module, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.declared import accumulations
 from bitgate.tools.judge.survey import WIDER
-
-ACCUMULATORS = {"f64": "f64", "i8": "i32", "i32": "i32"}
 
 
 def family_of(
@@ -33,8 +32,7 @@ def family_of(
 ) -> KernelFamily:
     """Return the family of a submission on a platform; ``facts`` are the surveyed task's, None for an operation of
     bitgate."""
-    contracts = {one: Accumulation(DTYPES[ACCUMULATORS.get(one, "f32")]) for one in dtypes}
-    instance = Instance("submission", "submission", dtypes, layouts, ndims, contracts)
+    instance = Instance("submission", "submission", dtypes, layouts, ndims, accumulations(dtypes))
 
     def opens(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> CallableRunner:
         start_runtime(platform)

@@ -103,7 +103,10 @@ def _call(asked: CallSubmission) -> dict[str, Any]:
     return {
         "types": [type_of(one) for one in outputs],
         "shapes": [list(one.shape) for one in outputs],
-        "cells": [[float(cell) for cell in to_numpy(one).ravel()] for one in outputs],
+        "cells": [
+            [float(cell) for cell in to_numpy(one).ravel()] if list(one.shape) in asked.outputs else []
+            for one in outputs
+        ],
     }
 
 
