@@ -26,13 +26,16 @@ SEED = 42
 """Of a module's parameters: both sides draw them after it, as KernelBench does."""
 
 
+def is_text(file: Path) -> bool:
+    """Return whether a path is a file that can be read as a whole: no pipe, which would be waited for."""
+    return file.is_file() and file.stat().st_size <= MOST_TEXT
+
+
 def names_in(file: Path) -> set[str]:
     """Return the names that a file defines or imports at its top, without running it. UsageError for no Python."""
     try:
-        if file.exists() and not file.is_file():
-            raise ValueError("it is no regular file")  # a pipe would be waited for
-        if file.stat().st_size > MOST_TEXT:
-            raise ValueError(f"it has more than {MOST_TEXT >> 20} MiB")
+        if file.exists() and not is_text(file):
+            raise ValueError(f"it is no regular file of at most {MOST_TEXT >> 20} MiB")
         tree = ast.parse(file.read_text())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{file}: cannot be read as Python: {shown(error)}") from None

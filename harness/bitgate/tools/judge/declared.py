@@ -23,7 +23,7 @@ WIDER = (("f64", "f64"), ("i8", "i32"), ("i32", "i32"))
 """Element types that are not summed in f32, and what they are summed in."""
 
 ALLOWED = re.compile(
-    r"-O[0-3]?|-[DUW][\w=.,+-]+|-std=[\w+]+|-f(no-)?(fast-math|associative-math|unroll-loops|math-errno)"
+    r"-O[0-3]?|-[DU]\w+(=[\w.,+-]*)?|-W[\w=-]+|-std=[\w+]+|-f(no-)?(fast-math|associative-math|unroll-loops|math-errno)"
     r"|--?use_fast_math|--?fmad=(true|false)|--?maxrregcount=\d+|--?expt-[a-z-]+|--?extended-lambda|--?lineinfo"
 )
 """Flags of a declaration that a compiler outside of the sandbox may get: none that loads or starts anything."""
