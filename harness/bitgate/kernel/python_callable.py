@@ -192,6 +192,8 @@ class CallableRunner:
                 raise TypeError("returned something: write the outputs in place, through __cuda_array_interface__")
             return
         cuda = torch_module().cuda
+        if self.waits:  # for data that the caller's stream still brings
+            cuda.synchronize()
         current = nullcontext() if self.waits else cuda.stream(cuda.ExternalStream(stream))
         with current:
             tensors = {role: torch_on_device(tensor, buffers[role]) for role, tensor in problem.tensors.items()}

@@ -108,6 +108,8 @@ def enter() -> list[str]:
     folder = Path(stated["folder"])
     os.chdir(folder)
     os.environ["TMPDIR"] = str(folder)
+    if "tempfile" in sys.modules:  # it may have chosen a folder before
+        sys.modules["tempfile"].tempdir = None
     os.environ.update({name: str(folder / below) for name, below in CACHES.items()})
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # processes that compile would be left running
     had = ["private folder", "descriptors closed", *_limits(int(stated["memory"]))]

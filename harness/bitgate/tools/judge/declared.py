@@ -54,8 +54,8 @@ def judged_family(file: str) -> KernelFamily:
 
 
 def restrained(family: KernelFamily) -> KernelFamily:
-    """Return a family that states nothing of how it is judged: no contract of its own, no excuse for what it changes,
-    and that it is no reference and no probe."""
+    """Return a family that states nothing of how it is judged: no contract, no excuse for what it changes, and
+    that it is no reference and no probe."""
 
     def judged(instance: Instance) -> Instance:
         return replace(instance, accumulation=accumulations(instance.dtypes), rounds_slices=False)
