@@ -109,7 +109,7 @@ def enter() -> list[str]:
     os.chdir(folder)
     os.environ["TMPDIR"] = str(folder)
     if "tempfile" in sys.modules:  # it may have chosen a folder before
-        sys.modules["tempfile"].tempdir = None
+        setattr(sys.modules["tempfile"], "tempdir", None)  # noqa: B010
     os.environ.update({name: str(folder / below) for name, below in CACHES.items()})
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # processes that compile would be left running
     had = ["private folder", "descriptors closed", *_limits(int(stated["memory"]))]
