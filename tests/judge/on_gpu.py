@@ -23,7 +23,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-AT_ONCE = 6
+AT_ONCE = 7
 LONG_MS = 40.0
 """What a submission takes at least that keeps the GPU busy for 50 ms."""
 
@@ -67,7 +67,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "judge_on_gpu")
     parser.add_argument("--target", default="", help="default: the GPU of this machine")
     parser.add_argument("--only", default="", help="names that contain this; the vendors' suites only as 'vendors'")
-    parser.add_argument("--vendors-seconds", type=float, default=150.0)
+    parser.add_argument("--vendors-seconds", type=float, default=240.0)
     asked = parser.parse_args()
     out = asked.out.resolve()
     shutil.rmtree(out, ignore_errors=True)
@@ -103,18 +103,20 @@ def main() -> int:
         return [one.name] if found else []
 
     every = [one for one in submissions(out / "made", target) if asked.only in one.name]
-    alone = [one for one in every if one.kind]
-    together = [one for one in every if not one.kind]
+    alone = [one for one in every if one.name.endswith("_large")]
+    together = [one for one in every if one not in alone]
     print(f"target {target}; sandboxed judge; {len(every)} submissions", flush=True)
-    if alone:  # first, and alone: it builds bitgate's tools for the GPU, and times want a GPU for themselves
-        failed += [name for one in alone for name in judge(one)]
+    # Times want a GPU for themselves; and the first builds bitgate's tools for it.
+    failed += [name for one in alone for name in judge(one)]
+    has_vendors = not asked.only or asked.only == "vendors"
     with ThreadPoolExecutor(AT_ONCE) as pool:
+        bits = pool.submit(vendors, target, environment, asked.vendors_seconds) if has_vendors else None
         failed += [name for names in pool.map(judge, together) for name in names]
+        if bits is not None:
+            failed += own_kernels(target, environment)
+            print(bits.result(), flush=True)
     boxes = (json.loads(one.read_text())["sandbox"] for one in out.glob("*.json") if one.stat().st_size)
     print(f"sandbox: {', '.join(next(boxes, []))}", flush=True)
-    if not asked.only or asked.only == "vendors":
-        failed += own_kernels(target, environment)
-        vendors(target, environment, asked.vendors_seconds)
     print(f"{len(every)} submissions in {time.monotonic() - begun:.0f} s; not as they have to be: {failed or 'none'}")
     return 1 if failed else 0
 
@@ -128,22 +130,22 @@ def submissions(made: Path, target: str) -> Iterator[Judged]:
     """Yield all submissions; files that are made of others are written to ``made``."""
     sys.path.insert(0, str(ROOT / "harness"))
     softmax, matmul = (str(HERE / "gpu" / "tasks" / name) for name in ("softmax.py", "matmul_f16.py"))
-    large = ("--own", "--samples", "20", "--input", "rows=2048", "--input", "columns=2048")
-    product = ("--own", "--samples", "20", "--input", "m=1024", "--input", "n=1024", "--input", "k=1024")
+    large = ("--own", "--samples", "20", "--input", "rows=512", "--input", "columns=1024")
+    product = ("--own", "--samples", "20", "--input", "m=512", "--input", "n=512", "--input", "k=512")
     gpu, timed = HERE / "gpu", ("--problems", "6", "--samples", "5")
     plain = Path(shutil.copytree(HERE / "softmax_source", made / "plain"))
     text = (plain / "softmax.cu").read_text()
     yield Judged("torch", gpu / "right_torch.py", softmax, "right", timed, "bounded")
     yield Judged("source", plain, softmax, "right", timed, "trusted")
-    yield Judged("torch_2048", gpu / "right_torch.py", softmax, "right", large, "bounded")
-    yield Judged("source_2048", plain, softmax, "right", large, "trusted")
+    yield Judged("torch_large", gpu / "right_torch.py", softmax, "right", large, "bounded")
+    yield Judged("source_large", plain, softmax, "right", large, "trusted")
     example = ROOT / "examples" / "tiled_gemm"
     yield Judged("tiled_gemm", example, "gemm_f32_m64n64k64", "right", timed, "trusted")
     if find_spec("triton"):
         yield Judged("triton", gpu / "triton_softmax.py", softmax, "right", timed, "bounded")
-        yield Judged("triton_2048", gpu / "triton_softmax.py", softmax, "right", large, "bounded")
+        yield Judged("triton_large", gpu / "triton_softmax.py", softmax, "right", large, "bounded")
         yield Judged("triton_matmul", gpu / "triton_matmul.py", matmul, "right", timed, "bounded")
-        yield Judged("triton_matmul_1024", gpu / "triton_matmul.py", matmul, "right", product, "bounded")
+        yield Judged("triton_matmul_large", gpu / "triton_matmul.py", matmul, "right", product, "bounded")
         yield Judged("triton_unmasked", gpu / "triton_unmasked.py", softmax, "wrong")
     else:
         print("not run: Triton, which is not installed")
@@ -188,29 +190,31 @@ def attacks(made: Path, task: str) -> Iterator[Judged]:
 def own_kernels(target: str, environment: dict[str, str]) -> list[str]:
     """Verify a kernel of one's own that gets device tensors, of torch and by ``__cuda_array_interface__``."""
     words = [sys.executable, "-m", "bitgate", "verify", "gemm_f32_b2m33n17k40", "--target", target]
-    done = _run([*words, "--load", str(HERE / "gpu" / "device")], environment)
-    return [] if done == 0 else ["device tensors"]
+    code, said = _run([*words, "--load", str(HERE / "gpu" / "device")], environment)
+    print(said, flush=True)
+    return [] if code == 0 else ["device tensors"]
 
 
-def vendors(target: str, environment: dict[str, str], seconds: float) -> None:
-    """Run PyTorch's operations on the smoke suites, and print the table of verdicts; what is red there is a finding."""
+def vendors(target: str, environment: dict[str, str], seconds: float) -> str:
+    """Run PyTorch's operations on the smoke suites, and return the table of verdicts; what is red there is a finding."""
     words = [sys.executable, "-m", "bitgate", "run", "--load", str(ROOT / "examples" / "torch"), "--tier", "smoke"]
-    _run([*words, "--target", target], environment, seconds)
+    _, said = _run([*words, "--target", target], environment, seconds)
     table = [sys.executable, str(ROOT / "benchmarks" / "vendors.py"), str(Path(environment["BITGATE_OUT"]) / target)]
-    _run(table, environment)
+    return f"{said[-1500:]}\n{_run(table, environment)[1]}"
 
 
-def _run(words: Sequence[str], environment: dict[str, str], seconds: float = 300.0) -> int:
-    print(f"$ {' '.join(words[1:])}", flush=True)
+def _run(words: Sequence[str], environment: dict[str, str], seconds: float = 300.0) -> tuple[int, str]:
+    """Return the exit code of a command, and what it printed."""
     begun = time.monotonic()
+    begin = f"$ {' '.join(words[1:])}\n"
     try:
         done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False, timeout=seconds)
     except subprocess.TimeoutExpired as ended:
         said = ended.stdout or b""
-        print(f"{(said.decode() if isinstance(said, bytes) else said)[-1500:]}\nbroken off after {seconds:g} s")
-        return 1
-    print(f"{done.stdout[-6000:]}{done.stderr[-1000:]}exit code {done.returncode}, {time.monotonic() - begun:.0f} s")
-    return done.returncode
+        text = said.decode(errors="replace") if isinstance(said, bytes) else said
+        return 1, f"{begin}{text[-1500:]}\nbroken off after {seconds:g} s"
+    end = f"exit code {done.returncode}, {time.monotonic() - begun:.0f} s"
+    return done.returncode, f"{begin}{done.stdout[-20000:]}{done.stderr[-1000:]}{end}"
 
 
 if __name__ == "__main__":
