@@ -196,7 +196,7 @@ def own_kernels(target: str, environment: dict[str, str]) -> list[str]:
 
 
 def vendors(target: str, environment: dict[str, str], seconds: float) -> str:
-    """Run PyTorch's operations on the smoke suites, and return the table of verdicts; what is red there is a finding."""
+    """Run PyTorch's operations on the smoke suites; return the table of verdicts. What is red there is a finding."""
     words = [sys.executable, "-m", "bitgate", "run", "--load", str(ROOT / "examples" / "torch"), "--tier", "smoke"]
     _, said = _run([*words, "--target", target], environment, seconds)
     table = [sys.executable, str(ROOT / "benchmarks" / "vendors.py"), str(Path(environment["BITGATE_OUT"]) / target)]
