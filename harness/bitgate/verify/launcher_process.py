@@ -229,6 +229,7 @@ class LauncherProcess(Endable):
                 step.captured,
                 step.config.cleared,
                 None if step.beside is None else sets[id(step.beside)][0],
+                step.timed,
             )
             for step in steps
         ]

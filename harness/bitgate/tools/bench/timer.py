@@ -22,8 +22,9 @@ from bitgate.model import Problem
 from bitgate.numerics.fill import FillPlan, plan_fill
 from bitgate.results.record import UNKNOWN
 from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.caches import overwriting_bytes
 from bitgate.runtime.errors import OUT_OF_MEMORY, HipError
-from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, overwriting_bytes, shortage
+from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, shortage
 from bitgate.tools.bench.launches import Arguments, Clock, QueueGate, Sample, most_queued
 from bitgate.tools.bench.settings import Settings
 from bitgate.verify.deadline import BUFFERS, LAUNCH, WARM_UP
