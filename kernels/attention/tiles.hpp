@@ -10,6 +10,7 @@ namespace attention {
 
 using namespace bitgate::implicit_gemm;
 
+using bitgate::bits_as;
 using bitgate::Number;
 
 template <class T, int Queries, int Head, int Wave> struct Shape {
@@ -65,8 +66,9 @@ template <class T, int Queries, int Head, int Wave> struct Shape {
 };
 
 // Rows of a head in memory, `rows` of them of `columns` elements; `vectors`: 16 bytes may be read at once.
-template <class T> struct Rows {
-  T* cells;
+template <class Cells> struct Rows {
+  using T = std::remove_const_t<Cells>;
+  Cells* cells;
   int64_t row, column;
   int64_t rows;
   int columns;
