@@ -237,21 +237,23 @@ __global__ void __launch_bounds__(Shape::block)
   }
 
   // Each query's factor, and what else is known of it.
-  const bool is_whole = meet.slices == 1;
-  const int64_t number = (place.batch * of.heads + place.head) * of.queries + place.first;
+  const AttentionGeometry& late = bitgate::loaded_here(of);
+  const Parts& ends = bitgate::loaded_here(meet);
+  const bool is_whole = ends.slices == 1;
+  const int64_t number = (place.batch * late.heads + place.head) * late.queries + place.first;
   if (thread % Shape::threads_a_query == 0) {
     lds.factor[query] = is_whole ? (running.sum > 0.0f ? 1.0f / running.sum : 0.0f) : 1.0f;
     if (query < rest && !is_whole) {
-      parts[meet.top(blockIdx.y, number + query, of.head)] = running.top;
-      parts[meet.sum(blockIdx.y, number + query, of.head)] = running.sum;
+      parts[ends.top(blockIdx.y, number + query, late.head)] = running.top;
+      parts[ends.sum(blockIdx.y, number + query, late.head)] = running.sum;
     } else if (query < rest && lse != nullptr) {
-      lse[bitgate::row_at(of.lse, place.batch, place.head, place.first + query)] =
+      lse[bitgate::row_at(late.lse, place.batch, place.head, place.first + query)] =
           running.sum > 0.0f ? (running.top + bitgate::log_2(running.sum)) * bitgate::ln_2 : -INFINITY;
     }
   }
-  const auto results = head_of(o, of.o, place.head, place.first, rest);
+  const auto results = head_of(o, late.o, place.head, place.first, rest);
   const Rows<float> unscaled{
-      parts + meet.cell(blockIdx.y, number, of.head), of.head, 1, rest, columns, false};
+      parts + ends.cell(blockIdx.y, number, late.head), late.head, 1, rest, columns, false};
 #pragma unroll
   for (int chunk = 0; chunk < Shape::chunks; ++chunk) {
     if (chunk >= source.count)
@@ -264,6 +266,7 @@ __global__ void __launch_bounds__(Shape::block)
         });
     });
     __syncthreads(); // the chunk's sums are complete
+    BITGATE_UNROLL(1)
     for (int pass = 0; pass < Cover::passes; ++pass) {
       const int row = Cover::row(thread, pass), column = Cover::column(thread);
       const float* const values = lds.o + row * Shape::pitch_o + column;
