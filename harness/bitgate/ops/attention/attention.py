@@ -197,6 +197,9 @@ class Attention(Sized):
         base and the difference from the maximum). Powers and their sum are off by (6 n + 9 D + 12) u as those of a
         softmax are, and by e each; the sum of values by 3 n u, each step of an online sum being rescaled. Weights may
         be rounded to the type of the values before they are multiplied, as matrix instructions of 16 bits need it.
+
+        Integers whose sums the accumulator holds have exact logits before they are scaled. If a power of two of them are equal
+        and the others 104 lower, o is exact and left out, and lse is off by its scale, base and logarithm: 16 (|lse| + 1) u.
         """
         sizes: AttentionSizes = problem.sizes
         cells = {role: np.asarray(array, np.float64) for role, array in inputs.items()}
@@ -204,6 +207,7 @@ class Attention(Sized):
         is_in, x = keys.mask(sizes.t), logits(sizes, cells)
         softmax, unit = Softmax.of(x, is_in), 2.0**-accumulation.accumulator.mantissa
         size = logits(sizes, {role: np.abs(cells[role]) for role in ("q", "k")})
+        is_exact = _is_integer(cells) and size.max() * np.sqrt(sizes.d) <= accumulation.exact_range
         off = (sizes.d + 8) * unit * np.max(size, axis=-1, keepdims=True, where=is_in, initial=0.0)
         least = np.min(x, axis=-1, keepdims=True, where=is_in, initial=np.inf)
         is_none = keys.none[:, None, :, None]
@@ -219,10 +223,24 @@ class Attention(Sized):
             "o": magnitude * (2 * off + summed + 3 * count * unit + weights),
             "lse": (off + summed + 8 * unit * (high + 1))[..., 0],
         }
-        return {role: every[role] for role in problem.outputs}
+        if is_exact and _is_mean(x, is_in, softmax.top):
+            every = {"lse": (16 * unit * (high + 1))[..., 0]}
+        return {role: every[role] for role in problem.outputs if role in every}
 
 
 def logits(sizes: AttentionSizes, inputs: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """Return the scaled products of queries and keys, shape (b, h, s, t), in the type of the inputs."""
     q = np.asarray(inputs["q"])
     return np.asarray(products(sizes, q, np.asarray(inputs["k"])) * q.dtype.type(1 / np.sqrt(sizes.d)))
+
+
+def _is_integer(cells: Mapping[str, Floats]) -> bool:
+    return all(bool((np.rint(cells[role]) == cells[role]).all()) for role in ("q", "k", "v"))
+
+
+def _is_mean(x: Floats, is_in: NDArray[np.bool_], top: Floats) -> bool:
+    """Return whether the largest logits of each query are a power of two of equal ones, the others 104 lower."""
+    is_top = is_in & (x == top)
+    is_far = x <= top - 104
+    count = is_top.sum(axis=-1)
+    return bool((is_top | is_far | ~is_in).all() and ((count & (count - 1)) == 0).all())

@@ -58,7 +58,7 @@ class AttentionDiagnostics(Diagnostics):
         padding = f", and of these the first lengths[{batch}]" * sizes.padded
         return [
             f"inputs: q[{batch},{head},{query}] against k and v of head {group}, {what}{padding}",
-            f"  first q[{batch},{head},{query},0] and k[{batch},{group},{first},0]",
+            f"  first q[{batch},{head},{query},0]" + f" and k[{batch},{group},{first},0]" * (end > first),
         ]
 
     def figures(self, problem: SizedProblem, threads: ThreadMap | None, cell: Cell | None) -> Sequence[Figure]:

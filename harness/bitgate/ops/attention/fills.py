@@ -5,7 +5,8 @@ tiles of ``digits`` keys each, and a logit is u[tile] + v[digit], in steps of 10
 tile and one for its digit, a query all u and v. Tiles that are masked as a whole get 8, those that are admitted -8. In
 the tile where the mask begins v is 1 for masked digits and -1 for others, and u is 0. A winner there gets v = 0. In
 another tile it gets u = -3 and v = 3, if its digit is masked where the mask begins: the last digit of a tile always is.
-A sliding window has two such tiles. Tiles are then of two or three classes, with a v for each.
+A sliding window has two such tiles. Tiles are then of two or three classes, with a v for each. All u of a query rise by
+one number, so that no logarithm of a sum of powers is 0.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ EDGE = 64
 LARGEST_VALUE = 63
 DIGITS = (16, 32, 64, 8, 4, 128, 2)
 """Keys of a tile that are tried, in this order."""
-_BORDER, _INNER, _OUTER, _RAISED = 1, -8, 8, 3
+_BORDER, _INNER, _OUTER, _RAISED, _RISES = 1, -8, 8, 3, (1, 2, -1)
 SPREAD, SIZE = 4.0, 2.0**0.5
 """Logits of decimals differ by at most SPREAD; elements of queries and keys are as large as SIZE."""
 
@@ -191,7 +192,7 @@ class _Queries:
         raised = np.where(is_inner, _RAISED, 0)[:, None]
         kind = code.class_of[tile]
         v[row, kind] = np.where(digits & wins[:, None], raised, v[row, kind])
-        return u, v
+        return u + np.array(_RISES)[self.number % len(_RISES)][:, None], v
 
 
 def _power_of_two(flags: Flags, from_end: Flags) -> Flags:
