@@ -151,15 +151,25 @@ class _Queries:
         return np.stack([is_border[:, self.code.class_of == one].any(axis=1) for one in range(self.code.classes)], 1)
 
     def wanted(self, seed: int) -> Ints:
-        """Return winners: a third is the last admitted key, a third on the edge of a tile, a third in each block."""
-        turn = self.number // 3
-        low, high = self.first // EDGE, np.maximum(self.end - 1, 0) // EDGE
-        block = low + turn % np.maximum(high - low + 1, 1)
-        edge = np.where(turn // 2 % 2, block * EDGE + EDGE - 1, block * EDGE)
+        """Return winners: a third is the last admitted key, a third at an edge of a tile, a third in each block."""
+        turn, last = self.number // 3, np.maximum(self.end - 1, self.first)
+        low, high = self.first // EDGE, last // EDGE
+        block = low + turn % (high - low + 1)
         start = np.maximum(block * EDGE, self.first)
         span = np.maximum(np.minimum(block * EDGE + EDGE, self.end) - start, 1)
-        found = np.choose((self.number + seed) % 3, (self.end - 1, edge, start + self.random % span))
-        return np.asarray(np.clip(found, self.first, np.maximum(self.end - 1, self.first)))
+        # The last key of a tile may always win, the first one of the next only where its digit may.
+        whole = self.end // EDGE - low
+        after = (low + 1 + turn % np.maximum(whole, 1)) * EDGE
+        before = np.where(whole > 0, after - 1, last)
+        is_first = (turn // 2 % 2 == 1) & (after <= last)
+        is_first &= self.may_win(np.minimum(after, last))
+        edge = np.where(is_first, after, before)
+        return np.asarray(np.choose((self.number + seed) % 3, (last, edge, start + self.random % span)))
+
+    def may_win(self, key: Ints) -> Flags:
+        """Return whether the digit of a key of each query may win."""
+        row, tile = np.arange(self.number.size), np.clip(key // self.code.digits, 0, self.code.tiles - 1)
+        return np.asarray(self.allowed(tile)[row, key % self.code.digits])
 
     def allowed(self, tile: Ints) -> Flags:
         """Return digits that may win in a tile, shape (queries, digits)."""

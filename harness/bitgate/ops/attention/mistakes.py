@@ -47,6 +47,15 @@ class KnownQueries(KnownRows):
         """The batch, head and query of each."""
         return np.unravel_index(self.rows, (self.sizes.b, self.sizes.h, self.sizes.s))
 
+    def _slack(self, values: Floats) -> Floats:
+        """Return what rounding of weights and sums may change: it goes by the values, not by what they sum to."""
+        if values.ndim == 1:
+            return super()._slack(values)
+        dtype = self.scene.problem.tensors["v"].dtype
+        weights = 0.0 if self.scene.exact or dtype.bytes > 2 else 2.0**-dtype.mantissa
+        size = np.abs(self.v).max(axis=(1, 2))[:, None]
+        return np.asarray(super()._slack(values) + (weights + 8 * self.terms * 2.0**-24) * size)
+
     def tensor(self, role: str) -> Floats:
         return np.asarray(self.scene.inputs[role], np.float64)
 
@@ -76,9 +85,9 @@ class KnownQueries(KnownRows):
     def x(self) -> Floats:
         return self.logits(self.group)
 
-    def keys(self, sizes: AttentionSizes, late: int = 0, lengths: bool = True) -> Admitted:
-        """Return which keys another mask admits, shape (queries, 1)."""
-        every = admitted(sizes, self.scene.inputs.get("lengths") if lengths else None, late)
+    def keys(self, sizes: AttentionSizes, late: int = 0, given: Any = None) -> Admitted:
+        """Return which keys another mask admits, or other lengths than those ``given``; shape (queries, 1)."""
+        every = admitted(sizes, self.scene.inputs.get("lengths") if given is None else given, late)
         at = (self.place[0], self.place[2])
         return Admitted(every.first[at][:, None], every.end[at][:, None])
 
@@ -131,9 +140,14 @@ class _Mistakes:
             for late, words in ((sizes.s - sizes.t, "begins at the first key"), (1, "is a key late")):
                 yield self.made(f"the diagonal of the mask {words}", keys=known.keys(sizes, late))
         if sizes.padded:
+            lengths = np.full(sizes.b, np.asarray(known.scene.inputs["lengths"])[0])
+            yield self.made("the length of batch 0 is taken for all", keys=known.keys(sizes, given=lengths))
             text = "the padding is left out: padded keys are let in"
-            yield self.made(text, keys=known.keys(sizes, lengths=False))
+            yield self.made(text, keys=known.keys(sizes, given=np.full(sizes.b, sizes.t)))
             yield self.made("all masks are left out", keys=Admitted(first * 0, end * 0 + sizes.t))
+        for tile in dict.fromkeys(self.key_tiles):
+            up = np.where(end > first, np.minimum(-(-end // tile) * tile, sizes.t), end)
+            yield self.made(f"masked keys in the last tile of {tile} are let in", keys=Admitted(first, up))
 
     def heads(self) -> Iterator[RowMistake]:
         known, sizes = self.known, self.sizes
@@ -233,14 +247,23 @@ class _Mistakes:
             yield self.made(f"the logits are scaled by {words}", x=x * scale)
         yield self.made("the logits are not divided by the root of d", x=x * np.sqrt(head))
         yield self.made("the logits are divided by d, not by its root", x=x / np.sqrt(head))
+        for other in (64, 128, 256, 32):
+            text = f"the logits are scaled as those of a head of {other} columns"
+            yield self.made(text, x=x * np.sqrt(head / other))
         softmax = Softmax.of(x, self.known.mask(self.keys))
         values = np.einsum("rt,rtd->rd", softmax.powers, self.known.v)
         yield RowMistake("the values are not divided by the sum of powers", {"o": values})
+        yield RowMistake("lse is a logarithm to base 2", {"lse": softmax.lse / np.log(2)})
+        with np.errstate(divide="ignore"):
+            yield RowMistake("lse lacks the largest logit", {"lse": np.log(softmax.sums)[:, 0]})
 
     def columns(self) -> Iterator[RowMistake]:
         """Yield logits that lack the end of each head, or count keys past the last one as zeros."""
         head = self.sizes.d
-        ends = {head - 1: "the last column", **{head - head % one: f"the last columns past {one}s" for one in COLUMN_TILES}}
+        ends = {
+            head - 1: "the last column",
+            **{head - head % one: f"the last columns past {one}s" for one in COLUMN_TILES},
+        }
         for end, words in ends.items():
             if 0 < end < head:
                 text = f"{words} of each head is missing from the logits"
