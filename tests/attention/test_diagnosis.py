@@ -10,7 +10,7 @@ import pytest
 from tests.attention.test_reference import Arrays, made, sizes_of
 
 from bitgate.numerics.rounding import rounded
-from bitgate.ops.attention.attention import AttentionSizes, Softmax, admitted, logits, weighted
+from bitgate.ops.attention.attention import AttentionSizes, KeySoftmax, admitted, logits, weighted
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
 
@@ -31,7 +31,7 @@ def sentence(case: str, fill: str, wrong: Wrong, role: str = "o") -> str:
 
 def attend(sizes: AttentionSizes, inputs: Arrays, late: int = 0, scale: float = 1.0, **other: Any) -> Any:
     keys = admitted(sizes, other.get("lengths", inputs.get("lengths")), late)
-    softmax = Softmax.of(scale * logits(sizes, inputs), keys.mask(sizes.t))
+    softmax = KeySoftmax.of(scale * logits(sizes, inputs), keys.mask(sizes.t))
     return softmax.over(weighted(sizes, softmax.powers, inputs["v"]))
 
 
@@ -71,7 +71,12 @@ def in_tiles(sizes: AttentionSizes, inputs: Arrays, keeps_sums: bool) -> Any:
         ("f16_b1h6kv3s20t40d40_full", "exact", by_modulo, "keys and values are of the head modulo their number"),
         ("f32_b1h2kv1s30t70d40_full", "decimal", lambda s, x: attend(s, x, scale=1.1), "are scaled by 1.1"),
         ("f16_b1h2kv1s30t70d40_full", "decimal", lambda s, x: attend(s, x, scale=np.log(2)), "without log2 e"),
-        ("f16_b1h2kv1s30t200d40_full", "exact", lambda s, x: in_tiles(s, x, False), "the sum of values is not rescaled"),
+        (
+            "f16_b1h2kv1s30t200d40_full",
+            "exact",
+            lambda s, x: in_tiles(s, x, False),
+            "the sum of values is not rescaled",
+        ),
         ("f16_b1h2kv1s30t200d40_full", "exact", lambda s, x: in_tiles(s, x, True), "the sum of powers is not rescaled"),
     ],
 )
@@ -81,7 +86,7 @@ def test_defects_are_named(case: str, fill: str, wrong: Wrong, said: str) -> Non
 
 def test_a_logarithm_to_another_base_is_named() -> None:
     def base_2(sizes: AttentionSizes, inputs: Arrays) -> Any:
-        return Softmax.of(logits(sizes, inputs), np.ones((1, 1, 1, sizes.t), np.bool_)).lse / np.log(2)
+        return KeySoftmax.of(logits(sizes, inputs), np.ones((1, 1, 1, sizes.t), np.bool_)).lse / np.log(2)
 
     said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", base_2, "lse")
     assert "lse is a logarithm to base 2" in said

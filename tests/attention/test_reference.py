@@ -65,7 +65,9 @@ def random_case(rng: np.random.Generator) -> str:
     b, s, t, d, w = (int(rng.integers(1, most)) for most in (4, 40, 60, 70, 20))
     mask = str(rng.choice(["full", "causal", "window"]))
     window = f"w{w}" * (mask == "window")
-    return f"attention_f32_b{b}h{kv * group}kv{kv}s{s}t{t}d{d}{window}_{mask}" + "_padded" * int(rng.integers(2)) + "_lse"
+    return (
+        f"attention_f32_b{b}h{kv * group}kv{kv}s{s}t{t}d{d}{window}_{mask}" + "_padded" * int(rng.integers(2)) + "_lse"
+    )
 
 
 @pytest.mark.needs("torch")

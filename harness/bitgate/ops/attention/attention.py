@@ -3,10 +3,10 @@
 o[b,h,i] is the sum over admitted keys j of p[j] v[b,g,j], where p is the softmax over these keys of the logits
 q[b,h,i] . k[b,g,j] / sqrt(d), and g = h / (heads / kv) is the key and value head that h / kv query heads share.
 
-A mask admits all keys (``full``); those up to i + t - s, so that the last query sees all (``causal``); or the last w of
-these (``window``). ``padded`` adds the i32 tensor ``lengths``: in batch b only the first lengths[b] keys are admitted as
-well. A query that admits no key gets 0. ``lse`` adds the f32 output lse[b,h,i], the logarithm of the sum of
-exp(logits): -inf where no key is admitted.
+A mask admits all keys (``full``); those up to i + t - s, so that the last query sees all (``causal``); or the last w
+of these (``window``). ``padded`` adds the i32 tensor ``lengths``: in batch b only the first lengths[b] keys are
+admitted as well. A query that admits no key gets 0. ``lse`` adds the f32 output lse[b,h,i], the logarithm of the sum
+of exp(logits): -inf where no key is admitted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Mask(str, Enum):
+class KeyMask(str, Enum):
     """The keys that a query may see."""
 
     FULL = "full"
@@ -49,7 +49,7 @@ class AttentionSizes:
     t: int
     d: int
     w: int = 1
-    mask: Mask = Mask.FULL
+    mask: KeyMask = KeyMask.FULL
     padded: bool = False
     lse: bool = False
 
@@ -74,8 +74,8 @@ class Admitted:
 def admitted(sizes: AttentionSizes, lengths: NDArray[Any] | None = None, late: int = 0) -> Admitted:
     """Return the admitted keys; ``lengths`` is what a padded problem reads, ``late`` moves the diagonal."""
     last = np.broadcast_to(np.arange(sizes.s) + 1 + sizes.t - sizes.s + late, (sizes.b, sizes.s))
-    first = last - sizes.w if sizes.mask is Mask.WINDOW else np.zeros_like(last)
-    end = np.full_like(last, sizes.t) if sizes.mask is Mask.FULL else last
+    first = last - sizes.w if sizes.mask is KeyMask.WINDOW else np.zeros_like(last)
+    end = np.full_like(last, sizes.t) if sizes.mask is KeyMask.FULL else last
     if sizes.padded and lengths is not None:
         end = np.minimum(end, np.asarray(lengths).astype(np.int64)[:, None])
     return Admitted(np.maximum(first, 0), np.clip(end, 0, sizes.t))
@@ -99,7 +99,7 @@ def weighted(sizes: AttentionSizes, weights: NDArray[Any], v: NDArray[Any]) -> N
 
 
 @dataclass(frozen=True)
-class Softmax:
+class KeySoftmax:
     """The powers exp(x - top) of admitted logits, 0 for others, with ``top`` and their ``sums`` of shape (..., 1)."""
 
     powers: NDArray[Any]
@@ -107,7 +107,7 @@ class Softmax:
     sums: NDArray[Any]
 
     @classmethod
-    def of(cls, x: NDArray[Any], is_in: NDArray[np.bool_]) -> Softmax:
+    def of(cls, x: NDArray[Any], is_in: NDArray[np.bool_]) -> KeySoftmax:
         top = np.max(x, axis=-1, keepdims=True, where=is_in, initial=-np.inf)
         with np.errstate(over="ignore", invalid="ignore"):
             powers = np.where(is_in, np.exp(x - np.where(np.isfinite(top), top, x.dtype.type(0))), x.dtype.type(0))
@@ -167,7 +167,7 @@ class Attention(Sized):
     def check(self, sizes: AttentionSizes) -> str | None:
         if sizes.h % sizes.kv:
             return f"h = {sizes.h} is no multiple of kv = {sizes.kv}: each key head serves as many query heads"
-        if sizes.w != 1 and sizes.mask is not Mask.WINDOW:
+        if sizes.w != 1 and sizes.mask is not KeyMask.WINDOW:
             return f"w = {sizes.w} without window: w is how many keys a sliding window admits"
         return None
 
@@ -183,7 +183,7 @@ class Attention(Sized):
 
     def reference(self, problem: SizedProblem, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         sizes: AttentionSizes = problem.sizes
-        softmax = Softmax.of(logits(sizes, inputs), admitted(sizes, inputs.get("lengths")).mask(sizes.t))
+        softmax = KeySoftmax.of(logits(sizes, inputs), admitted(sizes, inputs.get("lengths")).mask(sizes.t))
         every = {"o": softmax.over(weighted(sizes, softmax.powers, inputs["v"])), "lse": softmax.lse}
         return {role: every[role] for role in problem.outputs}
 
@@ -198,14 +198,15 @@ class Attention(Sized):
         softmax are, and by e each; the sum of values by 3 n u, each step of an online sum being rescaled. Weights may
         be rounded to the type of the values before they are multiplied, as matrix instructions of 16 bits need it.
 
-        Integers whose sums the accumulator holds have exact logits before they are scaled. If a power of two of them are equal
-        and the others 104 lower, o is exact and left out, and lse is off by its scale, base and logarithm: 16 (|lse| + 1) u.
+        Integers whose sums the accumulator holds have exact logits before they are scaled. If a power of two of them
+        are equal and the others 104 lower, o is exact and left out, and lse is off by its scale, base and logarithm:
+        16 (|lse| + 1) u.
         """
         sizes: AttentionSizes = problem.sizes
         cells = {role: np.asarray(array, np.float64) for role, array in inputs.items()}
         keys = admitted(sizes, inputs.get("lengths"))
         is_in, x = keys.mask(sizes.t), logits(sizes, cells)
-        softmax, unit = Softmax.of(x, is_in), 2.0**-accumulation.accumulator.mantissa
+        softmax, unit = KeySoftmax.of(x, is_in), 2.0**-accumulation.accumulator.mantissa
         size = logits(sizes, {role: np.abs(cells[role]) for role in ("q", "k")})
         is_exact = _is_integer(cells) and size.max() * np.sqrt(sizes.d) <= accumulation.exact_range
         off = (sizes.d + 8) * unit * np.max(size, axis=-1, keepdims=True, where=is_in, initial=0.0)

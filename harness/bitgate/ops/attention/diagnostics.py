@@ -12,7 +12,7 @@ from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import Law
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell, ThreadMap
-from bitgate.ops.attention.attention import AttentionSizes, Mask, admitted
+from bitgate.ops.attention.attention import AttentionSizes, KeyMask, admitted
 from bitgate.ops.attention.laws import LAWS
 from bitgate.ops.attention.mistakes import KnownQueries, mistakes
 from bitgate.ops.rows.mistakes import explained
@@ -31,7 +31,11 @@ def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
 
 
 def _words(sizes: AttentionSizes) -> str:
-    words = {Mask.FULL: "all keys", Mask.CAUSAL: "keys up to i + t - s", Mask.WINDOW: f"the last {sizes.w} of these"}
+    words = {
+        KeyMask.FULL: "all keys",
+        KeyMask.CAUSAL: "keys up to i + t - s",
+        KeyMask.WINDOW: f"the last {sizes.w} of these",
+    }
     return words[sizes.mask] + ", of which lengths says the number that counts" * sizes.padded
 
 
@@ -77,6 +81,6 @@ def mask_figure(sizes: AttentionSizes, cell: Cell | None) -> SquaresFigure:
     shades = np.broadcast_to(columns // SHADE % 2 == 1, is_in.shape)
     padding = "; lengths, which are data, mask the last keys as well" if sizes.padded else ""
     title = f"mask {sizes.mask.value}: {sizes.s} queries and {sizes.t} keys, shades of {SHADE} keys{padding}"
-    swatches = (Swatch("colour0", "admitted"), Swatch(PADDING if sizes.mask is not Mask.FULL else PLAIN, "masked"))
+    swatches = (Swatch("colour0", "admitted"), Swatch(PADDING if sizes.mask is not KeyMask.FULL else PLAIN, "masked"))
     marked = None if query is None or last is None else (query, last)
     return SquaresFigure(title, down, across, swatches, np.where(is_in, 0, 1), shades, marked=marked)

@@ -46,7 +46,7 @@ SPREAD, SIZE = 4.0, 2.0**0.5
 
 @dataclass(frozen=True)
 class Code:
-    """How the keys of a problem are told apart: ``classes`` times ``digits`` entries of a head and one for each tile.
+    """The entries by which keys differ: ``classes`` times ``digits`` of a head, and one for each tile.
 
     ``apart`` is how many tiles the ends of a window are apart at least; 0 where they may be in one.
     """
@@ -71,7 +71,7 @@ class Code:
 
 
 def code_of(problem: SizedProblem) -> Code | None:
-    """Return the code of a problem's keys, or None if heads are too small for so many keys."""
+    """Return the code of a problem's keys, or None if heads are too small for them."""
     sizes = problem.sizes
     for digits in DIGITS:
         apart = (sizes.w - 1) // digits
@@ -146,7 +146,7 @@ class _Queries:
 
     @cached_property
     def has_border(self) -> Flags:
-        """Whether a class has a tile where the mask begins, shape (queries, classes)."""
+        """Classes that have a tile where the mask begins, shape (queries, classes)."""
         is_border = ~(self.inner | self.outer)
         return np.stack([is_border[:, self.code.class_of == one].any(axis=1) for one in range(self.code.classes)], 1)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bitgate.model.law import Axis, Data, KernelFunction, Law, Pair, cut, exact_data, on_exact, only, turned
 from bitgate.model.sized import SizedProblem
-from bitgate.ops.attention.attention import Mask
+from bitgate.ops.attention.attention import KeyMask
 from bitgate.ops.attention.fills import ONE, code_of
 
 
@@ -29,7 +29,7 @@ def _has_data(problem: SizedProblem) -> bool:
 
 
 def _is_full(problem: SizedProblem) -> bool:
-    return _has_data(problem) and problem.sizes.mask is Mask.FULL
+    return _has_data(problem) and problem.sizes.mask is KeyMask.FULL
 
 
 def _is_unmasked(problem: SizedProblem) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, Mask, Softmax, admitted
+from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, KeyMask, KeySoftmax, admitted
 from bitgate.ops.rows.mistakes import KnownRows, RowMistake
 
 KEY_TILES = (32, 64, 128, 16)
@@ -98,7 +98,7 @@ class KnownQueries(KnownRows):
 
 def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
     """Yield what defects make of the queries, the likely ones first."""
-    every = _Mistakes(known)
+    every = _QueryMistakes(known)
     yield from every.masks()
     yield from every.heads()
     yield from every.tiles()
@@ -108,7 +108,7 @@ def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
     yield from every.columns()
 
 
-class _Mistakes:
+class _QueryMistakes:
     def __init__(self, known: KnownQueries) -> None:
         self.known, self.sizes = known, known.sizes
         self.keys = known.keys(known.sizes)
@@ -119,7 +119,7 @@ class _Mistakes:
     def made(self, text: str, kind: str = "other", **other: Any) -> RowMistake:
         """Return the mistake of other logits ``x``, admitted ``keys`` or values ``v``."""
         keys = other.get("keys", self.keys)
-        softmax = Softmax.of(other.get("x", self.known.x), self.known.mask(keys))
+        softmax = KeySoftmax.of(other.get("x", self.known.x), self.known.mask(keys))
         values = np.einsum("rt,rtd->rd", softmax.powers, other.get("v", self.known.v))
         return RowMistake(text, {"o": softmax.over(values), "lse": softmax.lse}, kind)
 
@@ -128,15 +128,15 @@ class _Mistakes:
         later = np.minimum(end + 1, sizes.t)
         yield self.made("a key more than each query admits is let in", keys=Admitted(first, later))
         yield self.made("the last admitted key of each query is left out", "k_tail", keys=Admitted(first, end - 1))
-        if sizes.mask is Mask.WINDOW:
+        if sizes.mask is KeyMask.WINDOW:
             yield self.made("a key before the window is let in", keys=Admitted(np.maximum(first - 1, 0), end))
             narrow = Admitted(np.where(first > 0, first + 1, first), end)
             yield self.made("the first key of the window is left out", "k_tail", keys=narrow)
-            wide = known.keys(replace(sizes, mask=Mask.CAUSAL, w=1))
+            wide = known.keys(replace(sizes, mask=KeyMask.CAUSAL, w=1))
             yield self.made("the window is left out: all earlier keys are let in", keys=wide)
-        if sizes.mask is not Mask.FULL:
+        if sizes.mask is not KeyMask.FULL:
             text = "the mask is left out: later keys are let in"
-            yield self.made(text, keys=known.keys(replace(sizes, mask=Mask.FULL, w=1)))
+            yield self.made(text, keys=known.keys(replace(sizes, mask=KeyMask.FULL, w=1)))
             for late, words in ((sizes.s - sizes.t, "begins at the first key"), (1, "is a key late")):
                 yield self.made(f"the diagonal of the mask {words}", keys=known.keys(sizes, late))
         if sizes.padded:
@@ -250,7 +250,7 @@ class _Mistakes:
         for other in (64, 128, 256, 32):
             text = f"the logits are scaled as those of a head of {other} columns"
             yield self.made(text, x=x * np.sqrt(head / other))
-        softmax = Softmax.of(x, self.known.mask(self.keys))
+        softmax = KeySoftmax.of(x, self.known.mask(self.keys))
         values = np.einsum("rt,rtd->rd", softmax.powers, self.known.v)
         yield RowMistake("the values are not divided by the sum of powers", {"o": values})
         yield RowMistake("lse is a logarithm to base 2", {"lse": softmax.lse / np.log(2)})
@@ -268,7 +268,7 @@ class _Mistakes:
             if 0 < end < head:
                 text = f"{words} of each head is missing from the logits"
                 yield self.made(text, "k_tail", x=self.known.logits(self.known.group, end))
-        softmax = Softmax.of(self.known.x, self.known.mask(self.keys))
+        softmax = KeySoftmax.of(self.known.x, self.known.mask(self.keys))
         values = np.einsum("rt,rtd->rd", softmax.powers, self.known.v)
         for keys in dict.fromkeys(self.key_tiles):
             more = -self.sizes.t % keys

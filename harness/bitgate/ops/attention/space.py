@@ -16,7 +16,7 @@ from bitgate.model.space.details import Cut
 from bitgate.model.space.quantity import Choice, Length, Quantity
 from bitgate.model.space.quantity_columns import QuantityColumns
 from bitgate.model.space.threshold import COMMON, Threshold, blocks, remainder
-from bitgate.ops.attention.attention import Mask
+from bitgate.ops.attention.attention import KeyMask
 
 ELEMENTS = ("f32", "f16", "bf16")
 """The types of the elements."""
@@ -38,7 +38,7 @@ class AttentionSpace(SizedSpace):
     def problem_of(self, values: Mapping[str, Any]) -> SizedProblem:
         """Return the problem of values after those that depend on others are made to fit them."""
         heads = int(np.gcd(values["h"], values["kv"]))
-        keys = values["w"] if values["mask"] is Mask.WINDOW else 1
+        keys = values["w"] if values["mask"] is KeyMask.WINDOW else 1
         return super().problem_of({**values, "kv": heads, "w": keys})
 
     def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> QuantityColumns:
@@ -68,7 +68,7 @@ def _settled(drawn: QuantityColumns) -> QuantityColumns:
     masks = next(one.values for one in drawn.space.quantities if isinstance(one, Choice) and one.name == "mask")
     columns["kv"] = np.gcd(columns["h"], columns["kv"])
     windows = 1 + 13 * columns["w"] % columns["t"]
-    columns["w"] = np.where(columns["mask"] == masks.index(Mask.WINDOW), windows, 1)
+    columns["w"] = np.where(columns["mask"] == masks.index(KeyMask.WINDOW), windows, 1)
     columns["d"] = np.minimum(LEAST_HEAD - 1 + columns["d"], MOST_HEAD)
     return QuantityColumns(drawn.space, columns)
 
