@@ -185,6 +185,7 @@ class LauncherServer:
                 one.delayed,
                 one.captured,
                 None if one.beside is None else inputs(one.beside),
+                one.timed,
             )
             for one in question.steps
         ]
