@@ -10,14 +10,14 @@ from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.model import parse_case_id
 from bitgate.model.space.details import Cut, slices, tail
-from bitgate.suite.durations import Durations
+from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase
 
 
 @lru_cache(maxsize=4)
 def drawn(family: str, operation: str) -> tuple[PoolCase, ...]:
     kernel_family = registry.families(ours())[family].on("host")
-    return tuple(CandidatePool(kernel_family, operation, Durations(), 0.1).cases(300, 1))
+    return tuple(CandidatePool(kernel_family, operation, CostModel(), 0.1).cases(300, 1))
 
 
 @pytest.mark.parametrize(("family", "operation"), [("batched_gemm", "gemm"), ("reduction", "reduction")])

@@ -40,7 +40,6 @@ PREVIOUS = "bench.prev.jsonl"
 """Where an earlier record goes that is not resumed."""
 
 USUAL = Settings()
-USUALLY_SIGNIFICANT = Significance()
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,10 @@ def cases(
     solve: Annotated[
         list[str] | None, typer.Option("--solve", metavar="SUITE", help="Solve a suite's lists anew; all: every suite.")
     ] = None,
+    costs: Annotated[
+        list[str] | None,
+        typer.Option("--costs", metavar="SUITE", help="Measure what a suite's solver counts with; all: every suite."),
+    ] = None,
     strengths: Annotated[
         bool, typer.Option("--strengths", help="Print what the solved lists reach, as a table.")
     ] = False,
@@ -74,6 +78,11 @@ def cases(
         from bitgate.cli.solve_tier import print_strengths
 
         print_strengths(project, as_json)
+        return 0
+    if costs:
+        from bitgate.cli.solve_tier import measure_costs
+
+        measure_costs([] if "all" in costs else costs, project, as_json)
         return 0
     if solve:
         from bitgate.cli.solve_tier import solve_lists

@@ -15,6 +15,7 @@ from bitgate.kernel import registry
 from bitgate.results.plan import Plan
 from bitgate.suite.tier_solver import Chosen, Solution, covered_by, solve
 from bitgate.tools.coverage.features import Features, features, read_killers
+from bitgate.tools.tiers import recording
 from bitgate.tools.tiers.lists import strengths_of, table_of, write_lists
 
 SHOWN = 20
@@ -41,6 +42,14 @@ def solve_lists(suites: list[str], project: Project, as_json: bool) -> None:
     strengths = [one for folder in project.shelves for one in write_lists(folder, suites, families, say)]
     if as_json:
         typer.echo(json.dumps({"strengths": [asdict(one) for one in strengths]}, indent=1))
+
+
+def measure_costs(suites: list[str], project: Project, as_json: bool) -> None:
+    """Measure and write the costs of these suites' families, or of all, and print how well they predict."""
+    families = registry.families(project)
+    say = partial(typer.echo, err=True)
+    fits = [one for folder in project.shelves for one in recording.record_costs(folder, suites, families, say)]
+    typer.echo(json.dumps({"fits": [asdict(one) for one in fits]}) if as_json else recording.table_of(fits))
 
 
 def print_strengths(project: Project, as_json: bool) -> None:

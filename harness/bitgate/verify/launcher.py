@@ -102,6 +102,7 @@ class LaunchStep:
 
     ``beside``: while the kernel works on these, in other buffers and on another stream, called from another thread.
     ``delayed``: after work that has not ended on the caller's stream. ``captured``: as a graph, which is replayed.
+    ``timed``: between two events of a GPU (timed.py).
     """
 
     config: LaunchConfig
@@ -110,6 +111,7 @@ class LaunchStep:
     delayed: bool = False
     captured: bool = False
     beside: Mapping[str, HostTensor] | None = None
+    timed: bool = False
 
 
 class Launcher(Protocol):

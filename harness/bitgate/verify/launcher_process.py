@@ -21,7 +21,6 @@ from bitgate.model import Problem, case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.fill import FillPlan
 from bitgate.verify.ahead import Ahead, DiedOfAnother, key_of
-from bitgate.verify.judge_entry import GRACE_SECONDS, OPEN_SECONDS, launcher_worker
 from bitgate.verify.launcher import (
     DeviceFacts,
     KernelAnswer,
@@ -51,6 +50,7 @@ from bitgate.verify.launcher_messages import (
     StepPlaces,
     SumOperands,
 )
+from bitgate.verify.launcher_worker import GRACE_SECONDS, OPEN_SECONDS, launcher_worker
 from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
 from bitgate.verify.opened_target import OpenedTarget, Part, part_of
 from bitgate.verify.running import LaunchConfig, LaunchResult
@@ -229,6 +229,7 @@ class LauncherProcess(Endable):
                 step.captured,
                 step.config.cleared,
                 None if step.beside is None else sets[id(step.beside)][0],
+                step.timed,
             )
             for step in steps
         ]

@@ -184,6 +184,7 @@ class LauncherServer:
                 one.delayed,
                 one.captured,
                 None if one.beside is None else inputs(one.beside),
+                one.timed,
             )
             for one in question.steps
         ]

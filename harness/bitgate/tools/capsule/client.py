@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bitgate.tools.capsule.server import ENTRY
-from bitgate.verify.judge_entry import OPEN_SECONDS
+from bitgate.verify.launcher_worker import OPEN_SECONDS
 from bitgate.verify.output_limit import to_stderr
 from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker, WorkerDied

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import bitgate
-from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.results.strength import Strength, in_words, strength_in
-from bitgate.suite.durations import carried
 from bitgate.suite.solved_list import write_list
+from bitgate.tools.tiers import cost
+from bitgate.tools.tiers.cost import read_costs
 from bitgate.tools.tiers.offsets import solve_offsets
-from bitgate.tools.tiers.request import OffsetRequest, SolveRequest, read_requests
+from bitgate.tools.tiers.request import OffsetRequest, SolveRequest, read_requests, requested
 from bitgate.tools.tiers.solve import solve_suite
 
 TAKEN, REFUSED = "solved.txt", "refused.txt"
@@ -33,6 +33,7 @@ SOURCES = (
     "ops/*/space.py",
     "ops/*/numerics.py",
     "model/fill.py",
+    "tools/tiers/cost.py",
     "tools/tiers/pool.py",
     "tools/tiers/cover.py",
     "tools/tiers/solve.py",
@@ -47,18 +48,15 @@ def write_lists(
     folder: Path, suites: Iterable[str], families: Mapping[str, KernelFamily], progress: Callable[[str], None]
 ) -> list[Strength]:
     """Solve these suites (all that are asked for, without any) and write their lists. UsageError for an unknown one."""
-    requests = read_requests(folder)
     strengths: list[Strength] = []
-    for suite in suites or requests:
-        if suite not in requests:
-            raise UsageError(f"{suite}: no table of {folder / 'solve.toml'}; known are {', '.join(requests)}")
-        request = requests[suite]
+    costs = read_costs(folder)
+    for suite, request in requested(folder, suites).items():
         inputs = hash_of(folder, request, families)
         if isinstance(request, OffsetRequest):
             lines = solve_offsets(request, families, progress)
             write_list(folder / suite / TAKEN, (OFFSETS, _written(suite), f"{INPUTS} {inputs}"), lines)
             continue
-        solved = solve_suite(request, families, carried("host", [folder]), progress)
+        solved = solve_suite(request, families, costs, progress)
         for file, cases, what in (
             (
                 TAKEN,
@@ -108,13 +106,14 @@ def stale_lists(folder: Path, families: Mapping[str, KernelFamily]) -> list[str]
 
 
 def hash_of(folder: Path, request: SolveRequest | OffsetRequest, families: Mapping[str, KernelFamily]) -> str:
-    """Return a hash of all that a suite's lists follow from: request, declarations, recorded paces, and this code."""
+    """Return a hash of all that a suite's lists follow from: request, declarations, costs, and this code."""
     known = sha256(repr(request).encode())
     for name in request.kernels:
         for path in sorted([*families[name].folder.glob("*.py"), *families[name].folder.parent.glob("*.py")]):
             known.update(_meaning(path))
     if isinstance(request, SolveRequest):
-        known.update((folder / "durations" / "host.json").read_bytes())
+        costs = folder / cost.FILE
+        known.update(costs.read_bytes() if costs.is_file() else b"")
     for path in (*_sources(), *([OFFSET_SOURCE] if isinstance(request, OffsetRequest) else ())):
         known.update(_meaning(path))
     return known.hexdigest()[:16]

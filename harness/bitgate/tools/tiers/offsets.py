@@ -20,9 +20,9 @@ from bitgate.model.problem import MAX_LENGTH, held_bytes
 from bitgate.numerics.certificate import has_products
 from bitgate.numerics.fill import is_stored, plan_fill
 from bitgate.runtime.tools import can_fill
-from bitgate.suite.durations import Durations
 from bitgate.suite.solved_list import LARGE, SolvedCase
-from bitgate.tools.tiers.pool import CandidatePool, PoolCase
+from bitgate.tools.tiers.cost import CostModel
+from bitgate.tools.tiers.pool import CandidatePool, PoolCase, subjects_of
 from bitgate.tools.tiers.request import OffsetRequest
 
 LIMIT = 2**32
@@ -55,18 +55,14 @@ def solve_offsets(
 ) -> list[SolvedCase]:
     """Return a case for each place of each family and operation, on the instances that the host has too."""
     lines: list[SolvedCase] = []
-    for name in request.kernels:
-        family = families[name].on("host")
-        for operation in family.operations:
-            if operation not in request.operations:
-                continue
-            best: dict[Place, _Offer] = {}
-            for case in CandidatePool(family, operation, Durations(), float("inf")).drawn(request.pool, request.seed):
-                for place, offer in _offers(case, request.offsets << 30) if not case.refused else ():
-                    if place not in best or offer.rank < best[place].rank:
-                        best[place] = offer
-            progress(f"{name} {operation}: {len(best)} offsets beyond 2^32 elements")
-            lines += [offer.line for offer in best.values()]
+    for family, operation in subjects_of(request, families):
+        best: dict[Place, _Offer] = {}
+        for case in CandidatePool(family, operation, CostModel(), float("inf")).drawn(request.pool, request.seed):
+            for place, offer in _offers(case, request.offsets << 30) if not case.refused else ():
+                if place not in best or offer.rank < best[place].rank:
+                    best[place] = offer
+        progress(f"{family.name} {operation}: {len(best)} offsets beyond 2^32 elements")
+        lines += [offer.line for offer in best.values()]
     return lines
 
 

@@ -23,9 +23,10 @@ from bitgate.model.space.factor import Constants
 from bitgate.model.space.variations import with_gaps_of_tensors
 from bitgate.numerics.certificate import has_products
 from bitgate.numerics.fill import DECIMAL, fill_named, make_inputs, plan_fill
-from bitgate.suite.durations import Durations, work_of
 from bitgate.tools.fuzz.draw import RoundSize, draw_round
 from bitgate.tools.fuzz.round import fills_of
+from bitgate.tools.tiers.cost import VERDICT, CostModel
+from bitgate.tools.tiers.request import OffsetRequest, SolveRequest
 from bitgate.verify.bounds import bounded_results
 
 PROBLEM = ":"
@@ -36,8 +37,6 @@ PLAIN = 0.55
 """Shares of the pool with an exact fill, and of splits that are drawn anew."""
 SPLIT_SHARE = 0.3
 OPTION_SHARE = 0.35
-OVERHEAD = 0.006
-"""Seconds of a verdict beside those of its case: its test, its line in the record, its share of the process."""
 FEW_CELLS = 64
 """Results of which all may lie so near to zero, or be so undefined, that bounds show nothing."""
 TRIES = 12
@@ -63,11 +62,11 @@ class PoolCase:
 class CandidatePool:
     """The candidates of one family and operation, on the instances of the host."""
 
-    def __init__(self, family: KernelFamily, operation: str, durations: Durations, most_seconds: float) -> None:
+    def __init__(self, family: KernelFamily, operation: str, costs: CostModel, most_seconds: float) -> None:
         self.family, self.operation = family, operation
         self.space: ProblemSpace = operation_called(operation).space
         self.instances = [one for one in family.instances if operation in family.operations_of(one)]
-        self.durations, self.most_seconds = durations, most_seconds
+        self.costs, self.most_seconds = costs, most_seconds
         self._options = tuple(tuple(sorted(one)) for one in family.drawn_options)
 
     def cases(self, count: int, seed: int) -> list[PoolCase]:
@@ -118,11 +117,9 @@ class CandidatePool:
                 yield from self._affordable(PoolCase(problem, kernel, fills[0], 0.0, {}, refusal.clause))
 
     def _affordable(self, case: PoolCase) -> Iterator[PoolCase]:
-        instance = case.kernel.instance.name
-        work = work_of(case.problem)
-        seconds = self.durations.estimate(case_id(case.problem), self.family.name, instance, case.fill, work)
+        seconds = 0.0 if case.refused else self.costs.seconds(case.kernel, case.problem)
         if seconds <= self.most_seconds:
-            yield replace(case, seconds=seconds + OVERHEAD)
+            yield replace(case, seconds=seconds + VERDICT)
 
     def _made_to_fit(self, problem: Any, kernel: Kernel) -> Any:
         """Return the problem as the kernel takes it, with the fewest changes of ``bends``; None if none helps."""
@@ -172,6 +169,18 @@ class CandidatePool:
             for name in ("main_loop", "split_n"):
                 found[name] = _few(prediction.facts.get(name, ""))
         return found
+
+
+def subjects_of(
+    request: SolveRequest | OffsetRequest, families: Mapping[str, KernelFamily]
+) -> list[tuple[KernelFamily, str]]:
+    """Return each family of a request, with its instances on the host, and each operation of it that is asked for."""
+    return [
+        (families[name].on("host"), operation)
+        for name in request.kernels
+        for operation in families[name].operations
+        if operation in request.operations
+    ]
 
 
 def cut_of(instance: Instance) -> Cut:

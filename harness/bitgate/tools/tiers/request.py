@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,3 +95,12 @@ def read_requests(folder: Path) -> dict[str, SolveRequest | OffsetRequest]:
         else:
             found[suite] = SolveRequest(**_FIELDS.read(place, fields))
     return found
+
+
+def requested(folder: Path, suites: Iterable[str]) -> dict[str, SolveRequest | OffsetRequest]:
+    """Return the requests of these suites; without any, all of the folder. UsageError for an unknown suite."""
+    requests = read_requests(folder)
+    for suite in suites:
+        if suite not in requests:
+            raise UsageError(f"{suite}: no table of {folder / FILE}; known are {', '.join(requests)}")
+    return {suite: requests[suite] for suite in suites} or requests

@@ -14,10 +14,10 @@ from bitgate.core.choices import REGRESSION, SMOKE
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import case_id
 from bitgate.results.strength import Strength, in_words
-from bitgate.suite.durations import Durations
 from bitgate.suite.solved_list import GPU, SolvedCase
+from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.cover import Cover, Goals, goals, pairs_of
-from bitgate.tools.tiers.pool import PROBLEM, CandidatePool, PoolCase, shows_nothing
+from bitgate.tools.tiers.pool import PROBLEM, CandidatePool, PoolCase, shows_nothing, subjects_of
 from bitgate.tools.tiers.request import SolveRequest
 
 INSTANCE = "instance"
@@ -36,19 +36,14 @@ class SolvedLists:
 
 
 def solve_suite(
-    request: SolveRequest, families: Mapping[str, KernelFamily], durations: Durations, progress: Progress
+    request: SolveRequest, families: Mapping[str, KernelFamily], costs: CostModel, progress: Progress
 ) -> SolvedLists:
     """Solve every family and operation of a suite, on the instances of the host."""
     solved = SolvedLists((), (), ())
-    subjects = [
-        (families[name].on("host"), operation)
-        for name in request.kernels
-        for operation in families[name].operations
-        if operation in request.operations
-    ]
+    subjects = subjects_of(request, families)
     for family, operation in subjects:
         share = replace(request, **{name: getattr(request, name) / len(subjects) for name in ("smoke", "regression")})
-        one = _solve(CandidatePool(family, operation, durations, request.most_seconds), share)
+        one = _solve(CandidatePool(family, operation, costs, request.most_seconds), share)
         for strength in one.strengths:
             progress(in_words(strength))
         solved = SolvedLists(

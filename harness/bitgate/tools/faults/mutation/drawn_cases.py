@@ -8,9 +8,9 @@ from dataclasses import replace
 from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import operation_called
-from bitgate.suite.durations import Durations
 from bitgate.tools.faults.mutation.condition import Facts, numbers_of
 from bitgate.tools.faults.mutation.trial import GreenCase
+from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseRequest
@@ -38,7 +38,7 @@ class DrawnCases:
     def __init__(self, family: KernelFamily, target: str, count: int, seed: int) -> None:
         self._target, self._count = target, count
         operations = [name for name in family.operations if operation_called(name).space.factors]
-        self._factors = {name: _Factors(family, name, Durations(), MOST_SECONDS) for name in operations}
+        self._factors = {name: _Factors(family, name, CostModel(), MOST_SECONDS) for name in operations}
         self.questions = [CaseRequest(planned) for planned in self._planned(seed)]
 
     def _planned(self, seed: int) -> Iterator[PlannedCase]:
