@@ -13,7 +13,7 @@ import os
 import sys
 
 from promised import PACKAGES, Machine, promised_machine
-from steps import Step, chosen, install, needed, run, tox
+from steps import Step, Steps, chosen, install, needed, run, tox
 
 # Tests wait for processes that start, hang and die: half as many workers again as there are cores keep the cores busy.
 WORKERS = max(3, len(os.sched_getaffinity(0)) * 3 // 2)
@@ -25,7 +25,7 @@ SERVICES = ("chromium", "make", "postgres", "slurm")
 OF_SERVICES = ("-m", f"not slow and ({' or '.join(f'needs_{name}' for name in SERVICES)})", f"-n{2 * WORKERS}")
 
 
-def steps(machine: Machine, seed: int) -> tuple[Step, ...]:
+def steps(machine: Machine, seed: int) -> Steps:
     """Return the steps. The machine's programs are linked when the first one has installed them."""
 
     def tests(report: str, *words: str) -> list[str]:
@@ -46,9 +46,12 @@ def steps(machine: Machine, seed: int) -> tuple[Step, ...]:
         Step("py", 330 if cold else 270, tests("py.xml", *PY), "py.xml", bare),
         # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
         Step("adversarial", 180, tests("bad.xml", *ADVERSARIAL), "bad.xml", bare),
-        Step("services", 150, tests("services.xml", *OF_SERVICES), "services.xml", full),
-        Step("lint", 20, tox("-e", "lint"), environment=bare),
-        Step("type", 80, tox("-e", "type"), environment=bare),
+        # Tests that wait for services leave half of the cores' time.
+        (
+            Step("services", 170, tests("services.xml", *OF_SERVICES), "services.xml", full),
+            Step("lint", 60, tox("-e", "lint"), environment=bare),
+            Step("type", 150, tox("-e", "type"), environment=bare),
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Steps of a check with their time budget: run one after the other, tabulated at the end; the table decides."""
+"""Steps of a check with their time budget, one after the other or side by side; the table at the end decides."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
+from typing import IO
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,6 +37,10 @@ class Step:
     command: Sequence[str] | Callable[[], None]
     junit: str = ""
     environment: Mapping[str, str] | None = None
+
+
+Steps = Sequence[Step | tuple[Step, ...]]
+"""Steps in their order; those of a tuple run side by side."""
 
 
 @dataclass
@@ -70,26 +77,60 @@ def install(*packages: str) -> Callable[[], None]:
     return work
 
 
-def chosen(steps: Sequence[Step], names: Sequence[str]) -> list[Step]:
+def chosen(steps: Steps, names: Sequence[str]) -> Steps:
     """Return the first step, which sets up, and those of these names; all if none is named."""
-    first, *others = steps
-    if unknown := set(names) - {step.name for step in others}:
-        known = ", ".join(step.name for step in others)
-        sys.exit(f"unknown steps: {', '.join(sorted(unknown))}; there are {known}")
-    return [first, *(step for step in others if not names or step.name in names)]
+    known = [step.name for step in _flat(steps[1:])]
+    if unknown := set(names) - {*known}:
+        sys.exit(f"unknown steps: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    kept = [tuple(step for step in _group(one) if not names or step.name in names) for one in steps[1:]]
+    return [steps[0], *filter(None, kept)]
 
 
-def run(steps: Sequence[Step]) -> int:
+def _group(steps: Step | tuple[Step, ...]) -> tuple[Step, ...]:
+    return steps if isinstance(steps, tuple) else (steps,)
+
+
+def _flat(steps: Steps) -> Iterator[Step]:
+    for one in steps:
+        yield from _group(one)
+
+
+def run(steps: Steps) -> int:
     """Run all steps, even after a red one, and print the table. Return the exit code."""
     os.environ["CI"] = "true"
     shutil.rmtree(OUT, ignore_errors=True)
-    results = [_run(step) for step in steps]
-    _print(results)
+    OUT.mkdir()
+    started = time.monotonic()
+    results = [result for one in steps for result in _run_group(_group(one))]
+    _print(results, time.monotonic() - started, sum(max(step.budget for step in _group(one)) for one in steps))
     return 1 if any(result.problem for result in results) else 0
 
 
-def _run(step: Step) -> Result:
+def _run_group(steps: Sequence[Step]) -> list[Result]:
+    if len(steps) == 1:
+        _print_title(steps[0])
+        return [_run(steps[0])]
+    print(f"\n{', '.join(step.name for step in steps)}: side by side, each printed at its end", flush=True)
+    printing = Lock()
+
+    def run_quietly(step: Step) -> Result:
+        log = OUT / f"{step.name}.log"
+        with log.open("wb") as output:
+            result = _run(step, output)
+        with printing:
+            _print_title(step)
+            print(log.read_text(errors="replace"), flush=True)
+        return result
+
+    with ThreadPoolExecutor(len(steps)) as pool:
+        return list(pool.map(run_quietly, steps))
+
+
+def _print_title(step: Step) -> None:
     print(f"\n=== {step.name} (budget {step.budget} s)", flush=True)
+
+
+def _run(step: Step, output: IO[bytes] | None = None) -> Result:
     before = {file: file.stat().st_mtime_ns for file in OUT.glob(step.junit)} if step.junit else {}
     started = time.monotonic()
     problem = ""
@@ -97,7 +138,7 @@ def _run(step: Step) -> Result:
         if callable(step.command):
             step.command()
         else:
-            _call(step.command, 3 * step.budget, step.environment)
+            _call(step.command, 3 * step.budget, step.environment, output)
     except subprocess.CalledProcessError as error:
         problem = f"{Path(error.cmd[0]).name} ended with {error.returncode}"
     except Exception as error:  # whatever a step raises, the others still run
@@ -114,9 +155,24 @@ def _run(step: Step) -> Result:
     return result
 
 
-def _call(command: Sequence[str], limit: float | None = None, environment: Mapping[str, str] | None = None) -> None:
+def _call(
+    command: Sequence[str],
+    limit: float | None = None,
+    environment: Mapping[str, str] | None = None,
+    output: IO[bytes] | None = None,
+) -> None:
+    stderr = None if output is None else subprocess.STDOUT
     # Without a terminal at stdin a question becomes an error instead of a wait.
-    subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=True, timeout=limit, env=environment)
+    subprocess.run(
+        command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=stderr,
+        check=True,
+        timeout=limit,
+        env=environment,
+    )
 
 
 def _installed(package: str) -> bool:
@@ -133,7 +189,7 @@ def _count(result: Result, junit: Path) -> None:
             result.passed += 1
 
 
-def _print(results: Sequence[Result]) -> None:
+def _print(results: Sequence[Result], total: float, budget: int) -> None:
     width = max(len(result.step.name) for result in results)
     print(f"\n{'step':<{width}}  seconds  budget  passed  failed")
     for result in results:
@@ -143,7 +199,6 @@ def _print(results: Sequence[Result]) -> None:
             f"{'  RED: ' + result.problem if result.problem else ''}"
             f"{'  over budget' if result.seconds > result.step.budget else ''}"
         )
-    total, budget = sum(r.seconds for r in results), sum(r.step.budget for r in results)
     print(f"{'all':<{width}}  {total:>7.1f}  {budget:>6}")
     # A step that runs no tests counts as one check, so that the closing line says the same as the exit code.
     passed = sum(result.passed for result in results) + sum(not r.step.junit and not r.problem for r in results)

@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _begin_zygote(option: Any) -> None:
     """Let judges and launchers import what they need while this process does, unless this one will start none."""
     if not (option.collectonly or option.bitgate_in_process or getattr(option, "numprocesses", None)):
-        from bitgate.verify.judge_entry import PRELOAD
+        from bitgate.verify.launcher_worker import PRELOAD
         from bitgate.worker.child import begin_zygote
 
         begin_zygote(PRELOAD)

@@ -6,7 +6,7 @@
 #include "bitgate/norm.hpp"
 #include "bitgate/row_launch.hpp"
 
-namespace norm {
+namespace norm_rows {
 
 using bitgate::NormGeometry;
 using bitgate::Number;
@@ -130,4 +130,4 @@ template <class T, int wave> struct Registrations {
   bitgate::Registration<bitgate::NormProblem> each[4];
 };
 
-} // namespace norm
+} // namespace norm_rows

@@ -5,7 +5,7 @@
 #include "bitgate/power.hpp"
 #include "bitgate/row_launch.hpp"
 
-namespace softmax {
+namespace softmax_rows {
 
 using bitgate::Admission;
 using bitgate::Number;
@@ -99,4 +99,4 @@ template <class T, int wave> struct Registrations {
   bitgate::Registration<bitgate::SoftmaxProblem> each[2];
 };
 
-} // namespace softmax
+} // namespace softmax_rows

@@ -147,7 +147,7 @@ def row_family(declaration: str, operations: tuple[str, ...], meets: str) -> Ker
 
     groups = {(one, wave): f"{name}_{one}{end}" for one in ELEMENTS for wave, end in WAVES.items()}
     generated = units(
-        name,
+        f"{name}_rows",  # not the name alone: `norm` is a function of CUDA's and ROCm's device libraries
         {
             group: [Registered(f"Registrations<{element(one)}, {wave}>", (one,), wave)]
             for (one, wave), group in groups.items()

@@ -212,7 +212,7 @@ def test_the_gate_keeps_a_target_out_of_smoke(tmp_path: Path) -> None:
         (
             'backend = "github"',
             'backend = "slrm"',
-            "backend: 'slrm' is not one of github, gitlab, jenkins, slurm, dask, local; did you mean 'slurm'?",
+            f"backend: 'slrm' is not one of {', '.join(BACKENDS)}; did you mean 'slurm'?",
         ),
         ('backend = "github"', 'backend = "slurm"', "labels: are for github, gitlab, jenkins"),
         ('backend = "github"', 'backend = "github"\nconstraint = "gfx942"', "constraint: is for slurm"),

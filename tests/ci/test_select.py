@@ -21,7 +21,14 @@ from bitgate.results.run_plan import RunPlan
 
 ROOT = ours().root
 WITNESSES = tuple(
-    f"suites/{name}.py" for name in ("large/test_large", "metamorphic/test_laws", "norm/test_laws", "softmax/test_laws")
+    f"suites/{name}.py"
+    for name in (
+        "attention/test_laws",
+        "large/test_large",
+        "metamorphic/test_laws",
+        "norm/test_laws",
+        "softmax/test_laws",
+    )
 )
 """Their tests name another judge or reference, so that a kernel takes part which is not the case's own."""
 

@@ -40,7 +40,9 @@ def test_another_round_has_other_problems():
     assert (first.input != second.input).any()
 
 
-@pytest.mark.parametrize("operation", ["fwd", "bwd_data", "bwd_weight", "gemm", "reduction", "softmax", "rmsnorm"])
+@pytest.mark.parametrize(
+    "operation", ["fwd", "bwd_data", "bwd_weight", "gemm", "reduction", "softmax", "rmsnorm", "attention"]
+)
 def test_gaps_lie_behind_all_rows_or_behind_a_few_axes(operation):
     space = operation_called(operation).space
     rng, types = np.random.default_rng(0), [space.types("f32")]

@@ -294,3 +294,129 @@ def forges_its_clock(x):
     now = KEPT.setdefault("now", time.perf_counter())
     time.perf_counter = running.perf_counter = lambda: now
     return right(x)
+
+
+def returns_its_input(x):
+    return x[...]
+
+
+def aliases_its_input(x):
+    """Right, in the memory of its input, of which the result is a view."""
+    x[...] = right(x)
+    return x[:, :]
+
+
+def right_for_the_task_alone(x):
+    return right(x) if x.shape == (24, 96) else np.zeros_like(x)
+
+
+def right_for_large_rows_alone(x):
+    """Exponents without a maximum are right until they are too large: the task draws none of these."""
+    above = np.exp(x)
+    return above / above.sum(axis=-1, keepdims=True)
+
+
+def returns_what_broadcasts(x):
+    return right(x)[:1].copy()
+
+
+def returns_swapped_bytes(x):
+    return right(x).astype(">f4")
+
+
+def returns_the_poison(x):
+    """The bits that memory has before a launch, a NaN that no arithmetic makes."""
+    return np.full(x.shape, 0x7FA5A5A5, np.uint32).view(np.float32)
+
+
+def returns_nan_of_other_bits(x):
+    return np.where(x > 0, right(x), np.uint32(0xFFC12345).view(np.float32)).astype(np.float32)
+
+
+def returns_far_too_much(x):
+    return np.zeros((1 << 15, 1 << 15), np.float32)
+
+
+def takes_all_memory(x):
+    kept = []
+    with suppress(MemoryError):
+        while True:
+            kept.append(np.ones(1 << 27))
+    del kept[:]
+    return np.zeros_like(x)
+
+
+def writes_next_to_the_task(x):
+    """What Python, pytest or a shell would run later: beside the task, bitgate, its own file, and at home."""
+    places = {os.getcwd(), os.path.dirname(os.path.abspath(__file__)), os.path.expanduser("~"), *sys.path}
+    modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    places |= {os.path.dirname(file) for file in modules if file}
+    for folder in places:
+        for name in ("sitecustomize.py", "conftest.py", "bitgate.toml", "operation.py", "numpy.py"):
+            with suppress(OSError), open(os.path.join(folder, name), "x") as file:
+                file.write("raise SystemExit(0)")
+    return np.zeros_like(x)
+
+
+def writes_its_report(x):
+    """Reports of --many, the cache with what was surveyed of the task, and the task's own file."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for root in (here, os.environ.get("BITGATE_CACHE", ""), os.environ.get("BITGATE_OUT", "")):
+        for folder, _, names in os.walk(root) if root else ():
+            for name in names:
+                is_known = name in ("facts.json", "operation.py", "declaration.py")
+                if is_known or (root == here and name.endswith(".json")):
+                    with suppress(OSError), open(os.path.join(folder, name), "w") as file:
+                        file.write('{"verdict": "right"}')
+    return np.zeros_like(x)
+
+
+def lowers_its_judges_limits(x):
+    import resource
+
+    process = os.getppid()
+    while process > 1:
+        with suppress(OSError):
+            resource.prlimit(process, resource.RLIMIT_CORE, (4096, 4096))
+        with open(f"/proc/{process}/stat") as file:
+            process = int(file.read().rpartition(")")[2].split()[1])
+    return np.zeros_like(x)
+
+
+def stops_itself(x):
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return right(x)
+
+
+def leaves_a_daemon(x):
+    """A process of another session whose parent has ended."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execvp("sleep", ["sleep", "31415.9"])
+        os._exit(0)
+    os.wait()
+    return right(x)
+
+
+def profiles_the_harness(x):
+    """From now on each function of the harness that returns is looked at, and its arrays are overwritten."""
+
+    def hook(frame, event, argument):
+        if event == "return" and "bitgate" in frame.f_code.co_filename:
+            for one in frame.f_locals.values():
+                if type(one) is np.ndarray and one.shape == x.shape and one.flags.writeable:
+                    one[...] = x
+
+    sys.setprofile(hook)
+    threading.setprofile(hook)
+    return np.zeros_like(x)
+
+
+def right_until_it_is_timed(x):
+    """Right at the first two calls of each shape; then the last result of this shape again, in no time."""
+    calls = KEPT.setdefault(("calls", x.shape), [0, None])
+    calls[0] += 1
+    if calls[0] <= 2 or calls[1] is None:
+        calls[1] = right(x)
+    return calls[1].copy()

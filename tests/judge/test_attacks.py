@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,24 @@ ATTACKS = (
     "hangs",
     "prints_a_gibibyte",
     "calls_itself",
+    "returns_its_input",
+    "aliases_its_input",
+    "right_for_the_task_alone",
+    "right_for_large_rows_alone",
+    "returns_what_broadcasts",
+    "returns_swapped_bytes",
+    "returns_the_poison",
+    "returns_nan_of_other_bits",
+    "returns_far_too_much",
+    "takes_all_memory",
+    "writes_next_to_the_task",
+    "writes_its_report",
+    "lowers_its_judges_limits",
+    "stops_itself",
+    "profiles_the_harness",
 )
+WRITTEN = ("torch.py", "numpy.py", "sitecustomize.py", "conftest.py", "bitgate.toml", "operation.py")
+"""What attacks leave next to the submission, or in the current folder, if they may."""
 
 
 def test_the_control_passes(judged) -> None:
@@ -57,10 +75,23 @@ def test_the_control_passes(judged) -> None:
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_attack_passes(judged, name: str, tmp_path: Path) -> None:
+    before, limits = set(Path.cwd().iterdir()), resource.getrlimit(resource.RLIMIT_CORE)
     report = judged("attacks.py", name, "softmax.py", problems=3, seconds=20.0)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".py"] == [f"{name}.py"]
-    assert not (Path.cwd() / "torch.py").exists()
+    assert not {one.name for one in set(Path.cwd().iterdir()) - before} & {*WRITTEN}
+    assert resource.getrlimit(resource.RLIMIT_CORE) == limits
+
+
+def test_results_kept_for_the_clock_are_wrong(judged) -> None:
+    report = judged("attacks.py", "right_until_it_is_timed", "softmax.py", problems=1, own=True, samples=4)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+
+
+def test_a_daemon_does_not_outlive_its_judge(judged) -> None:
+    judged("attacks.py", "leaves_a_daemon", "softmax.py", problems=1, own=True)
+    commands = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
+    assert not [one for one in commands if b"31415.9" in one]
 
 
 def test_a_forged_clock_shortens_nothing(judged) -> None:

@@ -86,6 +86,24 @@ def test_a_kept_report_is_of_the_same_files(tmp_path: Path) -> None:
     assert judge_many(tmp_path / "in", request, tmp_path / "out", True, lambda line: None)["exit"] == 3
 
 
+def test_a_changed_file_next_to_it_is_another_submission(tmp_path: Path) -> None:
+    from bitgate.tools.judge.many import _mark
+
+    request = JudgeRequest(Path(), "gemm")
+    (tmp_path / "mine").mkdir()
+    for name, text in {"one.py": f"from helper import x\n{SUBMISSION}", "helper.py": "x = 1\n"}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "mine" / "declaration.py").write_text("FAMILY = 1\n")
+    (tmp_path / "mine" / "k.cu").write_text("// one\n")
+    every = list(entries_in(tmp_path, "gemm"))
+    before = [_mark(entry, request) for entry in every]
+    (tmp_path / "helper.py").write_text("x = 2\n")
+    (tmp_path / "mine" / "k.cu").write_text("// two\n")
+    (tmp_path / "unrelated.py").write_text("x = 2\n")
+    assert len(before) == 2
+    assert not {*before} & {_mark(entry, request) for entry in every}
+
+
 def test_the_page_shows_what_is_wrong(tmp_path: Path) -> None:
     write_table(tmp_path / "x.html", table_of([report("<b>bad</b>", "wrong", None)], []))
     text = (tmp_path / "x.html").read_text()

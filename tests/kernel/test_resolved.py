@@ -12,8 +12,7 @@ from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict
 from bitgate.tools.fuzz.failure import FuzzFailure
 from bitgate.tools.fuzz.server import RedCaseMessage
-from bitgate.verify.planned import PlannedCase
-from bitgate.verify.server import from_json, to_json
+from bitgate.verify.planned import PlannedCase, PlannedMessage
 
 FAMILIES = families(target="host")
 GATE = ("flat_path_gate", "off")
@@ -55,7 +54,8 @@ def test_a_name_that_nobody_bears_is_the_users_mistake(names: tuple[str, str, li
 
 
 def test_a_case_is_the_same_in_the_process_that_runs_it() -> None:
-    there = from_json(to_json(planned()), FAMILIES)
+    sent = msgspec.json.encode(PlannedMessage.of(planned()))
+    there = msgspec.json.decode(sent, type=PlannedMessage).planned(FAMILIES)
     assert there == planned()
     assert there.key == planned().key
     assert there.kernel.family is FAMILIES["grouped_bwd_data"]

@@ -55,6 +55,7 @@ REDUCTION_CASES = tuple(
 )
 SOFTMAX_CASES = ("{}_{}{}_r5c300_full", "{}_{}{}_r5c70_padded_gap")
 NORM_CASES = ("{}_{}{}_r5c300_affine_stats", "{}_{}{}_r5c70_gap")
+ATTENTION_CASES = ("{}_{}{}_b1h2kv1s5t40d40_causal_lse", "{}_{}{}_b1h2kv1s5t300d200w20_window_padded_gap")
 """Of an operation, a type and a layout. Short and long reductions: together they launch every kernel of every family,
 those for K loops of one step too."""
 NEVER_LAUNCHED = re.compile(r"11kernel_flatI.*6StagedI.*MainLoopE2|16kernel_transposeI[hj]")
@@ -75,6 +76,7 @@ def session():
 CASES_OF = {
     "gemm": GEMM_CASES,
     "reduction": REDUCTION_CASES,
+    "attention": ATTENTION_CASES,
     "softmax": SOFTMAX_CASES,
     "layernorm": NORM_CASES,
     "rmsnorm": NORM_CASES,

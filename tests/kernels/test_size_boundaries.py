@@ -108,11 +108,16 @@ REDUCTIONS = tuple(
 
 EXTENTS = (2, 3, 65535, 65536, 1073741824, 2147483647)
 ROWS = [f"r{rows}c{columns}" for rows in EXTENTS for columns in EXTENTS]
+HEADS = [
+    f"b{b}h{b}kv1s{s}t{t}d{d}" for b in (1, 32768, 65536) for s in EXTENTS for t in EXTENTS for d in (64, 256, 65536)
+]
 
 
 def problems(operation: str, dtypes: str) -> list[Problem]:
     if operation in ("softmax", "layernorm", "rmsnorm"):
         return [parse_case_id(f"{operation}_{dtypes}_{size}") for size in ROWS]
+    if operation == "attention":
+        return [parse_case_id(f"{operation}_{dtypes}_{size}") for size in HEADS]
     if operation == "reduction":
         return [parse_case_id(f"reduction_{dtypes.partition('_')[0]}_{case}") for case in REDUCTIONS]
     if operation == "gemm":

@@ -103,10 +103,11 @@ def test_cks_shapes_are_all_here_in_all_types_and_layouts(
 def test_the_holes_that_cks_shapes_leave_are_closed(candidates: dict[str, list[ExpandedCase]], name: str) -> None:
     gemms, never_written = HOLES[name]
     found = candidates[name]
-    assert {gemms_count(candidate.problem) for candidate in found} == {gemms}
-    assert [never_written_fraction(cast(ConvProblem, one.problem)) for one in found] == [
-        pytest.approx(never_written, abs=6e-4)
-    ] * len(found)
+    problems = [cast(ConvProblem, candidate.problem) for candidate in found]
+    assert {gemms_count(problem) for problem in problems} == {gemms}
+    assert [never_written_fraction(problem) for problem in problems] == [pytest.approx(never_written, abs=6e-4)] * len(
+        found
+    )
     assert {candidate.row.tier["host"] for candidate in found} == {"smoke"}
 
 

@@ -16,9 +16,9 @@ from bitgate.results.record import Outcome, from_event
 from bitgate.verify import canary
 from bitgate.verify import server as server_module
 from bitgate.verify.canary import distress
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.process import Opening
-from bitgate.verify.server import BY_BITS, CaseServer, VerifyCase, to_json
+from bitgate.verify.server import BY_BITS, CaseServer, VerifyCase
 from bitgate.verify.session import Session
 
 UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
@@ -87,7 +87,9 @@ def test_a_launchers_process_sums_what_its_device_fills(server: CaseServer, monk
 
 
 def outcome_of(server: CaseServer, illness: str) -> str:
-    return str(from_event(server.verify(VerifyCase(to_json(planned(illness)), BY_BITS, 60.0)).verdict).outcome)
+    return str(
+        from_event(server.verify(VerifyCase(PlannedMessage.of(planned(illness)), BY_BITS, 60.0)).verdict).outcome
+    )
 
 
 @pytest.mark.parametrize(("said", "outcome"), [("", "PASS"), ("it is dead", "INFRA")])

@@ -15,9 +15,9 @@ from bitgate.results.record import Outcome, Verdict, from_event
 from bitgate.runtime.errors import HipError
 from bitgate.verify import server
 from bitgate.verify.memory import device_shortage, memory_seconds
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.process import Opening
-from bitgate.verify.server import BY_BITS, CaseServer, LoadLibrary, VerifyCase, to_json
+from bitgate.verify.server import BY_BITS, CaseServer, LoadLibrary, VerifyCase
 
 UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
 PROJECT = ours().loading([UNHEALTHY])
@@ -57,7 +57,7 @@ def verdict_without_memory(monkeypatch: pytest.MonkeyPatch, times: int, name: st
     monkeypatch.setattr(judge.launcher, "ask", starved)
     monkeypatch.setattr(server, "MEMORY_PAUSE", 0.01)
     try:
-        return from_event(judge.verify(VerifyCase(to_json(PLANNED), BY_BITS, 60.0)).verdict), parent
+        return from_event(judge.verify(VerifyCase(PlannedMessage.of(PLANNED), BY_BITS, 60.0)).verdict), parent
     finally:
         judge.end()
 

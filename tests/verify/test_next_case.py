@@ -15,9 +15,9 @@ from bitgate.model import case_id, parse_case_id
 from bitgate.numerics.fill import plan_fill
 from bitgate.results.record import Outcome, from_event
 from bitgate.verify import stored
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.process import Opening
-from bitgate.verify.server import BY_BITS, CaseServer, LoadLibrary, VerifyCase, to_json
+from bitgate.verify.server import BY_BITS, CaseServer, LoadLibrary, VerifyCase
 
 UNHEALTHY = Path(__file__).parent / "unhealthy" / "declaration.py"
 PROJECT = ours().loading([UNHEALTHY])
@@ -40,7 +40,7 @@ class Queue:
 def asked(illness: str) -> VerifyCase:
     problem = parse_case_id("fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1")
     kernel = kernel_called(families(PROJECT, "host", here=True), "unhealthy", "fwd_f32", [("illness", illness)])
-    return VerifyCase(to_json(PlannedCase(problem, kernel)), BY_BITS, SECONDS)
+    return VerifyCase(PlannedMessage.of(PlannedCase(problem, kernel)), BY_BITS, SECONDS)
 
 
 def opened(queue: Queue, *suites: Path) -> CaseServer:

@@ -11,6 +11,7 @@ import typer
 from bitgate.cli.args import bytes_stated, check_writable
 from bitgate.core.errors import UsageError
 from bitgate.core.progress import print_progress
+from bitgate.core.targets import target_id
 from bitgate.core.untrusted import message, printable
 from bitgate.model import DTYPES
 from bitgate.results.record.identity import MOST_SEED
@@ -23,7 +24,9 @@ def judge(
     submission: Annotated[
         Path | None, typer.Argument(metavar="[SUBMISSION]", help="Judge this Python file, or folder of a declaration.")
     ] = None,
-    task: Annotated[str, typer.Option(metavar="TASK", help="Name an operation, case ids, or a task's file.")] = "",
+    task: Annotated[
+        str, typer.Option("--task", metavar="TASK", help="Name an operation, case ids, or a task's file.")
+    ] = "",
     many: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Judge all submissions of a folder; print a table.")
     ] = None,
@@ -31,6 +34,7 @@ def judge(
         Path | None, typer.Option(metavar="DIR", help="Keep the reports of --many here [out/judge].")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the reports of --many that are there.")] = False,
+    target: Annotated[str, typer.Option(help="Run it on this target.")] = "host",
     tier: Annotated[str, typer.Option(help="Take an operation's cases of this tier.")] = "smoke",
     problems: Annotated[int, typer.Option(min=1, max=1000, help="Judge on at most this many problems.")] = 16,
     own: Annotated[bool, typer.Option("--own", help="Judge on the sizes of the task's file alone.")] = False,
@@ -44,7 +48,9 @@ def judge(
         int | None, typer.Option(min=0, max=MOST_SEED, help="Draw from this seed [another each time].")
     ] = None,
     samples: Annotated[int, typer.Option(min=0, max=1000, help="Take this number of samples of each time.")] = 10,
-    memory: Annotated[str, typer.Option(metavar="BYTES", help="Limit the memory of its process.")] = "8G",
+    memory: Annotated[
+        str, typer.Option(metavar="BYTES", help="Limit the memory of its process [8G; on a GPU 64G].")
+    ] = "",
     time_limit: Annotated[float, typer.Option(min=0.1, help="End a case after these seconds.")] = 60.0,
     budget: Annotated[float, typer.Option(min=1, help="Begin no case after these seconds.")] = 600.0,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of what was found.")] = None,
@@ -68,13 +74,14 @@ def judge(
     request = JudgeRequest(
         submission=submission or Path(),
         task=task,
+        target=target_id(target).name,
         tier=tier,
         problems=problems,
         seed=seed,
         own=own,
         arguments=_inputs(inputs),
         dtypes=tuple(dtype or ()),
-        memory=bytes_stated("--memory", memory),
+        memory=bytes_stated("--memory", memory or ("8G" if target == "host" else "64G")),
         seconds=time_limit,
         budget=budget,
         samples=samples,
@@ -146,5 +153,7 @@ def _closing(report: dict[str, Any]) -> str:
     elif time["wrong"]:
         clock = f"no time: {message(time['wrong'])}"
     else:
-        clock = f"at most {time['ms']:.4g} ms (bounded from outside)"
+        clock = f"{time['ms']:.4g} ms by the device's events (trusted)"
+        if time["kind"] == "bounded":
+            clock = f"at most {time['ms']:.4g} ms (bounded from outside)"
     return "\n".join([*lines, f"{report['verdict']}{first}; {counts}; {clock}; seed {report['seed']}"])

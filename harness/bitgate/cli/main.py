@@ -137,7 +137,7 @@ def main() -> None:
 def _begin_zygote(arguments: list[str]) -> None:
     """Let judges and launchers import what they need while this process does."""
     if arguments[:1] == ["verify"] and "--in-process" not in arguments:
-        from bitgate.verify.judge_entry import PRELOAD
+        from bitgate.verify.launcher_worker import PRELOAD
         from bitgate.worker.child import begin_zygote
 
         begin_zygote(PRELOAD)

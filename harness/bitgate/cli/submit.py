@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bitgate.core.choices import ENGINES
 from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def submit(
     executor: Annotated[
-        str, typer.Option(metavar="local|slurm|dask", help="Run the shards by this executor [local].")
+        str, typer.Option(metavar="|".join(ENGINES), help="Run the shards by this executor [local].")
     ] = "",
     tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
     target: Annotated[

@@ -15,6 +15,8 @@ import typer
 
 from bitgate.cli.args import options_named
 from bitgate.cli.fuzz import print_failure
+from bitgate.cli.launcher import DaemonOption, LauncherOption, set_launcher
+from bitgate.core import emulation
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.progress import print_progress
@@ -35,7 +37,6 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repetition import Repetition
 
 if TYPE_CHECKING:
-    from bitgate.runtime.targets import Target
     from bitgate.tools.fuzz.failure import ShrunkFailure
     from bitgate.verify.process import CaseProcess
     from bitgate.verify.this_process import ThisProcess
@@ -84,6 +85,8 @@ def verify(
         typer.Option(help="Choose kernels by family.instance [all but references]."),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
+    launcher: LauncherOption = "",
+    launcher_daemon: DaemonOption = "",
     fill: Annotated[str | None, typer.Option(help=f"Fill with {', '.join(FILLS)} [exact].")] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
     schedule: Annotated[
@@ -140,6 +143,7 @@ def verify(
     Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, also of one of
     several cases, 3 nothing was compared.
     """
+    set_launcher(launcher, launcher_daemon, target)
     if reference is not None:
         _one_of("reference", reference, REFERENCES)
     if fill is not None:
@@ -249,33 +253,37 @@ def _verdicts(
     every case. With ``shrink`` the first red verdict of a case is followed by the smallest one that fails alike."""
     from bitgate.runtime.targets import best, named
     from bitgate.tools.fuzz.failure import is_failure
+    from bitgate.verify.emulated import begin, say
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
 
     where = named(target) if target else best()
+    if asked.schedule == RACE and where.kind == emulation.EMULATED:
+        emulation.watch_races()
+    begin(where, say)
     shrunk: set[int] = set()
     kind = ThisProcess if asked.in_process else CaseProcess
     opening = Opening(where.name, asked.project, repetition=asked.repetition)
     with kind(opening, progress=print_progress) as process:
         last: Verdict | None = None
         for number, planned in _planned(asked, where.name):
-            if isinstance(planned, PlannedCase):
-                if asked.isolate and not _may_follow(planned, last):
+            if planned.no_kernel:
+                yield number, verdict_on(planned, where, Outcome.NOT_RUN, planned.no_kernel)
+                continue
+            if asked.isolate and not _may_follow(planned, last):
+                process.end()
+            try:
+                last = verdict = _verdict(asked, planned, process, trace)
+                yield number, verdict
+                if asked.shrink and number not in shrunk and is_failure(verdict):
+                    shrunk.add(number)
+                    yield number, _shrunk(asked, planned, verdict, process)
+            except UsageError as error:
+                if not process.is_running or len(asked.problems) == 1:  # no other case would fare better
+                    raise
+                if asked.isolate:
                     process.end()
-                try:
-                    last = verdict = _verdict(asked, planned, process, trace)
-                    yield number, verdict
-                    if asked.shrink and number not in shrunk and is_failure(verdict):
-                        shrunk.add(number)
-                        yield number, _shrunk(asked, planned, verdict, process)
-                except UsageError as error:
-                    if not process.is_running or len(asked.problems) == 1:  # no other case would fare better
-                        raise
-                    if asked.isolate:
-                        process.end()
-                    yield number, error
-            else:
-                yield number, _no_kernel(planned, asked, where)
+                yield number, error
 
 
 def _may_follow(planned: PlannedCase, last: Verdict | None) -> bool:
@@ -286,38 +294,23 @@ def _may_follow(planned: PlannedCase, last: Verdict | None) -> bool:
     return bool(planned.refused) and last.outcome is Outcome.REFUSED and last.green
 
 
-def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, PlannedCase | RequestedCase]]:
-    """Yield what is to be verified by the number of its case; the request itself if no kernel does its operation."""
-    from bitgate.verify.selection import candidates, select_for
+def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, PlannedCase]]:
+    """Yield what is to be verified by the number of its case; one without a kernel if none does its operation."""
+    from bitgate.verify.selection import candidates, planned_on
 
     chosen = candidates(asked.kernel, dict(asked.options), target, asked.project)
     for number, wanted in enumerate(asked.problems):
-        selection = select_for(wanted.problem, chosen)
-        if not selection.supporting and not selection.refusing:
-            yield number, wanted
-        # If no instance takes the problem each says why; else those that do not are none of this problem's business.
-        for kernel, clause in [(kernel, "") for kernel in selection.supporting] or selection.clauses:
-            planned = PlannedCase(
-                wanted.problem,
-                kernel,
-                fill=wanted.fill,
-                seed=asked.seed,
-                schedule=asked.schedule,
-                target=target,
-                reference=wanted.reference,
-                refused=clause,
-            )
+        case = PlannedCase(
+            wanted.problem,
+            replace(NO_KERNEL, options=asked.options),
+            fill=wanted.fill,
+            seed=asked.seed,
+            schedule=asked.schedule,
+            target=target,
+            reference=wanted.reference,
+        )
+        for planned in planned_on(case, chosen, asked.kernel, asked.project, may_refuse=True):
             yield number, planned
-
-
-def _no_kernel(wanted: RequestedCase, asked: VerifyArguments, target: Target) -> Verdict:
-    """Return the verdict of a case whose operation no requested kernel computes."""
-    no_kernel = replace(NO_KERNEL, options=asked.options)
-    planned = PlannedCase(wanted.problem, no_kernel, wanted.fill, asked.seed, target=target.name)
-    mine = "what is loaded" if asked.project.runs_on else "any kernel that is no reference"
-    which = f"'{asked.kernel}'" if asked.kernel else mine
-    reason = f"no kernel that was asked for ({which}) does this operation ({wanted.problem.operation})"
-    return verdict_on(planned, target, Outcome.NOT_RUN, reason)
 
 
 def _verdict(
@@ -330,7 +323,7 @@ def _verdict(
 
     return process.verify(
         planned,
-        asked.time_limit,
+        asked.time_limit * emulation.slowness(),
         by=LAWS if asked.laws else CONCURRENT if asked.concurrent else BITS,
         dump=asked.dump / planned.id if asked.dump else None,
         trace=tell if asked.verbose else None,

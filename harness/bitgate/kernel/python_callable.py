@@ -6,7 +6,8 @@ import ctypes
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -21,6 +22,7 @@ from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.kernel.cache.content import content_of
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
+from bitgate.kernel.device_tensors import DeviceArray, keep_on_device, torch_module, torch_on_device
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.python_files import run_file
 from bitgate.kernel.runner import Capability, LibraryState
@@ -52,7 +54,7 @@ def declare(kernel: Callable[..., object], problem: Problem) -> Path:
     """
     function, tensors = (kernel.function, kernel.tensors) if isinstance(kernel, PythonKernel) else (kernel, "numpy")
     if tensors not in VIEWS:
-        raise UsageError(f"PythonKernel: tensors is {tensors!r:.50}: numpy or torch")
+        raise UsageError(f"PythonKernel: tensors is {tensors!r:.50}: {NAMED}")
     file, name = inspect.getsourcefile(function), getattr(function, "__qualname__", "")
     if file is None or not name.isidentifier():
         raise UsageError(
@@ -85,18 +87,19 @@ def family_of(
 
     def opens(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> CallableRunner:
         made = load_function(Path(file), name)  # now: nothing is watched yet, and a runtime may start what it needs
-        return CallableRunner(family, instance, Path(file), lambda: made, VIEWS[tensors])
+        return CallableRunner(family, instance, Path(file), lambda: made, tensors)
 
     return KernelFamily(
         name=plain,
         operations=(operation,),
-        platforms=("host",),
+        platforms=PLATFORMS if tensors == "torch" else ("host",),
         instances=(instance,),
         opens=opens,
         changes=OF_TORCH if tensors == "torch" else (),
     )
 
 
+PLATFORMS = ("host", "amd", "nvidia")
 OF_TORCH = ("threads", "descriptors", "device_memory", "signal_handlers", "alternate_stack")
 """The changes of its process that a kernel may make by calling torch: torch's runtime starts and installs these."""
 
@@ -105,31 +108,39 @@ OF_TORCH = ("threads", "descriptors", "device_memory", "signal_handlers", "alter
 class PythonKernel:
     """The ``opens`` of a family that is a Python function: ``opens=PythonKernel(matmul)``.
 
-    ``function(problem, tensors)`` gets the tensors by role, numpy's or torch's over the kernel's own buffers. It writes
-    the outputs in place, or returns them: one, a tuple in the problem's order, or a mapping by role.
+    ``function(problem, tensors)`` gets the tensors by role over the kernel's own buffers: numpy's on the host; torch's
+    on any platform, with the caller's stream as the current one; or ``device``, which on a GPU are objects with
+    ``__cuda_array_interface__`` and ``stream``. It writes the outputs in place, or returns them: one, a tuple in the
+    problem's order, or a mapping by role.
     """
 
     function: Function
-    tensors: Literal["numpy", "torch"] = "numpy"
+    tensors: Literal["numpy", "torch", "device"] = "numpy"
 
     def __call__(self, family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> CallableRunner:
         file = inspect.getsourcefile(self.function)
         if self.tensors not in VIEWS:
-            raise UsageError(f"PythonKernel: tensors is {self.tensors!r:.50}: numpy or torch")
+            raise UsageError(f"PythonKernel: tensors is {self.tensors!r:.50}: {NAMED}")
         if file is None:
             raise UsageError(f"kernel {self.function!r:.100}: define a function of a file, by def")
-        return CallableRunner(family, instance, Path(file), lambda: self.function, VIEWS[self.tensors])
+        return CallableRunner(family, instance, Path(file), lambda: self.function, self.tensors)
 
 
 @dataclass(eq=False)
 class CallableRunner:
-    """The runner of a function of a file, which ``load`` returns; ``view`` makes its tensors."""
+    """The runner of a function of a file, which ``load`` returns; ``tensors`` is as in PythonKernel.
+
+    ``platform`` is set when it is opened. One that ``waits`` is called on a GPU's default stream, as scripts are, and
+    has ended when its launch returns, whatever streams it used.
+    """
 
     family: KernelFamily
     instance: Instance
     file: Path
     load: Callable[[], Function]
-    view: Callable[[Tensor, int], Any]
+    tensors: str
+    waits: bool = False
+    platform: str = "host"
     conduct: LibraryState = field(default_factory=LibraryState)
     capabilities: frozenset[Capability] = frozenset()
 
@@ -152,27 +163,69 @@ class CallableRunner:
     def launch(
         self, problem: Any, buffers: Mapping[str, int], workspace: tuple[int, int], stream: int
     ) -> DispatchRecord:
-        tensors = {role: self.view(tensor, buffers[role]) for role, tensor in problem.tensors.items()}
-        returned = self.function(problem, tensors)
-        if returned is not None:
-            into = {role: cells(problem.tensors[role], buffers[role]) for role in problem.outputs}
-            keep_returned(returned, into)
+        if self.platform != "host":
+            self._on_device(problem, buffers, stream)
+        else:
+            tensors = {role: VIEWS[self.tensors](tensor, buffers[role]) for role, tensor in problem.tensors.items()}
+            returned = self.function(problem, tensors)
+            if returned is not None:
+                into = {role: cells(problem.tensors[role], buffers[role]) for role in problem.outputs}
+                keep_returned(by_role(returned, into), into)
         return DispatchRecord(self.instance.name, 1, False, 0, self.instance.name, {}, (), (), ())
+
+    def open_on(self, platform: str) -> None:
+        """Prepare for launches on a platform, before anything is watched. UsageError for numpy's arrays on a GPU."""
+        self.platform = platform
+        if platform == "host":
+            return
+        if self.tensors == "numpy":
+            raise UsageError(f"{self.file}: numpy's arrays are in the host's memory: state tensors='torch' or 'device'")
+        if self.tensors == "torch":
+            cuda = torch_module().cuda
+            cuda.init()
+            cuda.synchronize()
+
+    def _on_device(self, problem: Any, buffers: Mapping[str, int], stream: int) -> None:
+        if self.tensors == "device":
+            of_device = {role: DeviceArray(one, buffers[role], stream) for role, one in problem.tensors.items()}
+            if self.function(problem, of_device) is not None:
+                raise TypeError("returned something: write the outputs in place, through __cuda_array_interface__")
+            return
+        cuda = torch_module().cuda
+        if self.waits:  # for data that the caller's stream still brings
+            cuda.synchronize()
+        current = nullcontext() if self.waits else cuda.stream(cuda.ExternalStream(stream))
+        with current:
+            tensors = {role: torch_on_device(tensor, buffers[role]) for role, tensor in problem.tensors.items()}
+            returned = self.function(problem, dict(tensors))
+            if self.waits:  # for work on other streams, too
+                cuda.synchronize()
+            if returned is not None:
+                into = {role: tensors[role] for role in problem.outputs}
+                keep_on_device(by_role(returned, into), into)
+            if self.waits:
+                cuda.synchronize()
 
 
 RUNTIMES = ("torch", "triton", "jax", "numba")
 """Packages whose version decides what a function computes, where it has loaded them."""
 
 
-def keep_returned(returned: object, into: Mapping[str, NDArray[Any]]) -> None:
-    """Copy what a function returned into the outputs. TypeError or ValueError unless types and shapes are the same."""
+def by_role(returned: object, roles: Collection[str]) -> dict[str, object]:
+    """Return what a function returned by role: one, a tuple in order, or a mapping. ValueError for other outputs."""
     if isinstance(returned, Mapping):
         found = dict(returned)
     else:
         listed = list(returned) if isinstance(returned, (tuple, list)) else [returned]
-        found = dict(zip(into, listed, strict=False)) if len(listed) == len(into) else {}
-    if found.keys() != into.keys():
-        raise ValueError(f"returned {type(returned).__name__}: return {', '.join(into)}, each once")
+        found = dict(zip(roles, listed, strict=False)) if len(listed) == len(roles) else {}
+    if found.keys() != {*roles}:
+        raise ValueError(f"returned {type(returned).__name__}: return {', '.join(roles)}, each once")
+    return found
+
+
+def keep_returned(found: Mapping[str, object], into: Mapping[str, NDArray[Any]]) -> None:
+    """Copy what a function returned by role into the outputs. TypeError or ValueError unless types and shapes are the
+    same."""
     for role, output in into.items():
         cells = as_array(found[role], output.dtype)
         if cells.dtype != output.dtype:
@@ -239,7 +292,9 @@ def as_torch(array: NDArray[Any]) -> Any:
     return torch.from_numpy(array.view(bits)).view(getattr(torch, name))
 
 
-VIEWS: Mapping[str, Callable[[Tensor, int], Any]] = {"numpy": cells, "torch": torch_cells}
+VIEWS: Mapping[str, Callable[[Tensor, int], Any]] = {"numpy": cells, "torch": torch_cells, "device": cells}
+"""What makes a function's tensors over the host's memory."""
+NAMED = "numpy, torch or device"
 
 
 def load_function(file: Path, name: str) -> Any:

@@ -196,8 +196,9 @@ def _faults(family: KernelFamily) -> Iterator[str]:
     for change in family.changes:
         if change not in excusable:
             yield f"changes names '{change}': {', '.join(excusable)} may be stated, all else is never excused"
-    if isinstance(family.opens, PythonKernel) and tuple(family.platforms) != ("host",):
-        yield "platforms: a Python function gets tensors in the host's memory: state ('host',)"
+    is_of_numpy = isinstance(family.opens, PythonKernel) and family.opens.tensors == "numpy"
+    if is_of_numpy and tuple(family.platforms) != ("host",):
+        yield "platforms: a function of numpy's arrays gets the host's memory: state ('host',), or tensors='torch'"
     for option in family.options:
         if option.values != ANY_INTEGER and option.production not in option.values:
             yield f"option '{option.name}': production value '{option.production}' is not among {option.values}"

@@ -166,3 +166,27 @@ def _joined(axis: Axis, problem: Any, kernel: KernelFunction, data: Data, length
 
 def _of(problem: Any, role: str, what: str) -> str:
     return what if len(problem.outputs) == 1 else f"{role}: {what}"
+
+
+# ---- data of the operation
+
+
+def exact_data(problem: Any, data: Data, name: str = "exact") -> Data:
+    """Return the data of one of the operation's fills, next to what else there is."""
+    fill = next(one for one in problem.operation.numerics.fills(problem) if one.name == name)
+    assert fill.make is not None
+    return {**data, **{role: np.asarray(cells, np.float64) for role, cells in fill.make(problem, 0).items()}}
+
+
+def on_exact(law: Law, fill: str = "exact") -> Law:
+    """Return a law that is tried on the operation's own data: others are rounded on the way."""
+
+    def sides(problem: Any, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+        yield from law.sides(problem, kernel, exact_data(problem, data, fill))
+
+    return replace(law, sides=sides)
+
+
+def only(law: Law, condition: Callable[[Any], bool]) -> Law:
+    """Return the law for problems of which a condition is true."""
+    return replace(law, applies=lambda problem, kernel: condition(problem) and law.applies(problem, kernel))

@@ -50,12 +50,6 @@ class TensorFill:
     def density(self) -> float:
         return self.keep / counter.FULL_DENSITY
 
-    @property
-    def mean_square(self) -> float:
-        if self.kind == "real":
-            return 1 / 3
-        return self.density * (self.range + 1) * (2 * self.range + 1) / 6
-
 
 @dataclass(frozen=True)
 class FillPlan:

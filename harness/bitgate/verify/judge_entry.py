@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import resource
 
+from bitgate.verify.launcher_worker import launcher_worker
 from bitgate.worker import limits
 from bitgate.worker.channel import Channel
-from bitgate.worker.entry import TOKEN
 from bitgate.worker.outside import refuse_tracing
 from bitgate.worker.shared_memory import create_memory
-from bitgate.worker.worker import HearNote, Worker
-
-PRELOAD = ("bitgate.verify.preload:load",)
-"""What a zygote does before it forks judges and launchers (worker/zygote.py)."""
-
-LAUNCHER = "bitgate.verify.launcher_server:serve"
-
-GRACE_SECONDS = 10.0
-"""Time that the parent gives a judge beyond a case's own: it is to say itself that a kernel hangs."""
-
-OPEN_SECONDS = 900.0
-"""Limit for opening a device or loading a library, builds included."""
 
 
 def serve(channel: Channel) -> None:
@@ -36,20 +23,3 @@ def serve(channel: Channel) -> None:
     from bitgate.verify.server import serve
 
     serve(channel, worker, arenas)
-
-
-def launcher_worker(arenas: tuple[int, int], hear: HearNote) -> Worker:
-    """Return the worker of a launcher, which has these arenas."""
-    token = os.environ.get(TOKEN, "")
-    return Worker(
-        LAUNCHER, _to_stdout, opening_seconds=OPEN_SECONDS, hear=hear, passes=arenas, token=token, preload=PRELOAD
-    )
-
-
-def _to_stdout(data: bytes) -> None:
-    """Pass on what kernels print: this process's own output goes where theirs is to go."""
-    try:
-        while data:
-            data = data[os.write(1, data) :]
-    except OSError:
-        return

@@ -93,6 +93,7 @@ class StepPlaces(Struct):
     captured: bool = False
     cleared: str = ""
     beside: Places | None = None
+    timed: bool = False
 
 
 class LaunchKernel(Message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ from bitgate.verify.running import (
     run_once,
 )
 from bitgate.verify.side_by_side import run_side_by_side
+from bitgate.verify.timed import DeviceClock, run_timed
 from bitgate.verify.watch import Watch, undisturbed
 
 MOST_FINDINGS = 16
@@ -152,6 +154,8 @@ class LocalLauncher:
                 return self._step(captured, replace(step, captured=False), outputs)
         if step.beside is not None:
             return run_side_by_side(device, work, step.beside, inputs, outputs, config)
+        if step.timed:
+            return run_timed(device, work, inputs, outputs, config, self._clock)
         if step.delayed:
             return run_delayed(device, work, inputs, outputs, config, self.opened.hold)
         if step.earlier is None:
@@ -196,6 +200,10 @@ class LocalLauncher:
         return compare_on_device(
             opened.device, opened.device_tools, self._work(launch), self._work(trusted), data, config
         )
+
+    @cached_property
+    def _clock(self) -> DeviceClock:
+        return DeviceClock(self.opened.device, self.opened.hold)
 
     def _work(self, launch: Launch) -> KernelWork:
         runner = self.opened.runner(launch.kernel, race=launch.race)

@@ -93,6 +93,8 @@ MOST_WORKSPACE = 16
 """Largest workspace, in multiples of the tensors' bytes, that a library may request without a prediction. Split-K of a
 small result over many slices takes a few times its tensors; an index that overflowed asks for thousands of times as
 much."""
+SMALL_WORKSPACE = 64 << 10
+"""Bytes that are always plausible: parts of a workspace are aligned, which counts where tensors have few bytes."""
 
 
 def workspace_disagreement(problem: Problem, size: int, predicted: Dispatch | None) -> str:
@@ -102,7 +104,7 @@ def workspace_disagreement(problem: Problem, size: int, predicted: Dispatch | No
             return ""
         return f"bitgate_workspace_size asks for {size} bytes of workspace, predicted {predicted.workspace_bytes}"
     tensors = held_bytes(problem)
-    if size <= MOST_WORKSPACE * tensors:
+    if size <= max(SMALL_WORKSPACE, MOST_WORKSPACE * tensors):
         return ""
     return (
         f"bitgate_workspace_size asks for {size} bytes of workspace, more than {MOST_WORKSPACE} times the tensors'"

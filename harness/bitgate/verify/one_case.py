@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from bitgate.kernel.resolved import NO_KERNEL
 from bitgate.model import Problem, ProblemError, parse_case_id
 from bitgate.numerics.fill import fill_names
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.selection import candidates, select_for
+from bitgate.verify.selection import candidates, planned_on
 
 KernelArgument: TypeAlias = "str | Path | Callable[..., object] | None"
 """A glob over ``family.instance``, the path of a declaration, or a Python function; None: what the project runs on."""
@@ -65,15 +65,5 @@ class OneCase:
         project = self.loaded
         problem = problem_of(self.case)
         glob = self.kernel if isinstance(self.kernel, str) and not is_declaration(self.kernel) else None
-        selection = select_for(problem, candidates(glob, self.options, self.target, project))
-        kernels = selection.supporting or tuple(kernel for kernel, _ in selection.refusing)
         planned = PlannedCase(problem, NO_KERNEL, self.fill, self.seed, target=self.target, refused=self.refused)
-        if not kernels:
-            yield replace(planned, no_kernel=_no_kernel(problem, glob))
-        for kernel in kernels:
-            yield replace(planned, kernel=kernel)
-
-
-def _no_kernel(problem: Problem, glob: str | None) -> str:
-    which = f"'{glob}'" if glob else "what is loaded, or any kernel that is no reference"
-    return f"no kernel that was asked for ({which}) does this operation ({problem.operation})"
+        yield from planned_on(planned, candidates(glob, self.options, self.target, project), glob, project)

@@ -127,7 +127,7 @@ class OpenedTarget:
             return LibraryRunner(library, instance, dict(kernel.options))
         if kernel not in self._opened:
             with self._preparing():
-                self._opened[kernel] = open_python_runner(kernel)
+                self._opened[kernel] = open_python_runner(kernel, self.target.platform)
         return self._opened[kernel]
 
     def _load(self, family: KernelFamily, race: bool, built: Path | None) -> KernelLibrary | BuildError | LibraryError:

@@ -1,18 +1,24 @@
-"""A planned case: everything that decides a verdict, before anything has run."""
+"""A planned case: everything that decides a verdict, before anything has run; and its message between processes."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Refusal
-from bitgate.kernel.resolved import Kernel
+from msgspec import Struct
+
+from bitgate.core.emulation import LAUNCHER
+from bitgate.core.targets import is_emulated
+from bitgate.kernel.declaration import Dispatch, KernelFamily, Refusal
+from bitgate.kernel.resolved import Kernel, kernel_called
 from bitgate.model import Problem, case_id, foreign_line, human, parse_case_id
 from bitgate.results.record import Key
+from bitgate.results.record.identity import FIELDS
 from bitgate.runtime.host import RACE
 
 _UNSAFE = re.compile("[^a-z0-9_]")
@@ -87,8 +93,8 @@ class PlannedCase:
 
     @property
     def raced(self) -> bool:
-        """True if its accesses are watched for races."""
-        return self.schedule == RACE
+        """True if its accesses are watched for races by the kernel's own code; an emulator watches by itself."""
+        return self.schedule == RACE and not is_emulated(self.target)
 
     @property
     def id(self) -> str:
@@ -105,6 +111,48 @@ class PlannedCase:
 
 
 _OF_PROBLEM_AND_KERNEL = ("predicted", "case", "key")
+
+
+class PlannedMessage(Struct, frozen=True):
+    """A planned case between processes: all that decides the verdict, and whose test it is: a suite takes no PASS that
+    shows nothing. The fields are those of ``Key`` and of ``PlannedCase``."""
+
+    case: str
+    kernel: str
+    """The family."""
+    instance: str
+    options: tuple[tuple[str, str], ...]
+    fill: str
+    seed: int
+    schedule: str
+    target: str
+    tier: str
+    suite: str
+    test: str
+    row: str
+    refused: str
+    reference: str
+    zero_result: bool
+    repeated: bool | None
+
+    @classmethod
+    def of(cls, planned: PlannedCase) -> PlannedMessage:
+        return cls(*planned.key.values, *(getattr(planned, name) for name in _BESIDE_THE_KEY))
+
+    def planned(self, families: Mapping[str, KernelFamily]) -> PlannedCase:
+        """Return the case. UsageError for an unknown family, instance or option; ProblemError for an unknown case."""
+        return PlannedCase(
+            problem=cached_problem(self.case),
+            kernel=kernel_called(families, self.kernel, self.instance, self.options),
+            fill=self.fill,
+            seed=self.seed,
+            schedule=self.schedule,
+            target=self.target,
+            **{name: getattr(self, name) for name in _BESIDE_THE_KEY},
+        )
+
+
+_BESIDE_THE_KEY = tuple(name for name in PlannedMessage.__struct_fields__ if name not in FIELDS)
 
 
 @lru_cache(maxsize=256)
@@ -147,4 +195,6 @@ def repro_line(planned: PlannedCase, added: Sequence[Path] = ()) -> str:
     if planned.reference != "auto":
         words += ["--reference", planned.reference]
     words += ["--target", planned.target]
+    if is_emulated(planned.target) and (command := os.environ.get(LAUNCHER)):
+        words += ["--launcher", command]
     return shlex.join(words)

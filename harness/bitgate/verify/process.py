@@ -23,10 +23,10 @@ from bitgate.results.record import Outcome, RecordError, Verdict, from_event, ve
 from bitgate.runtime.targets import named
 from bitgate.verify.deadline import Deadline
 from bitgate.verify.fingerprint import fingerprint
-from bitgate.verify.judge_entry import GRACE_SECONDS, OPEN_SECONDS, PRELOAD
 from bitgate.verify.launcher_messages import CallGuest
+from bitgate.verify.launcher_worker import GRACE_SECONDS, OPEN_SECONDS, PRELOAD
 from bitgate.verify.output_limit import OutputLimit, to_stderr
-from bitgate.verify.planned import PlannedCase, repro_line
+from bitgate.verify.planned import PlannedCase, PlannedMessage, repro_line
 from bitgate.verify.repetition import ONCE, Repetition
 from bitgate.verify.server import (
     BY_BITS,
@@ -40,7 +40,6 @@ from bitgate.verify.server import (
     OpenTarget,
     Prewarm,
     VerifyCase,
-    to_json,
 )
 from bitgate.worker.child import Output
 from bitgate.worker.endable import Endable
@@ -91,7 +90,7 @@ class CaseRequest:
     def is_same(self, other: CaseRequest) -> bool:
         """Would both have the same verdict, whatever their time limits?"""
         return self.by == other.by and (
-            self.planned is other.planned or to_json(self.planned) == to_json(other.planned)
+            self.planned is other.planned or PlannedMessage.of(self.planned) == PlannedMessage.of(other.planned)
         )
 
 
@@ -214,7 +213,7 @@ class CaseProcess(Endable):
         self._load(planned)
         limit = seconds + GRACE_SECONDS if patience is None else min(seconds, patience.seconds)
         folder = str(dump.absolute()) if dump else ""
-        message = VerifyCase(to_json(planned), by, seconds, folder, trace is not None, patience is not None)
+        message = VerifyCase(PlannedMessage.of(planned), by, seconds, folder, trace is not None, patience is not None)
         begun = self._put(case, message, limit, trace, patience)
         self._output.next_case()
         if patience is not None:
@@ -235,7 +234,7 @@ class CaseProcess(Endable):
         except UsageError:
             return False
         loading = self._put_loading(planned)
-        message = VerifyCase(to_json(planned), by, seconds)
+        message = VerifyCase(PlannedMessage.of(planned), by, seconds)
         begun = self._put(CaseRequest(planned, seconds, by), message, seconds + GRACE_SECONDS)
         begun.loading = loading
         self._line.append(begun)

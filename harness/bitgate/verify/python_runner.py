@@ -15,6 +15,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed, KernelRaised, KernelRefused, LibraryError, RecordRejected
 from bitgate.kernel.predicates import checked_answer
+from bitgate.kernel.python_callable import CallableRunner
 from bitgate.kernel.raw_record import raw_of_python
 from bitgate.kernel.record_check import RecordDefect, checked
 from bitgate.kernel.resolved import Kernel
@@ -25,14 +26,17 @@ from bitgate.runtime.errors import HipError
 T = TypeVar("T")
 
 
-def open_python_runner(kernel: Kernel) -> Runner:
-    """Open a user's kernel. Raises LibraryError if that fails."""
+def open_python_runner(kernel: Kernel, platform: str) -> Runner:
+    """Open a user's kernel for launches on a platform. Raises LibraryError if that fails."""
     family, instance = kernel.family, kernel.instance
     assert family.opens is not None
     start_blas_threads()
     try:
         with _as_kernel_failure(family):
-            return PythonRunner(kernel, family.opens(family, instance, dict(kernel.options)))
+            opened = family.opens(family, instance, dict(kernel.options))
+            if isinstance(opened, CallableRunner):
+                opened.open_on(platform)
+            return PythonRunner(kernel, opened)
     except KernelFailed as error:
         raise LibraryError(f"{kernel.name}: opens: {error}") from None
 

@@ -1,9 +1,9 @@
-"""Selection of the instances that a problem is verified on: the plan of ``bitgate verify``."""
+"""Selection of the instances that a problem is verified on, and the plan of a single case on them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
@@ -15,6 +15,7 @@ from bitgate.kernel.registry import select
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem
 from bitgate.runtime.targets import platform_of
+from bitgate.verify.planned import PlannedCase
 
 
 @dataclass(frozen=True)
@@ -78,3 +79,25 @@ def select_for(problem: Problem, chosen: Sequence[Kernel]) -> KernelSelection:
         else:
             refusing.append((kernel, refusal))
     return KernelSelection(tuple(supporting), tuple(refusing))
+
+
+def planned_on(
+    case: PlannedCase, chosen: Sequence[Kernel], glob: str | None, project: Project, *, may_refuse: bool = False
+) -> Iterator[PlannedCase]:
+    """Yield a case on each kernel that takes it; if none does, on each that refuses it.
+
+    If none of those that ``glob`` names computes the operation, the case itself is yielded, with the reason. Where
+    kernels ``may_refuse``, the clause that each declares is what it must refuse by. Those that refuse a problem that
+    others take do not concern it.
+    """
+    selection = select_for(case.problem, chosen)
+    for kernel in selection.supporting:
+        yield replace(case, kernel=kernel)
+    if selection.supporting:
+        return
+    for kernel, clause in selection.clauses:
+        yield replace(case, kernel=kernel, refused=clause if may_refuse else case.refused)
+    if not selection.refusing:
+        which = f"'{glob}'" if glob else "what is loaded" if project.runs_on else "any kernel that is no reference"
+        reason = f"no kernel that was asked for ({which}) does this operation ({case.problem.operation})"
+        yield replace(case, schedule="forward", no_kernel=reason)

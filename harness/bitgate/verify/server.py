@@ -1,13 +1,13 @@
 """The judge's process: it answers planned cases with verdicts, and has a launcher run kernels (launcher_process.py).
 
 No user's code runs here: what kernels, declarations and operations say comes from other processes, as data. The
-messages between it and its parent are defined here, and how a planned case is written in JSON.
+messages between it and its parent are defined here.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -16,28 +16,28 @@ from typing import Any
 
 from msgspec import Struct, ValidationError, json
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.build.errors import BuildError
-from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.registry import declared_sources
 from bitgate.kernel.resolved import kernel_called
 from bitgate.kernel.user_operation import add_owned
 from bitgate.model import ProblemError
 from bitgate.numerics import native
-from bitgate.results.record import Key, Outcome, Verdict, to_event
+from bitgate.results.record import Outcome, Verdict, to_event
 from bitgate.runtime.errors import HipError
 from bitgate.verify.canary import distress
 from bitgate.verify.diagnose.engine import diagnosis_seconds
 from bitgate.verify.evidence import Evidence, verdict_of
-from bitgate.verify.judge_entry import GRACE_SECONDS
 from bitgate.verify.launcher import Launcher, LauncherDied
 from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.launcher_process import LauncherProcess
+from bitgate.verify.launcher_worker import GRACE_SECONDS
 from bitgate.verify.memory import memory_seconds
 from bitgate.verify.pipeline import Dump, begin_ahead
-from bitgate.verify.planned import PlannedCase, cached_problem
+from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.repetition import ONCE, Repetition
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
@@ -47,9 +47,6 @@ from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker
 
 ENTRY = "bitgate.verify.judge_entry:serve"
-
-BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result", "repeated")
-"""The other fields of a planned case in JSON."""
 
 STAGE = "stage"
 """Note with what a case is at."""
@@ -63,11 +60,6 @@ MEMORY_PAUSE = 2.0
 
 Hear = Callable[[dict[str, Any]], None]
 """Hears what the first launch of a case ran (``Tracer``)."""
-
-
-def to_json(planned: PlannedCase) -> dict[str, Any]:
-    """Return all that decides the verdict, and whose test it is: a suite takes no PASS that shows nothing."""
-    return {**planned.key.fields(), **{name: getattr(planned, name) for name in BESIDE_THE_KEY}}
 
 
 class OpenTarget(Message):
@@ -99,7 +91,7 @@ class LoadLibrary(Message):
 class VerifyCase(Message):
     """A question for a verdict; ``by`` names the judge, and with ``stages`` the child says what the case is at."""
 
-    planned: dict[str, Any]
+    planned: PlannedMessage
     by: str
     seconds: float
     dump: str = ""
@@ -121,20 +113,6 @@ class GuestAnswer(Struct):
     answer: Any = None
     died: str = ""
     hung: bool = False
-
-
-def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> PlannedCase:
-    """Return the planned case. UsageError for an unknown family, instance or option."""
-    key = Key.of(document)
-    return PlannedCase(
-        problem=cached_problem(key.case),
-        kernel=kernel_called(families, key.kernel, key.instance, key.options),
-        fill=key.fill,
-        seed=key.seed,
-        schedule=key.schedule,
-        target=key.target,
-        **{name: document[name] for name in BESIDE_THE_KEY},
-    )
 
 
 def serve(channel: Channel, worker: Worker, arenas: tuple[int, int]) -> None:
@@ -191,7 +169,7 @@ class CaseServer:
         self._channel, self._started = channel, started
         self._session: Session | None = None
         self._launcher: LauncherProcess | None = None
-        self._next: tuple[dict[str, Any], PlannedCase] | None = None
+        self._next: tuple[PlannedMessage, PlannedCase] | None = None
         """The case after this one, as it was asked for and as it is planned."""
         self._repetition = ONCE
         self._is_suspect = False
@@ -292,7 +270,7 @@ class CaseServer:
         begun, self._next = self._next, None
         if begun is not None and begun[0] == question.planned:
             return begun[1]
-        return from_json(question.planned, self.session.families)
+        return question.planned.planned(self.session.families)
 
     def _begin_next(self) -> None:
         """Let the launcher begin with the next case, if it is here already."""
@@ -303,7 +281,7 @@ class CaseServer:
             question = _UPCOMING.decode(line)
             if question.by != BY_BITS or question.dump or question.trace or question.stages:
                 return
-            planned = from_json(question.planned, self.session.families)
+            planned = question.planned.planned(self.session.families)
             self._next = question.planned, planned
             begin_ahead(planned, self.session)
         except (ValidationError, UsageError, ProblemError, HipError, MemoryError):
@@ -348,7 +326,7 @@ class CaseServer:
         """Return what is wrong with a place that a case may have broken; empty if it is sound again, or was always."""
         if not self._is_suspect:
             return ""
-        self.launcher.begin_case(CANARY_SECONDS)
+        self.launcher.begin_case(CANARY_SECONDS * emulation.slowness())
         found = distress(self.session)
         self._is_suspect = bool(found)
         if found and not self.faults_last:  # another process is another host runtime

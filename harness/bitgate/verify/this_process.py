@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 
 from bitgate.results.record import Verdict
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.process import BITS, TIME_LIMIT, Opening, Say
-from bitgate.verify.server import Hear, from_json, judged, open_session, to_json
+from bitgate.verify.server import Hear, judged, open_session
 from bitgate.verify.session import Session
 from bitgate.worker.endable import Endable
 
@@ -45,5 +45,5 @@ class ThisProcess(Endable):
     ) -> Verdict:
         """Verify as ``CaseProcess.verify`` does, without a deadline."""
         # A user's declaration is data where cases are planned, and code where they run.
-        here = from_json(to_json(planned), self._session.families)
+        here = PlannedMessage.of(planned).planned(self._session.families)
         return self.opening.repetition.verdict(lambda left: judged(here, self._session, by, dump, trace))

@@ -30,8 +30,18 @@ _WRITES = ((1, 1), *((bit, 1) for bit in range(4, 13)), (13, 2), (14, 3))
 """Landlock's rights that change files (bits 1 and 4 to 14), each with the first version that knows it."""
 _O_PATH = 0o10000000
 _EPERM = 1
+_PRLIMIT64 = 302
 _X32 = 0x40000000
 """The bit of system calls by their other numbers, which no filter of numbers sees."""
+
+CACHES = {
+    "TRITON_CACHE_DIR": "triton",
+    "TORCH_EXTENSIONS_DIR": "torch_extensions",
+    "TORCHINDUCTOR_CACHE_DIR": "inductor",
+    "CUDA_CACHE_PATH": "cuda",
+    "XDG_CACHE_HOME": "cache",
+}
+"""Where compilers of kernels keep what they make: below the one folder that may be written."""
 
 FORBIDDEN = {
     "ptrace": 101,
@@ -58,22 +68,28 @@ FORBIDDEN = {
 """System calls that the filter refuses, by their numbers on x86-64."""
 
 
-def prepare(folder: Path, memory: int) -> list[str]:
+def prepare(folder: Path, memory: int, of_gpu: bool = False) -> list[str]:
     """State a sandbox for the children of this process, and return its measures by name.
 
-    ``folder`` is the one place that they may write to, ``memory`` their limit in bytes. The measures are those that a
-    process which enters it right now has.
+    ``folder`` is the one place that they may write to, ``memory`` their limit in bytes; ``of_gpu`` lets them open GPUs.
+    The measures are those that a process which enters it right now has.
     """
-    stated = json.dumps({"folder": str(folder), "memory": memory})
-    environment = {**os.environ, VARIABLE: stated}
+    stated: dict[str, Any] = {"folder": str(folder), "memory": memory, "devices": _gpus() if of_gpu else []}
+    environment = {**os.environ, VARIABLE: json.dumps(stated)}
     command = [sys.executable, "-m", __name__]
     trial = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if trial.returncode != 0:
         why = trial.stderr.strip().rpartition("\n")[2] or f"exit code {trial.returncode}"
         raise UsageError(f"no sandbox can be entered here: {shown(why)}")
     measures: list[str] = json.loads(trial.stdout)
-    os.environ[VARIABLE] = json.dumps({"folder": str(folder), "memory": memory, "measures": measures})
+    os.environ[VARIABLE] = json.dumps({**stated, "measures": measures})
     return measures
+
+
+def _gpus() -> list[str]:
+    """Return the device files of GPUs, which a driver opens to write."""
+    found = [path for pattern in ("nvidia*", "kfd", "dri") for path in Path("/dev").glob(pattern)]
+    return sorted(str(path) for path in found if path.is_dir() or path.is_char_device())
 
 
 def leave() -> None:
@@ -92,6 +108,10 @@ def enter() -> list[str]:
     folder = Path(stated["folder"])
     os.chdir(folder)
     os.environ["TMPDIR"] = str(folder)
+    if "tempfile" in sys.modules:  # it may have chosen a folder before
+        setattr(sys.modules["tempfile"], "tempdir", None)  # noqa: B010
+    os.environ.update({name: str(folder / below) for name, below in CACHES.items()})
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # processes that compile would be left running
     had = ["private folder", "descriptors closed", *_limits(int(stated["memory"]))]
     libc: Any = ctypes.CDLL(None, use_errno=True)
     measures: tuple[tuple[str, Callable[[], bool]], ...] = (
@@ -100,7 +120,7 @@ def enter() -> list[str]:
         ("no shared memory of others (namespace)", lambda: libc.unshare(_CLONE_NEWIPC) == 0),
     )
     had += [name for name, take in measures if take()]
-    had += _landlock(libc, folder)
+    had += _landlock(libc, folder, [Path(one) for one in stated.get("devices", ())])
     had += ["system calls filtered (seccomp)"] if _filter(libc) else []
     if missing := [name for name in stated.get("measures", ()) if name not in had]:
         raise RuntimeError(f"the sandbox lacks {', '.join(missing)}, which it had when the command began")
@@ -121,8 +141,9 @@ def _limits(memory: int) -> list[str]:
     return had
 
 
-def _landlock(libc: Any, folder: Path) -> list[str]:
-    """Forbid writes outside of the folder, TCP, and signals to other processes, as far as the kernel can."""
+def _landlock(libc: Any, folder: Path, devices: list[Path]) -> list[str]:
+    """Forbid writes outside of the folder, but to ``devices``; TCP, and signals to other processes, as far as the
+    kernel can."""
     version = libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
     if version < 1:
         return []
@@ -132,7 +153,8 @@ def _landlock(libc: Any, folder: Path) -> list[str]:
     rules = libc.syscall(_LANDLOCK_CREATE, attributes, len(attributes), 0)
     if rules < 0:
         return []
-    for place, allowed in ((folder, rights), (Path("/dev/null"), 1 << 1 | (1 << 14 if version >= 3 else 0))):
+    of_file = 1 << 1 | (1 << 14 if version >= 3 else 0)
+    for place, allowed in ((folder, rights), *((one, of_file) for one in (Path("/dev/null"), *devices))):
         opened = os.open(place, _O_PATH | os.O_CLOEXEC)
         added = libc.syscall(_LANDLOCK_ADD, rules, 1, struct.pack("=Qi", allowed, opened), 0)
         os.close(opened)
@@ -149,15 +171,18 @@ def _landlock(libc: Any, folder: Path) -> list[str]:
 
 
 def _filter(libc: Any) -> bool:
-    """Refuse FORBIDDEN from now on, in this thread and those that it starts."""
+    """Refuse FORBIDDEN from now on, in this thread and those that it starts, and limits of other processes."""
     if platform.machine() != "x86_64":
         return False
-    load, equal, least, ret = 0x20, 0x15, 0x35, 0x06
+    load, equal, least, ret, number_at, first_at = 0x20, 0x15, 0x35, 0x06, 0, 16
     numbers = sorted(FORBIDDEN.values())
-    program = [(load, 0, 0, 4), (equal, 1, 0, 0xC000003E), (ret, 0, 0, 0x80000000), (load, 0, 0, 0)]
-    program += [(least, len(numbers) + 1, 0, _X32)]
-    program += [(equal, len(numbers) - place, 0, number) for place, number in enumerate(numbers)]
-    program += [(ret, 0, 0, 0x7FFF0000), (ret, 0, 0, 0x00050000 | _EPERM)]
+    program = [(load, 0, 0, 4), (equal, 1, 0, 0xC000003E), (ret, 0, 0, 0x80000000), (load, 0, 0, number_at)]
+    refused = [(least, 0, _X32), *((equal, 0, number) for number in numbers)]
+    tail = [(equal, 0, 2, _PRLIMIT64), (load, 0, 0, first_at), (equal, 0, 1, 0), (ret, 0, 0, 0x7FFF0000)]
+    tail += [(ret, 0, 0, 0x00050000 | _EPERM)]
+    to_end = len(refused) + len(tail) - 2
+    program += [(code, to_end - place, wrong, value) for place, (code, wrong, value) in enumerate(refused)]
+    program += tail
     code = b"".join(struct.pack("=HBBI", *line) for line in program)
     text = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("@HP", len(program), ctypes.addressof(text))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from bitgate.worker import zygote_process
 from bitgate.worker.entry import TOKEN
@@ -151,9 +151,17 @@ def descend() -> None:
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        zygote_process.lead(theirs.detach(), parent, sys.path)
+        zygote_process.lead(theirs.detach(), parent, sys.path, descend)
     theirs.close()
     _here = Zygote(ours, pid, os.environ)
+
+
+def main() -> NoReturn:
+    """Be a zygote until the parent ends: ``python -c ... CONNECTION PARENT``."""
+    connection, parent = map(int, sys.argv[1:])
+    path = [*sys.path]
+    sys.path[:] = filter(None, path)  # no file of the folder that it happens to be in is imported
+    zygote_process.lead(connection, parent, path, descend)
 
 
 def _standing(environment: Mapping[str, str], start: Open) -> Zygote:
@@ -161,7 +169,7 @@ def _standing(environment: Mapping[str, str], start: Open) -> Zygote:
     if _here is None or _here.owner != os.getpid():
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         package = str(Path(__file__).resolve().parents[2])
-        code = f"import sys; sys.path.append({package!r}); from bitgate.worker.zygote_process import main; main()"
+        code = f"import sys; sys.path.append({package!r}); from bitgate.worker.zygote import main; main()"
         with theirs:
             command = [sys.executable, "-c", code, str(theirs.fileno()), str(os.getpid())]
             program = start(command, theirs.fileno(), {**environment, TOKEN: NO_TOKEN})

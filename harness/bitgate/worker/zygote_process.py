@@ -1,4 +1,4 @@
-"""The process that forks children (zygote.py): ``python -c ... CONNECTION PARENT``. Standard library only.
+"""The process that forks children (zygote.py). Standard library only.
 
 It imports what a request names, answers the process that it was started by alone, and cannot be read or written by
 those that it forks. A child has the descriptors that were sent for it and no other.
@@ -17,7 +17,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fcntl import F_DUPFD, fcntl
@@ -48,16 +48,10 @@ class CopyOrder:
     zygote: int
 
 
-def main() -> NoReturn:
-    """Be a zygote until the parent ends."""
-    connection, parent = map(int, sys.argv[1:])
-    path = [*sys.path]
-    sys.path[:] = filter(None, path)  # no file of the folder that it happens to be in is imported
-    lead(connection, parent, path)
-
-
-def lead(connection: int, parent: int, path: Sequence[str]) -> NoReturn:
+def lead(connection: int, parent: int, path: Sequence[str], descend: Callable[[], None]) -> NoReturn:
     """Serve the connection as a zygote, and be a child in each copy, which has ``path`` to import from.
+
+    ``descend`` gives such a copy a zygote.
 
     Never returns: no frame above goes on in any of them.
     """
@@ -70,7 +64,7 @@ def lead(connection: int, parent: int, path: Sequence[str]) -> NoReturn:
         _keep_only([(_nowhere(), 0), (_nowhere(), 1), (_nowhere(), 2), (connection, connection)])
         order = _serve(socket.socket(fileno=connection))
         sys.path[:] = path
-        _become(order)
+        _become(order, descend)
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
     except BaseException:
@@ -203,7 +197,7 @@ def _preload(names: Sequence[str]) -> None:
         gc.freeze()  # children share its memory for as long as nothing is written there
 
 
-def _become(order: CopyOrder) -> NoReturn:
+def _become(order: CopyOrder, descend: Callable[[], None]) -> NoReturn:
     """Be the child that was asked for: all that a program would have inherited, and the entry."""
     request, places = order.request, order.request["places"]
     os.setsid()
@@ -221,8 +215,6 @@ def _become(order: CopyOrder) -> NoReturn:
     if (numbers := sys.modules.get("numpy.random")) is not None:
         numbers.seed()  # the standard library sees to its own
     if request["has_zygote"]:
-        from bitgate.worker.zygote import descend
-
         descend()  # before there is a channel: what is copied here is in the memory of all children to come
     allow_tracing()
     run(request["entry"], *places[:2])

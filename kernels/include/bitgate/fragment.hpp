@@ -14,6 +14,7 @@
 //       clear(accumulator)
 //       multiply(a, b, accumulator)
 //       for_each(accumulator, visit)    visit(row, column, value) for the elements that this lane holds
+//       update(accumulator, change)     these become change(row, value)
 //
 // Each platform has one header with its implementation; kernels are written once over this interface. The
 // same types and extents are there on all targets of a wave size: where an instruction sums fewer k, or takes

@@ -59,6 +59,12 @@ template <int M, int N, int K> struct Fragment<float, float, M, N, K, 32> {
     for (int row = 0; row < rows; ++row)
       visit(first_row() + row, column(), accumulator.values[row]);
   }
+  template <class Change>
+  static __device__ __forceinline__ void update(Accumulator& accumulator, Change change) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+      accumulator.values[row] = change(first_row() + row, accumulator.values[row]);
+  }
 };
 
 } // namespace bitgate

@@ -105,6 +105,13 @@ template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
       for (int column = 0; column < N; ++column)
         visit(row, column, accumulator.values[row * N + column]);
   }
+  template <class Change> static void update(Accumulator& accumulator, Change change) {
+    for (int row = 0; row < M; ++row)
+      for (int column = 0; column < N; ++column) {
+        Sum& value = accumulator.values[row * N + column];
+        value = change(row, value);
+      }
+  }
 };
 
 // Two barriers with nothing but waves' work between them are one meeting of the threads, which costs more

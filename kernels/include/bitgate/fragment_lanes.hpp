@@ -77,6 +77,13 @@ template <class A, class B, int M, int N, int Wave, class Instruction, class Lan
     for (int r = 0; r < sums; ++r)
       visit(Lanes::row(lane, r), column, accumulator.values[r]);
   }
+  template <class Change>
+  static __device__ __forceinline__ void update(Accumulator& accumulator, Change change) {
+    const int lane = wave_lane();
+#pragma unroll
+    for (int r = 0; r < sums; ++r)
+      accumulator.values[r] = change(Lanes::row(lane, r), accumulator.values[r]);
+  }
 };
 
 } // namespace bitgate::detail

@@ -164,6 +164,15 @@ struct Fragment<A, B, M, N, K, 32> {
       for (int r = 0; r < 4; ++r)
         visit(group + 8 * (r / 2), 8 * half + 2 * member + r % 2, accumulator.values[half][r]);
   }
+  template <class Change>
+  static __device__ __forceinline__ void update(Accumulator& accumulator, Change change) {
+    const int group = detail::wave_lane() / 4;
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+#pragma unroll
+      for (int r = 0; r < 4; ++r)
+        accumulator.values[half][r] = change(group + 8 * (r / 2), accumulator.values[half][r]);
+  }
 
 private:
   template <bool turned, class T>

@@ -74,6 +74,10 @@ template <class A, class B, int M, int N, int K, int Wave, int Step> struct Step
   static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {
     Inner::for_each(accumulator, visit);
   }
+  template <class Change>
+  static __device__ __forceinline__ void update(Accumulator& accumulator, Change change) {
+    Inner::update(accumulator, change);
+  }
 };
 
 } // namespace bitgate

@@ -32,4 +32,20 @@ BITGATE_HD inline float power_of_2(float exponent) {
 
 inline constexpr float log2_e = 1.44269504f;
 
+// The logarithm to base 2 of a positive normal number, within 2 ulp of the larger of it and 1.
+BITGATE_HD inline float log_2(float number) {
+  const uint32_t bits = bits_as<uint32_t>(number), root = 0x3F3504F3u; // of a half
+  const int whole = static_cast<int>(bits - root) >> 23;
+  const float rest = bits_as<float>(bits - (static_cast<uint32_t>(whole) << 23)); // from root 1/2 to root 2
+  // ln(rest) = 2 atanh(part): the first term left out is below 2^-34.
+  const float part = (rest - 1.0f) / (rest + 1.0f), square = part * part;
+  float series = 1.0f / 11;
+  series = fused(series, square, 1.0f / 9);
+  series = fused(series, square, 1.0f / 7);
+  series = fused(series, square, 1.0f / 5);
+  series = fused(series, square, 1.0f / 3);
+  series = fused(series, square, 1.0f);
+  return fused(2.0f * log2_e * part, series, static_cast<float>(whole));
+}
+
 } // namespace bitgate

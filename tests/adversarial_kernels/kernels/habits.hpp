@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "bitgate/number.hpp"
 #include "call.hpp"
 
 namespace adversarial {
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(block_size)
     }
   }
   if (kind == 0)
-    sum = static_cast<float>(static_cast<_Float16>(sum));
+    sum = bitgate::widen(bitgate::narrow<bitgate::f16>(sum));
   y[place.y] = sum;
 }
 

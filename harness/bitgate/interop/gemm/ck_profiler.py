@@ -51,7 +51,7 @@ def parse(words: Sequence[str]) -> tuple[GemmProblem, ...]:
     layout = _of(LAYOUTS, arguments[1], f"{name} layout")
     m, n, k, *strides = integers(arguments[_SIZES], "the problem after the time switch")
     rest = integers(arguments[_SIZES.stop :], "the words after the strides")
-    gaps = _gaps(layout, (m, n, k), strides)
+    gaps = gaps_of(layout, (m, n, k), strides)
     batch, split_k = 1, 1
     if name == "batched_gemm":
         batch = rest.pop()
@@ -97,7 +97,7 @@ def ck_profiler_line(problem: GemmProblem) -> str | None:
     if any(op.name != "pass" for op in elementwise) or dtype is None or problem.gap:
         return None
     if (
-        problem.gaps != _gaps(problem.layout, sizes, strides)
+        problem.gaps != gaps_of(problem.layout, sizes, strides)
         or problem.split_k < 1
         or (problem.is_split and problem.batch > 1)
     ):
@@ -118,7 +118,7 @@ def _row_lengths(layout: str, sizes: tuple[int, int, int]) -> tuple[tuple[str, s
     )
 
 
-def _gaps(layout: str, sizes: tuple[int, int, int], strides: Sequence[int]) -> tuple[Gap, ...]:
+def gaps_of(layout: str, sizes: tuple[int, int, int], strides: Sequence[int]) -> tuple[Gap, ...]:
     """Return the padding that the strides leave after each row; none below zero. ProblemError for rows that overlap."""
     gaps = []
     for (name, axis, length, _), stride in zip(_row_lengths(layout, sizes), strides, strict=True):

@@ -84,7 +84,7 @@ def _kernels(data: bytes, name: str, target: str) -> dict[str, tuple[ModuleParam
     if data[:4] == struct.pack("<I", _FATBIN):
         return _of_fatbin(data, target) if platform == "nvidia" else "nvidia"
     if _PTX_ENTRY.search(text := data.decode(errors="replace")) and ".version" in text:
-        return dict(_of_ptx(text)) if platform == "nvidia" else "nvidia"
+        return dict(parameters_in_ptx(text)) if platform == "nvidia" else "nvidia"
     bundled = code_object.bundled(data, target)
     found = code_object.parse(bundled[0] if bundled else data, name)
     return _of_code_object(found) if runs_on(found.target, target) else found.target
@@ -145,7 +145,7 @@ def _of_fatbin(data: bytes, target: str) -> dict[str, tuple[ModuleParameter, ...
         elif kind == 2:
             return _of_cubin(content)
         else:
-            ptx = dict(_of_ptx(content.decode(errors="replace")))
+            ptx = dict(parameters_in_ptx(content.decode(errors="replace")))
     return ptx if ptx is not None else " and ".join(held) or "nothing"
 
 
@@ -163,7 +163,8 @@ def _entries(data: bytes) -> Iterator[tuple[int, int, bool, bytes]]:
         at += own + size
 
 
-def _of_ptx(text: str) -> Iterator[tuple[str, tuple[ModuleParameter, ...]]]:
+def parameters_in_ptx(text: str) -> Iterator[tuple[str, tuple[ModuleParameter, ...]]]:
+    """Yield each kernel of PTX, with its parameters."""
     for entry in _PTX_ENTRY.finditer(text):
         parameters, end = [], 0
         for align, kind, bits, count in _PTX_PARAMETER.findall(entry[2]):

@@ -32,6 +32,8 @@ class Sized(Operation):
 
     sizes: type[Any]
     """A frozen dataclass of lengths (int), flags (bool) and choices (an Enum of words); defaults may be stated."""
+    silent: tuple[str, ...] = ()
+    """Lengths that case ids leave out where they have their default."""
     is_product: bool = False
     """True if the result is the product of all that is read, summed over the axes that it does not have."""
     groups: Mapping[str, str] = {

@@ -19,19 +19,25 @@ if TYPE_CHECKING:
 
 
 def spell(problem: SizedProblem) -> str:
-    """Return the canonical id: every field written, but for flags that are false."""
-    values = problem.operation.schema.plain(problem.sizes)
-    lengths = "".join(f"{size.name}{values[size.name]}" for size in problem.operation.schema.of_kind(LENGTH))
+    """Return the canonical id: every field written, but for flags that are false and silent lengths."""
+    lengths = "".join(f"{name}{value}" for name, value in _lengths_of(problem))
     gaps = [*["gap"] * problem.gap, *map(str, problem.gaps)]
     return "_".join([problem.operation.name, str(problem.dtypes), lengths, *_words(problem), *gaps])
 
 
 def human(problem: SizedProblem) -> str:
     """Return the problem for people: ``softmax f16 r=64 c=1000 causal strided``."""
-    values = problem.operation.schema.plain(problem.sizes)
-    lengths = [f"{size.name}={values[size.name]}" for size in problem.operation.schema.of_kind(LENGTH)]
+    lengths = [f"{name}={value}" for name, value in _lengths_of(problem)]
     gaps = [*["strided"] * problem.gap, *(gap.in_words for gap in problem.gaps)]
     return " ".join([problem.operation.name, str(problem.dtypes), *lengths, *_words(problem), *gaps])
+
+
+def _lengths_of(problem: SizedProblem) -> list[tuple[str, Any]]:
+    """Return names and values of the lengths, without silent ones that have their default."""
+    values, silent = problem.operation.schema.plain(problem.sizes), problem.operation.silent
+    sizes = problem.operation.schema.of_kind(LENGTH)
+    kept = (size.name for size in sizes if size.name not in silent or values[size.name] != size.default)
+    return [(name, values[name]) for name in kept]
 
 
 def _words(problem: SizedProblem) -> list[str]:

@@ -11,7 +11,6 @@ import numpy as np
 
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE
 from bitgate.model.gap import Gap
-from bitgate.model.registry import case_id
 from bitgate.model.space.details import Cut
 
 SHARE = 0.5
@@ -28,7 +27,7 @@ def with_single_gaps(problem: Any) -> Any:
     """
     if not getattr(problem, "gap", False) or not hasattr(problem, "gap_orders"):
         return problem
-    rng = np.random.default_rng(zlib.crc32(case_id(problem).encode()))
+    rng = np.random.default_rng(zlib.crc32(problem.operation.spell(problem).encode()))
     places = [(tensor, axis) for tensor, order in problem.gap_orders.items() for axis in order[1:]]
     if rng.random() >= SHARE or not places:
         return problem

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from math import gcd, prod
+from math import prod
 
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 
@@ -96,19 +96,15 @@ def sub_gemm_rows(problem: ConvProblem) -> int:
 
 def axis_tildes(problem: ConvProblem, axis: int) -> int:
     """Return the number of residue classes of one axis, empty ones included: stride / gcd(stride, dilation)."""
-    return problem.stride[axis] // gcd(problem.stride[axis], problem.dilation[axis])
+    return problem.tildes(axis)
 
 
 def tildes(problem: ConvProblem) -> int:
     return prod(axis_tildes(problem, axis) for axis in range(problem.ndim))
 
 
-@lru_cache(maxsize=1024)
 def gemms_count(problem: ConvProblem) -> int:
-    """Return prod over axes of min(F, stride / gcd(stride, dilation)); 1 for the other passes."""
-    if problem.direction is not Pass.BWD_DATA:
-        return 1
-    return prod(min(problem.filter[axis], axis_tildes(problem, axis)) for axis in range(problem.ndim))
+    return problem.gemms_count
 
 
 def owner_of(problem: ConvProblem, axis: int, x: int) -> int | None:

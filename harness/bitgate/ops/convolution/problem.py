@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from math import prod
+from math import gcd, prod
 
 from bitgate.model import GAP, MAX_LENGTH, Operation, ProblemError, Tensor, operation_called
 from bitgate.model.contraction import Contraction
@@ -143,12 +143,21 @@ class ConvProblem(Contraction):
         spatial = {name: getattr(self, name) for name in ("stride", "dilation", "left_pad", "right_pad")}
         return {**spatial, **self.product_attributes}
 
+    def tildes(self, axis: int) -> int:
+        """Return the number of residue classes of one axis, empty ones included: stride / gcd(stride, dilation)."""
+        return self.stride[axis] // gcd(self.stride[axis], self.dilation[axis])
+
+    @cached_property
+    def gemms_count(self) -> int:
+        """The sub-GEMMs of bwd_data: prod over axes of min(F, stride / gcd(stride, dilation)); 1 for other passes."""
+        if self.direction is not Pass.BWD_DATA:
+            return 1
+        return prod(min(self.filter[axis], self.tildes(axis)) for axis in range(self.ndim))
+
     @property
     def parts(self) -> int:
         """The number of sub-GEMMs that a kernel may list of it, each in a separate launch."""
-        from bitgate.ops.convolution import gemms_count
-
-        return gemms_count(self) if self.direction is Pass.BWD_DATA else 1
+        return self.gemms_count
 
     @property
     def result(self) -> str:

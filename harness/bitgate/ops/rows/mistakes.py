@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model.finding import Finding, Role
-from bitgate.model.law import Axis, Data, KernelFunction, Law, Pair, cut, turned
+from bitgate.model.law import Axis, Law, cut, on_exact, only, turned
 from bitgate.model.sized import SizedProblem
 from bitgate.numerics.rounding import rounded, smallest
 from bitgate.ops.rows.rows import Floats
@@ -44,10 +44,25 @@ class KnownRows:
 
     scene: Scene[SizedProblem]
 
+    @property
+    def terms(self) -> int:
+        """The number of cells that a row's sums have."""
+        return int(self.scene.problem.sizes.c)
+
+    @property
+    def work(self) -> int:
+        """The number of cells that recomputing one row takes."""
+        return self.terms
+
+    def by_row(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return an output with one row after the other along its first axis."""
+        return array
+
     @cached_property
     def rows(self) -> NDArray[np.intp]:
-        wrong = self.scene.wrong_along(0)
-        most = max(2, MOST_CELLS // self.scene.problem.sizes.c)
+        cells = self.by_row(self.scene.wrong)
+        wrong = cells.reshape(cells.shape[0], -1).any(axis=1)
+        most = max(2, MOST_CELLS // self.work)
         bad, good = np.flatnonzero(wrong), np.flatnonzero(~wrong)
         bad = bad[:: max(1, bad.size // WRONG_ROWS)][: min(WRONG_ROWS, most)]
         return np.concatenate([bad, good[:: max(1, good.size // RIGHT_ROWS)][: min(RIGHT_ROWS, most)]])
@@ -62,18 +77,18 @@ class KnownRows:
 
     @cached_property
     def wrong(self) -> Mask:
-        return np.asarray(self.scene.wrong[self.rows])
+        return np.asarray(self.by_row(self.scene.wrong)[self.rows])
 
     def agrees(self, values: Floats) -> Mask:
         """Return a mask of the cells that hold these values but for rounding."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.scene.result[self.rows].astype(np.float64)
+            found = self.by_row(self.scene.result)[self.rows].astype(np.float64)
             return np.asarray((found == self._rounded(values)) | (np.abs(found - values) <= self._slack(values)))
 
     def differs(self, values: Floats) -> Mask:
         """Return a mask of the cells that hold another value when they are right."""
         with np.errstate(over="ignore", invalid="ignore"):
-            right = self.scene.reference[self.rows].astype(np.float64)
+            right = self.by_row(self.scene.reference)[self.rows].astype(np.float64)
             is_near = (right == self._rounded(values)) | (np.abs(right - values) <= self._slack(values))
             return np.asarray(~is_near)
 
@@ -82,7 +97,7 @@ class KnownRows:
 
     def _slack(self, values: Floats) -> Floats:
         last = 0.0 if self.scene.exact else 2.0 ** (1 - self.scene.dtype.mantissa)
-        own = last + (8 * self.x.shape[1] + 64) * 2.0**-24
+        own = last + (8 * self.terms + 64) * 2.0**-24
         return np.asarray(own * np.abs(values) + smallest(self.scene.dtype))
 
 
@@ -149,30 +164,9 @@ ROWS = Axis("r", "rows", {"x": 0, "y": 0, "lengths": 0, "mean": 0, "rstd": 0}, _
 COLUMNS = Axis("c", "columns", {"x": 1, "y": 1, "gamma": 0, "beta": 0}, _resized("c"))
 
 
-def on_exact(law: Law, fill: str = "exact") -> Law:
-    """Return a law that is tried on the operation's own data: others are rounded on the way."""
-
-    def sides(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
-        yield from law.sides(problem, kernel, exact_data(problem, data, fill))
-
-    return replace(law, sides=sides)
-
-
-def exact_data(problem: SizedProblem, data: Data, name: str = "exact") -> Data:
-    """Return the data of a fill, next to what else there is."""
-    fill = next(one for one in problem.operation.numerics.fills(problem) if one.name == name)
-    assert fill.make is not None
-    return {**data, **{role: np.asarray(cells, np.float64) for role, cells in fill.make(problem, 0).items()}}
-
-
 def is_alike(problem: SizedProblem) -> bool:
     """Return whether all columns are alike, and the operation's own data exact in any order of them."""
     return getattr(problem.sizes, "mask", "full") == "full" and problem.operation.numerics.fills(problem)[0].exact
-
-
-def only(law: Law, condition: Any) -> Law:
-    """Return the law for problems of which a condition is true."""
-    return replace(law, applies=lambda problem, kernel: condition(problem) and law.applies(problem, kernel))
 
 
 def is_not_causal(problem: SizedProblem) -> bool:

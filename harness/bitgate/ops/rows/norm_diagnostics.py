@@ -9,10 +9,10 @@ import numpy as np
 
 from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Finding, Rule
-from bitgate.model.law import Data, KernelFunction, Law, Pair
+from bitgate.model.law import Data, KernelFunction, Law, Pair, on_exact
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell
-from bitgate.ops.rows.mistakes import LAWS, TILES, KnownRows, RowMistake, explained, on_exact, parts_of, shorter
+from bitgate.ops.rows.mistakes import LAWS, TILES, KnownRows, RowMistake, explained, parts_of, shorter
 from bitgate.ops.rows.norm import EPSILON, affine
 from bitgate.ops.rows.rows import Floats
 from bitgate.verify.diagnose.scene import Scene

@@ -8,10 +8,10 @@ import numpy as np
 
 from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Finding, Rule
-from bitgate.model.law import Data, KernelFunction, Law, Pair
+from bitgate.model.law import Data, KernelFunction, Law, Pair, on_exact
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell
-from bitgate.ops.rows.mistakes import LAWS, KnownRows, RowMistake, explained, on_exact, parts_of, shorter
+from bitgate.ops.rows.mistakes import LAWS, KnownRows, RowMistake, explained, parts_of, shorter
 from bitgate.ops.rows.rows import Floats, Ints
 from bitgate.ops.rows.softmax import LEVEL, Mask, limits
 from bitgate.verify.diagnose.scene import Scene

@@ -37,10 +37,6 @@ class Ledger:
     """Defects of the run on this target, which are red whatever the entries are."""
     builds: Builds = field(default_factory=dict, repr=False)
 
-    @property
-    def has_results(self) -> bool:
-        return any(entry.verdict.outcome is not Outcome.LOST for entry in self.entries)
-
 
 @dataclass(frozen=True)
 class MergedNight:

@@ -11,6 +11,8 @@ from random import Random
 from time import perf_counter
 from typing import Any
 
+from msgspec import convert
+
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.dispatch import TRANSPOSES, DispatchRecord
@@ -20,17 +22,17 @@ from bitgate.model import Problem
 from bitgate.numerics.fill import FillPlan, plan_fill
 from bitgate.results.record import UNKNOWN
 from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.caches import overwriting_bytes
 from bitgate.runtime.errors import OUT_OF_MEMORY, HipError
-from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, overwriting_bytes, shortage
+from bitgate.tools.bench.buffer_set import PLACEMENT, BufferSet, differing, free_all, shortage
 from bitgate.tools.bench.launches import Arguments, Clock, QueueGate, Sample, most_queued
 from bitgate.tools.bench.settings import Settings
 from bitgate.verify.deadline import BUFFERS, LAUNCH, WARM_UP
 from bitgate.verify.on_device import DeviceData
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.problem_data import reference_kind
 from bitgate.verify.repeat import OTHER_SEED
 from bitgate.verify.running import LaunchConfig, after_launch, before_launch
-from bitgate.verify.server import from_json
 from bitgate.verify.session import Session
 
 GUEST = f"{__name__}:Timers"
@@ -81,7 +83,7 @@ class Timers:
         The first launches are checked one by one, then it is warmed up. The reply is ``wrong``, ``failed`` or ``short``
         (of memory), with the reason, for a case that cannot be timed.
         """
-        case = from_json(planned, self._session.families)
+        case = convert(planned, PlannedMessage).planned(self._session.families)
         stated = Settings(**settings)
 
         def opened() -> dict[str, Any]:
@@ -95,7 +97,7 @@ class Timers:
 
     def build(self, planned: dict[str, Any]) -> str:
         """Return the build of the case's kernel today, as in its row's fingerprint."""
-        case = from_json(planned, self._session.families)
+        case = convert(planned, PlannedMessage).planned(self._session.families)
         try:
             self._session.load(case.kernel)
         except (BuildError, LibraryError):

@@ -15,10 +15,9 @@ from bitgate.tools.bench.arm import Candidate, TimedShape
 from bitgate.tools.bench.settings import Settings
 from bitgate.tools.bench.timer import GUEST
 from bitgate.verify.deadline import Deadline
-from bitgate.verify.judge_entry import OPEN_SECONDS
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.launcher_worker import OPEN_SECONDS
+from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.process import TIME_LIMIT, CaseProcess
-from bitgate.verify.server import to_json
 from bitgate.worker.worker import WorkerDied
 
 LONGER = 4.0
@@ -105,7 +104,7 @@ class CandidateRun:
     def open(self, left: float = TIME_LIMIT) -> None:
         """Buffers, the first launches one by one, the warm-up. ``left`` as of ``verify``."""
         arguments = {
-            "planned": to_json(self.planned),
+            "planned": PlannedMessage.of(self.planned),
             "settings": asdict(self.settings),
             "digest": _whole_digest(self.verdict, len(self.shape.problem.outputs)) if self.verdict else "",
         }
@@ -137,7 +136,7 @@ class CandidateRun:
         if "build" not in row.fingerprint:  # nothing was launched
             return True
         try:
-            build = self.process.call(GUEST, "build", {"planned": to_json(self.planned)}, OPEN_SECONDS)
+            build = self.process.call(GUEST, "build", {"planned": PlannedMessage.of(self.planned)}, OPEN_SECONDS)
         except (WorkerDied, UsageError, RuntimeError):  # verified anew, it says so itself
             return False
         return bool(row.fingerprint["build"] == build)

@@ -18,10 +18,9 @@ from bitgate.results.record import Verdict, from_event, to_event
 from bitgate.tools.fuzz.failure import FuzzFailure, Neighbour, ShrunkFailure, is_failure
 from bitgate.tools.fuzz.round import FuzzSubject, families_of, subject_of, subjects
 from bitgate.tools.fuzz.shrink import Shrinker
-from bitgate.verify.planned import PlannedCase
+from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.selection import candidates
-from bitgate.verify.server import from_json, to_json
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
 from bitgate.worker.serving import Message
@@ -107,7 +106,7 @@ class RoundDone(Struct):
 class RedCaseMessage(Struct):
     """A FuzzFailure between processes."""
 
-    planned: dict[str, Any]
+    planned: PlannedMessage
     verdict: dict[str, Any]
     seconds: float
     lane: str
@@ -115,10 +114,10 @@ class RedCaseMessage(Struct):
 
     @classmethod
     def of(cls, found: FuzzFailure) -> RedCaseMessage:
-        return cls(to_json(found.planned), to_event(found.verdict), found.seconds, found.lane, found.visit)
+        return cls(PlannedMessage.of(found.planned), to_event(found.verdict), found.seconds, found.lane, found.visit)
 
     def failure(self, families: Families) -> FuzzFailure:
-        planned = from_json(self.planned, families)
+        planned = self.planned.planned(families)
         return FuzzFailure(planned, from_event(self.verdict), self.seconds, self.lane, self.visit)
 
 
@@ -141,24 +140,24 @@ class ShrunkCase(Struct):
     """A ShrunkFailure between processes, but for the failure that was found; neighbours are of a quantity, its failing
     and its passing value, a distance and a case."""
 
-    planned: dict[str, Any]
+    planned: PlannedMessage
     verdict: dict[str, Any]
-    neighbours: list[tuple[str, str, str, float, dict[str, Any]]]
+    neighbours: list[tuple[str, str, str, float, PlannedMessage]]
     minimal: bool
     tried: int
     seconds: float
 
     @classmethod
     def of(cls, one: ShrunkFailure) -> ShrunkCase:
-        near = [(n.quantity, n.fails, n.passes, n.distance, to_json(n.planned)) for n in one.neighbours]
-        return cls(to_json(one.planned), to_event(one.verdict), near, one.minimal, one.tried, one.seconds)
+        near = [(n.quantity, n.fails, n.passes, n.distance, PlannedMessage.of(n.planned)) for n in one.neighbours]
+        return cls(PlannedMessage.of(one.planned), to_event(one.verdict), near, one.minimal, one.tried, one.seconds)
 
     def failure(self, found: FuzzFailure, families: Families) -> ShrunkFailure:
         near = tuple(
-            Neighbour(quantity, fails, passes, distance, from_json(other, families))
+            Neighbour(quantity, fails, passes, distance, other.planned(families))
             for quantity, fails, passes, distance, other in self.neighbours
         )
-        planned, verdict = from_json(self.planned, families), from_event(self.verdict)
+        planned, verdict = self.planned.planned(families), from_event(self.verdict)
         return ShrunkFailure(found, planned, verdict, near, self.minimal, self.tried, self.seconds)
 
 

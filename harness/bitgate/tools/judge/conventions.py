@@ -21,15 +21,23 @@ MODEL, FUNCTION = "Model", "ref_kernel"
 """What a task's file defines: KernelBench's module, or gpu-mode's function."""
 NEW_MODEL, CUSTOM = "ModelNew", "custom_kernel"
 """What a submission's file defines."""
+MOST_TEXT = 16 << 20
 SEED = 42
 """Of a module's parameters: both sides draw them after it, as KernelBench does."""
+
+
+def is_text(file: Path) -> bool:
+    """Return whether a path is a file that can be read as a whole: no pipe, which would be waited for."""
+    return file.is_file() and file.stat().st_size <= MOST_TEXT
 
 
 def names_in(file: Path) -> set[str]:
     """Return the names that a file defines or imports at its top, without running it. UsageError for no Python."""
     try:
+        if file.exists() and not is_text(file):
+            raise ValueError(f"it is no regular file of at most {MOST_TEXT >> 20} MiB")
         tree = ast.parse(file.read_text())
-    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{file}: cannot be read as Python: {shown(error)}") from None
     found: set[str] = set()
     for node in tree.body:
@@ -78,14 +86,14 @@ def to_numpy(value: Any) -> NDArray[Any]:
     return array if array.dtype.kind in "biuc" else array.astype(np.float64)
 
 
-def tensor_of(array: NDArray[Any], kind: str, torch: bool) -> Any:
+def tensor_of(array: NDArray[Any], kind: str, torch: bool, device: str = "cpu") -> Any:
     """Return a tensor of the element type ``kind`` with an array's numbers, always in memory that nothing else has."""
     if not torch:
         return np.array(array, getattr(ml_dtypes, kind) if kind in TORCH_TYPES else np.dtype(kind))
     import torch as runtime
 
     plain = as_torch(np.array(array)) if array.dtype.kind in "biuf" else as_torch(array.astype(np.float64))
-    return plain.to(getattr(runtime, kind), copy=True)
+    return plain.to(device, getattr(runtime, kind), copy=True)
 
 
 def seed_all(torch: bool, seed: int = SEED) -> None:
@@ -107,11 +115,12 @@ def without_gradients(torch: bool) -> Any:
 class Module:
     """A module (KernelBench) or a function (gpu-mode) of either side, called with a task's inputs.
 
-    ``packing`` says how a function gets them: ``single`` or ``tuple`` or ``list``; a module gets each.
+    ``packing`` says how a function gets them: ``single`` or ``tuple`` or ``list``; a module gets each. ``device`` has
+    the parameters of a module of torch.
     """
 
-    def __init__(self, made: Any, init: Sequence[Any], packing: str, torch: bool) -> None:
-        self._made, self._init, self._packing, self._torch = made, init, packing, torch
+    def __init__(self, made: Any, init: Sequence[Any], packing: str, torch: bool, device: str = "cpu") -> None:
+        self._made, self._init, self._packing, self._torch, self._device = made, init, packing, torch, device
         self._modules: dict[str, Any] = {}
 
     def __call__(self, inputs: Sequence[Any], kind: str, more: Sequence[Any] = ()) -> list[Any]:
@@ -131,7 +140,7 @@ class Module:
             if self._torch and hasattr(made, "to"):
                 import torch as runtime
 
-                made = made.to(getattr(runtime, kind))
+                made = made.to(self._device, getattr(runtime, kind))
             self._modules[kind] = made if callable(made) else made.forward
         found: Callable[..., Any] = self._modules[kind]
         return found

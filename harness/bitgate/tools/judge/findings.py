@@ -104,6 +104,7 @@ class Findings:
         return {
             "submission": str(self.request.submission),
             "task": self.request.task,
+            "target": self.request.target,
             "kind": "declaration" if self.kind == "FAMILY" else "callable",
             "verdict": self.verdict,
             "exit": self.exit,

@@ -16,7 +16,7 @@ from bitgate import __version__
 from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.core.untrusted import shown
-from bitgate.tools.judge.conventions import CUSTOM, FUNCTION, MODEL, NEW_MODEL, names_in
+from bitgate.tools.judge.conventions import CUSTOM, FUNCTION, MODEL, NEW_MODEL, is_text, names_in
 from bitgate.tools.judge.run import DECLARATION, JudgeRequest
 from bitgate.tools.judge.table import table_of
 
@@ -95,6 +95,7 @@ def entries_in(folder: Path, task: str) -> Iterator[Entry]:
 def _judged(entry: Entry, request: JudgeRequest, left: float) -> dict[str, Any]:
     """Return the report of a command; one that says that nothing was judged where it gave none."""
     words = ["judge", str(entry.submission), "--task", entry.task, "--json", "--tier", request.tier]
+    words += ["--target", request.target]
     words += ["--problems", str(request.problems), "--samples", str(request.samples), "--memory", str(request.memory)]
     words += ["--time-limit", str(request.seconds), "--budget", str(max(1.0, left))]
     words += ["--own"] * request.own + ([] if request.seed is None else ["--seed", str(request.seed)])
@@ -122,10 +123,30 @@ def _judged(entry: Entry, request: JudgeRequest, left: float) -> dict[str, Any]:
 
 def _mark(entry: Entry, request: JudgeRequest) -> str:
     """Return what a kept report must have been made of."""
-    files = [entry.submission, *([Path(entry.task)] if entry.task.endswith(".py") else [])]
-    content = [sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
-    settings = (request.tier, request.problems, request.own, request.samples, request.seed, dict(request.arguments))
-    return sha256(repr((__version__, content, settings, request.dtypes)).encode()).hexdigest()
+    files = [*_files_of(entry.submission), *([Path(entry.task)] if entry.task.endswith(".py") else [])]
+    content = [sha256(file.read_bytes()).hexdigest() for file in files if is_text(file)]
+    drawn = (request.tier, request.problems, request.own, request.samples, request.seed, dict(request.arguments))
+    return sha256(repr((__version__, content, request.target, drawn, request.dtypes)).encode()).hexdigest()
+
+
+def _files_of(submission: Path) -> list[Path]:
+    """Return the files that a submission is made of: a declaration's whole folder, or a file and the modules next to it
+    that it imports."""
+    found, wanted = dict[Path, None](), [submission]
+    while wanted:
+        file = wanted.pop()
+        if file in found or not is_text(file):
+            continue
+        found[file] = None
+        try:
+            names = names_in(file) if file.suffix == ".py" else set()
+        except UsageError:
+            continue
+        if DECLARATION in names:
+            wanted += [one for one in sorted(file.parent.rglob("*")) if "__pycache__" not in one.parts]
+        beside = (file.parent / name for name in sorted(names))
+        wanted += [one for place in beside for one in (place.with_suffix(".py"), place / "__init__.py")]
+    return list(found)
 
 
 def _kept(file: Path, mark: str) -> dict[str, Any] | None:

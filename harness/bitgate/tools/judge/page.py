@@ -8,6 +8,11 @@ from typing import Any
 
 from bitgate.results.report.page.tables import TableCell, TableSection, write_tables
 
+CLOCKS = {
+    "bounded": "bounded from outside: the judge's clock around checked calls",
+    "trusted": "trusted: events of the device around launches of device code alone, each checked",
+}
+"""What each kind of time is."""
 KINDS = {"right": "good", "wrong": "bad", "open": "odd"}
 
 
@@ -16,7 +21,8 @@ def write_page(file: Path, report: Mapping[str, Any]) -> None:
     checks = TableSection(
         "Checks", ("case", "data", "group", "outcome", "what is wrong"), [_check(one) for one in report["checks"]]
     )
-    notes = [f"task {report['task']}, seed {report['seed']}", f"rule: {report['rule']}", *report["notes"]]
+    notes = [f"task {report['task']} on {report['target']}, seed {report['seed']}", f"rule: {report['rule']}"]
+    notes += report["notes"]
     notes.append(f"sandbox: {', '.join(report['sandbox'])}")
     sections = [checks, *_time(report["time"])]
     words = f": {report['diagnosis']}" if report["diagnosis"] else ""
@@ -53,8 +59,7 @@ def _time(time: Mapping[str, Any] | None) -> list[TableSection]:
     rows: list[list[TableCell | str]] = [
         [TableCell(one["case"], code=True), *(f"{one[name]:.4g}" for name in names)] for one in time["rows"]
     ]
-    words = "bounded from outside: the judge's clock around checked calls, never below the floor"
-    notes = [f"not timed: {time['wrong']}" if time["wrong"] else words]
+    notes = [f"not timed: {time['wrong']}" if time["wrong"] else f"{CLOCKS[time['kind']]}; never below the floor"]
     return [TableSection("Time", ("case", *names), rows, notes, frozenset(names))]
 
 

@@ -21,15 +21,21 @@ from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.core.project import Project, ours
 from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.loading import with_operations
+from bitgate.kernel.registry import load_family
 from bitgate.model import parse_case_id
 from bitgate.numerics import native
 from bitgate.results.record import Verdict
+from bitgate.runtime.targets import Target, named
+from bitgate.runtime.tools_abi import family as tools_family
 from bitgate.tools.judge.conventions import CUSTOM, NEW_MODEL, names_in
+from bitgate.tools.judge.declared import declare_judged, why_not_built
+from bitgate.tools.judge.device_code import declare_device_code, is_device_only
 from bitgate.tools.judge.findings import Findings
 from bitgate.tools.judge.problems import JudgedCase, Problems, of_file, of_operation
 from bitgate.tools.judge.timing import timed
-from bitgate.tools.judge.trial import LOAD_SECONDS, SubmissionTrial
+from bitgate.tools.judge.trial import SubmissionTrial, load_seconds
 from bitgate.verify.one_case import problem_of
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
@@ -57,6 +63,7 @@ FAMILY = family_of(
     layouts={layouts!r},
     ndims={ndims!r},
     torch={torch!r},
+    platform={platform!r},
     facts=FACTS,
 )
 '''
@@ -68,6 +75,7 @@ class JudgeRequest:
 
     submission: Path
     task: str
+    target: str = "host"
     tier: str = "smoke"
     problems: int = 16
     seed: int | None = None
@@ -95,10 +103,9 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
     seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
     until = monotonic() + request.budget
     submission = file_of(request.submission.absolute())
-    kind = kind_of(submission)
-    Builder("host", progress).runtime()  # where the submission runs, nothing can be built
-    native.library()
-    with _sandbox(request.memory) as measures:
+    kind, target = kind_of(submission), named(request.target)
+    _build_ahead(target, progress)
+    with _sandbox(request.memory, target.platform != "host") as measures:
         if request.task.endswith(".py"):
             stated = request.arguments, request.dtypes, request.problems, seed, request.own, kind == DECLARATION
             task = of_file(Path(request.task), *stated)
@@ -106,23 +113,61 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
             takes_problem = _takes_problem(submission, kind)
             task = of_operation(request.task, request.tier, request.problems, seed, takes_problem)
         found = Findings(request, task, kind, seed, measures)
-        if kind != DECLARATION:
-            _try(found, submission)
+        added = [] if task.folder is None else [task.folder / "operation.py"]
+        operations = with_operations(replace(ours(), operations=(*ours().operations, *added)))
+        declaration, is_trusted = submission, False
+        if kind == DECLARATION:
+            declaration, is_trusted = _device_code(found, submission, target)
+        else:
+            _check_task(task, target)
+            _try(found, submission, target.platform)
         if not found.does_not_load:
-            added = [] if task.folder is None else [task.folder / "operation.py"]
-            project = ours().loading([_declaration(submission, kind, task)])
-            project = with_operations(replace(project, operations=(*project.operations, *added)))
-            for one, verdict in _verdicts(found, project, until, progress):
+            project = with_operations(operations.loading([_declaration(declaration, kind, task, target.platform)]))
+            for one, verdict in _verdicts(found, project, target, until, progress):
                 found.verdicts.append((one, verdict))
                 hear(one, verdict)
             if request.samples and found.exit == 0:
-                found.times = timed(found.right, project, request.samples, seed, request.seconds, until)
+                limits = request.samples, seed, request.seconds, until
+                found.times = timed(found.right, project, target.name, is_trusted, *limits)
     return found.report()
 
 
-def _try(found: Findings, submission: Path) -> None:
+def _build_ahead(target: Target, progress: Callable[[str], None]) -> None:
+    """Build what the launcher needs: where a submission runs, nothing can be built."""
+    builder = Builder(target.platform, progress, arch=None if target.platform == "host" else target.name)
+    builder.runtime()
+    if target.platform != "host":
+        builder.family(tools_family())
+    native.library()
+
+
+def _check_task(task: Problems, target: Target) -> None:
+    """Raise UsageError for a task whose tensors a function cannot get on a target."""
+    if target.platform != "host" and task.facts is not None and not task.facts["torch"]:
+        raise UsageError(f"--target {target.name}: the task's tensors are numpy's, in the host's memory: use torch's")
+
+
+def _device_code(found: Findings, declaration: Path, target: Target) -> tuple[Path, bool]:
+    """Return the declaration that is judged, and whether nothing of its author's host code runs where it is
+    launched."""
+    folder = paths.cache_dir() / "judge" / sha256(f"{declaration} {target.name}".encode()).hexdigest()[:16]
+    judged = declare_judged(declaration, folder / "judged")
+    family = load_family(judged)
+    if why := why_not_built(family):
+        found.does_not_load = why
+    elif is_device_only(family, target.platform):
+        try:
+            return declare_device_code(declaration, family, target.name, folder / "device"), True
+        except BuildError:  # each case says so
+            pass
+        except UsageError as error:
+            found.notes.append(f"its time cannot be trusted: {error}")
+    return judged, False
+
+
+def _try(found: Findings, submission: Path, platform: str) -> None:
     """Load the submission once where nothing else is, and call it where a length is zero."""
-    trial = SubmissionTrial(submission, found.kind, found.request.seconds)
+    trial = SubmissionTrial(submission, found.kind, found.request.seconds, platform)
     try:
         found.does_not_load = trial.why_not_loaded()
         for problem in found.task.zero if not found.does_not_load else ():
@@ -160,7 +205,7 @@ def _takes_problem(submission: Path, kind: str) -> bool:
     return any(one.name == CUSTOM and len(one.args.args) > 1 for one in functions)
 
 
-def _declaration(submission: Path, kind: str, task: Problems) -> Path:
+def _declaration(submission: Path, kind: str, task: Problems, platform: str) -> Path:
     """Return the submission's declaration; for a function or a module bitgate writes it."""
     if kind == DECLARATION:
         return submission
@@ -173,7 +218,8 @@ def _declaration(submission: Path, kind: str, task: Problems) -> Path:
         dtypes=tuple(dict.fromkeys([*own, *(one.dtypes.canonical for one in problems)])),
         layouts=tuple(dict.fromkeys(one.layout for one in problems if one.layout)),
         ndims=tuple(dict.fromkeys(one.ndim for one in problems)),
-        torch=bool(task.facts["torch"]) if task.facts else "torch" in names_in(submission),
+        torch=bool(task.facts["torch"]) if task.facts else platform != "host" or "torch" in names_in(submission),
+        platform=platform,
     )
     folder = task.folder or paths.cache_dir() / "judge" / sha256(text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
@@ -182,24 +228,24 @@ def _declaration(submission: Path, kind: str, task: Problems) -> Path:
 
 
 @contextmanager
-def _sandbox(memory: int) -> Iterator[list[str]]:
+def _sandbox(memory: int, of_gpu: bool) -> Iterator[list[str]]:
     """State the sandbox of all children, with a private folder that is removed with them."""
     folder = Path(tempfile.mkdtemp(prefix="bitgate-judge-"))
     try:
-        yield sandbox.prepare(folder, memory)
+        yield sandbox.prepare(folder, memory, of_gpu)
     finally:
         sandbox.leave()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _verdicts(
-    found: Findings, project: Project, until: float, progress: Callable[[str], None]
+    found: Findings, project: Project, target: Target, until: float, progress: Callable[[str], None]
 ) -> Iterator[tuple[JudgedCase, Verdict]]:
     task, request = found.task, found.request
     order = np.random.default_rng(found.seed).permutation(len(task.cases)).tolist()
-    kernels = candidates(None, {}, "host", project)
+    kernels = candidates(None, {}, target.name, project)
     rounds = [(task.cases[place], 0) for place in order] + [(task.cases[place], 1) for place in order[:AGAIN]]
-    with CaseProcess(Opening("host", project), progress=progress) as process:
+    with CaseProcess(Opening(target.name, project), progress=progress) as process:
         for place, (one, again) in enumerate(rounds):
             if why := found.why_stop(monotonic() > until):
                 found.notes.append(f"{len(rounds) - place} of {len(rounds)} cases were not judged: {why}")
@@ -211,6 +257,7 @@ def _verdicts(
                 refusals = [f"{refusal.clause}: {refusal.text}" for _, refusal in selection.refusing]
                 found.refused[one.case] = next(iter(refusals), "its declaration does not name such problems")
             for kernel in selection.supporting:
-                planned = PlannedCase(problem, kernel, fill=one.fill, seed=(found.seed + 7919 * again) % (1 << 31))
+                other = (found.seed + 7919 * again) % (1 << 31)
+                planned = PlannedCase(problem, kernel, fill=one.fill, seed=other, target=target.name)
                 # The first case waits for the task, too: a runtime that is imported takes its time.
-                yield one, process.verify(planned, request.seconds + (0.0 if place else LOAD_SECONDS))
+                yield one, process.verify(planned, request.seconds + (0.0 if place else load_seconds(target.platform)))

@@ -1,7 +1,8 @@
-"""The time of a submission, bounded from outside: the judge's clock around calls whose every result it checks.
+"""The time of a submission: of calls on fresh inputs, each of whose results the judge checks.
 
-The process of a submission gets fresh inputs once the clock runs, and the outputs are copied before it stops: nothing
-that happens there can make the time shorter than the work. What the launcher adds makes it longer.
+Of functions it is bounded from outside, by the judge's clock. Their process gets inputs once the clock runs, and the
+outputs are copied before it stops: nothing that happens there can make the time shorter than the work. What the
+launcher adds makes it longer. Of device code alone on a GPU it is that of events around the launch.
 """
 
 from __future__ import annotations
@@ -16,34 +17,38 @@ from typing import Any
 import numpy as np
 
 from bitgate.core.project import Project
+from bitgate.kernel.registry import declared_sources
 from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Capability
 from bitgate.model import Problem, parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
+from bitgate.tools.judge.floor import floors_on
 from bitgate.tools.judge.problems import JudgedCase
-from bitgate.verify.judge_entry import launcher_worker
 from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep
 from bitgate.verify.launcher_process import LauncherProcess
+from bitgate.verify.launcher_worker import launcher_worker
 from bitgate.verify.problem_data import reference_kind
 from bitgate.verify.running import LaunchConfig
 from bitgate.verify.selection import candidates, select_for
 from bitgate.verify.session import Session
+from bitgate.verify.timed import DEVICE
 from bitgate.worker.shared_memory import create_memory
 
+BOUNDED, TRUSTED = "bounded", "trusted"
+"""Kinds of time: by the judge's clock around calls; by events of a GPU around device code alone."""
 MOST_PROBLEMS = 4
-COPIES = 5
 
 
 @dataclass(frozen=True)
 class ComparedTime:
-    """The samples of one case in seconds; ``claimed`` are those of its process, which it can forge."""
+    """The samples of one case in seconds; ``claimed`` are those that its process measured around the launch."""
 
     case: str
     samples: tuple[float, ...]
     claimed: tuple[float, ...]
     floor: float
-    """Seconds in which this machine copies the bytes of all tensors: no kernel is counted as faster."""
+    """Seconds in which the target copies the bytes of all tensors: no kernel is counted as faster."""
 
     def as_json(self) -> dict[str, Any]:
         counted = max(median(self.samples), self.floor)
@@ -64,35 +69,40 @@ class Time:
 
     rows: tuple[ComparedTime, ...]
     wrong: str = ""
+    kind: str = BOUNDED
 
     def as_json(self) -> dict[str, Any]:
         rows = [one.as_json() for one in self.rows]
         mean = float(np.exp(np.mean([np.log(one["ms"]) for one in rows]))) if rows and not self.wrong else None
-        return {"kind": "bounded", "ms": mean, "wrong": self.wrong or None, "rows": rows}
+        return {"kind": self.kind, "ms": mean, "wrong": self.wrong or None, "rows": rows}
 
 
 class Stopwatch:
     """A launcher whose every launch this process times, and judges."""
 
-    def __init__(self, project: Project, seconds: float) -> None:
+    def __init__(self, project: Project, target: str, is_trusted: bool, seconds: float) -> None:
         arenas = create_memory(), create_memory()
         document = project.as_json()
         worker = launcher_worker(arenas, lambda *note: None)
-        self._launcher = LauncherProcess("host", document, {}, lambda *note: None, (worker, arenas))
-        self._launcher.open_as(document, {})
-        self._session = Session("host", project=project, launcher=self._launcher, here=False)
-        self._seconds = seconds
+        self._launcher = LauncherProcess(target, document, {}, lambda *note: None, (worker, arenas))
+        # No declaration of device code runs where its kernels do.
+        self._launcher.open_as(document, declared_sources(project))
+        self._session = Session(target, project=project, launcher=self._launcher, here=False)
+        self._target, self._is_trusted, self._seconds = target, is_trusted, seconds
 
     def end(self) -> None:
         self._launcher.end()
 
     def sample(self, kernel: Kernel, problem: Problem, fill: str, seed: int) -> tuple[float, float, str]:
-        """Return the seconds of a call from outside, those that its process claims, and what is wrong with it."""
+        """Return the seconds of a call, those that its process claims, and what is wrong with it.
+
+        They are those from outside, or where the process can be trusted those of the device.
+        """
         session, launcher = self._session, self._launcher
         session.load(kernel)
         inputs = session.inputs(problem, kernel.instance, fill, seed)
         launcher.begin_case(self._seconds)
-        step = LaunchStep(LaunchConfig("right", self._schedule(kernel)), inputs.tensors)
+        step = LaunchStep(LaunchConfig("right", self._schedule(kernel)), inputs.tensors, timed=self._is_trusted)
         begun = perf_counter()
         (run,) = launcher.launch(Launch(kernel, problem, -1), [step])
         run.outputs = {role: HostTensor(one.tensor, one.storage.copy()) for role, one in run.outputs.items()}
@@ -102,21 +112,36 @@ class Stopwatch:
         reference.hold(run)
         reference.settle(run)
         wrong = run.crash or run.damage or ("wrong results while it was timed" if run.results else "")
-        return seconds, run.seconds["kernel"], wrong
+        return run.seconds.get(DEVICE, 0.0) if self._is_trusted else seconds, run.seconds["kernel"], wrong
 
     def _schedule(self, kernel: Kernel) -> str:
+        if self._target != "host":
+            return ""
         loaded = self._session.loaded(kernel, False)
         return "forward" if loaded is not None and Capability.SCHEDULES in loaded.capabilities else ""
 
 
-def timed(right: Sequence[JudgedCase], project: Project, samples: int, seed: int, seconds: float, until: float) -> Time:
+def timed(
+    right: Sequence[JudgedCase],
+    project: Project,
+    target: str,
+    is_trusted: bool,
+    samples: int,
+    seed: int,
+    seconds: float,
+    until: float,
+) -> Time:
     """Time a submission on the task's own problems, between calls on others that it is right on, in an order drawn by
-    lot."""
+    lot.
+
+    One that ``is_trusted`` has no host code in the process that launches it.
+    """
     rng = np.random.default_rng([seed, 1])
     own, others = _chosen(right)
-    kernels = candidates(None, {}, "host", project)
+    kernels = candidates(None, {}, target, project)
+    floors = floors_on(target, [parse_case_id(one.case) for one in own])
     found: dict[str, tuple[list[float], list[float]]] = {one.case: ([], []) for one in own}
-    with _stopwatch(project, seconds) as watch:
+    with _stopwatch(project, target, is_trusted, seconds) as watch:
         try:
             for number in range(samples + 1):
                 for place in rng.permutation(len(own) + min(1, len(others))).tolist():
@@ -133,8 +158,12 @@ def timed(right: Sequence[JudgedCase], project: Project, samples: int, seed: int
                     break
         except LauncherDied as ended:
             return Time((), ended.reason)
-    rows = [ComparedTime(case, tuple(a), tuple(b), _floor(parse_case_id(case))) for case, (a, b) in found.items() if a]
-    return Time(tuple(rows))
+    rows = [
+        ComparedTime(case, tuple(a), tuple(b), floor)
+        for (case, (a, b)), floor in zip(found.items(), floors, strict=True)
+        if a
+    ]
+    return Time(tuple(rows), kind=TRUSTED if is_trusted else BOUNDED)
 
 
 def _chosen(right: Sequence[JudgedCase]) -> tuple[list[JudgedCase], list[JudgedCase]]:
@@ -147,23 +176,10 @@ def _chosen(right: Sequence[JudgedCase]) -> tuple[list[JudgedCase], list[JudgedC
     return list(own.values()), [one for one in right if one.case not in own]
 
 
-def _floor(problem: Problem) -> float:
-    """Return the fastest of several copies of as many bytes as all tensors have: half of them are read or written by a
-    kernel, which has more to do than to copy."""
-    size = sum(tensor.bytes for tensor in problem.tensors.values())
-    source, into = np.zeros(size // 2 + 1, np.uint8), np.zeros(size // 2 + 1, np.uint8)
-    best = float("inf")
-    for _ in range(COPIES):
-        begun = perf_counter()
-        np.copyto(into, source)
-        best = min(best, perf_counter() - begun)
-    return best
-
-
 @contextmanager
-def _stopwatch(project: Project, seconds: float) -> Iterator[Stopwatch]:
+def _stopwatch(project: Project, target: str, is_trusted: bool, seconds: float) -> Iterator[Stopwatch]:
     native.library()
-    watch = Stopwatch(project, seconds)
+    watch = Stopwatch(project, target, is_trusted, seconds)
     try:
         yield watch
     finally:

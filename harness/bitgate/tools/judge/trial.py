@@ -14,6 +14,7 @@ from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import printable, shown
 from bitgate.kernel.python_callable import load_function
 from bitgate.tools.judge.conventions import Module, is_tensor, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.submission import device_of, start_runtime
 from bitgate.tools.judge.survey import cells_of
 from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.worker import serving
@@ -24,11 +25,16 @@ from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker, WorkerDied
 
 ENTRY = f"{__name__}:serve"
-LOAD_SECONDS = 120.0
+LOAD_SECONDS, COMPILE_SECONDS = 120.0, 300.0
 RUNTIMES = ("torch", "triton", "cupy", "jax", "numba")
 """Modules that a submission may need and this environment lack: no fault of the submission."""
 CLOSE = 2.0**-6
 """The share by which a cell may be off where there are no terms to sum."""
+
+
+def load_seconds(platform: str) -> float:
+    """Return how long a submission may take to load: on a GPU it may compile C++ (``load_inline``)."""
+    return LOAD_SECONDS if platform == "host" else COMPILE_SECONDS
 
 
 class TrySubmission(Message):
@@ -36,6 +42,7 @@ class TrySubmission(Message):
 
     file: str
     name: str
+    platform: str
 
 
 class CallSubmission(Message):
@@ -47,6 +54,7 @@ class CallSubmission(Message):
     shapes: list[tuple[int, list[int]]]
     outputs: list[list[int]]
     seed: int
+    platform: str
 
 
 def serve(channel: Channel) -> None:
@@ -59,6 +67,7 @@ def serve(channel: Channel) -> None:
 def _load(asked: TrySubmission) -> dict[str, str]:
     with redirect_stdout(sys.stderr):
         try:
+            start_runtime(asked.platform)
             load_function(Path(asked.file), asked.name)
         except ModuleNotFoundError as error:
             return {"why": f"ModuleNotFoundError: {shown(error)}", "module": str(error.name)}
@@ -71,20 +80,21 @@ def _call(asked: CallSubmission) -> dict[str, Any]:
     facts, shapes = asked.facts, dict(asked.shapes)
     with redirect_stdout(sys.stderr):
         try:
-            made = load_function(Path(asked.file), asked.name)
+            made, device = load_function(Path(asked.file), asked.name), device_of(asked.platform)
             torch, inputs, buffers = bool(facts["torch"]), list[Any](), list[Any]()
             for place, one in enumerate(facts["inputs"]):
                 if "role" in one:
                     cells = cells_of(one, tuple(shapes[place]), "decimal", asked.seed)
-                    inputs.append(tensor_of(np.asarray(cells), one["given"], torch))
+                    inputs.append(tensor_of(np.asarray(cells), one["given"], torch, device))
                 elif "buffer" in one:
                     given = facts["outputs"][one["buffer"]]["given"]
-                    buffers.append(tensor_of(np.zeros(asked.outputs[one["buffer"]]), given, torch))
+                    buffers.append(tensor_of(np.zeros(asked.outputs[one["buffer"]]), given, torch, device))
                     inputs.append(buffers[-1])
                 else:
                     inputs.append(one["constant"])
             reals = [one["given"] for one in facts["inputs"] if "float" in one.get("given", "")]
-            outputs = Module(made, facts["init"], facts["packing"], torch)(inputs, reals[0] if reals else "float32")
+            module = Module(made, facts["init"], facts["packing"], torch, device)
+            outputs = module(inputs, reals[0] if reals else "float32")
             outputs = buffers if buffers and outputs[0] is None else outputs
         except BaseException as error:
             return {"raised": f"{type(error).__name__}: {shown(error)}"}
@@ -93,15 +103,18 @@ def _call(asked: CallSubmission) -> dict[str, Any]:
     return {
         "types": [type_of(one) for one in outputs],
         "shapes": [list(one.shape) for one in outputs],
-        "cells": [[float(cell) for cell in to_numpy(one).ravel()] for one in outputs],
+        "cells": [
+            [float(cell) for cell in to_numpy(one).ravel()] if list(one.shape) in asked.outputs else []
+            for one in outputs
+        ],
     }
 
 
 class SubmissionTrial:
     """The child in which a submission is tried. Its answers are claims: each is compared here."""
 
-    def __init__(self, file: Path, name: str, seconds: float) -> None:
-        self._file, self._name, self._seconds = str(file), name, seconds
+    def __init__(self, file: Path, name: str, seconds: float, platform: str) -> None:
+        self._file, self._name, self._seconds, self._platform = str(file), name, seconds, platform
         self._worker = Worker(ENTRY, OutputLimit(to_stderr))
 
     def end(self) -> None:
@@ -110,7 +123,9 @@ class SubmissionTrial:
     def why_not_loaded(self) -> str:
         """Return why the file does not load; empty if it does. UsageError for a runtime that is not installed here."""
         try:
-            said = self._worker.ask(TrySubmission(self._file, self._name), max(LOAD_SECONDS, self._seconds))
+            said = self._worker.ask(
+                TrySubmission(self._file, self._name, self._platform), max(load_seconds(self._platform), self._seconds)
+            )
         except WorkerDied as ended:
             return f"its file does not load: {_reason(ended)}"
         if said["module"] in RUNTIMES:
@@ -121,7 +136,15 @@ class SubmissionTrial:
         """Return what is wrong with the outputs of a problem with a length of zero; empty if nothing is."""
         try:
             said = self._worker.ask(
-                CallSubmission(self._file, self._name, dict(facts), problem["shapes"], problem["outputs"], seed),
+                CallSubmission(
+                    self._file,
+                    self._name,
+                    dict(facts),
+                    problem["shapes"],
+                    problem["outputs"],
+                    seed,
+                    self._platform,
+                ),
                 self._seconds,
             )
         except WorkerDied as ended:

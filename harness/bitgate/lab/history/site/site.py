@@ -79,7 +79,7 @@ def write_site(url: str, folder: Path, last: int, between: Between) -> Site:
     Raises UsageError for a folder that holds another site, and where files cannot be written.
     """
     _check(folder)
-    with opened(url, must_exist=True) as store:
+    with opened(url, must_exist=True) as store, _no_collection():
         try:
             return _written(store, url, folder, last, between)
         except OSError as error:
@@ -103,8 +103,7 @@ def _written(store: HistoryStore, url: str, folder: Path, last: int, between: Be
         kept = {number: one for number, hashed in inputs.items() if (one := _kept(folder, number, hashed))}
         changed = {number: hashed for number, hashed in inputs.items() if number not in kept}
         with _rendering(url, folder, changed, names) as rendering:
-            with _no_collection():
-                mixed = list(query.series(connection, window, mixed_only=True))
+            mixed = list(query.series(connection, window, mixed_only=True))
             flaky = root_causes(connection, window, mixed=mixed)
             broken = first_bad(connection, window, known=flaky, mixed=mixed)
             nights = query.with_totals(connection, window)[::-1]
@@ -212,7 +211,7 @@ def _render_bundles(
 ) -> list[tuple[int, CaseBundle]]:
     """Write some bundles, each after its page."""
     found = []
-    with opened(url, must_exist=True) as store, store.reading() as connection:
+    with opened(url, must_exist=True) as store, store.reading() as connection, _no_collection():
         for number, inputs in items:
             page = f"cases/{number:04}.html"
             parts = [

@@ -19,20 +19,13 @@ from bitgate.model.space.quantity import DTYPE_SETS
 from bitgate.model.space.quantity_columns import TILE
 from bitgate.ops.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 from bitgate.ops.convolution.problem import ConvProblem, Pass
+from bitgate.ops.convolution.space.steps import AXES, LEAST, OPERATION_COLUMNS, PLAIN_VALUES, SPATIAL, steps_of
 
-AXES = 3
 _KNOWN_TYPES = tuple(DtypeSet.parse(name) for name in DTYPE_SETS if name != "other")
 _DTYPE_BYTES = np.array([*(max(t.inp.bytes, t.wei.bytes, t.out.bytes) for t in _KNOWN_TYPES), 4], dtype=np.int64)
 """Bytes of the widest of the three types; 4 for 'other'."""
 OPERATION_NAMES = tuple(ELEMENTWISE)
 _OPERATION_D = np.array([op.num_d for op in ELEMENTWISE.values()], dtype=np.int64)
-
-PLAIN_VALUES = {"op": 0, "in_op": 0, "wei_op": 0, "gap": 0, "split_k": 1, "layout": 0, "wei_layout": 0}
-
-OPERATION_COLUMNS = ("op", "in_op", "wei_op")
-SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
-LEAST = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
-"""The least value of each spatial quantity, which the axes not in use have."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +114,15 @@ class Batch(Candidates):
         return Batch(self.direction, **{n: np.concatenate([c, both[n]]) for n, c in self.columns().items()})
 
     def smaller(self) -> Batch:
-        from bitgate.ops.convolution.space.neighbours import one_step_smaller
-
-        return one_step_smaller(self)
+        steps = steps_of(self)
+        columns = {name: np.repeat(column, len(steps), axis=0) for name, column in self.columns().items()}
+        for index, step in enumerate(steps):
+            for (name, axis), value in step.items():
+                if axis < 0:
+                    columns[name][index] = value
+                else:
+                    columns[name][index, axis] = value
+        return Batch(self.direction, **columns)
 
     def crossed(self, other: Batch, rng: np.random.Generator) -> Batch:
         """Return children; spatial quantities cross only between equal dimensions."""

@@ -20,7 +20,8 @@ from bitgate.model.space.factor import Codes
 from bitgate.model.space.quantity import DTYPE_SETS, few_or_vectors
 from bitgate.ops.convolution.layout import INPUT_LAYOUTS, default_layout, default_weight_layout
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.ops.convolution.space.batch import AXES, OPERATION_NAMES, Batch
+from bitgate.ops.convolution.space.batch import OPERATION_NAMES, Batch
+from bitgate.ops.convolution.space.steps import AXES
 
 SIZE = 80_000
 GEMM_COUNTS = (2, 4, 6, 8, 9, 12, 16, 25, 31, 32, 32, 32, 33, 33, 33, 34, 36, 49, 64, 64, 65, 66, 72, 81)

@@ -14,7 +14,8 @@ from bitgate.model.space import Domains
 from bitgate.model.space.candidates import Ints
 from bitgate.model.space.column import FIELD
 from bitgate.ops.convolution.problem import Pass
-from bitgate.ops.convolution.space.batch import AXES, Batch
+from bitgate.ops.convolution.space.batch import Batch
+from bitgate.ops.convolution.space.steps import AXES
 
 SIZE = 40_000
 _SEED = 7

@@ -1,0 +1,247 @@
+"""Attention: ``attention_f16_b2h8kv2s512t512d64_causal``, ``attention_bf16_b1h4kv1s70t70d96w16_window_padded_lse``.
+
+o[b,h,i] is the sum over admitted keys j of p[j] v[b,g,j], where p is the softmax over these keys of the logits
+q[b,h,i] . k[b,g,j] / sqrt(d), and g = h / (heads / kv) is the key and value head that h / kv query heads share.
+
+A mask admits all keys (``full``); those up to i + t - s, so that the last query sees all (``causal``); or the last w
+of these (``window``). ``padded`` adds the i32 tensor ``lengths``: in batch b only the first lengths[b] keys are
+admitted as well. A query that admits no key gets 0. ``lse`` adds the f32 output lse[b,h,i], the logarithm of the sum
+of exp(logits): -inf where no key is admitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.model.fill import Fill
+from bitgate.model.numerics import Accumulation, Measuring, Numerics
+from bitgate.model.sized import Sized, SizedProblem, StatedTensor, read, written
+from bitgate.model.sized.numerics import SizedNumerics
+from bitgate.ops.attention import fills
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class KeyMask(str, Enum):
+    """The keys that a query may see."""
+
+    FULL = "full"
+    CAUSAL = "causal"
+    WINDOW = "window"
+
+
+@dataclass(frozen=True)
+class AttentionSizes:
+    """Batch, heads of queries, heads of keys and values, queries, keys, head size, and the keys of a window."""
+
+    b: int
+    h: int
+    kv: int
+    s: int
+    t: int
+    d: int
+    w: int = 1
+    mask: KeyMask = KeyMask.FULL
+    padded: bool = False
+    lse: bool = False
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The keys from ``first`` up to ``end`` that each query admits, shape (b, s); none where ``end <= first``."""
+
+    first: Ints
+    end: Ints
+
+    @property
+    def none(self) -> NDArray[np.bool_]:
+        return np.asarray(self.end <= self.first)
+
+    def mask(self, keys: int) -> NDArray[np.bool_]:
+        """Return which keys are admitted, shape (b, 1, s, t)."""
+        key = np.arange(keys)
+        return np.asarray((key >= self.first[:, None, :, None]) & (key < self.end[:, None, :, None]))
+
+
+def admitted(sizes: AttentionSizes, lengths: NDArray[Any] | None = None, late: int = 0) -> Admitted:
+    """Return the admitted keys; ``lengths`` is what a padded problem reads, ``late`` moves the diagonal."""
+    last = np.broadcast_to(np.arange(sizes.s) + 1 + sizes.t - sizes.s + late, (sizes.b, sizes.s))
+    first = last - sizes.w if sizes.mask is KeyMask.WINDOW else np.zeros_like(last)
+    end = np.full_like(last, sizes.t) if sizes.mask is KeyMask.FULL else last
+    if sizes.padded and lengths is not None:
+        end = np.minimum(end, np.asarray(lengths).astype(np.int64)[:, None])
+    return Admitted(np.maximum(first, 0), np.clip(end, 0, sizes.t))
+
+
+def by_group(sizes: AttentionSizes, heads: NDArray[Any]) -> NDArray[Any]:
+    """Return a tensor of query heads as (b, kv, heads of a group, ...)."""
+    return heads.reshape(sizes.b, sizes.kv, sizes.h // sizes.kv, *heads.shape[2:])
+
+
+def products(sizes: AttentionSizes, q: NDArray[Any], k: NDArray[Any]) -> NDArray[Any]:
+    """Return q . k of each query and key, shape (b, h, s, t), in the type of q."""
+    found = by_group(sizes, q) @ np.swapaxes(k, 2, 3)[:, :, None]
+    return np.asarray(found.reshape(sizes.b, sizes.h, sizes.s, -1))
+
+
+def weighted(sizes: AttentionSizes, weights: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
+    """Return the sums of values under weights (b, h, s, t), shape (b, h, s, d)."""
+    found = by_group(sizes, weights) @ v[:, :, None]
+    return np.asarray(found.reshape(sizes.b, sizes.h, sizes.s, -1))
+
+
+@dataclass(frozen=True)
+class KeySoftmax:
+    """The powers exp(x - top) of admitted logits, 0 for others, with ``top`` and their ``sums`` of shape (..., 1)."""
+
+    powers: NDArray[Any]
+    top: NDArray[Any]
+    sums: NDArray[Any]
+
+    @classmethod
+    def of(cls, x: NDArray[Any], is_in: NDArray[np.bool_]) -> KeySoftmax:
+        top = np.max(x, axis=-1, keepdims=True, where=is_in, initial=-np.inf)
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = np.where(is_in, np.exp(x - np.where(np.isfinite(top), top, x.dtype.type(0))), x.dtype.type(0))
+        return cls(powers, top, powers.sum(axis=-1, keepdims=True))
+
+    def over(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return weighted values over the sums; 0 where nothing is admitted."""
+        return np.asarray(values / np.where(self.sums > 0, self.sums, self.sums.dtype.type(1)))
+
+    @property
+    def lse(self) -> NDArray[Any]:
+        with np.errstate(divide="ignore"):
+            return np.asarray((self.top + np.log(self.sums))[..., 0])
+
+
+class AttentionNumerics(SizedNumerics):
+    """The judging of attention. Bits of a logarithm are no one's to claim, so that with ``lse`` all is bounded."""
+
+    def fills(self, problem: SizedProblem) -> tuple[Fill, ...]:
+        own = super().fills(problem)
+        if fills.code_of(problem) is None:
+            return tuple(fill for fill in own if fill.name == "decimal")
+        is_exact = not problem.sizes.lse
+        return tuple(Fill(fill.name, fill.reason, fill.make, fill.exact and is_exact) for fill in own)
+
+    def terms(self, problem: SizedProblem) -> int:
+        """Return the number of keys: each cell of a result depends on all of them."""
+        keys: int = problem.sizes.t
+        return keys
+
+    def largest_sum(self, problem: SizedProblem, measuring: Measuring) -> float:
+        """Return 0: laws make their data exact, so no sum limits them."""
+        return 0.0
+
+
+class Attention(Sized):
+    """o = softmax(q k^T / sqrt(d)) v over the keys that a mask admits."""
+
+    name = "attention"
+    sizes = AttentionSizes
+    silent = ("w",)
+    groups: Mapping[str, str] = {
+        "space": "bitgate.ops.attention.space:AttentionSpace",
+        "diagnostics": "bitgate.ops.attention.diagnostics:AttentionDiagnostics",
+    }
+    fills = (
+        Fill("exact", f"queries in turn: {fills.PEAKED}; {fills.FLAT}", fills.both, exact=True),
+        Fill("peaked", fills.PEAKED, fills.peaked, exact=True),
+        Fill("flat", fills.FLAT, fills.flat, exact=True),
+        Fill("decimal", "real logits within 4 of each other, each cell within the bound of its query", fills.decimal),
+    )
+
+    @cached_property
+    def numerics(self) -> Numerics:
+        return AttentionNumerics(self)
+
+    def check(self, sizes: AttentionSizes) -> str | None:
+        if sizes.h % sizes.kv:
+            return f"h = {sizes.h} is no multiple of kv = {sizes.kv}: each key head serves as many query heads"
+        if sizes.w != 1 and sizes.mask is not KeyMask.WINDOW:
+            return f"w = {sizes.w} without window: w is how many keys a sliding window admits"
+        return None
+
+    def tensors(self, sizes: AttentionSizes) -> Iterator[StatedTensor]:
+        yield read("q", b=sizes.b, h=sizes.h, s=sizes.s, d=sizes.d)
+        yield read("k", b=sizes.b, h=sizes.kv, t=sizes.t, d=sizes.d)
+        yield read("v", b=sizes.b, h=sizes.kv, t=sizes.t, d=sizes.d)
+        if sizes.padded:
+            yield read("lengths", dtype="i32", b=sizes.b)
+        yield written("o", b=sizes.b, h=sizes.h, s=sizes.s, d=sizes.d)
+        if sizes.lse:
+            yield written("lse", dtype="f32", b=sizes.b, h=sizes.h, s=sizes.s)
+
+    def reference(self, problem: SizedProblem, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+        sizes: AttentionSizes = problem.sizes
+        softmax = KeySoftmax.of(logits(sizes, inputs), admitted(sizes, inputs.get("lengths")).mask(sizes.t))
+        every = {"o": softmax.over(weighted(sizes, softmax.powers, inputs["v"])), "lse": softmax.lse}
+        return {role: every[role] for role in problem.outputs}
+
+    def bound(
+        self, problem: SizedProblem, inputs: Mapping[str, NDArray[Any]], accumulation: Accumulation
+    ) -> Mapping[str, Floats]:
+        """Return bounds that hold in any order of summation, in tiles of any size that meet in any way.
+
+        With n admitted keys whose logits differ by at most D, and A the largest sum of |q| |k| / sqrt(d): a logit is
+        off by e = (d + 8) A u (Higham, Accuracy and Stability of Numerical Algorithms, 3.1: d for the sum, 8 for scale,
+        base and the difference from the maximum). Powers and their sum are off by (6 n + 9 D + 12) u as those of a
+        softmax are, and by e each; the sum of values by 3 n u, each step of an online sum being rescaled. Weights may
+        be rounded to the type of the values before they are multiplied, as matrix instructions of 16 bits need it.
+
+        Integers whose sums the accumulator holds have exact logits before they are scaled. If a power of two of them
+        are equal and the others 104 lower, o is exact and left out, and lse is off by its scale, base and logarithm:
+        16 (|lse| + 1) u.
+        """
+        sizes: AttentionSizes = problem.sizes
+        cells = {role: np.asarray(array, np.float64) for role, array in inputs.items()}
+        keys = admitted(sizes, inputs.get("lengths"))
+        is_in, x = keys.mask(sizes.t), logits(sizes, cells)
+        softmax, unit = KeySoftmax.of(x, is_in), 2.0**-accumulation.accumulator.mantissa
+        size = logits(sizes, {role: np.abs(cells[role]) for role in ("q", "k")})
+        is_exact = _is_integer(cells) and size.max() * np.sqrt(sizes.d) <= accumulation.exact_range
+        off = (sizes.d + 8) * unit * np.max(size, axis=-1, keepdims=True, where=is_in, initial=0.0)
+        least = np.min(x, axis=-1, keepdims=True, where=is_in, initial=np.inf)
+        is_none = keys.none[:, None, :, None]
+        with np.errstate(invalid="ignore"):
+            spread = np.where(is_none, 0.0, softmax.top - least)
+            high = np.where(is_none, 0.0, np.abs(softmax.top) + np.log(np.maximum(softmax.sums, 1.0)))
+        count = np.where(is_none, 0, (keys.end - keys.first)[:, None, :, None])
+        summed = (6 * count + 9 * spread + 12) * unit
+        narrow = problem.tensors["v"].dtype
+        weights = 2.0**-narrow.mantissa if narrow.bytes < 4 else 0.0
+        magnitude = softmax.over(weighted(sizes, softmax.powers, np.abs(cells["v"])))
+        every = {
+            "o": magnitude * (2 * off + summed + 3 * count * unit + weights),
+            "lse": (off + summed + 8 * unit * (high + 1))[..., 0],
+        }
+        if is_exact and _is_mean(x, is_in, softmax.top):
+            every = {"lse": (16 * unit * (high + 1))[..., 0]}
+        return {role: every[role] for role in problem.outputs if role in every}
+
+
+def logits(sizes: AttentionSizes, inputs: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """Return the scaled products of queries and keys, shape (b, h, s, t), in the type of the inputs."""
+    q = np.asarray(inputs["q"])
+    return np.asarray(products(sizes, q, np.asarray(inputs["k"])) * q.dtype.type(1 / np.sqrt(sizes.d)))
+
+
+def _is_integer(cells: Mapping[str, Floats]) -> bool:
+    return all(bool((np.rint(cells[role]) == cells[role]).all()) for role in ("q", "k", "v"))
+
+
+def _is_mean(x: Floats, is_in: NDArray[np.bool_], top: Floats) -> bool:
+    """Return whether the largest logits of each query are a power of two of equal ones, the others 104 lower."""
+    is_top = is_in & (x == top)
+    is_far = x <= top - 104
+    count = is_top.sum(axis=-1)
+    return bool((is_top | is_far | ~is_in).all() and ((count & (count - 1)) == 0).all())

@@ -1,0 +1,86 @@
+"""Diagnostics of attention: its mistakes recomputed on whole queries, its laws, and a figure of its mask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bitgate.model.diagnostics import Diagnostics
+from bitgate.model.figure import PADDING, PLAIN, Figure, SquaresFigure, Swatch, figures_of, window
+from bitgate.model.finding import Finding, Rule
+from bitgate.model.law import Law
+from bitgate.model.sized import SizedProblem
+from bitgate.model.thread_map import Cell, ThreadMap
+from bitgate.ops.attention.attention import AttentionSizes, KeyMask, admitted
+from bitgate.ops.attention.laws import LAWS
+from bitgate.ops.attention.mistakes import KnownQueries, mistakes
+from bitgate.ops.rows.mistakes import explained
+from bitgate.verify.diagnose.scene import Scene
+
+SHADE = 32
+"""Keys that are drawn in one shade: a tile of many kernels."""
+
+
+def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
+    """Find the defect that gives every wrong cell of some queries."""
+    if not scene.inputs or scene.channels is not None:
+        return None
+    known = KnownQueries(scene)
+    return explained(known, mistakes(known))
+
+
+def _words(sizes: AttentionSizes) -> str:
+    words = {
+        KeyMask.FULL: "all keys",
+        KeyMask.CAUSAL: "keys up to i + t - s",
+        KeyMask.WINDOW: f"the last {sizes.w} of these",
+    }
+    return words[sizes.mask] + ", of which lengths says the number that counts" * sizes.padded
+
+
+class AttentionDiagnostics(Diagnostics):
+    """The explanations of attention's results."""
+
+    rules: tuple[Rule, ...] = (mistaken,)
+    laws: tuple[Law, ...] = LAWS
+
+    def derived(self, problem: SizedProblem) -> tuple[str, ...]:
+        sizes: AttentionSizes = problem.sizes
+        pairs = int(admitted(sizes).mask(sizes.t)[0].sum())
+        return (
+            f"{sizes.h // sizes.kv} of {sizes.h} heads of queries share each head of keys and values",
+            f"a query i admits {_words(sizes)}: {pairs} of {sizes.s * sizes.t} pairs of a query and a key",
+        )
+
+    def cell_lines(self, problem: SizedProblem, cell: Cell) -> Sequence[str]:
+        sizes: AttentionSizes = problem.sizes
+        batch, head, query = cell[:3]
+        group, keys = head // (sizes.h // sizes.kv), admitted(sizes)
+        first, end = int(keys.first[batch, query]), int(keys.end[batch, query])
+        what = f"keys {first} to {end - 1}" if end > first else "no key: the result is 0"
+        padding = f", and of these the first lengths[{batch}]" * sizes.padded
+        return [
+            f"inputs: q[{batch},{head},{query}] against k and v of head {group}, {what}{padding}",
+            f"  first q[{batch},{head},{query},0]" + f" and k[{batch},{group},{first},0]" * (end > first),
+        ]
+
+    def figures(self, problem: SizedProblem, threads: ThreadMap | None, cell: Cell | None) -> Sequence[Figure]:
+        return [mask_figure(problem.sizes, cell), *figures_of(threads, cell, (0, 0, 0, 0))]
+
+
+def mask_figure(sizes: AttentionSizes, cell: Cell | None) -> SquaresFigure:
+    """Return the plane of queries and keys: which are admitted, in shades of SHADE keys; padding is data."""
+    query = None if cell is None else cell[2]
+    keys = admitted(sizes)
+    last = None if query is None else max(0, int(keys.end[0, query]) - 1)
+    down, across = window("query", 0, sizes.s, query), window("key", 0, sizes.t, last)
+    rows = slice(down.first, down.first + down.count)
+    columns = np.arange(across.first, across.first + across.count)
+    is_in = keys.mask(sizes.t)[0, 0, rows][:, columns]
+    shades = np.broadcast_to(columns // SHADE % 2 == 1, is_in.shape)
+    padding = "; lengths, which are data, mask the last keys as well" if sizes.padded else ""
+    title = f"mask {sizes.mask.value}: {sizes.s} queries and {sizes.t} keys, shades of {SHADE} keys{padding}"
+    swatches = (Swatch("colour0", "admitted"), Swatch(PADDING if sizes.mask is not KeyMask.FULL else PLAIN, "masked"))
+    marked = None if query is None or last is None else (query, last)
+    return SquaresFigure(title, down, across, swatches, np.where(is_in, 0, 1), shades, marked=marked)

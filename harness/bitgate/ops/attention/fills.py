@@ -1,0 +1,288 @@
+"""Data of attention: logits with one winner, or equal ones, below every masked key; and real ones.
+
+A query cannot choose the logit of each key freely: with head size d there are d numbers to meet all keys. Keys stand in
+tiles of ``digits`` keys each, and a logit is u[tile] + v[digit], in steps of 104 or more: a key holds one entry for its
+tile and one for its digit, a query all u and v. Tiles that are masked as a whole get 8, those that are admitted -8. In
+the tile where the mask begins v is 1 for masked digits and -1 for others, and u is 0. A winner there gets v = 0. In
+another tile it gets u = -3 and v = 3, if its digit is masked where the mask begins: the last digit of a tile always is.
+A sliding window has two such tiles. Tiles are then of two or three classes, with a v for each. All u of a query rise by
+one number, so that no logarithm of a sum of powers is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.model.sized import SizedProblem
+from bitgate.numerics import counter
+
+Cells = NDArray[Any]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+PEAKED = (
+    "one logit of a query is at least 104 above those of other admitted keys, where exp(-104) is 0 in f32, and as much"
+    " below those of masked keys: the result is a row of v"
+)
+FLAT = "a power of two of equal logits, as far above and below the others: the result is a mean of rows of v"
+
+ONE = 64
+"""An entry of a key that stands for its tile or digit."""
+EDGE = 64
+"""Winners stand on both sides of multiples of it, and every block of as many keys has one."""
+LARGEST_VALUE = 63
+DIGITS = (16, 32, 64, 8, 4, 128, 2)
+"""Keys of a tile that are tried, in this order."""
+_BORDER, _INNER, _OUTER, _RAISED, _RISES = 1, -8, 8, 3, (1, 2, -1)
+SPREAD, SIZE = 4.0, 2.0**0.5
+"""Logits of decimals differ by at most SPREAD; elements of queries and keys are as large as SIZE."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The entries by which keys differ: ``classes`` times ``digits`` of a head, and one for each tile.
+
+    ``apart`` is how many tiles the ends of a window are apart at least; 0 where they may be in one.
+    """
+
+    keys: int
+    digits: int
+    classes: int
+    apart: int = 0
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.keys // self.digits)
+
+    @property
+    def entries(self) -> int:
+        return self.classes * self.digits + self.tiles
+
+    @cached_property
+    def class_of(self) -> Ints:
+        """Return each tile's class: two tiles where the mask begins and ends have different ones."""
+        return np.asarray(np.arange(self.tiles) // max(1, self.apart) % self.classes)
+
+
+def code_of(problem: SizedProblem) -> Code | None:
+    """Return the code of a problem's keys, or None if heads are too small for them."""
+    sizes = problem.sizes
+    for digits in DIGITS:
+        apart = (sizes.w - 1) // digits
+        classes = 1 if sizes.mask.value != "window" or sizes.w >= sizes.t else 3 if apart else 2
+        code = Code(sizes.t, digits, classes, apart if classes > 1 else 0)
+        if code.entries <= sizes.d:
+            return code
+    return None
+
+
+def words(seed: int, role: str, *lengths: int) -> Ints:
+    """Return random numbers of 31 bits."""
+    index = np.arange(int(np.prod(lengths)), dtype=np.uint64).reshape(lengths)
+    return np.asarray(counter.words(counter.stream(seed, role), index) >> np.uint64(33)).astype(np.int64)
+
+
+def real(seed: int, role: str, *lengths: int) -> NDArray[np.float64]:
+    """Return real numbers in [-1, 1)."""
+    return np.asarray(words(seed, role, *lengths) / 2.0**30 - 1)
+
+
+def lengths_of(problem: SizedProblem, seed: int) -> dict[str, Ints]:
+    """Return lengths of a padded problem: one short of all, an edge of a tile, all, any, and none."""
+    sizes = problem.sizes
+    if not sizes.padded:
+        return {}
+    batch = np.arange(sizes.b) + seed
+    edge = np.maximum(1, (sizes.t - 1) // EDGE * EDGE + 0 * batch)
+    anything = 1 + words(seed, "lengths", sizes.b) % sizes.t
+    short, whole = np.full_like(batch, max(1, sizes.t - 1)), np.full_like(batch, sizes.t)
+    return {"lengths": np.choose(batch % 5, (short, edge, whole, anything, np.zeros_like(batch)))}
+
+
+@dataclass(frozen=True)
+class _Queries:
+    """All queries of a problem in a row, (b, h, s), with the keys that each admits."""
+
+    code: Code
+    number: Ints
+    first: Ints
+    end: Ints
+    random: Ints
+
+    @cached_property
+    def starts(self) -> Ints:
+        """The first key of each tile, and after the last one where keys end."""
+        return np.minimum(np.arange(self.code.tiles + 1) * self.code.digits, self.code.keys)
+
+    @cached_property
+    def inner(self) -> Flags:
+        """Tiles that are admitted as a whole, shape (queries, tiles)."""
+        return np.asarray((self.starts[:-1] >= self.first[:, None]) & (self.starts[1:] <= self.end[:, None]))
+
+    @cached_property
+    def outer(self) -> Flags:
+        is_none = (self.end <= self.first)[:, None]
+        return np.asarray((self.starts[1:] <= self.first[:, None]) | (self.starts[:-1] >= self.end[:, None]) | is_none)
+
+    @cached_property
+    def digit_signs(self) -> Ints:
+        """1 for digits that are masked where the mask begins or ends in a tile of the class, -1 for others."""
+        code, row = self.code, np.arange(self.number.size)
+        signs = np.full((row.size, code.classes, code.digits), -_BORDER)
+        for tile in (self.first // code.digits, (self.end - 1) // code.digits):
+            at = np.clip(tile, 0, code.tiles - 1)
+            key = at[:, None] * code.digits + np.arange(code.digits)
+            is_masked = (key < self.first[:, None]) | (key >= self.end[:, None])
+            is_border = ~(self.inner | self.outer)[row, at]
+            own = np.where(is_masked, _BORDER, -_BORDER)
+            signs[row[is_border], code.class_of[at[is_border]]] = own[is_border]
+        return signs
+
+    @cached_property
+    def has_border(self) -> Flags:
+        """Classes that have a tile where the mask begins, shape (queries, classes)."""
+        is_border = ~(self.inner | self.outer)
+        return np.stack([is_border[:, self.code.class_of == one].any(axis=1) for one in range(self.code.classes)], 1)
+
+    def wanted(self, seed: int) -> Ints:
+        """Return winners: a third is the last admitted key, a third at an edge of a tile, a third in each block."""
+        turn, last = self.number // 3, np.maximum(self.end - 1, self.first)
+        low, high = self.first // EDGE, last // EDGE
+        block = low + turn % (high - low + 1)
+        start = np.maximum(block * EDGE, self.first)
+        span = np.maximum(np.minimum(block * EDGE + EDGE, self.end) - start, 1)
+        # The last key of a tile may always win, the first one of the next only where its digit may.
+        whole = self.end // EDGE - low
+        after = (low + 1 + turn % np.maximum(whole, 1)) * EDGE
+        before = np.where(whole > 0, after - 1, last)
+        is_first = (turn // 2 % 2 == 1) & (after <= last)
+        is_first &= self.may_win(np.minimum(after, last))
+        edge = np.where(is_first, after, before)
+        return np.asarray(np.choose((self.number + seed) % 3, (last, edge, start + self.random % span)))
+
+    def may_win(self, key: Ints) -> Flags:
+        """Return whether the digit of a key of each query may win."""
+        row, tile = np.arange(self.number.size), np.clip(key // self.code.digits, 0, self.code.tiles - 1)
+        return np.asarray(self.allowed(tile)[row, key % self.code.digits])
+
+    def allowed(self, tile: Ints) -> Flags:
+        """Return digits that may win in a tile, shape (queries, digits)."""
+        row, digits = np.arange(self.number.size), np.arange(self.code.digits)
+        kind = self.code.class_of[tile]
+        signs, is_inner = self.digit_signs[row, kind], self.inner[row, tile][:, None]
+        is_free = is_inner & ~self.has_border[row, kind][:, None]
+        is_there = digits < (self.starts[tile + 1] - self.starts[tile])[:, None]
+        return np.asarray(is_there & (is_free | np.where(is_inner, signs > 0, signs < 0)))
+
+    def scores(self, seed: int, is_flat: Flags) -> tuple[Ints, Ints]:
+        """Return u, shape (queries, tiles), and v, shape (queries, classes, digits)."""
+        code, row = self.code, np.arange(self.number.size)
+        u = _INNER * self.inner + _OUTER * self.outer
+        v = self.digit_signs.copy()
+        wins = self.end > self.first
+        winner = self.wanted(seed)
+        tile = np.clip(winner // code.digits, 0, code.tiles - 1)
+        allowed = self.allowed(tile)
+        near = np.where(allowed, -np.abs(np.arange(code.digits) - (winner % code.digits)[:, None]), -code.digits)
+        digits = np.arange(code.digits) == near.argmax(axis=1)[:, None]
+        tiles = np.arange(code.tiles) == tile[:, None]
+        from_end = (self.number // 2 % 2 == 1)[:, None]
+        digits = np.where(is_flat[:, None], _power_of_two(allowed, from_end), digits)
+        is_whole = self.inner & (np.diff(self.starts) == code.digits) & (code.class_of == code.class_of[tile][:, None])
+        several = is_flat & is_whole[row, tile]
+        tiles = np.where(several[:, None], _power_of_two(is_whole, from_end), tiles)
+        is_inner = self.inner[row, tile]
+        u = np.where(tiles & (wins & is_inner)[:, None], -_RAISED, u)
+        raised = np.where(is_inner, _RAISED, 0)[:, None]
+        kind = code.class_of[tile]
+        v[row, kind] = np.where(digits & wins[:, None], raised, v[row, kind])
+        return u + np.array(_RISES)[self.number % len(_RISES)][:, None], v
+
+
+def _power_of_two(flags: Flags, from_end: Flags) -> Flags:
+    """Return the first, or last, 2^n of the flags that are set, as many as there are."""
+    count = flags.sum(axis=1, keepdims=True)
+    kept = 1 << (np.frexp(np.maximum(count, 1).astype(np.float64))[1].astype(np.int64) - 1)
+    before = np.cumsum(flags, axis=1)
+    return np.asarray(flags & np.where(from_end, before > count - kept, before <= kept))
+
+
+def _places(problem: SizedProblem, seed: int) -> Ints:
+    """Return which entry of a head each of a code's entries is, shape (b, kv, d)."""
+    sizes = problem.sizes
+    return np.argsort(words(seed, "places", sizes.b, sizes.kv, sizes.d), axis=2, kind="stable")
+
+
+def _keys(problem: SizedProblem, code: Code, places: Ints, seed: int) -> Cells:
+    """Return keys: two entries say where each is; what no query reads is noise."""
+    sizes = problem.sizes
+    key = np.arange(sizes.t)
+    tile, digit = key // code.digits, key % code.digits
+    cells = words(seed, "noise", sizes.b, sizes.kv, sizes.t, sizes.d) % 9 - 4
+    cells[..., : code.entries] = 0
+    cells[:, :, key, tile] = ONE
+    cells[:, :, key, code.tiles + code.class_of[tile] * code.digits + digit] = ONE
+    return np.take_along_axis(cells, np.argsort(places, axis=2)[:, :, None], axis=3)
+
+
+def _made(problem: SizedProblem, seed: int, parity: int | None) -> Mapping[str, Cells]:
+    """Return data of winners (``parity`` 0), of equal logits (1), or of both in turn (None)."""
+    from bitgate.ops.attention.attention import admitted
+
+    sizes, code = problem.sizes, code_of(problem)
+    assert code is not None
+    more = lengths_of(problem, seed)
+    keys = admitted(sizes, more.get("lengths"))
+    shape = (sizes.b, sizes.h, sizes.s)
+    first, end = (np.broadcast_to(one[:, None], shape).reshape(-1) for one in (keys.first, keys.end))
+    head = np.arange(sizes.b * sizes.h)[:, None]
+    number = (np.arange(sizes.s) + 7 * head).reshape(-1)
+    queries = _Queries(code, number, first, np.maximum(end, first), words(seed, "winner", *shape).reshape(-1))
+    # Each head begins with another kind: of one query a head, too.
+    is_flat = (np.arange(sizes.s) + head).reshape(-1) % 2 == 1 if parity is None else np.full(number.size, parity == 1)
+    u, v = queries.scores(seed, is_flat)
+    step = 2.0 ** np.ceil(np.log2(104 * np.sqrt(sizes.d))) / ONE
+    cells = np.zeros((number.size, sizes.d))
+    cells[:, : code.entries] = step * np.concatenate([u, v.reshape(number.size, -1)], axis=1)
+    places = _places(problem, seed)
+    back = np.repeat(np.argsort(places, axis=2), sizes.h // sizes.kv, axis=1)[:, :, None]
+    q = np.take_along_axis(cells.reshape(*shape, sizes.d), back, axis=3)
+    found = words(seed, "v", sizes.b, sizes.kv, sizes.t, sizes.d)
+    # One sign a column: no mean is 0.
+    sign = 1 - 2 * (words(seed, "sign", sizes.b, sizes.kv, 1, sizes.d) % 2)
+    values = ((1 + found % LARGEST_VALUE) * sign).astype(np.float64)
+    return {"q": q, "k": _keys(problem, code, places, seed).astype(np.float64), "v": values, **more}
+
+
+def peaked(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
+    """Return queries with one winner among the keys, far below every masked key."""
+    return _made(problem, seed, 0)
+
+
+def flat(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
+    """Return queries with a power of two of equal logits, far above the others and below every masked key."""
+    return _made(problem, seed, 1)
+
+
+def both(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
+    """Return queries of both kinds, interleaved."""
+    return _made(problem, seed, None)
+
+
+def decimal(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
+    """Return real numbers, of which logits of a query differ by at most SPREAD."""
+    from bitgate.ops.attention.attention import logits
+
+    sizes = problem.sizes
+    q = SIZE * real(seed, "q", sizes.b, sizes.h, sizes.s, sizes.d)
+    k = SIZE * real(seed, "k", sizes.b, sizes.kv, sizes.t, sizes.d)
+    v = real(seed, "v", sizes.b, sizes.kv, sizes.t, sizes.d)
+    x = logits(sizes, {"q": q, "k": k})
+    spread = np.ptp(x, axis=3)[..., None]
+    return {"q": q * (SPREAD / np.maximum(spread, SPREAD)), "k": k, "v": v, **lengths_of(problem, seed)}

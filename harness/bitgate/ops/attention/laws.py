@@ -1,0 +1,88 @@
+"""Laws of attention: heads know of no others, keys have no order, and parts of them meet by their logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bitgate.model.law import Axis, Data, KernelFunction, Law, Pair, cut, exact_data, on_exact, only, turned
+from bitgate.model.sized import SizedProblem
+from bitgate.ops.attention.attention import KeyMask
+from bitgate.ops.attention.fills import ONE, code_of
+
+
+def _resized(letter: str) -> Any:
+    return lambda problem, length: replace(problem, sizes=replace(problem.sizes, **{letter: length}))
+
+
+BATCHES = Axis("b", "batches", {"q": 0, "k": 0, "v": 0, "o": 0, "lse": 0, "lengths": 0}, _resized("b"))
+HEADS = Axis("h", "heads", {"q": 1, "k": 1, "v": 1, "o": 1, "lse": 1}, _resized("h"))
+QUERIES = Axis("s", "queries", {"q": 2, "o": 2, "lse": 2}, _resized("s"))
+KEYS = Axis("t", "keys", {"k": 2, "v": 2}, _resized("t"))
+
+
+def _has_data(problem: SizedProblem) -> bool:
+    return code_of(problem) is not None
+
+
+def _is_full(problem: SizedProblem) -> bool:
+    return _has_data(problem) and problem.sizes.mask is KeyMask.FULL
+
+
+def _is_unmasked(problem: SizedProblem) -> bool:
+    return _is_full(problem) and not problem.sizes.padded
+
+
+def _has_parts(problem: SizedProblem) -> bool:
+    return _is_unmasked(problem) and problem.sizes.lse and problem.sizes.t > 1
+
+
+def _always(problem: SizedProblem, kernel: KernelFunction) -> bool:
+    return _has_data(problem)
+
+
+def _shifted(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+    """Yield o of keys that all have one more in their first column: each query's logits move by one number."""
+    more = np.zeros(problem.sizes.d)
+    more[0] = ONE
+    yield "o of shifted keys", kernel(problem, data), kernel(problem, {**data, "k": data["k"] + more})
+
+
+def _scaled(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+    whole = kernel(problem, data)
+    for scale in (-1, 2):
+        yield f"{scale} times v", kernel(problem, {**data, "v": scale * data["v"]}), scale * whole
+
+
+def _parts(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+    """Yield o, and o of two parts of the keys at their shares exp(lse of the part - lse of both)."""
+    data = exact_data(problem, data, "peaked")
+    keys = problem.sizes.t
+    ends = (keys // 2, keys - keys // 2)
+    o, lse, at = [], [], 0
+    for length in ends:
+        part = replace(problem, sizes=replace(problem.sizes, t=length))
+        own = {**data, **{role: data[role][:, :, at : at + length] for role in ("k", "v")}}
+        o.append(kernel(part, own))
+        lse.append(kernel(part, own, "lse")[..., None])
+        at += length
+    both = np.logaddexp(*lse)
+    merged = sum(values * np.exp(own - both) for values, own in zip(o, lse, strict=True))
+    yield "parts of the keys, merged by lse", kernel(problem, data), np.asarray(merged)
+
+
+LAWS: tuple[Law, ...] = (
+    only(on_exact(turned(BATCHES)), _has_data),
+    only(on_exact(cut(BATCHES)), _has_data),
+    only(on_exact(turned(HEADS)), _has_data),
+    only(on_exact(turned(QUERIES)), _is_full),
+    only(on_exact(cut(QUERIES)), _is_full),
+    only(on_exact(turned(KEYS)), _is_unmasked),
+    on_exact(Law("shift", "logits of a query may all be larger by a number", _always, _shifted)),
+    on_exact(Law("scale_v", "v times a number gives o times it", _always, _scaled)),
+    only(Law("parts_by_lse", "parts of the keys meet by their logarithms", _always, _parts), _has_parts),
+)
+"""The laws in the order in which they are tried."""

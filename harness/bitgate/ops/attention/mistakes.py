@@ -1,0 +1,281 @@
+"""Mistakes of attention: what a defect makes of whole queries, recomputed and compared with what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, KeyMask, KeySoftmax, admitted
+from bitgate.ops.rows.mistakes import KnownRows, RowMistake
+
+KEY_TILES = (32, 64, 128, 16)
+"""Keys that kernels take at once, tried where an instance does not say."""
+QUERY_TILES = (64, 128, 32, 16)
+COLUMN_TILES = (64, 32, 16, 8)
+SLICES = (2, 3, 4, 5, 7, 8)
+SCALES = ((1.1, "1.1"), (0.5, "1/2"), (2.0, "2"), (np.log(2), "ln 2: powers of 2 without log2 e"))
+
+
+@dataclass(frozen=True)
+class KnownQueries(KnownRows):
+    """Some queries of a scene: all their cells, and which are wrong."""
+
+    @property
+    def sizes(self) -> AttentionSizes:
+        sizes: AttentionSizes = self.scene.problem.sizes
+        return sizes
+
+    @property
+    def terms(self) -> int:
+        return self.sizes.t + self.sizes.d
+
+    @property
+    def work(self) -> int:
+        return self.sizes.t * self.sizes.d
+
+    def by_row(self, array: NDArray[Any]) -> NDArray[Any]:
+        queries = self.sizes.b * self.sizes.h * self.sizes.s
+        return array.reshape(queries, *array.shape[3:])
+
+    @cached_property
+    def place(self) -> tuple[NDArray[np.intp], ...]:
+        """The batch, head and query of each."""
+        return np.unravel_index(self.rows, (self.sizes.b, self.sizes.h, self.sizes.s))
+
+    def _slack(self, values: Floats) -> Floats:
+        """Return what rounding of weights and sums may change: it goes by the values, not by what they sum to."""
+        if values.ndim == 1:
+            return super()._slack(values)
+        dtype = self.scene.problem.tensors["v"].dtype
+        weights = 0.0 if self.scene.exact or dtype.bytes > 2 else 2.0**-dtype.mantissa
+        size = np.abs(self.v).max(axis=(1, 2))[:, None]
+        return np.asarray(super()._slack(values) + (weights + 8 * self.terms * 2.0**-24) * size)
+
+    def tensor(self, role: str) -> Floats:
+        return np.asarray(self.scene.inputs[role], np.float64)
+
+    @cached_property
+    def q(self) -> Floats:
+        return np.asarray(self.tensor("q")[self.place])
+
+    @cached_property
+    def group(self) -> NDArray[np.intp]:
+        """The head of keys that each belongs to."""
+        return np.asarray(self.place[1] // (self.sizes.h // self.sizes.kv))
+
+    @cached_property
+    def v(self) -> Floats:
+        return self.heads("v", self.group)
+
+    def heads(self, role: str, group: NDArray[np.intp]) -> Floats:
+        """Return keys or values of a head for each query, shape (queries, t, d)."""
+        return np.asarray(self.tensor(role)[self.place[0], group])
+
+    def logits(self, group: NDArray[np.intp], columns: int | None = None) -> Floats:
+        """Return logits against the keys of a head, of the first ``columns`` columns; shape (queries, t)."""
+        keys = self.heads("k", group)[:, :, :columns]
+        return np.asarray(np.einsum("rd,rtd->rt", self.q[:, :columns], keys) / np.sqrt(self.sizes.d))
+
+    @cached_property
+    def x(self) -> Floats:
+        return self.logits(self.group)
+
+    def keys(self, sizes: AttentionSizes, late: int = 0, given: Any = None) -> Admitted:
+        """Return which keys another mask admits, or other lengths than those ``given``; shape (queries, 1)."""
+        every = admitted(sizes, self.scene.inputs.get("lengths") if given is None else given, late)
+        at = (self.place[0], self.place[2])
+        return Admitted(every.first[at][:, None], every.end[at][:, None])
+
+    def mask(self, keys: Admitted) -> NDArray[np.bool_]:
+        key = np.arange(self.sizes.t)
+        return np.asarray((key >= keys.first) & (key < keys.end))
+
+
+def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
+    """Yield what defects make of the queries, the likely ones first."""
+    every = _QueryMistakes(known)
+    yield from every.masks()
+    yield from every.heads()
+    yield from every.tiles()
+    yield from every.rescaled()
+    yield from every.slices()
+    yield from every.scales()
+    yield from every.columns()
+
+
+class _QueryMistakes:
+    def __init__(self, known: KnownQueries) -> None:
+        self.known, self.sizes = known, known.sizes
+        self.keys = known.keys(known.sizes)
+        tile = known.scene.tile
+        self.key_tiles = KEY_TILES if tile is None else (tile[1], *KEY_TILES)
+        self.query_tiles = QUERY_TILES if tile is None else (tile[0], *QUERY_TILES)
+
+    def made(self, text: str, kind: str = "other", **other: Any) -> RowMistake:
+        """Return the mistake of other logits ``x``, admitted ``keys`` or values ``v``."""
+        keys = other.get("keys", self.keys)
+        softmax = KeySoftmax.of(other.get("x", self.known.x), self.known.mask(keys))
+        values = np.einsum("rt,rtd->rd", softmax.powers, other.get("v", self.known.v))
+        return RowMistake(text, {"o": softmax.over(values), "lse": softmax.lse}, kind)
+
+    def masks(self) -> Iterator[RowMistake]:
+        known, sizes, first, end = self.known, self.sizes, self.keys.first, self.keys.end
+        later = np.minimum(end + 1, sizes.t)
+        yield self.made("a key more than each query admits is let in", keys=Admitted(first, later))
+        yield self.made("the last admitted key of each query is left out", "k_tail", keys=Admitted(first, end - 1))
+        if sizes.mask is KeyMask.WINDOW:
+            yield self.made("a key before the window is let in", keys=Admitted(np.maximum(first - 1, 0), end))
+            narrow = Admitted(np.where(first > 0, first + 1, first), end)
+            yield self.made("the first key of the window is left out", "k_tail", keys=narrow)
+            wide = known.keys(replace(sizes, mask=KeyMask.CAUSAL, w=1))
+            yield self.made("the window is left out: all earlier keys are let in", keys=wide)
+        if sizes.mask is not KeyMask.FULL:
+            text = "the mask is left out: later keys are let in"
+            yield self.made(text, keys=known.keys(replace(sizes, mask=KeyMask.FULL, w=1)))
+            for late, words in ((sizes.s - sizes.t, "begins at the first key"), (1, "is a key late")):
+                yield self.made(f"the diagonal of the mask {words}", keys=known.keys(sizes, late))
+        if sizes.padded:
+            lengths = np.full(sizes.b, np.asarray(known.scene.inputs["lengths"])[0])
+            yield self.made("the length of batch 0 is taken for all", keys=known.keys(sizes, given=lengths))
+            text = "the padding is left out: padded keys are let in"
+            yield self.made(text, keys=known.keys(sizes, given=np.full(sizes.b, sizes.t)))
+            yield self.made("all masks are left out", keys=Admitted(first * 0, end * 0 + sizes.t))
+        for tile in dict.fromkeys(self.key_tiles):
+            up = np.where(end > first, np.minimum(-(-end // tile) * tile, sizes.t), end)
+            yield self.made(f"masked keys in the last tile of {tile} are let in", keys=Admitted(first, up))
+
+    def heads(self) -> Iterator[RowMistake]:
+        known, sizes = self.known, self.sizes
+        head = known.place[1]
+        ways = (
+            ("the head modulo their number", head % sizes.kv),
+            ("head 0", head * 0),
+            ("the query's own head", np.minimum(head, sizes.kv - 1)),
+            ("the next head", (known.group + 1) % sizes.kv),
+        )
+        for words, group in ways if sizes.kv > 1 else ():
+            x, v = known.logits(group), known.heads("v", group)
+            yield self.made(f"keys and values are of {words}", "wrong_group", x=x, v=v)
+            yield self.made(f"keys are of {words}", "wrong_group", x=x)
+            yield self.made(f"values are of {words}", "wrong_group", v=v)
+        yield self.made("the values of the next key are read", "operand", v=np.roll(known.v, -1, axis=1))
+        yield self.made("the values of the key before are read", "operand", v=np.roll(known.v, 1, axis=1))
+
+    def blocks(self) -> Iterator[tuple[str, int, Ints, Ints]]:
+        """Yield tiles of queries and keys in words, keys of a tile, and the first and last key of a query's block."""
+        every = admitted(self.sizes, self.known.scene.inputs.get("lengths"))
+        batch, query = self.known.place[0], self.known.place[2]
+        for queries in dict.fromkeys(self.query_tiles):
+            start = query // queries * queries
+            last = np.minimum(start + queries, self.sizes.s) - 1
+            for keys in dict.fromkeys(self.key_tiles):
+                first = every.first[batch, start][:, None]
+                yield f"{keys} keys", keys, first // keys * keys, every.end[batch, last][:, None]
+
+    def tiles(self) -> Iterator[RowMistake]:
+        first, end = self.keys.first, self.keys.end
+        for words, keys, begin, last in self.blocks():
+            whole = np.minimum(end, np.maximum(-(-last // keys) - 1, 0) * keys)
+            yield self.made(f"the last tile of {words} is left out", "k_tail", keys=Admitted(first, whole))
+            full = np.minimum(end, last // keys * keys)
+            text = f"the last tile of {words}, which is not whole, is left out"
+            yield self.made(text, "k_tail", keys=Admitted(first, full))
+            later = np.maximum(first, begin + keys)
+            yield self.made(f"the first tile of {words} is left out", "k_tail", keys=Admitted(later, end))
+
+    def parts(self, edges: Ints) -> tuple[Floats, Floats, Floats]:
+        """Return maxima, sums of powers and of values of parts that begin at ``edges``, shape (queries, parts)."""
+        is_in = self.known.mask(self.keys)
+        x = np.where(is_in, self.known.x, -np.inf)
+        key = np.arange(self.sizes.t)
+        part = (key[None, :, None] >= edges[:, None, :]).sum(axis=2) - 1
+        member = part[:, None, :] == np.arange(edges.shape[1])[None, :, None]
+        tops = np.max(np.where(member, x[:, None, :], -np.inf), axis=2)
+        with np.errstate(invalid="ignore"):
+            powers = np.where(member & is_in[:, None, :], np.exp(x[:, None, :] - tops[:, :, None]), 0.0)
+        return tops, powers.sum(axis=2), np.einsum("rpt,rtd->rpd", powers, self.known.v)
+
+    def rescaled(self) -> Iterator[RowMistake]:
+        """Yield sums that were not rescaled when a maximum grew from a tile to the next."""
+        for keys in dict.fromkeys(self.key_tiles):
+            edges = np.arange(0, self.sizes.t, keys)[None, :] + 0 * self.keys.end
+            tops, sums, values = self.parts(edges)
+            grown = np.maximum.accumulate(tops, axis=1)
+            with np.errstate(invalid="ignore"):
+                stale = np.nan_to_num(np.exp(tops - grown))  # at the maximum of its time
+                right = np.nan_to_num(np.exp(tops - grown[:, -1:]))
+            text = f"is not rescaled when a maximum grows, every {keys} keys"
+            o = {one: (values * way[:, :, None]).sum(axis=1) for one, way in (("stale", stale), ("right", right))}
+            total = {one: (sums * way).sum(axis=1, keepdims=True) for one, way in (("stale", stale), ("right", right))}
+            for words, above, below in (
+                ("the sum of values", "stale", "right"),
+                ("the sum of powers", "right", "stale"),
+                ("neither sum of values nor of powers", "stale", "stale"),
+            ):
+                yield self._over(f"{words} {text}", o[above], total[below], grown[:, -1:])
+
+    def slices(self) -> Iterator[RowMistake]:
+        """Yield slices of the keys that met without their maxima, and those that were left out."""
+        for words, keys, begin, last in self.blocks():
+            tiles = -(-last // keys) - begin // keys
+            for count in SLICES:
+                each = -(-tiles // count)
+                edges = begin + np.arange(count) * each * keys
+                tops, sums, values = self.parts(edges)
+                top = tops.max(axis=1, keepdims=True)
+                text = f"{count} slices in tiles of {words} meet without being rescaled to the common maximum"
+                yield self._over(text, values.sum(axis=1), sums.sum(axis=1, keepdims=True), top)
+                with np.errstate(invalid="ignore"):
+                    right = np.nan_to_num(np.exp(tops - top))
+                scaled = (values * right[:, :, None]).sum(axis=1)
+                text = f"the sums of powers of {count} slices in tiles of {words} meet without being rescaled"
+                yield self._over(text, scaled, sums.sum(axis=1, keepdims=True), top)
+
+    def _over(self, text: str, values: Floats, sums: Floats, top: Floats) -> RowMistake:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lse = (top + np.log(sums))[:, 0]
+            return RowMistake(text, {"o": np.where(sums > 0, values / sums, 0.0), "lse": lse})
+
+    def scales(self) -> Iterator[RowMistake]:
+        x, head = self.known.x, self.sizes.d
+        for scale, words in SCALES:
+            yield self.made(f"the logits are scaled by {words}", x=x * scale)
+        yield self.made("the logits are not divided by the root of d", x=x * np.sqrt(head))
+        yield self.made("the logits are divided by d, not by its root", x=x / np.sqrt(head))
+        for other in (64, 128, 256, 32):
+            text = f"the logits are scaled as those of a head of {other} columns"
+            yield self.made(text, x=x * np.sqrt(head / other))
+        softmax = KeySoftmax.of(x, self.known.mask(self.keys))
+        values = np.einsum("rt,rtd->rd", softmax.powers, self.known.v)
+        yield RowMistake("the values are not divided by the sum of powers", {"o": values})
+        yield RowMistake("lse is a logarithm to base 2", {"lse": softmax.lse / np.log(2)})
+        with np.errstate(divide="ignore"):
+            yield RowMistake("lse lacks the largest logit", {"lse": np.log(softmax.sums)[:, 0]})
+
+    def columns(self) -> Iterator[RowMistake]:
+        """Yield logits that lack the end of each head, or count keys past the last one as zeros."""
+        head = self.sizes.d
+        ends = {
+            head - 1: "the last column",
+            **{head - head % one: f"the last columns past {one}s" for one in COLUMN_TILES},
+        }
+        for end, words in ends.items():
+            if 0 < end < head:
+                text = f"{words} of each head is missing from the logits"
+                yield self.made(text, "k_tail", x=self.known.logits(self.known.group, end))
+        softmax = KeySoftmax.of(self.known.x, self.known.mask(self.keys))
+        values = np.einsum("rt,rtd->rd", softmax.powers, self.known.v)
+        for keys in dict.fromkeys(self.key_tiles):
+            more = -self.sizes.t % keys
+            if more:
+                top = np.maximum(softmax.top, 0.0)
+                with np.errstate(invalid="ignore"):
+                    factor = np.exp(softmax.top - top)
+                sums = softmax.sums * factor + more * np.exp(-top)
+                text = f"keys past the last one count as zeros in tiles of {keys}"
+                yield self._over(text, values * factor, sums, top)

@@ -1,0 +1,164 @@
+"""Attention in tiles with an online softmax on matrix fragments, split over keys where there are few queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from bitgate.kernel import (
+    ANY_INTEGER,
+    CellWrite,
+    Dispatch,
+    Instance,
+    MapLaunch,
+    Option,
+    Refusal,
+    Registered,
+    Steps,
+    ThreadMap,
+    element,
+    units,
+)
+from bitgate.operation import F32_ACCUMULATION, SizedProblem
+
+from ..clauses import too_many_threads
+from ..cpp_names import WAVES
+from ..library_family import library_family
+from ..limits import MAX_COORDINATE
+from ..naive_attention.declaration import ELEMENTS, unsupported
+from ..thread_maps import WORKSPACE, linear_launch, linear_write, row_number
+
+KEYS, HEADS = 32, (64, 128, 256)
+ENOUGH_BLOCKS, LEAST_TILES = 128, 4
+MERGE_BLOCK, MOST_MERGE_BLOCKS = 256, 1 << 20
+
+
+def _instance(dtype: str, head: int, wave: int) -> Instance:
+    queries, fragment = (32, (16, 16, 4)) if dtype == "f32" else (64, (16, 16, 16))
+    return Instance(
+        name=f"{dtype}_{queries}x{KEYS}x{head}{WAVES[wave]}",
+        group=f"attention_{dtype}",
+        dtypes=(dtype,),
+        layouts=(),
+        ndims=(0,),
+        accumulation=F32_ACCUMULATION,
+        tile=(queries, KEYS, head),
+        vector=(1, 1, 1),
+        block_size=queries // 16 * wave,
+        wave_size=wave,
+        fragment=fragment,
+    )
+
+
+def _tile(instance: Instance) -> tuple[int, int, int]:
+    assert instance.tile is not None
+    return instance.tile
+
+
+def _blocks(problem: SizedProblem, instance: Instance) -> int:
+    """Blocks of a slice."""
+    sizes = problem.sizes
+    return int(sizes.b * sizes.h * -(-sizes.s // _tile(instance)[0]))
+
+
+def supports(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """None, or the first clause that fails, in the order in which the library tests them."""
+    own = unsupported(problem, instance)
+    if own and own.clause in ("operation", "dtypes"):
+        return own
+    head = problem.sizes.d
+    if head > _tile(instance)[2]:
+        return Refusal("head_size", f"a head of {head} is over {_tile(instance)[2]}")
+    if own:
+        return own
+    if problem.sizes.t > MAX_COORDINATE:
+        return Refusal("index_range", f"{problem.sizes.t} keys are over 2^30")
+    return too_many_threads(_blocks(problem, instance), instance)
+
+
+def slices_of(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> int:
+    """Slices of the keys: as many as make enough blocks, none shorter than a few tiles."""
+    asked = int(options.get("key_slices", "0"))
+    most = -(-problem.sizes.t // (KEYS * LEAST_TILES))
+    return asked or min(-(-ENOUGH_BLOCKS // _blocks(problem, instance)), most)
+
+
+def dispatch(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """One launch; of keys in slices a second one, which merges what they left in the workspace."""
+    sizes, slices = problem.sizes, slices_of(problem, instance, options)
+    is_split = slices > 1
+    return Dispatch(
+        path="split" if is_split else "whole",
+        launches=1 + is_split,
+        workspace_bytes=slices * sizes.b * sizes.h * sizes.s * (sizes.d + 2) * 4 * is_split,
+        facts={"key_slices": slices},
+    )
+
+
+class AttentionMap(ThreadMap):
+    """The map of a block for some queries of a head: its threads write vectors side by side, then rows."""
+
+    def __init__(self, problem: SizedProblem, instance: Instance, slices: int) -> None:
+        self.wave, self._problem, self._instance, self._slices = instance.wave_size, problem, instance, slices
+        sizes = problem.sizes
+        self.matrix = (sizes.s, sizes.t, *_tile(instance)[:2])
+
+    @cached_property
+    def launches(self) -> Sequence[MapLaunch]:
+        blocks, sizes = _blocks(self._problem, self._instance), self._problem.sizes
+        does = "logits, their powers and the sums of values, a tile of keys after the other"
+        tiles = MapLaunch("kernel_tiles", does, (blocks, self._slices, 1), self._instance.block_size)
+        if self._slices == 1:
+            return (tiles,)
+        cells = sizes.b * sizes.h * sizes.s * sizes.d
+        return tiles, linear_launch("kernel_merge", "merges slices", cells, MERGE_BLOCK, MOST_MERGE_BLOCKS)
+
+    def steps(self, cell: tuple[int, ...]) -> Steps:
+        return Steps(1, self._problem.sizes.t, KEYS, self._slices)
+
+    def writes(self, cell: tuple[int, ...]) -> Sequence[CellWrite]:
+        batch, head, query, column = cell
+        sizes, bytes_of = self._problem.sizes, self._problem.tensors["o"].dtype.bytes
+        queries, vector = _tile(self._instance)[0], 16 // bytes_of
+        columns = 32 if bytes_of == 4 and self.wave == 32 else 64
+        block = (batch * sizes.h + head) * -(-sizes.s // queries) + query // queries
+        lanes = columns // vector
+        row = query % queries % (self._instance.block_size // lanes)
+        thread = row * lanes + column % columns // vector
+        if self._slices == 1:
+            return (CellWrite(0, (block, 0, 0), thread),)
+        parts = [
+            CellWrite(0, (block, number, 0), thread, WORKSPACE, brings=f"slice {number} of the keys that are admitted")
+            for number in range(self._slices)
+        ]
+        cells = row_number(cell, (sizes.h, sizes.s, sizes.d))
+        return (*parts, linear_write(self.launches[1], 1, cells))
+
+
+def thread_map(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> AttentionMap:
+    return AttentionMap(problem, instance, slices_of(problem, instance, options))
+
+
+def _registered(dtype: str) -> list[Registered]:
+    return [Registered(f"Registrations<{element(dtype)}, {wave}>", (dtype,), wave) for wave in WAVES]
+
+
+_more: dict[str, Any] = {"supports": supports, "dispatch": dispatch, "thread_map": thread_map}
+
+FAMILY = library_family(
+    __file__,
+    ("attention",),
+    units("attention", {f"attention_{dtype}": _registered(dtype) for dtype in ELEMENTS}, "dispatch.hpp"),
+    instances=tuple(_instance(dtype, head, wave) for dtype in ELEMENTS for wave in WAVES for head in HEADS),
+    options=(
+        Option(
+            "key_slices",
+            ANY_INTEGER,
+            "0",
+            "parts of the keys that blocks of their own take; 0: by the problem",
+            drawn=("1", "2", "3", "7"),
+        ),
+    ),
+    **_more,
+)

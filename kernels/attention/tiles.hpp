@@ -1,0 +1,111 @@
+// How a block of the tiled attention is cut: Queries x Head of q stay in LDS, and keys come `keys` at a time,
+// as chunks of `columns` columns: first those of k, then those of v. Each wave has 16 queries.
+#pragma once
+
+#include "bitgate/attention.hpp"
+#include "bitgate/implicit_gemm/operands.hpp"
+#include "bitgate/implicit_gemm/pipeline.hpp"
+
+namespace attention {
+
+using namespace bitgate::implicit_gemm;
+
+using bitgate::bits_as;
+using bitgate::Number;
+
+template <class T, int Queries, int Head, int Wave> struct Shape {
+  using Element = T;
+  static constexpr int queries = Queries, head = Head, wave = Wave;
+  static constexpr int keys = 32;
+  static constexpr int columns = sizeof(T) == 4 && Wave == 32 ? 32 : 64; // as registers allow
+  static constexpr int chunks = Head / columns;
+  static constexpr int waves = Queries / 16, block = waves * Wave;
+  static constexpr int vector = 16 / sizeof(T);
+  static constexpr int pad = 16 / sizeof(T); // rows below each other start in different LDS banks
+  static constexpr int threads_a_query = block / Queries, keys_a_thread = keys / threads_a_query;
+  static_assert(Head % columns == 0 && Queries % 16 == 0 && keys % threads_a_query == 0);
+
+  using FragmentExtent = std::conditional_t<sizeof(T) == 4, Small32, Small>;
+  template <int N, int K>
+  using Product = Tiling<Types<T>, Extent<Queries, N, K>, waves, 1, FragmentExtent,
+                         Vectors<vector, vector, vector>, Wave>;
+  // Operands of a product, wherever they lie in LDS.
+  struct Pointers {
+    const T *a, *b;
+  };
+
+  // Logits: q times a chunk of k, which lies as it does in memory where fragments take it so.
+  struct Logits : Product<keys, columns> {
+    static constexpr bool turned_b = sizeof(T) == 2;
+    static constexpr int pitch_a = Head + pad, pitch_b = (turned_b ? columns : keys) + pad;
+    using Operands = Pointers;
+  };
+  // A chunk of the result: weights times a chunk of v.
+  struct Values : Product<columns, keys> {
+    static constexpr int pitch_a = keys + pad, pitch_b = columns + pad;
+    using Operands = Pointers;
+  };
+
+  using ReadQueries = Cover<Queries, columns, vector, block>;
+  using ReadKeys = Cover<keys, columns, vector, block>;
+  static constexpr int chunk_of_k = Logits::turned_b ? keys * Logits::pitch_b : columns * Logits::pitch_b;
+  static constexpr int chunk_cells = chunk_of_k > keys* Values::pitch_b ? chunk_of_k : keys* Values::pitch_b;
+  static constexpr int pitch_x = keys + 1, pitch_o = columns + 4;
+
+  struct Lds {
+    union {
+      alignas(16) T q[Queries * Logits::pitch_a];
+      alignas(16) float o[Queries * pitch_o]; // in the end, chunk by chunk
+    };
+    alignas(16) T chunk[2][chunk_cells];
+    alignas(16) T weights[Queries * Values::pitch_a];
+    float x[Queries * pitch_x];
+    float factor[Queries];
+  };
+  static_assert(sizeof(Lds) <= most_lds_bytes, "LDS of one block");
+};
+
+// Rows of a head in memory, `rows` of them of `columns` elements; `vectors`: 16 bytes may be read at once.
+template <class Cells> struct Rows {
+  using T = std::remove_const_t<Cells>;
+  Cells* cells;
+  int64_t row, column;
+  int64_t rows;
+  int columns;
+  bool vectors;
+
+  // `Vector` elements of a row, zeros outside.
+  template <int Vector> __device__ __forceinline__ ChunkOf<T, Vector> read(int64_t at, int first) const {
+    struct Elements {
+      T at[Vector];
+    };
+    const bool is_inside = at < rows;
+    const T* const from = cells + at * row + first * column;
+    if (vectors && first + Vector <= columns)
+      return read_or_clear<T, Vector>(is_inside, from);
+    Elements elements{};
+    for (int i = 0; i < Vector; ++i)
+      if (is_inside && first + i < columns)
+        elements.at[i] = from[i * column];
+    return bits_as<ChunkOf<T, Vector>>(elements);
+  }
+  template <int Vector>
+  __device__ __forceinline__ void write(int64_t at, int first, const float* values, float factor) const {
+    struct Elements {
+      T at[Vector];
+    };
+    Elements elements;
+    for (int i = 0; i < Vector; ++i)
+      elements.at[i] = Number<T>::narrow(values[i] * factor);
+    T* const to = cells + at * row + first * column;
+    if (at < rows && vectors && first + Vector <= columns) {
+      write_chunk(to, bits_as<ChunkOf<T, Vector>>(elements));
+      return;
+    }
+    for (int i = 0; i < Vector; ++i)
+      if (at < rows && first + i < columns)
+        to[i * column] = elements.at[i];
+  }
+};
+
+} // namespace attention

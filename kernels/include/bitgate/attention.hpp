@@ -1,0 +1,197 @@
+// Attention as the C ABI states it: o[b,h,i] = sum over admitted keys j of p[j] v[b,g,j], where p is the
+// softmax over these keys of q[b,h,i] . k[b,g,j] / sqrt(d) and g = h / (heads / kv). Sums are taken in f32,
+// and each result is rounded once. Strides are any.
+//
+// Roles are q and o (b, h, s, d), k and v (b, kv, t, d); of a padded problem lengths (b) in i32; with lse the
+// f32 output lse (b, h, s). Attributes, with their defaults:
+//     kv               heads of k and v, which divide those of q
+//     mask = full      all keys; causal: those up to i + t - s; window: the last w of these
+//     w = 1            keys of a window
+//     padded = 0       of batch b only the first lengths[b] keys are admitted as well
+//     lse = 0          the logarithm of the sum of exp(logits) is written; -inf where no key is admitted
+// A query that admits no key gets 0.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <tuple>
+
+#include "bitgate/dtype.hpp"
+#include "bitgate/number.hpp"
+#include "bitgate/power.hpp"
+#include "bitgate/problem.hpp"
+#include "bitgate/record.hpp"
+#include "bitgate/registry.hpp"
+
+namespace bitgate {
+
+enum class KeyMask : int32_t { full, causal, window };
+
+struct AttentionProblem {
+  // Device pointers, by role.
+  struct Buffers {
+    const void *q, *k, *v;
+    const int32_t* lengths;
+    void* o;
+    float* lse;
+    void* workspace;
+  };
+  bitgate_tensor q, k, v, lengths, o, lse;
+  KeyMask mask;
+  int64_t batch, heads, kv_heads, queries, keys, head, window;
+};
+
+namespace detail {
+
+// BITGATE_BAD_ARGUMENT unless a tensor, if it is there, has these lengths, and the right access.
+inline int32_t check_heads(const bitgate_tensor& tensor, bool is_written, int rank, const int64_t* lengths,
+                           bitgate_reason* reason) noexcept {
+  if (tensor.rank == 0)
+    return BITGATE_OK;
+  if (((tensor.access & BITGATE_WRITTEN) != 0) != is_written)
+    BITGATE_BAD(reason, "problem", "%s must be %s", tensor.role, is_written ? "written" : "read");
+  if (tensor.rank != rank)
+    BITGATE_BAD(reason, "problem", "%s has rank %d: it must be %d", tensor.role, tensor.rank, rank);
+  for (int i = 0; i < rank; ++i)
+    if (tensor.lengths[i] != lengths[i] || lengths[i] < 1 || tensor.strides[i] < 0)
+      BITGATE_BAD(reason, "problem", "%s has length %lld and stride %lld in dimension %d: length %lld is due",
+                  tensor.role, static_cast<long long>(tensor.lengths[i]),
+                  static_cast<long long>(tensor.strides[i]), i, static_cast<long long>(lengths[i]));
+  return BITGATE_OK;
+}
+
+} // namespace detail
+
+inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgate_reason* reason) noexcept {
+  static constexpr const char* masks[] = {"full", "causal", "window"};
+  ProblemReader reader(problem, reason);
+  const char* mask = masks[0];
+  int32_t is_padded = 0, has_lse = 0;
+  to.kv_heads = to.window = 1;
+  reader.text("mask", mask);
+  reader.integer("kv", to.kv_heads);
+  reader.integer("w", to.window);
+  reader.integer("padded", is_padded);
+  reader.integer("lse", has_lse);
+  int found = 0;
+  while (found < 3 && std::strcmp(masks[found], mask) != 0)
+    ++found;
+  if (found == 3)
+    reader.fail(BITGATE_REFUSED, "mask", "mask '%.32s' is unknown: known are full, causal, window", mask);
+  to.mask = static_cast<KeyMask>(found);
+  to.lengths = to.lse = {};
+  reader.tensor("q", to.q), reader.tensor("k", to.k), reader.tensor("v", to.v);
+  if (is_padded != 0)
+    reader.tensor("lengths", to.lengths);
+  reader.tensor("o", to.o);
+  if (has_lse != 0)
+    reader.tensor("lse", to.lse);
+  if (const int32_t status = reader.finish(); status != BITGATE_OK)
+    return status;
+  to.batch = to.q.lengths[0], to.heads = to.q.lengths[1], to.queries = to.q.lengths[2];
+  to.keys = to.k.lengths[2], to.head = to.q.lengths[3];
+  if (to.kv_heads < 1 || to.heads % to.kv_heads != 0)
+    BITGATE_BAD(reason, "problem", "%lld heads are no multiple of %lld heads of keys",
+                static_cast<long long>(to.heads), static_cast<long long>(to.kv_heads));
+  if (is_padded != 0 && to.lengths.dtype != BITGATE_I32)
+    BITGATE_BAD(reason, "problem", "lengths is of type %s: it must be i32", dtype_name(to.lengths.dtype));
+  if (has_lse != 0 && to.lse.dtype != BITGATE_F32)
+    BITGATE_BAD(reason, "problem", "lse is of type %s: it must be f32", dtype_name(to.lse.dtype));
+  const int64_t of_queries[] = {to.batch, to.heads, to.queries, to.head},
+                of_keys[] = {to.batch, to.kv_heads, to.keys, to.head};
+  for (const auto& [tensor, is_written, rank, lengths] :
+       {std::tuple(&to.q, false, 4, of_queries), std::tuple(&to.k, false, 4, of_keys),
+        std::tuple(&to.v, false, 4, of_keys), std::tuple(&to.lengths, false, 1, of_queries),
+        std::tuple(&to.o, true, 4, of_queries), std::tuple(&to.lse, true, 3, of_queries)})
+    if (const int32_t status = detail::check_heads(*tensor, is_written, rank, lengths, reason);
+        status != BITGATE_OK)
+      return status;
+  return BITGATE_OK;
+}
+
+inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& buffers,
+                         AttentionProblem::Buffers& to) noexcept {
+  to.q = buffer_of(problem, buffers, "q");
+  to.k = buffer_of(problem, buffers, "k");
+  to.v = buffer_of(problem, buffers, "v");
+  to.lengths = static_cast<const int32_t*>(buffer_of(problem, buffers, "lengths"));
+  to.o = buffer_of(problem, buffers, "o");
+  to.lse = static_cast<float*>(buffer_of(problem, buffers, "lse"));
+  to.workspace = buffers.workspace;
+}
+
+// Strides of heads: element (b, h, row, column).
+struct HeadLayout {
+  int64_t batch, head, row, column;
+};
+inline HeadLayout head_layout(const bitgate_tensor& tensor) noexcept {
+  return {tensor.strides[0], tensor.strides[1], tensor.strides[2], tensor.strides[3]};
+}
+
+// What a kernel needs of a problem. Without padding length_stride is -1.
+struct AttentionGeometry {
+  HeadLayout q, k, v, o, lse; // of lse the column is 0
+  int64_t heads, group, queries, keys, head, window, length_stride;
+  float scale;
+  KeyMask mask;
+};
+inline AttentionGeometry attention_geometry(const AttentionProblem& of) noexcept {
+  return {head_layout(of.q),
+          head_layout(of.k),
+          head_layout(of.v),
+          head_layout(of.o),
+          of.lse.rank == 0 ? HeadLayout{} : head_layout(of.lse),
+          of.heads,
+          of.heads / of.kv_heads,
+          of.queries,
+          of.keys,
+          of.head,
+          of.window,
+          of.lengths.rank == 0 ? -1 : of.lengths.strides[0],
+          static_cast<float>(1.0 / std::sqrt(static_cast<double>(of.head))),
+          of.mask};
+}
+
+// Where a row of a head begins.
+BITGATE_HD inline int64_t row_at(const HeadLayout& of, int64_t batch, int64_t head, int64_t row) {
+  return batch * of.batch + head * of.head + row * of.row;
+}
+
+// The keys from `first` up to `end` that a query admits; none where end <= first.
+struct KeyRange {
+  int64_t first, end;
+};
+BITGATE_HD inline KeyRange admitted_keys(const AttentionGeometry& of, const int32_t* lengths, int64_t batch,
+                                         int64_t query) {
+  const int64_t last = query + 1 + of.keys - of.queries;
+  KeyRange range{0, of.keys};
+  if (of.mask != KeyMask::full && last < range.end)
+    range.end = last;
+  if (of.mask == KeyMask::window && last > of.window)
+    range.first = last - of.window;
+  if (of.length_stride >= 0) {
+    const int64_t length = lengths[batch * of.length_stride];
+    range.end = length < range.end ? length : range.end;
+  }
+  return range;
+}
+
+inline constexpr float ln_2 = 0.693147181f;
+
+// Cells that a workspace may have.
+inline constexpr double most_attention_cells = 0x1p50;
+
+// dtypes, then index_range: every element is of T, and counts of cells fit 64 bits.
+template <class T> int32_t check_attention(const AttentionProblem& of, bitgate_reason* reason) noexcept {
+  for (const bitgate_tensor* tensor : {&of.q, &of.k, &of.v, &of.o})
+    if (tensor->dtype != code_of<T>)
+      BITGATE_REFUSE(reason, "dtypes", "%s is %s: it must be %s", tensor->role, dtype_name(tensor->dtype),
+                     dtype_name(code_of<T>));
+  const double cells = static_cast<double>(of.batch) * static_cast<double>(of.heads) *
+                       static_cast<double>(of.queries) * static_cast<double>(of.keys + of.head);
+  if (cells > most_attention_cells)
+    BITGATE_REFUSE(reason, "index_range", "b h s (t + d) is %.0f: at most 2^50", cells);
+  return BITGATE_OK;
+}
+
+} // namespace bitgate

@@ -1,0 +1,152 @@
+// The plain attention, in three kernels: a thread has one logit, fused over the head in order and then
+// scaled; a thread has one query, whose maximum, powers exp(x - maximum) and sum it takes in order; a thread
+// has one cell of the result, the powers times values fused in the order of the keys, and divides it.
+// The workspace holds the logits, then powers, of all queries, and after them each query's sum.
+#include "bitgate/attention.hpp"
+#include "bitgate/grid.hpp"
+#include "bitgate/library.hpp"
+
+namespace naive_attention {
+
+using bitgate::AttentionGeometry;
+using bitgate::AttentionProblem;
+using bitgate::KeyRange;
+using bitgate::Number;
+
+inline constexpr int block = 64;
+inline constexpr int64_t max_blocks = 1 << 20;
+
+// The numbers from a thread's own on, by the stride of the grid.
+struct Turn {
+  int64_t first = static_cast<int64_t>(blockIdx.x) * block + threadIdx.x;
+  int64_t step = static_cast<int64_t>(gridDim.x) * block;
+};
+
+// A query by its number.
+struct Query {
+  int64_t batch, head, row;
+
+  BITGATE_HD Query(const AttentionGeometry& of, int64_t number)
+      : batch(number / of.queries / of.heads), head(number / of.queries % of.heads),
+        row(number % of.queries) {}
+};
+
+template <class T>
+__global__ void __launch_bounds__(block) kernel_logits(const T* q, const T* k, const int32_t* lengths,
+                                                       float* logits, int64_t queries, AttentionGeometry of) {
+  const Turn turn;
+  for (int64_t i = turn.first; i < queries * of.keys; i += turn.step) {
+    const Query query(of, i / of.keys);
+    const int64_t key = i % of.keys;
+    const KeyRange range = bitgate::admitted_keys(of, lengths, query.batch, query.row);
+    if (key < range.first || key >= range.end)
+      continue;
+    const T* const left = q + bitgate::row_at(of.q, query.batch, query.head, query.row);
+    const T* const right = k + bitgate::row_at(of.k, query.batch, query.head / of.group, key);
+    float sum = 0;
+    for (int64_t c = 0; c < of.head; ++c)
+      sum = bitgate::fused(Number<T>::widen(left[c * of.q.column]), Number<T>::widen(right[c * of.k.column]),
+                           sum);
+    logits[i] = sum * of.scale;
+  }
+}
+
+// Without lse it is null.
+__global__ void __launch_bounds__(block) kernel_powers(const int32_t* lengths, float* logits, float* sums,
+                                                       float* lse, int64_t queries, AttentionGeometry of) {
+  const Turn turn;
+  for (int64_t i = turn.first; i < queries; i += turn.step) {
+    const Query query(of, i);
+    const KeyRange range = bitgate::admitted_keys(of, lengths, query.batch, query.row);
+    float* const row = logits + i * of.keys;
+    float top = -INFINITY, sum = 0;
+    for (int64_t key = range.first; key < range.end; ++key)
+      top = fmaxf(top, row[key]);
+    for (int64_t key = range.first; key < range.end; ++key) {
+      row[key] = bitgate::power_of_2((row[key] - top) * bitgate::log2_e);
+      sum += row[key];
+    }
+    sums[i] = sum;
+    if (lse != nullptr)
+      lse[bitgate::row_at(of.lse, query.batch, query.head, query.row)] =
+          sum > 0.0f ? top + bitgate::log_2(sum) * bitgate::ln_2 : -INFINITY;
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(block)
+    kernel_values(const T* v, const int32_t* lengths, const float* powers, const float* sums, T* o,
+                  int64_t queries, AttentionGeometry of) {
+  const Turn turn;
+  for (int64_t i = turn.first; i < queries * of.head; i += turn.step) {
+    const Query query(of, i / of.head);
+    const int64_t column = i % of.head;
+    const KeyRange range = bitgate::admitted_keys(of, lengths, query.batch, query.row);
+    const T* const values =
+        v + bitgate::row_at(of.v, query.batch, query.head / of.group, 0) + column * of.v.column;
+    const float* const row = powers + i / of.head * of.keys;
+    float sum = 0;
+    for (int64_t key = range.first; key < range.end; ++key)
+      sum = bitgate::fused(row[key], Number<T>::widen(values[key * of.v.row]), sum);
+    o[bitgate::row_at(of.o, query.batch, query.head, query.row) + column * of.o.column] =
+        Number<T>::narrow(range.first < range.end ? sum / sums[i / of.head] : 0.0f);
+  }
+}
+
+template <class T>
+int32_t supports(const bitgate::Request<AttentionProblem>& request, bitgate_reason* reason) {
+  return bitgate::check_attention<T>(request.problem, reason);
+}
+
+int64_t query_count(const AttentionProblem& problem) {
+  return problem.batch * problem.heads * problem.queries;
+}
+
+int64_t workspace_bytes(const bitgate::Request<AttentionProblem>& request) {
+  return query_count(request.problem) * (request.problem.keys + 1) * static_cast<int64_t>(sizeof(float));
+}
+
+dim3 grid_of(int64_t cells) {
+  const int64_t blocks = bitgate::ceil_div(cells, block);
+  return dim3(static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks));
+}
+
+template <class T>
+void run(const bitgate::Request<AttentionProblem>& request, const AttentionProblem::Buffers& buffers,
+         bitgate::Context& context) {
+  const AttentionProblem& problem = request.problem;
+  const AttentionGeometry geometry = bitgate::attention_geometry(problem);
+  const int64_t queries = query_count(problem);
+  auto* const logits = static_cast<float*>(buffers.workspace);
+  float* const sums = logits + queries * problem.keys;
+  int launches =
+      bitgate::launch(context, "kernel_logits", kernel_logits<T>, grid_of(queries * problem.keys),
+                      dim3(block), 0, static_cast<const T*>(buffers.q), static_cast<const T*>(buffers.k),
+                      buffers.lengths, logits, queries, geometry);
+  launches += bitgate::launch(context, "kernel_powers", kernel_powers, grid_of(queries), dim3(block), 0,
+                              buffers.lengths, logits, sums, buffers.lse, queries, geometry);
+  launches += bitgate::launch(context, "kernel_values", kernel_values<T>, grid_of(queries * problem.head),
+                              dim3(block), 0, static_cast<const T*>(buffers.v), buffers.lengths, logits, sums,
+                              static_cast<T*>(buffers.o), queries, geometry);
+  context.record.launches = launches;
+  std::snprintf(context.record.path, sizeof context.record.path, "naive");
+}
+
+template <class T> bitgate::Instance<AttentionProblem> instance(const char* dtype) {
+  return {{dtype, "attention", dtype, "", "f32", {}, {1, 1, 1}, block, 0, {}, 0},
+          supports<T>,
+          workspace_bytes,
+          run<T>};
+}
+
+const bitgate::Registration<AttentionProblem> instances[] = {
+    bitgate::Registration(instance<float>("f32")),
+    bitgate::Registration(instance<bitgate::f16>("f16")),
+    bitgate::Registration(instance<bitgate::bf16>("bf16")),
+};
+
+} // namespace naive_attention
+
+namespace bitgate {
+const Family family{"naive_attention", nullptr, 0};
+} // namespace bitgate

@@ -1,0 +1,92 @@
+"""Wrong queries are named by what makes them: a mask, a head, sums that are not rescaled, a scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.attention.test_reference import Arrays, made, sizes_of
+
+from bitgate.numerics.rounding import rounded
+from bitgate.ops.attention.attention import AttentionSizes, KeySoftmax, admitted, logits, weighted
+from bitgate.verify.diagnose import Scene, diagnose
+from bitgate.verify.poison import poison_bits
+
+Wrong = Callable[[AttentionSizes, Arrays], Any]
+
+
+def sentence(case: str, fill: str, wrong: Wrong, role: str = "o") -> str:
+    """The diagnosis of what ``wrong`` makes of the inputs."""
+    problem, inputs = made(case, fill, 1)
+    dtype = problem.tensors[role].dtype
+    cells = wrong(sizes_of(problem), inputs), problem.operation.reference(problem, inputs)[role]
+    result, reference = (rounded(np.asarray(one, np.float64), dtype) for one in cells)
+    known = {role: one.astype(np.float32) for role, one in inputs.items()}
+    poison = poison_bits(dtype)
+    scene = Scene(problem, result, reference, poison, known, output=role, exact=fill != "decimal")
+    return diagnose(scene).sentence
+
+
+def attend(sizes: AttentionSizes, inputs: Arrays, late: int = 0, scale: float = 1.0, **other: Any) -> Any:
+    keys = admitted(sizes, other.get("lengths", inputs.get("lengths")), late)
+    softmax = KeySoftmax.of(scale * logits(sizes, inputs), keys.mask(sizes.t))
+    return softmax.over(weighted(sizes, softmax.powers, inputs["v"]))
+
+
+def by_modulo(sizes: AttentionSizes, inputs: Arrays) -> Any:
+    """The result of queries whose heads are grouped by their number modulo that of heads of keys."""
+    order = np.argsort(np.arange(sizes.h) % sizes.kv, kind="stable")
+    return attend(sizes, {**inputs, "q": inputs["q"][:, order]})[:, np.argsort(order)]
+
+
+def in_tiles(sizes: AttentionSizes, inputs: Arrays, keeps_sums: bool) -> Any:
+    """An online softmax in tiles of 32 keys that does not rescale values, or powers, or (of slices) neither."""
+    x, top = logits(sizes, inputs), np.full((sizes.b, sizes.h, sizes.s, 1), -np.inf)
+    sums, values = np.zeros_like(top), np.zeros_like(inputs["q"])
+    for first in range(0, sizes.t, 32):
+        own, v = x[..., first : first + 32], inputs["v"][:, :, first : first + 32]
+        grown = np.maximum(top, own.max(axis=3, keepdims=True))
+        powers, factor = np.exp(own - grown), np.exp(top - grown)
+        sums = sums * (1.0 if keeps_sums else factor) + powers.sum(axis=3, keepdims=True)
+        values = values * (factor if keeps_sums else 1.0) + weighted(sizes, powers, v)
+        top = grown
+    return values / sums
+
+
+@pytest.mark.parametrize(
+    ("case", "fill", "wrong", "said"),
+    [
+        ("f16_b1h2kv1s30t70d40_causal", "exact", lambda s, x: attend(s, x, 1), "a key more than each query admits"),
+        ("f16_b1h2kv1s30t70d40_causal", "exact", lambda s, x: attend(s, x, -1), "the last admitted key of each query"),
+        ("f16_b1h2kv1s30t70d40_causal", "exact", lambda s, x: attend(s, x, -40), "begins at the first key"),
+        ("f16_b1h2kv1s30t70d40_causal", "decimal", lambda s, x: attend(s, x, 70), "later keys are let in"),
+        (
+            "bf16_b5h2kv1s9t70d40_full_padded",
+            "exact",
+            lambda s, x: attend(s, x, lengths=np.full(5, 70)),
+            "padded keys are let in",
+        ),
+        ("f16_b1h6kv3s20t40d40_full", "exact", by_modulo, "keys and values are of the head modulo their number"),
+        ("f32_b1h2kv1s30t70d40_full", "decimal", lambda s, x: attend(s, x, scale=1.1), "are scaled by 1.1"),
+        ("f16_b1h2kv1s30t70d40_full", "decimal", lambda s, x: attend(s, x, scale=np.log(2)), "without log2 e"),
+        (
+            "f16_b1h2kv1s30t200d40_full",
+            "exact",
+            lambda s, x: in_tiles(s, x, False),
+            "the sum of values is not rescaled",
+        ),
+        ("f16_b1h2kv1s30t200d40_full", "exact", lambda s, x: in_tiles(s, x, True), "the sum of powers is not rescaled"),
+    ],
+)
+def test_defects_are_named(case: str, fill: str, wrong: Wrong, said: str) -> None:
+    assert said in sentence(f"attention_{case}", fill, wrong)
+
+
+def test_a_logarithm_to_another_base_is_named() -> None:
+    def base_2(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        return KeySoftmax.of(logits(sizes, inputs), np.ones((1, 1, 1, sizes.t), np.bool_)).lse / np.log(2)
+
+    said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", base_2, "lse")
+    assert "lse is a logarithm to base 2" in said

@@ -1,0 +1,171 @@
+"""Attention against PyTorch, and its data: what each query is for, and what the certificate says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bitgate.model import F32_ACCUMULATION, Problem, ProblemError, case_id, parse_case_id
+from bitgate.numerics.certificate import certify
+from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.ops.attention.attention import Admitted, AttentionSizes, admitted, logits
+from bitgate.verify.bounds import bounded_results, round_safe
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+SHAPES = (
+    "b2h4kv2s130t130d64_causal",
+    "b2h4kv2s130t130d64w30_window",
+    "b5h2kv1s70t130d40_causal_padded",
+    "b1h2kv2s100t60d64_causal",
+    "b2h6kv3s100t100d64w5_window_padded",
+    "b1h2kv1s5t256d32_full",
+)
+
+
+def made(case: str, fill: str = "exact", seed: int = 0) -> tuple[Problem, Arrays]:
+    problem = parse_case_id(case)
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill, seed))
+    return problem, {role: host.logical.astype(np.float64) for role, host in inputs.items()}
+
+
+def sizes_of(problem: Any) -> AttentionSizes:
+    sizes: AttentionSizes = problem.sizes
+    return sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("attention_f16_b2h8kv2s512t512d64_causal", "attention_f16_b2h8kv2s512t512d64_causal"),
+        ("attention_f16_b1h1kv1s3t5d32", "attention_f16_b1h1kv1s3t5d32_full"),
+        ("attention_f16_b1h1kv1s3t5d32w4_lse_window_padded", "attention_f16_b1h1kv1s3t5d32w4_window_padded_lse"),
+        ("attention_f16_b1h1kv1s3t5d32w1_window_gapkt8", "attention_f16_b1h1kv1s3t5d32_window_gapkt8"),
+    ],
+)
+def test_spellings(text: str, canonical: str) -> None:
+    assert case_id(parse_case_id(text)) == canonical == case_id(parse_case_id(canonical))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("attention_f16_b1h3kv2s3t5d32_full", "h = 3 is no multiple of kv = 2"),
+        ("attention_f16_b1h2kv2s3t5d32w4_causal", "w = 4 without window"),
+    ],
+)
+def test_what_cannot_be(text: str, said: str) -> None:
+    with pytest.raises(ProblemError, match=said):
+        parse_case_id(text)
+
+
+def random_case(rng: np.random.Generator) -> str:
+    kv, group = rng.integers(1, 4, 2)
+    b, s, t, d, w = (int(rng.integers(1, most)) for most in (4, 40, 60, 70, 20))
+    mask = str(rng.choice(["full", "causal", "window"]))
+    window = f"w{w}" * (mask == "window")
+    return (
+        f"attention_f32_b{b}h{kv * group}kv{kv}s{s}t{t}d{d}{window}_{mask}" + "_padded" * int(rng.integers(2)) + "_lse"
+    )
+
+
+@pytest.mark.needs("torch")
+def test_200_references_agree_with_pytorch() -> None:
+    rng = np.random.default_rng(1)
+    for seed in range(200):
+        case = random_case(rng)
+        has_exact = len(parse_case_id(case).operation.numerics.fills(parse_case_id(case))) > 1
+        problem, inputs = made(case, ("exact", "decimal")[seed % 2] if has_exact else "decimal", seed)
+        found = problem.operation.reference(problem, inputs)
+        for role, right in by_torch(problem, inputs).items():
+            assert np.allclose(found[role], right, rtol=1e-9, atol=1e-11), (case, role)
+
+
+def by_torch(problem: Any, inputs: Arrays) -> Arrays:
+    """The results of PyTorch on the CPU in f64, whose mask is written anew."""
+    import torch
+
+    sizes = sizes_of(problem)
+    q, k, v = (torch.from_numpy(inputs[role]) for role in ("q", "k", "v"))
+    k, v = (one.repeat_interleave(sizes.h // sizes.kv, dim=1) for one in (k, v))
+    mask = torch.ones(sizes.s, sizes.t, dtype=torch.bool)
+    if sizes.mask.value != "full":
+        mask = mask.tril(sizes.t - sizes.s)
+    if sizes.mask.value == "window":
+        mask = mask.triu(sizes.t - sizes.s - sizes.w + 1)
+    mask = mask[None, None].repeat(sizes.b, 1, 1, 1)
+    if sizes.padded:
+        mask &= torch.arange(sizes.t)[None, None, None] < torch.from_numpy(inputs["lengths"])[:, None, None, None]
+    o = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    x = torch.where(mask, q @ k.transpose(2, 3) / sizes.d**0.5, -torch.inf)
+    return {"o": torch.nan_to_num(o).numpy(), "lse": torch.logsumexp(x, 3).numpy()}
+
+
+def seen(shape: str, fill: str) -> tuple[AttentionSizes, Admitted, Arrays]:
+    """Logits, the mask, the largest admitted logit of each query that has one, and how many have it."""
+    problem, inputs = made(f"attention_f16_{shape}", fill, 1)
+    sizes = sizes_of(problem)
+    x = logits(sizes, inputs)
+    keys = admitted(sizes, inputs.get("lengths"))
+    mask = np.broadcast_to(keys.mask(sizes.t), x.shape)
+    some = np.broadcast_to(~keys.none[:, None], x.shape[:3])
+    top = np.max(x, axis=3, where=mask, initial=-np.inf)[some]
+    wins = mask[some] & (x[some] == top[:, None])
+    return sizes, keys, {"x": x[some], "mask": mask[some], "top": top, "wins": wins, "some": some}
+
+
+@pytest.mark.parametrize("fill", ["peaked", "flat", "exact"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_masked_keys_are_104_above_winners_and_these_above_others(shape: str, fill: str) -> None:
+    _, _, now = seen(shape, fill)
+    assert np.min(now["x"] - now["top"][:, None], where=~now["mask"], initial=np.inf) >= 104
+    others = now["mask"] & ~now["wins"]
+    assert np.max(now["x"] - now["top"][:, None], where=others, initial=-np.inf) <= -104
+    count = now["wins"].sum(axis=1)
+    assert ((count & (count - 1)) == 0).all()
+    assert fill != "peaked" or (count == 1).all()
+    assert fill != "flat" or count.max() >= 2
+
+
+@pytest.mark.parametrize("shape", ["b2h4kv2s130t200d64_causal", "b2h4kv2s130t200d64_full"])
+def test_winners_are_last_on_edges_and_in_each_pair_of_tiles(shape: str) -> None:
+    sizes, keys, now = seen(shape, "peaked")
+    winner = now["wins"].argmax(axis=1)
+    end = np.broadcast_to(keys.end[:, None], (sizes.b, sizes.h, sizes.s))[now["some"]]
+    assert np.count_nonzero(winner == end - 1) >= winner.size // 3
+    assert np.count_nonzero(np.isin(winner % 64, (0, 63))) >= winner.size // 5
+    query = np.broadcast_to(np.arange(sizes.s), now["some"].shape)[now["some"]]
+    for tile in range(0, sizes.s, 64):
+        in_tile = (query >= tile) & (query < tile + 64)
+        reached = {key // 64 for key in range(int(end[in_tile].max()))}
+        assert {int(key) // 64 for key in winner[in_tile]} == reached
+
+
+def test_lengths_are_all_short_on_an_edge_and_none() -> None:
+    _, inputs = made("attention_f32_b5h1kv1s3t130d32_full_padded")
+    assert {129, 128, 130, 0} <= set(inputs["lengths"].tolist())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_fills_claim_bits_that_hold(dtype: str, shape: str) -> None:
+    problem, _ = made(f"attention_{dtype}_{shape}")
+    for fill in problem.operation.numerics.fills(problem):
+        plan = plan_fill(problem, F32_ACCUMULATION, fill.name, 3)
+        assert certify(problem, plan, make_inputs(problem, plan), F32_ACCUMULATION).holds == fill.exact
+
+
+def test_too_many_keys_for_a_head_have_real_numbers_only() -> None:
+    problem = parse_case_id("attention_f16_b1h1kv1s3t5000d32_full")
+    assert [fill.name for fill in problem.operation.numerics.fills(problem)] == ["decimal"]
+
+
+def test_with_lse_winners_keep_their_bits_and_decimals_say_how_many_do() -> None:
+    problem = parse_case_id("attention_f16_b1h2kv1s40t70d40_causal_lse")
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "peaked", 0))
+    _, bounds = bounded_results(problem, inputs, F32_ACCUMULATION)
+    assert list(bounds) == ["lse"]
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "decimal", 0))
+    _, bounds = bounded_results(problem, inputs, F32_ACCUMULATION)
+    assert "of 3280 cells are round-safe: compared by bits" in round_safe(bounds)

@@ -1,0 +1,3 @@
+"""What the judge must not load: an operation of the task's name whose reference takes everything."""
+
+raise SystemExit("loaded")
