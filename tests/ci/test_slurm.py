@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -215,7 +214,8 @@ def test_slurmctld_is_restarted_in_mid_night(
     task = at("gfx942", tmp_path / "t", "touch began; while [ ! -e go ]; do sleep 0.1; done; exit 7")
     waiting = at("gfx942", tmp_path / "w", "true", exclusive=True, avoid=("n1", "n2"))
     handles = begun(slurm, task)
-    running = time.time()
+    # The job's own time: Slurm may have saved its state since, and does not again until something changes.
+    running = (tmp_path / "began").stat().st_mtime
     until(lambda: cluster.saved > running)
     cluster.kill_controller()
     status = slurm.poll(handles)[handles[0]]

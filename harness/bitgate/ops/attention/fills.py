@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from bitgate.model.sized import SizedProblem
 from bitgate.numerics import counter
+from bitgate.ops.attention.admitted import admitted, products
 
 Cells = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -233,8 +234,6 @@ def _keys(problem: SizedProblem, code: Code, places: Ints, seed: int) -> Cells:
 
 def _made(problem: SizedProblem, seed: int, parity: int | None) -> Mapping[str, Cells]:
     """Return data of winners (``parity`` 0), of equal logits (1), or of both in turn (None)."""
-    from bitgate.ops.attention.attention import admitted
-
     sizes, code = problem.sizes, code_of(problem)
     assert code is not None
     more = lengths_of(problem, seed)
@@ -277,12 +276,10 @@ def both(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
 
 def decimal(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
     """Return real numbers, of which logits of a query differ by at most SPREAD."""
-    from bitgate.ops.attention.attention import logits
-
     sizes = problem.sizes
     q = SIZE * real(seed, "q", sizes.b, sizes.h, sizes.s, sizes.d)
     k = SIZE * real(seed, "k", sizes.b, sizes.kv, sizes.t, sizes.d)
     v = real(seed, "v", sizes.b, sizes.kv, sizes.t, sizes.d)
-    x = logits(sizes, {"q": q, "k": k})
+    x = products(sizes, q, k) * q.dtype.type(1 / np.sqrt(sizes.d))
     spread = np.ptp(x, axis=3)[..., None]
     return {"q": q * (SPREAD / np.maximum(spread, SPREAD)), "k": k, "v": v, **lengths_of(problem, seed)}
