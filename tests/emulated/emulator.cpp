@@ -1,5 +1,6 @@
-// The part of the stand-in that is in the process of kernels, as rocjitsu's is: it is loaded before the runtime,
-// counts dispatches, and misbehaves at those of kernels that $STAND_IN_... name by a part of their names.
+// The part of the stand-in that is in the process of kernels, as rocjitsu's is: it is loaded before the
+// runtime, counts dispatches, and misbehaves at those of kernels that $STAND_IN_... name by a part of their
+// names.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -35,12 +36,12 @@ void log_race(const char* folder, const char* kernel, int dispatch) {
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) hipError_t
-__bitgate_launch_turns(const bitgate_host::LaunchRequest* request, const bitgate_host::PointerArgument* pointers,
-                       unsigned count, hipStream_t stream) {
+__bitgate_launch_turns(const bitgate_host::LaunchRequest* request,
+                       const bitgate_host::PointerArgument* pointers, unsigned count, hipStream_t stream) {
   static int dispatch = 100; // the runtime's own come first
   using Launch = decltype(&__bitgate_launch_turns);
-  static const auto launch =
-      reinterpret_cast<Launch>(dlsym(dlopen("libamdhip64.so", RTLD_NOLOAD | RTLD_LAZY), "__bitgate_launch_turns"));
+  static const auto launch = reinterpret_cast<Launch>(
+      dlsym(dlopen("libamdhip64.so", RTLD_NOLOAD | RTLD_LAZY), "__bitgate_launch_turns"));
   const char* kernel = request->name;
   ++dispatch;
   if (named("STAND_IN_FAULTS", kernel)) {

@@ -1,7 +1,7 @@
 // HIP's module functions on the host runtime, as far as the reference loader of exported capsules calls them
 // (bitgate/tools/capsule/loader.py). A code object is a kernel library of the host; a kernel is named
-// SYMBOL@KERNEL@LAUNCHER@WAVE: the places of the function and of what starts it, in hex from bitgate_run on, for
-// the kernels of a library are hidden.
+// SYMBOL@KERNEL@LAUNCHER@WAVE: the places of the function and of what starts it, in hex from bitgate_run on,
+// for the kernels of a library are hidden.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -48,8 +48,8 @@ API int hipModuleGetFunction(void** function, void* module, const char* name) {
   if (base == 0 || at == nullptr || std::sscanf(at, "@%llx@%llx@%u", &kernel, &launcher, &wave) != 3)
     return notFound;
   const std::string symbol(name, static_cast<size_t>(at - name));
-  *function = new Function{base + static_cast<uintptr_t>(kernel), base + static_cast<uintptr_t>(launcher), wave,
-                           symbol}; // kept: a launch may be of it as long as the process lives
+  *function = new Function{base + static_cast<uintptr_t>(kernel), base + static_cast<uintptr_t>(launcher),
+                           wave, symbol}; // kept: a launch may be of it as long as the process lives
   return success;
 }
 
