@@ -227,8 +227,9 @@ def test_slurmctld_is_restarted_in_mid_night(
         Slurm(tmp_path / "slurm", patience_minutes=-1).submit([waiting])
     (tmp_path / "go").touch()
     until(lambda: tasks.ended(task.folder))
-    assert slurm.poll(handles)[handles[0]].exit_code == 7, "its end stands in its folder"
+    assert slurm.poll(handles)[handles[0]].state is TaskState.RUNNING, "what is red waits for what Slurm knows of it"
     cluster.start_controller()
+    assert wait(slurm, handles)[handles[0]].exit_code == 7
     assert wait(slurm, [*slurm.submit([waiting])]).popitem()[1].exit_code == 0
     lines = capfd.readouterr().err.splitlines()
     silences, ends = (sum(words in line for line in lines) for words in ("Slurm does not answer", "answers again"))
