@@ -1,6 +1,8 @@
 """PyTorch's own operations as kernels: oneDNN's on the CPU, cuDNN's and cuBLAS's on an NVIDIA GPU.
 
-They are as PyTorch ships them, but for TF32, which is off.
+They are as PyTorch ships them, but for TF32, which is off. Options tell a library's mistakes from PyTorch's own:
+``--option vendor=off`` leaves out oneDNN and cuDNN, ``tf32=on`` rounds operands on a GPU, ``deterministic=on`` takes
+algorithms without atomics.
 
 pip install 'bitgate[torch]'
 bitgate run --load examples/torch --tier smoke --target host
@@ -9,15 +11,23 @@ bitgate run --load examples/torch --tier smoke --target host
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
-from bitgate.kernel import Instance, KernelFamily, PythonKernel, Refusal
+from bitgate.kernel import Instance, KernelFamily, Option, PythonKernel, Refusal
 from bitgate.operation import F32_ACCUMULATION, GEMM_LAYOUTS, INPUT_LAYOUTS, ConvProblem, Problem
 
 DTYPES = ("f32", "f16", "bf16")
 EPSILON = 2.0**-16
 """As bitgate's norms add it."""
 PASSES = ("fwd", "bwd_data", "bwd_weight")
+
+
+OPTIONS = (
+    Option("vendor", ("on", "off"), "on", "Compute by oneDNN and cuDNN, or by PyTorch's own kernels."),
+    Option("tf32", ("off", "on"), "off", "Round f32 operands to TF32 on a GPU."),
+    Option("deterministic", ("off", "on"), "off", "Take cuDNN's deterministic algorithms alone."),
+)
 
 
 def supports(problem: Problem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -118,12 +128,21 @@ FUNCTIONS = {
 }
 
 
-def compute(problem: Problem, tensors: Mapping[str, Any]) -> Any:
+def opens(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> Any:
+    """The function of an instance, with what its options ask of PyTorch."""
     import torch
 
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    with torch.no_grad():
-        return FUNCTIONS[problem.operation.name](problem, tensors)
+    asked = {option.name: option.production for option in OPTIONS} | dict(options)
+    vendor, tf32, deterministic = (asked[name] == "on" for name in ("vendor", "tf32", "deterministic"))
+
+    def compute(problem: Problem, tensors: Mapping[str, Any]) -> Any:
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        onednn: Any = nullcontext() if vendor else torch.backends.mkldnn.flags(enabled=False)
+        cudnn = torch.backends.cudnn.flags(enabled=vendor, deterministic=deterministic, allow_tf32=tf32)
+        with torch.no_grad(), onednn, cudnn:
+            return FUNCTIONS[problem.operation.name](problem, tensors)
+
+    return PythonKernel(compute, "torch")(family, instance, options)
 
 
 def instances(name: str, operations: tuple[str, ...], layouts: tuple[str, ...], ndims: tuple[int, ...]) -> Any:
@@ -144,6 +163,7 @@ FAMILY = KernelFamily(
         *instances("rms_norm", ("rmsnorm",), (), (0,)),
     ),
     supports=supports,
-    opens=PythonKernel(compute, "torch"),
+    opens=opens,
+    options=OPTIONS,
     changes=("threads", "descriptors", "device_memory", "signal_handlers", "alternate_stack"),
 )

@@ -1,8 +1,10 @@
-"""Judge submissions on an NVIDIA GPU: ``python tests/judge/on_gpu.py --out FOLDER``. About 8 minutes with 16 cores.
+"""Judge submissions on an NVIDIA GPU: ``python tests/judge/on_gpu.py --out FOLDER``. About 8 minutes with 16 cores;
+``--only A,B --seconds S`` for less.
 
 Right ones (torch, Triton, load_inline, device functions, a cubin) have to be right, attacks wrong, and times of the
 kind that they can be of; then PyTorch's own operations run on the smoke suites (examples/torch). Prints a line each and
-a table at the end, keeps every report in FOLDER, and ends with 1 if one is not as it has to be.
+a table at the end, keeps every report in FOLDER, and ends with 1 if one is not as it has to be, else with 3 if
+--seconds left some out.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -23,7 +26,6 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-AT_ONCE = 7
 LONG_MS = 40.0
 """What a submission takes at least that keeps the GPU busy for 50 ms."""
 
@@ -66,7 +68,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "judge_on_gpu")
     parser.add_argument("--target", default="", help="default: the GPU of this machine")
-    parser.add_argument("--only", default="", help="names that contain this; the vendors' suites only as 'vendors'")
+    parser.add_argument("--only", default="", help="A,B,...: names, or parts of names; 'vendors': PyTorch's operations")
+    parser.add_argument("--at-once", type=int, default=7, help="this number of submissions")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="judge no longer, those named first first")
     parser.add_argument("--vendors-seconds", type=float, default=240.0)
     asked = parser.parse_args()
     out = asked.out.resolve()
@@ -76,49 +80,77 @@ def main() -> int:
     environment |= {"BITGATE_OUT": str(out / "runs")}
     target = asked.target or _target(environment)
     begun, failed = time.monotonic(), []
+    left_out: list[str] = []
 
     def judge(one: Judged) -> list[str]:
         at = time.monotonic()
         words = [sys.executable, "-m", "bitgate", "judge", str(one.submission), "--task", one.task]
         words += ["--target", target, "--seed", "11", "--json", "--time-limit", "60", *one.words]
-        done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
-        (out / f"{one.name}.json").write_text(done.stdout)
-        (out / f"{one.name}.err").write_text(done.stderr)
+        left = asked.seconds - (at - begun)
         try:
-            report: dict[str, Any] = json.loads(done.stdout)
+            code, said, errors = _ended(words, environment, left)
+        except subprocess.TimeoutExpired:
+            left_out.append(one.name)
+            return []
+        (out / f"{one.name}.json").write_text(said)
+        (out / f"{one.name}.err").write_text(errors)
+        try:
+            report: dict[str, Any] = json.loads(said)
             found = list(one.mistakes(report))
         except ValueError:
-            report, found = {}, [f"no report, exit code {done.returncode}: {done.stderr[-2000:]}"]
+            report, found = {}, [f"no report, exit code {code}: {errors[-2000:]}"]
         clock = (report.get("time") or {}).get("rows") or [{}]
         times = " ".join(f"{key}={clock[0][key]}" for key in ("ms", "low", "floor", "claimed") if key in clock[0])
         kind = (report.get("time") or {}).get("kind", "")
-        word = report.get("diagnosis") or ""
-        print(
-            f"{'ok ' if not found else 'BAD'} {one.name:24} {report.get('verdict', '?'):6} {kind:8} {times}"
-            f"  [{time.monotonic() - at:.0f} s]  {word[:160]}",
-            flush=True,
-        )
-        for line in found:
-            print(f"    {line}", flush=True)
+        lines = [
+            f"{'BAD' if found else 'ok '} {one.name:24} {report.get('verdict', '?'):6} {kind:8} {times}"
+            f"  [{time.monotonic() - at:.0f} s]  {(report.get('diagnosis') or '')[:160]}"
+        ]
+        print("\n    ".join([*lines, *found]), flush=True)
         return [one.name] if found else []
 
-    every = [one for one in submissions(out / "made", target) if asked.only in one.name]
+    every = chosen(list(submissions(out / "made", target)), asked.only)
     alone = [one for one in every if one.name.endswith("_large")]
     together = [one for one in every if one not in alone]
     print(f"target {target}; sandboxed judge; {len(every)} submissions", flush=True)
-    # Times want a GPU for themselves; and the first builds bitgate's tools for it.
-    failed += [name for one in alone for name in judge(one)]
-    has_vendors = not asked.only or asked.only == "vendors"
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    has_vendors = not asked.only or "vendors" in asked.only.split(",")
+    failed += [name for one in together[:1] for name in judge(one)]  # builds bitgate's tools for the rest
+    with ThreadPoolExecutor(asked.at_once) as pool:
         bits = pool.submit(vendors, target, environment, asked.vendors_seconds) if has_vendors else None
-        failed += [name for names in pool.map(judge, together) for name in names]
+        failed += [name for names in pool.map(judge, together[1:]) for name in names]
         if bits is not None:
             failed += own_kernels(target, environment)
             print(bits.result(), flush=True)
+    failed += [name for one in alone for name in judge(one)]  # times want a GPU for themselves
     boxes = (json.loads(one.read_text())["sandbox"] for one in out.glob("*.json") if one.stat().st_size)
     print(f"sandbox: {', '.join(next(boxes, []))}", flush=True)
+    print(f"not judged within {asked.seconds:g} s: {', '.join(left_out) or 'none'}")
     print(f"{len(every)} submissions in {time.monotonic() - begun:.0f} s; not as they have to be: {failed or 'none'}")
-    return 1 if failed else 0
+    return 1 if failed else 3 if left_out else 0
+
+
+def chosen(every: Sequence[Judged], only: str) -> list[Judged]:
+    """Return those that ``only`` names, whole or in part, in its order."""
+    if not only:
+        return list(every)
+    names = {one.name: one for one in every}
+    found = (name for word in only.split(",") for name in ([word] if word in names else names) if word in name)
+    return [names[name] for name in dict.fromkeys(found)]
+
+
+def _ended(words: Sequence[str], environment: dict[str, str], seconds: float) -> tuple[int, str, str]:
+    """Return the exit code and the output of a command that runs this long at most, with all that it starts."""
+    if seconds <= 0:
+        raise subprocess.TimeoutExpired(words, seconds)
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as running:
+        try:
+            said, errors = running.communicate(timeout=None if seconds == float("inf") else seconds)
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise
+        return running.returncode, said, errors
 
 
 def _target(environment: dict[str, str]) -> str:

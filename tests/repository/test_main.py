@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from inspect import unwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
+from typer.models import OptionInfo
 
 from bitgate.cli import main
 from bitgate.suite.pytest import options
@@ -54,6 +56,18 @@ def test_help_is_one_imperative_line_that_is_not_cut(
     named = [option for option in command.params if option.opts[0].startswith("-") and not option.hidden]
     assert [option.opts for option in named if not all(name in shown for name in option.opts)] == []
     assert max(map(len, printed.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", [words for words, one in COMMANDS.items() if one.callback], ids=" ".join)
+def test_every_option_has_its_parameters_name(words: tuple[str, ...]) -> None:
+    """Typer 0.27 names an option after its metavar where they differ by case alone, unless its name is stated."""
+    command = COMMANDS[words]
+    assert [name for option in command.params for name in option.opts if name != name.lower()] == []
+    hints = get_type_hints(unwrap(command.callback), include_extras=True)
+    stated = {name: one for name, hint in hints.items() for one in getattr(hint, "__metadata__", ())}
+    options = {name: one for name, one in stated.items() if isinstance(one, OptionInfo)}
+    unnamed = [name for name, one in options.items() if not one.param_decls and not isinstance(one.default, str)]
+    assert [name for name in unnamed if options[name].metavar == name.upper()] == []
 
 
 def test_the_plugins_options_have_such_help() -> None:

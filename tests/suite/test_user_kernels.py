@@ -15,6 +15,7 @@ from bitgate.suite.table import load_set, loads, set_names
 from bitgate.verify.planned import PlannedCase
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pointwise" / "declaration.py"
+SUITE = Path(__file__).parents[2] / "suites" / "conv_bwd_data"
 ROW = """
 [[case]]
 name = "r"
@@ -132,3 +133,12 @@ def test_zero_result_is_true_or_false(table: Path, setting: Setting) -> None:
     assert not any(test.zero_result for test in plan(table, setting, ROW))
     with pytest.raises(UsageError, match="zero_result: 1 is neither true nor false"):
         plan(table, setting, ROW + "zero_result = 1")
+
+
+def test_suites_order_no_threads_of_python(setting: Setting) -> None:
+    """The host runtime runs none of them: by schedules, a row of bitgate's own is the same case again."""
+    rows = [row for row in load_set(SUITE / "cases.toml") if not row.kernels]
+    toy = setting.families["toy"]
+    python = replace(setting, families={"toy": replace(toy, sources=(), opens=toy.supports)})
+    orders = [{test.schedule for test in plan_rows(rows, one, suite="s")} for one in (setting, python)]
+    assert orders == [{"forward", "reverse", "random:7"}, {"forward"}]

@@ -24,7 +24,9 @@ def judge(
     submission: Annotated[
         Path | None, typer.Argument(metavar="[SUBMISSION]", help="Judge this Python file, or folder of a declaration.")
     ] = None,
-    task: Annotated[str, typer.Option(metavar="TASK", help="Name an operation, case ids, or a task's file.")] = "",
+    task: Annotated[
+        str, typer.Option("--task", metavar="TASK", help="Name an operation, case ids, or a task's file.")
+    ] = "",
     many: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Judge all submissions of a folder; print a table.")
     ] = None,

@@ -235,6 +235,8 @@ def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCas
         asked = eligible(candidate, setting.offering(row.kernels, operation, "" if row.refused else dtypes))
         if not asked and not row.refused:  # of other types, if one of those takes it
             asked = eligible(candidate, setting.offering(row.kernels, operation))
+        if candidate.schedule and is_elsewhere:  # of threads that the host runtime runs
+            asked = [kernel for kernel in asked if kernel.family.is_built]
         if not asked and not setting.kernel and not is_elsewhere:
             said = refusals(candidate, setting.offering(row.kernels, operation))
             yield _without_kernel(candidate, setting, suite, said)
