@@ -37,7 +37,7 @@ def test_a_module_is_for_gpus(tmp_path: Path) -> None:
     file = tmp_path / "declaration.py"
     file.write_text(MODULE)
     (tmp_path / "gemm.ptx").write_text(".version 8.3\n.target sm_80\n.visible .entry gemm()\n{\n  ret;\n}\n")
-    with pytest.raises(UsageError, match="compiled"):
+    with pytest.raises(UsageError, match="no kernel that is loaded is for host"):
         verify(CASE, kernel=str(file), target="host")
 
 
