@@ -120,7 +120,8 @@ class AttentionMap(ThreadMap):
     def writes(self, cell: tuple[int, ...]) -> Sequence[CellWrite]:
         batch, head, query, column = cell
         sizes, bytes_of = self._problem.sizes, self._problem.tensors["o"].dtype.bytes
-        queries, vector, columns = _tile(self._instance)[0], 16 // bytes_of, 128 // bytes_of
+        queries, vector = _tile(self._instance)[0], 16 // bytes_of
+        columns = 32 if bytes_of == 4 and self.wave == 32 else 64
         block = (batch * sizes.h + head) * -(-sizes.s // queries) + query // queries
         lanes = columns // vector
         row = query % queries % (self._instance.block_size // lanes)

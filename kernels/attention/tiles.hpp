@@ -17,7 +17,7 @@ template <class T, int Queries, int Head, int Wave> struct Shape {
   using Element = T;
   static constexpr int queries = Queries, head = Head, wave = Wave;
   static constexpr int keys = 32;
-  static constexpr int columns = sizeof(T) == 4 ? 32 : 64;
+  static constexpr int columns = sizeof(T) == 4 && Wave == 32 ? 32 : 64; // as registers allow
   static constexpr int chunks = Head / columns;
   static constexpr int waves = Queries / 16, block = waves * Wave;
   static constexpr int vector = 16 / sizeof(T);

@@ -60,7 +60,7 @@ def test_a_kernel_is_read_from_its_note():
         (b"", "not a 64-bit"),
         (b"\x7fELF\x01\x01" + bytes(100), "not a 64-bit"),
         (elf(), "no AMDGPU metadata note"),
-        (elf([KERNEL])[:-40], "ends behind the file"),
+        (elf([KERNEL])[:-40], "ends after the file"),
         (elf([{".name": "k"}]), ".kernarg_segment_size"),
         (elf([], target="gfx942"), "out of range"),
     ],

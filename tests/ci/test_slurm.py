@@ -228,11 +228,11 @@ def test_slurmctld_is_restarted_in_mid_night(
     assert slurm.poll(handles)[handles[0]].exit_code == 7, "its end stands in its folder"
     cluster.start_controller()
     assert wait(slurm, [*slurm.submit([waiting])]).popitem()[1].exit_code == 0
-    lines = capfd.readouterr().err.splitlines()
-    assert [line.split(" (")[0] for line in lines if line.startswith("bitgate: ")][:1] == [
-        "bitgate: Slurm does not answer"
-    ]
-    assert sum("answers again" in line for line in lines) == 1
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("bitgate: Slurm ")]
+    assert lines
+    # A busy machine may keep a controller that has just started from answering in time: a silence more, and its end.
+    assert ["does not answer (" in line for line in lines] == [True, False] * (len(lines) // 2)
+    assert all("answers again, after" in line for line in lines[1::2])
 
 
 def test_another_controller_goes_on_and_nothing_is_queued_twice(slurm: Slurm, tmp_path: Path) -> None:

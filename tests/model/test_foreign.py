@@ -130,7 +130,7 @@ def test_what_ck_profiler_cannot_say(case):
     [
         (
             "make me a conv",
-            "'make me a conv' is neither a case id nor a command line of example, ckProfiler, MIOpenDriver, benchdnn",
+            "'make me a conv' is neither a case id nor a command line of example, ckProfiler, MIOpenDriver",
         ),
         (
             "ckProfiler softmax 0 1 1 0 1 3 2 1",

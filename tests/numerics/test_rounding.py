@@ -77,7 +77,7 @@ TORCH = {"f8ocp": "float8_e4m3fn", "bf8ocp": "float8_e5m2", "f8fnuz": "float8_e4
 
 
 @pytest.mark.needs("torch")
-@pytest.mark.parametrize("name", FLOAT8)
+@pytest.mark.parametrize("name", TORCH)
 def test_pytorch_decodes_and_rounds_alike_in_range(name: str) -> None:
     import torch
 

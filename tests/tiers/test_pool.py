@@ -9,7 +9,7 @@ import pytest
 from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.model import parse_case_id
-from bitgate.model.space.details import Cut, slices, tail
+from bitgate.model.space.details import Cut, slice_steps, slices, tail
 from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase
 
@@ -60,7 +60,28 @@ def test_a_tail_is_named_by_what_the_last_tile_holds(length, tile, name):
 
 @pytest.mark.parametrize(
     ("split", "steps", "name"),
-    [(1, 5, "one"), (-1, 5, "auto"), (7, 5, "empty"), (4, 5, "empty"), (2, 5, "uneven"), (5, 5, "even")],
+    [
+        (1, 5, "one"),
+        (-1, 1, "auto of one"),
+        (-1, 5, "auto of few"),
+        (-1, 8, "auto"),
+        (7, 5, "empty"),
+        (4, 5, "empty"),
+        (2, 5, "uneven"),
+        (5, 5, "even"),
+    ],
 )
 def test_slices_are_classed_by_how_they_share_steps(split, steps, name):
     assert slices(split, steps) == name
+
+
+def test_steps_of_slices_are_counted_as_far_as_pipelines_are_deep():
+    assert slice_steps(1, 4) == {"slice_steps": "4", "last_slice": "whole"}
+    assert slice_steps(3, 10) == {"slice_steps": "4", "last_slice": "several"}
+    assert slice_steps(2, 25) == {"slice_steps": "odd", "last_slice": "several"}
+    assert slice_steps(4, 13)["last_slice"] == "one"
+
+
+def test_each_limit_has_the_last_case_that_is_taken_and_the_first_refused():
+    cases = [case for case in drawn("batched_gemm", "gemm") if case.classes["limit"] == "index_range of batch"]
+    assert [(case.problem.batch, case.refused) for case in cases] == [(65535, ""), (65536, "index_range")]

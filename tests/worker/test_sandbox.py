@@ -6,6 +6,7 @@ import json
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,50 @@ def test_a_measure_that_is_lost_ends_the_process(
 def test_a_folder_that_is_gone_is_an_error_of_the_environment(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no sandbox can be entered here"):
         sandbox.prepare(tmp_path / "gone", 1 << 30)
+
+
+DRIVER = """
+#include <sys/resource.h>
+extern "C" int cuInit(unsigned) {
+  rlimit data;
+  getrlimit(RLIMIT_DATA, &data);
+  return %s ? 304 : 0;
+}
+"""
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A GPU's driver that does not start where a condition holds."""
+
+    def build(fails: str) -> None:
+        (tmp_path / "driver.cpp").write_text(DRIVER % fails)
+        command = ["g++", "-shared", "-fPIC", "-o", str(tmp_path / "libcuda.so.1"), str(tmp_path / "driver.cpp")]
+        subprocess.run(command, check=True)
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+        monkeypatch.setenv(sandbox.VARIABLE, "")
+        monkeypatch.setattr(sandbox, "_gpus", lambda: ["/dev/null"])
+
+    return build
+
+
+def test_a_measure_that_a_driver_cannot_stand_is_left_out(driver: Callable[[str], None], tmp_path: Path) -> None:
+    driver("data.rlim_cur != RLIM_INFINITY")
+    *measures, left_out = sandbox.prepare(tmp_path, 1 << 32, of_gpu=True)
+    assert left_out == "without memory limit: a GPU's driver does not start with it"
+    assert not any("memory limit" in one for one in measures)
+    assert (
+        json.loads(inside("import json, bitgate.worker.sandbox as s; print(json.dumps(s.enter()))").stdout) == measures
+    )
+
+
+def test_a_driver_that_starts_keeps_every_measure(driver: Callable[[str], None], tmp_path: Path) -> None:
+    driver("false")
+    found = sandbox.prepare(tmp_path, 1 << 32, of_gpu=True)
+    assert not any("without" in one for one in found)
+
+
+def test_a_driver_that_never_starts_is_an_error(driver: Callable[[str], None], tmp_path: Path) -> None:
+    driver("true")
+    with pytest.raises(UsageError, match="does not start in a sandbox: cuInit returns 304"):
+        sandbox.prepare(tmp_path, 1 << 32, of_gpu=True)

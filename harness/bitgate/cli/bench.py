@@ -14,6 +14,7 @@ import typer
 
 from bitgate.cli.args import check_writable, options_named
 from bitgate.core import paths
+from bitgate.core.emulation import EMULATED
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
@@ -152,6 +153,8 @@ def bench(
     project = with_operations(find().loading(to_load(load)))
     shapes, wanted, refused = requested_shapes(cases or [], case_list, sweep, dtype, only, project)
     where = named(target) if target else best()
+    if where.kind == EMULATED:
+        raise UsageError(f"{where.name} is emulated: its seconds are the emulator's, so bench times nothing there")
     if queued and where.platform == "host":
         raise UsageError("--queued is about devices: the host's launches run on the threads that make them")
     second = _OtherArm(compare, compare_option, compare_commit, compare_tree)

@@ -11,18 +11,21 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate.core import paths
+from bitgate.cli.launcher import DaemonOption, LauncherOption, set_launcher
+from bitgate.core import emulation, paths
 from bitgate.core.errors import UsageError
 from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
-from bitgate.core.targets import target_id
+from bitgate.core.targets import is_emulated, target_id
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.registry import families
 from bitgate.lab.bringup import STEPS, BringupOptions, StepResult, bring_up
 from bitgate.lab.bringup.bundle import Bundle
 from bitgate.lab.bringup.identity import scrubber_of_this_machine
 from bitgate.lab.bringup.server import StepAnswer, taken
+from bitgate.runtime.targets import named
+from bitgate.verify.emulated import begin, say
 from bitgate.verify.selection import candidates
 
 app = typer.Typer(add_completion=False)
@@ -36,7 +39,14 @@ def bringup(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the bundle [out/<target>/first_contact.tar.gz].")
     ] = None,
-    smoke: Annotated[bool, typer.Option("--smoke/--no-smoke", help="Run the smoke tier at the end.")] = True,
+    launcher: LauncherOption = "",
+    launcher_daemon: DaemonOption = "",
+    second_launcher: Annotated[
+        str, typer.Option("--second-launcher", metavar="COMMAND", help="Compare red cases on a second emulator.")
+    ] = "",
+    smoke: Annotated[
+        bool | None, typer.Option("--smoke/--no-smoke", help="Run the smoke tier at the end [not on an emulator].")
+    ] = None,
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only these family.instance in steps 7 and 8.")] = "",
     load: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels and run steps 7 and 8 on them.")
@@ -57,15 +67,26 @@ def bringup(
     interrupted, with what was found until then.
     """
     begun = time.monotonic()
+    set_launcher(launcher, launcher_daemon, target)
+    if second_launcher:
+        emulation.check(second_launcher, "--second-launcher")
     project = with_operations(find().loading(to_load(load)))
     name = target_id(target).name if target else _best(project)
+    if emulation.launcher():
+        where = named(name)
+        name = where.name
+        try:
+            begin(where, say)
+        except UsageError as error:  # the steps find out which part is to blame
+            print_progress(f"bitgate: {error}")
     families(project)  # reports a declaration that cannot be read now, not in step 7
     for glob in filter(None, kernel.split(",")):
         candidates(glob, {}, name, project)
     arguments = ["--tier", project.tiers[0], "--target", name, "-n", workers]
     arguments += [f"--kernel={kernel}"] * bool(kernel) + [f"--load={path.absolute()}" for path in project.added]
     path = (out or paths.out_dir() / name / "first_contact.tar.gz").absolute()
-    options = BringupOptions(name, project, DOCTOR, kernel, arguments if smoke else None)
+    runs_smoke = smoke if smoke is not None else not is_emulated(name)
+    options = BringupOptions(name, project, DOCTOR, kernel, arguments if runs_smoke else None, second_launcher)
     bundle = Bundle(path, scrubber_of_this_machine())
     done = bring_up(options, bundle, print_progress)
     seconds, end = time.monotonic() - begun, done.conclusion
@@ -105,6 +126,10 @@ def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> StepAns
     from bitgate.core.targets import runs_on
     from bitgate.runtime.doctor import report
 
+    if is_emulated(target):
+        where = named(target)
+        found = report()
+        return StepAnswer(where.device_name, files={"doctor.json": json.dumps(found, indent=1)})
     found = report()
     rows = [row for row in found["targets"] if runs_on(target, row["name"])]
     names = ", ".join(dict.fromkeys(row["name"] for row in found["targets"]))

@@ -108,6 +108,77 @@ def replay(
     return int(answer["exit"])
 
 
+@app.command()
+def export(
+    target: Annotated[str, typer.Option(help="Pack this gfx target's code; needs no GPU.")],
+    case: Annotated[str, typer.Argument(metavar="[CASE]", help="Name a case; without it the tier's are chosen.")] = "",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write to DIR; without CASE a folder each.")] = None,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
+    fill: Annotated[str, typer.Option(help=f"Fill with {', '.join(FILLS)}.")] = "exact",
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set a kernel option; repeatable.")
+    ] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels' declaration.")] = None,
+    tier: Annotated[str, typer.Option(help="Without CASE: choose among this tier's cases [the last].")] = "",
+    only_list: Annotated[bool, typer.Option("--list", help="Print the chosen cases and write nothing.")] = False,
+    host: Annotated[bool, typer.Option("--host", help="Add host.json, which the loader runs on the host.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
+) -> int:
+    """Write capsules that any emulator or debugger can run.
+
+    Each folder has the code object, launches with kernarg bytes and fix-ups, data and expected bits in export.json, its
+    JSON Schema, and a loader over HIP's module API. Without CASE one case is chosen for each way in which the target's
+    kernels work: family, types, path, main loop, split, merged groups, copies.
+
+    Exit codes: 0 written; 1 a capsule could not be; 2 usage or environment.
+    """
+    project = with_operations(find().loading(to_load(load)))
+    if fill not in fill_names():
+        raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known")
+    name = target_id(target).of_code.name
+    if out is None and not only_list:
+        raise UsageError("--out DIR: name the folder to write to, or print the cases with --list")
+    from bitgate.cli.capsule_export import chosen_cases, print_exported, requests_of
+
+    if case:
+        chosen = [(case_id(_problem(case)), kernel, tuple(sorted(options_named(option).items())), fill, seed)]
+    else:
+        chosen = chosen_cases(name, tier or project.tiers[-1], kernel, project)
+    if only_list:
+        for one in chosen:
+            print(f"{one[0]}  {one[1]}  {one[3]}")
+        print(f"{len(chosen)} capsules of {name}")
+        return 0
+    assert out is not None
+    from bitgate.tools.capsule.client import ask
+    from bitgate.tools.capsule.server import ExportCapsules
+
+    requests = list(requests_of(chosen, name, project, out, is_one=bool(case)))
+    seconds = 900.0 + 300.0 * len(requests)
+    answer = ask(ExportCapsules(tuple(requests), host), seconds, lambda note: print(note["progress"], file=sys.stderr))
+    return print_exported(answer, out, json_output)
+
+
+@app.command()
+def check(
+    results: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Judge exported capsules with results, or folders of them.")
+    ],
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels' declaration.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
+) -> int:
+    """Judge what runs of exported capsules brought back.
+
+    Each folder has results.json, as the loader in it writes it. A capsule without results is red.
+
+    Exit codes: 0 all as expected; 1 one is not; 2 a capsule or document is damaged; 3 there was none.
+    """
+    from bitgate.cli.capsule_export import print_checked
+
+    return print_checked(results, with_operations(find().loading(to_load(load))), json_output)
+
+
 def _problem(case: str) -> Any:
     problems = problems_named(case)
     if len(problems) != 1:

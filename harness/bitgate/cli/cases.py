@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bitgate.cli.launcher import LauncherOption, set_launcher
+from bitgate.core.emulation import EMULATED
 from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def cases(
         Path | None, typer.Option(metavar="FOLDER", help="Take the suites of this folder [the project's].")
     ] = None,
     solved_tier: Annotated[
-        str, typer.Option("--solve-tier", metavar="TIER", help="Choose this tier's cases anew and print what differs.")
+        str, typer.Option("--solve-tier", metavar="TIER", help="Choose a tier's cases anew; emulated: an emulator's.")
     ] = "",
     seconds: Annotated[float, typer.Option(min=0.1, help="Limit a solved tier to these seconds on one worker.")] = 60.0,
     killers: Annotated[
@@ -55,6 +57,7 @@ def cases(
     strengths: Annotated[
         bool, typer.Option("--strengths", help="Print what the solved lists reach, as a table.")
     ] = False,
+    launcher: LauncherOption = "",
     sweep: Annotated[
         str, typer.Option(metavar="NAME", help="List a sweep's problems instead, by its name or file.")
     ] = "",
@@ -107,7 +110,10 @@ def cases(
     if solved_tier:
         from bitgate.cli.solve_tier import solve_tier
 
-        every, now = (make_plan(name, target, project, kernel) for name in (project.tiers[-1], solved_tier))
+        held = solved_tier
+        if solved_tier == EMULATED:  # no table holds it: what is chosen is held against the first tier
+            held, target = project.tiers[0], _on_emulator(target, launcher)
+        every, now = (make_plan(name, target, project, kernel) for name in (project.tiers[-1], held))
         solve_tier(solved_tier, every, now, seconds, killers or [], out, as_json)
         return 0
     plan = make_plan(tier or project.tiers[0], target, project, kernel)
@@ -122,6 +128,22 @@ def cases(
     about = f"about {plan.seconds:.0f} s on one worker" + (f", {plan.seconds / cores:.0f} s on {cores}" * (cores > 1))
     typer.echo(f"{len(plan.cases)} cases over {problems} problems, {about}; plan {plan.id[:12]}")
     return 0
+
+
+def _on_emulator(target: str, launcher: str) -> str:
+    """Return the name of a target on an emulator, whose pace is measured if there is a ``launcher``."""
+    from bitgate.core.targets import emulated, target_id
+
+    if launcher:
+        from bitgate.runtime.targets import named
+        from bitgate.verify.emulated import begin, say
+
+        set_launcher(launcher, "", target)
+        begin(named(target), say)
+    wanted = target_id(target) if target else None
+    if wanted is None:
+        raise UsageError(f"--solve-tier {EMULATED}: say of what GPU, with --target gfx942")
+    return (wanted if wanted.is_emulated else emulated(wanted)).name
 
 
 def _list_sweep(name: str, project: Project, as_json: bool) -> None:

@@ -70,7 +70,9 @@ def plan(
     from bitgate.core.targets import target_id
     from bitgate.kernel.loading import to_load, with_operations
     from bitgate.lab.planning.collect import print_whose_suites
+    from bitgate.lab.planning.night import budgets_of
     from bitgate.lab.planning.shards import Sizes, make_run_plan
+    from bitgate.results.targets_file import read_targets
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     tier = tier or project.tiers[0]
@@ -84,7 +86,8 @@ def plan(
     if history and durations:
         raise UsageError("--durations and --history: give one of them")
     with _recorded(history, durations) as recorded:
-        made = make_run_plan(tier, targets, sizes, project, kernel, recorded, select, base)
+        config = read_targets(project.targets, project.tiers) if project.targets else None
+        made = make_run_plan(tier, targets, sizes, project, kernel, recorded, select, base, budgets_of(config, targets))
     made.write(out)
     if as_json:
         typer.echo(json.dumps({"plan": _document(made, out)}))

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from bitgate.cli.args import bytes_stated
+from bitgate.cli.launcher import DaemonOption, LauncherOption, set_launcher
 from bitgate.core.project import ours
 from bitgate.core.untrusted import message
 from bitgate.lab.planning.collect import PLUGIN, QUIET, check_meant, print_whose_suites, suites_and_root
@@ -58,6 +59,8 @@ def run(
     fetch_only: Annotated[
         bool, typer.Option("--fetch-only", help="Refuse libraries that are not in the store; build nothing.")
     ] = False,
+    launcher: LauncherOption = "",
+    launcher_daemon: DaemonOption = "",
     mean_bitgates: Annotated[
         bool, typer.Option("--bitgate-suites", help="Run bitgate's suites, above kernels of yours.")
     ] = False,
@@ -79,6 +82,7 @@ def run(
     from bitgate.kernel.loading import to_load, with_operations
     from bitgate.suite.session import run_session
 
+    set_launcher(launcher, launcher_daemon, target)
     budget = bytes_stated("--dump-on-red", dump_on_red) if dump_on_red else 0
     own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
     project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()

@@ -15,6 +15,8 @@ import typer
 
 from bitgate.cli.args import options_named
 from bitgate.cli.fuzz import print_failure
+from bitgate.cli.launcher import DaemonOption, LauncherOption, set_launcher
+from bitgate.core import emulation
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.progress import print_progress
@@ -83,6 +85,8 @@ def verify(
         typer.Option(help="Choose kernels by family.instance [all but references]."),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
+    launcher: LauncherOption = "",
+    launcher_daemon: DaemonOption = "",
     fill: Annotated[str | None, typer.Option(help=f"Fill with {', '.join(FILLS)} [exact].")] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
     schedule: Annotated[
@@ -139,6 +143,7 @@ def verify(
     Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, also of one of
     several cases, 3 nothing was compared.
     """
+    set_launcher(launcher, launcher_daemon, target)
     if reference is not None:
         _one_of("reference", reference, REFERENCES)
     if fill is not None:
@@ -248,10 +253,14 @@ def _verdicts(
     every case. With ``shrink`` the first red verdict of a case is followed by the smallest one that fails alike."""
     from bitgate.runtime.targets import best, named
     from bitgate.tools.fuzz.failure import is_failure
+    from bitgate.verify.emulated import begin, say
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
 
     where = named(target) if target else best()
+    if asked.schedule == RACE and where.kind == emulation.EMULATED:
+        emulation.watch_races()
+    begin(where, say)
     shrunk: set[int] = set()
     kind = ThisProcess if asked.in_process else CaseProcess
     opening = Opening(where.name, asked.project, repetition=asked.repetition)
@@ -314,7 +323,7 @@ def _verdict(
 
     return process.verify(
         planned,
-        asked.time_limit,
+        asked.time_limit * emulation.slowness(),
         by=LAWS if asked.laws else CONCURRENT if asked.concurrent else BITS,
         dump=asked.dump / planned.id if asked.dump else None,
         trace=tell if asked.verbose else None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,15 @@ def _paths(value: str) -> None:
         _path(part)
 
 
+def _command(value: str) -> None:
+    if len(value) > LONGEST_PATH:
+        raise ValueError(f"no command is that long ({len(value)} characters): shorten it")
+    try:
+        shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"{error}: write a command as a shell takes it") from None
+
+
 def _place(value: str) -> None:
     """Check a folder, which need not exist yet."""
     _path(value)
@@ -92,6 +102,11 @@ def _folder(value: str) -> None:
     _path(value)
     if not os.path.isdir(value):
         raise ValueError("no such folder; unset it, or name one")
+
+
+def _gfx(value: str) -> None:
+    if not re.fullmatch(r"gfx[0-9a-f]{3,5}(:[a-z]+[+-])*", value):
+        raise ValueError("give a gfx target as HIP spells it, such as gfx942")
 
 
 def _only(word: str) -> Check:
@@ -110,6 +125,9 @@ VARIABLES: dict[str, Check] = {
     "BITGATE_FETCH_ONLY": _only("1"),
     "BITGATE_HISTORY": _path_or_url,
     "BITGATE_HOST_PRETEND_CPU": _only("x86-64-v2"),
+    "BITGATE_HOST_PRETEND_GPU": _gfx,
+    "BITGATE_LAUNCHER": _command,
+    "BITGATE_LAUNCHER_DAEMON": _command,
     "BITGATE_LOAD": _paths,
     "BITGATE_OUT": _place,
     "BITGATE_OVERLAY": _folder,
@@ -129,6 +147,10 @@ VARIABLES: dict[str, Check] = {
 OWN = (
     "BITGATE_BISECT",
     "BITGATE_CHILD",
+    "BITGATE_EMULATOR_DIR",
+    "BITGATE_EMULATOR_PACE",
+    "BITGATE_EMULATOR_RACE",
+    "BITGATE_EMULATOR_RACE_LOG",
     "BITGATE_EXEC",
     "BITGATE_FIRST_CONTACT",
     "BITGATE_SANDBOX",

@@ -7,14 +7,15 @@ tests/build/test_architectures.py compares the rows of AMD GPUs with LLVM.
 A name is an architecture with the features that code is built with: ``gfx942:sramecc+:xnack-``, as LLVM spells it and
 HIP names a device. File names cannot hold a colon, so results, folders and reports write ``gfx942_sramecc+_xnack-``;
 both spellings are read wherever a target is named. ``host_for_gfx942`` is the host in the place of gfx942, with which a
-lab tries its set-up before its GPUs arrive.
+lab tries its set-up before its GPUs arrive. ``emulated_gfx942`` is gfx942's code on an emulator of that GPU
+(core/emulation.py): wherever results have a target's name, no emulated one can be read as a GPU's.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -167,7 +168,7 @@ def _nvidia(capability: int) -> Architecture:
     )
 
 
-STAND_IN = "host_for_"
+STAND_IN, EMULATED = "host_for_", "emulated_"
 
 
 @dataclass(frozen=True)
@@ -181,12 +182,20 @@ class TargetId:
     features: tuple[tuple[str, bool], ...] = ()
     in_place_of: str = ""
     """The name of the target whose place the host takes, if any."""
+    is_emulated: bool = False
+    """Whether an emulator of the GPU runs the code."""
 
     @property
     def name(self) -> str:
         """The name in results and on disk."""
-        own = "_".join((self.architecture.name, *self._settings))
-        return f"{STAND_IN}{self.in_place_of}" if self.in_place_of else own
+        if self.in_place_of:
+            return f"{STAND_IN}{self.in_place_of}"
+        return f"{EMULATED * self.is_emulated}{self.spelled.replace(':', '_')}"
+
+    @property
+    def of_code(self) -> TargetId:
+        """The target that code is compiled for: the same on a GPU and on its emulator."""
+        return replace(self, is_emulated=False) if self.is_emulated else self
 
     @property
     def spelled(self) -> str:
@@ -220,6 +229,8 @@ def target_id(text: str) -> TargetId:
         if other.platform == "host":
             raise UsageError(f"target '{text}': the host takes the place of a GPU's target: host_for_gfx942")
         return TargetId(HOST, in_place_of=other.name)
+    if text.startswith(EMULATED):
+        return emulated(target_id(text.removeprefix(EMULATED)))
     if text.startswith("sm_"):
         return TargetId(architecture(text))
     name, *stated = re.split("[:_]", text)
@@ -232,6 +243,24 @@ def target_id(text: str) -> TargetId:
             raise UsageError(f"target '{text}': '{word}' is no feature of {name}, on or off, once: write {can}")
         features[feature] = sign == "+"
     return TargetId(row, tuple(sorted(features.items())))
+
+
+def emulated(target: TargetId) -> TargetId:
+    """Return the target on an emulator. UsageError for what is none of an AMD GPU's."""
+    if target.platform != "amd" or target.is_emulated:
+        raise UsageError(f"target '{target.name}': emulators are of AMD GPUs: write {EMULATED}gfx942")
+    return replace(target, is_emulated=True)
+
+
+def is_emulated(target: str) -> bool:
+    """Return whether a name is of a target on an emulator."""
+    return target.startswith(EMULATED)
+
+
+def of_code(target: str) -> str:
+    """Return the name of the target that code for this one is compiled for; a name of no target is returned
+    unchanged."""
+    return target.removeprefix(EMULATED)
 
 
 def canonical(text: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from bitgate.core import emulation
 from bitgate.core.choices import ENGINES, FORGES, REGRESSION, SMOKE, TIERS
+from bitgate.core.emulation import EMULATED as EMULATED_KIND
 from bitgate.core.errors import UsageError, near
 from bitgate.core.project import Project
 from bitgate.core.table_fields import (
@@ -28,7 +31,17 @@ from bitgate.core.table_fields import (
     tables,
     text,
 )
-from bitgate.core.targets import PLATFORMS, Architecture, Platform, architecture_of, canonical, target_id
+from bitgate.core.targets import (
+    EMULATED,
+    PLATFORMS,
+    Architecture,
+    Platform,
+    architecture_of,
+    canonical,
+    emulated,
+    is_emulated,
+    target_id,
+)
 from bitgate.core.toml import read_toml
 from bitgate.core.untrusted import RULE, is_safe
 from bitgate.results.allowed_skips import AllowedSkip
@@ -38,6 +51,9 @@ READ = (1, SCHEMA)
 """In schema 1 every pool is GitHub's, and has no more than name, target, labels and state."""
 MOST_MINUTES = 6 * 24 * 60
 MOST_GPUS = 1024
+WHOLE = "whole"
+EMULATED_SECONDS = 3600.0
+"""The seconds on one worker from which a pool of emulators takes its cases, unless it states others."""
 
 # Which tiers a gate opens.
 GATES: dict[str, tuple[str, ...]] = {
@@ -52,7 +68,8 @@ IMAGE = r"[a-z0-9][A-Za-z0-9_.:/@-]{0,240}"
 class CiTarget(Struct, frozen=True):
     """One ``[target.NAME]``: minutes that a job of a tier may take, and the gate that says when it runs.
 
-    ``name`` is a TargetId's; ``features`` are those of its architecture that its kernels rest on.
+    ``name`` is a TargetId's; ``features`` are those of its architecture that its kernels rest on. ``emulated``: the
+    gate by which emulators of it run too, and keep the promise where no machine with the GPU is up; empty for none.
     """
 
     name: str
@@ -61,13 +78,21 @@ class CiTarget(Struct, frozen=True):
     minutes: Mapping[str, int]
     features: tuple[str, ...] = ()
     tolerated: tuple[AllowedSkip, ...] = ()
+    emulated: str = ""
+
+    @property
+    def on_emulator(self) -> CiTarget:
+        """The promise of the same code on an emulator."""
+        return structs.replace(self, name=f"{EMULATED}{self.name}", gate=self.emulated, emulated="")
 
 
 class Pool(Struct, frozen=True):
     """One ``[[pool]]``: machines, each with a device of any of these targets.
 
     ``labels`` is what a forge asks of a runner, ``constraint`` what an engine does. A job gets ``gpus`` devices, in a
-    container of ``image`` if there is one.
+    container of ``image`` if there is one. In one of ``kind`` emulated the devices are emulators', which ``launcher``
+    starts, or attaches to the process that ``daemon`` starts; it takes cases by their cost, of ``seconds`` together on
+    one worker, or the ``whole`` tier.
     """
 
     name: str
@@ -79,15 +104,41 @@ class Pool(Struct, frozen=True):
     gpus: int = 0
     exclusive: bool = False
     image: str = ""
+    kind: str = ""
+    launcher: tuple[str, ...] = ()
+    daemon: tuple[str, ...] = ()
+    tier: str = ""
+    seconds: float = EMULATED_SECONDS
+
+    @property
+    def is_emulated(self) -> bool:
+        return self.kind == EMULATED_KIND
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that its jobs need; none where programs run as they are."""
+        commands = {emulation.LAUNCHER: self.launcher, emulation.DAEMON: self.daemon}
+        return {name: shlex.join(words) for name, words in commands.items() if words}
+
+    @property
+    def budget(self) -> float | None:
+        """The seconds from which its cases are chosen; None where it takes the whole tier."""
+        return self.seconds if self.is_emulated and self.tier != WHOLE else None
 
     @property
     def up(self) -> bool:
         return self.state == "up"
 
     def serves(self, target: str) -> bool:
-        """Return whether one of these devices runs code for a target; one in a target's place takes no other."""
+        """Return whether one of these devices runs code for a target; one in a target's place takes no other, and no
+        emulator takes a GPU's."""
         wanted, devices = target_id(target), map(target_id, self.targets)
-        return any(wanted.runs_on(one) and one.in_place_of in ("", wanted.in_place_of) for one in devices)
+        return any(
+            wanted.runs_on(one)
+            and one.in_place_of in ("", wanted.in_place_of)
+            and one.is_emulated == wanted.is_emulated
+            for one in devices
+        )
 
 
 class CiTargets(Struct, frozen=True):
@@ -97,7 +148,9 @@ class CiTargets(Struct, frozen=True):
     pools: tuple[Pool, ...]
 
     def target(self, name: str) -> CiTarget | None:
-        return next((target for target in self.targets if target.name == canonical(name)), None)
+        wanted = canonical(name)
+        promised = (*self.targets, *(target.on_emulator for target in self.targets if target.emulated))
+        return next((target for target in promised if target.name == wanted), None)
 
     def pools_of(self, target: str) -> tuple[Pool, ...]:
         return tuple(pool for pool in self.pools if pool.serves(target))
@@ -176,6 +229,11 @@ def _pool(path: Path, where: str, values: Mapping[str, Any], targets: Sequence[s
         raise FieldError(place, "backend", f"is missing; {', '.join(FORGES + ENGINES)}")
     pool = Pool(targets=stated.pop("target"), **stated)
     place = f"{path}: [[pool]] {pool.name}"
+    if pool.is_emulated:
+        pool = _emulators(place, pool)
+        targets = [f"{EMULATED}{name}" for name in targets if target_id(name).platform == "amd"]
+    elif stray := next((name for name in _OF_EMULATORS if name in stated), None):
+        raise FieldError(place, stray, f'is for pools of kind = "{EMULATED_KIND}"')
     try:
         serves = any(pool.serves(target) for target in targets)
     except UsageError as error:
@@ -190,6 +248,20 @@ def _pool(path: Path, where: str, values: Mapping[str, Any], targets: Sequence[s
     elif pool.labels:
         raise FieldError(place, "labels", f"are for {', '.join(FORGES)}: {pool.backend} has a constraint")
     return pool
+
+
+_OF_EMULATORS = ("launcher", "daemon", "tier", "seconds")
+
+
+def _emulators(place: str, pool: Pool) -> Pool:
+    """Return a pool of emulators, whose devices have names that no GPU has."""
+    if not pool.launcher:
+        raise FieldError(place, "launcher", 'is missing: write launcher = ["rocjitsu", "--config", "FILE", "--"]')
+    try:
+        names = tuple(one if is_emulated(one) else emulated(target_id(one)).name for one in pool.targets)
+    except UsageError as error:
+        raise FieldError(place, "target", error) from None
+    return structs.replace(pool, targets=names)
 
 
 def _minutes(value: Any) -> dict[str, int]:
@@ -237,6 +309,7 @@ _TARGET = TableFields(
         "minutes": _minutes,
         "features": list_of(string),
         "tolerated": tables("[[target.NAME.tolerated]]"),
+        "emulated": one_of(*GATES),
     },
     {
         "platform": f"one of {', '.join(PLATFORMS)}",
@@ -263,6 +336,11 @@ _POOL = TableFields(
         "gpus": number(0, MOST_GPUS),
         "exclusive": boolean,
         "image": like(f"({IMAGE})?", "NAME:TAG or NAME@sha256:DIGEST"),
+        "kind": one_of("hardware", EMULATED_KIND),
+        "launcher": list_of(text),
+        "daemon": list_of(text),
+        "tier": one_of(EMULATED_KIND, WHOLE),
+        "seconds": number(1, MOST_MINUTES * 60),
     },
     {"name": "what the pool is called", "target": "a target, or a list", "state": 'write "up" or "drained: <reason>"'},
 )

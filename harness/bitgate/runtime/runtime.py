@@ -18,6 +18,7 @@ from bitgate.runtime.errors import HipError, check
 from bitgate.runtime.hip_python import HipFunctions, hip_release, import_hip, installed, lacking
 from bitgate.runtime.host import HostRuntime
 from bitgate.runtime.ledger import IncidentLedger, NvidiaLedger
+from bitgate.runtime.race_log import ledger_of
 from bitgate.runtime.targets import Target
 from bitgate.worker.mapped import mapped_runtimes
 
@@ -52,7 +53,8 @@ def open_device(target: Target, builder: Builder | None = None) -> Device:
 
 def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntime | None, IncidentLedger | None]:
     if target.platform == "amd":
-        return target.platform, _rocm(), None, None
+        hip = _rocm()
+        return target.platform, hip, None, ledger_of(hip)
     path = (builder or Builder(target.platform, arch=target.name)).runtime()
     try:
         handle = CDLL(str(path), mode=RTLD_GLOBAL)

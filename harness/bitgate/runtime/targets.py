@@ -11,8 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
-from bitgate.core.targets import ARCHITECTURES, runs_on, target_id
+from bitgate.core.targets import ARCHITECTURES, TargetId, emulated, runs_on, target_id
 from bitgate.kernel.build import artefacts
 from bitgate.kernel.build.flags import ARCHITECTURE
 from bitgate.kernel.build.toolchain import find_cuda_compiler, find_rocm_runtime
@@ -31,7 +32,7 @@ class Target:
 
     name: str
     platform: str
-    kind: Literal["hardware", "cpu"]
+    kind: Literal["hardware", "cpu", "emulated"]
     device_name: str
     obstacle: str = ""
 
@@ -43,6 +44,8 @@ def present() -> list[Target]:
 
 def best() -> Target:
     """Return a GPU that can run kernels if there is one, else the host. Raises UsageError if not even the host can."""
+    if emulation.launcher():
+        raise UsageError(f"{emulation.LAUNCHER} names an emulator: say of what, with --target gfx942")
     targets = present()
     for target in targets:
         if not target.obstacle:
@@ -56,7 +59,10 @@ def named(name: str) -> Target:
 
     Raises UsageError that lists what is present, or what prevents its use.
     """
-    wanted, targets = target_id(name), present()
+    wanted = target_id(name)
+    if wanted.is_emulated or emulation.launcher():
+        return _emulated(wanted)
+    targets = present()
     for target in targets:
         if runs_on(wanted.name, target.name):
             if target.obstacle:
@@ -71,11 +77,30 @@ def named(name: str) -> Target:
     raise UsageError(f"{name} is not present on this machine (found: {found}); {compile_hint}run on host")
 
 
+def _emulated(wanted: TargetId) -> Target:
+    """Return the target on the emulator that the environment names. UsageError if it names none, or this is no GPU."""
+    program = emulation.emulator()
+    if wanted.platform != "amd":
+        raise UsageError(f"{emulation.LAUNCHER} names an emulator of AMD GPUs: unset it for --target {wanted.name}")
+    if not program:
+        raise UsageError(
+            f"{wanted.name}: no emulator is named: give --launcher 'rocjitsu --config FILE --', or set"
+            f" {emulation.LAUNCHER}"
+        )
+    emulation.check(os.environ[emulation.LAUNCHER], emulation.LAUNCHER)
+    target = wanted if wanted.is_emulated else emulated(wanted)
+    if obstacle := _runtime_obstacle():
+        raise UsageError(f"{target.name}: {obstacle}")
+    return Target(target.name, "amd", "emulated", f"{target.spelled} on {program}")
+
+
 def absent(name: str) -> Target:
     """Return a target to plan for, present or not; nothing can run on it."""
     wanted = target_id(name)
-    kind: Literal["hardware", "cpu"] = "cpu" if wanted.platform == "host" else "hardware"
-    return Target(wanted.name, wanted.platform, kind, "", "this is a plan only")
+    if wanted.platform == "amd" and not wanted.is_emulated and emulation.launcher():
+        wanted = emulated(wanted)
+    kind: Literal["hardware", "cpu", "emulated"] = "cpu" if wanted.platform == "host" else "hardware"
+    return Target(wanted.name, wanted.platform, "emulated" if wanted.is_emulated else kind, "", "this is a plan only")
 
 
 def platform_of(name: str) -> str:
@@ -121,8 +146,10 @@ _NO_ROW = "this bitgate knows no such architecture: take a newer one, or add its
 
 
 def _rocm_obstacle() -> str:
-    if why := kfd.obstacle(kfd.driver()):
-        return why
+    return kfd.obstacle(kfd.driver()) or _runtime_obstacle()
+
+
+def _runtime_obstacle() -> str:
     try:
         find_rocm_runtime()
     except UsageError as error:

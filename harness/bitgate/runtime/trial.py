@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.runtime.errors import check
 from bitgate.runtime.hip_python import hip_release, is_of_another_release
@@ -27,13 +28,13 @@ def opened(target: str) -> DeviceReport:
     """Open the target's device in a child and report it. UsageError if it does not open."""
     printed = bytearray()
     try:
-        with Worker(ENTRY, printed.extend) as child:
+        under, environment = emulation.started()
+        with Worker(ENTRY, printed.extend, environment=environment, under=under) as child:
             report: DeviceReport = child.ask(OpenDevice(target), SECONDS, into=DeviceReport)
     except WorkerDied as ended:
         said = printed.decode(errors="replace").strip().rpartition("\n")[2]
-        raise UsageError(
-            f"opening {target} ended: {ended.reason}{f' ({said})' if said else ''}: see dmesg, and reinstall ROCm"
-        ) from None
+        remedy = "run the launcher by hand with rocminfo" if under else "see dmesg, and reinstall ROCm"
+        raise UsageError(f"opening {target} ended: {ended.reason}{f' ({said})' if said else ''}: {remedy}") from None
     return report
 
 

@@ -10,7 +10,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
 from pathlib import Path
@@ -20,9 +20,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from filelock import FileLock
 
-from bitgate.core import paths
+from bitgate.core import emulation, paths
 from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
+from bitgate.core.targets import is_emulated
 from bitgate.core.untrusted import Seconds
 from bitgate.kernel.cache.content import sha256
 from bitgate.model import Problem
@@ -57,6 +58,9 @@ class Pace:
 
 UNHEARD_OF = Pace(0.01, 2e-9)
 """Before anything is recorded: the host's kernels on a common machine; it only orders work."""
+EMULATED = Pace(0.6, 5e-9)
+"""On an emulator before anything is recorded, by an ISA emulator that ran capsules on two idle cores: 0.6 s a small
+case, and 2,600 s for the 498 GFLOP of gfx942's smoke tier. A run's canary measures the emulator at hand."""
 LATE = 0.95
 """The share of runs in which a case was done by its ``late`` seconds."""
 LATE_IF_UNKNOWN = 3.0
@@ -73,6 +77,8 @@ class Durations:
     seconds: Mapping[str, float] = field(default_factory=dict)
     paces: Mapping[str, Pace] = field(default_factory=dict)
     late: Mapping[str, float] = field(default_factory=dict)
+    unheard_of: Pace = UNHEARD_OF
+    """The pace where nothing was recorded at all."""
 
     def estimate(self, case: str, family: str, instance: str, fill: str, work: int) -> float:
         recorded = self.seconds.get(name(case, family, instance, fill))
@@ -91,7 +97,7 @@ class Durations:
 
     @cached_property
     def _typical(self) -> Pace:
-        return _middle(self.paces.values()) if self.paces else UNHEARD_OF
+        return _middle(self.paces.values()) if self.paces else self.unheard_of
 
 
 class Later(Mapping[str, float]):
@@ -138,8 +144,10 @@ def name(case: str, family: str, instance: str, fill: str) -> str:
 
 
 def machine_of(target: Target) -> str:
-    """Return the target's class of machines: a GPU's name, or a CPU's with the number of usable cores."""
-    return f"{target.device_name}/{len(os.sched_getaffinity(0))}" if target.kind == "cpu" else target.device_name
+    """Return the target's class of machines: a GPU's name, or a CPU's, or an emulator's with the number of usable
+    cores."""
+    has_cores = target.kind in ("cpu", emulation.EMULATED)
+    return f"{target.device_name}/{len(os.sched_getaffinity(0))}" if has_cores else target.device_name
 
 
 def load(target: str, machine: str = "", shelves: Sequence[Path] = ()) -> Durations:
@@ -147,7 +155,10 @@ def load(target: str, machine: str = "", shelves: Sequence[Path] = ()) -> Durati
 
     This machine's records go before those of the suites in these folders, and the first folder's before the others'.
     """
-    known = Durations()
+    measured = emulation.pace() if is_emulated(target) else None
+    known = _nothing(target)
+    if measured is not None:
+        known = replace(known, unheard_of=Pace(measured.base, measured.per_flop))
     files = (*map(_read, _carried_files(target, shelves)), _read(_own_file(target)))
     for histories in files:
         known = _over(known, _merged(_known(histories, but=machine)))
@@ -174,7 +185,7 @@ def stated(target: str, folder: Path, shelves: Sequence[Path]) -> Durations:
 
 def carried(target: str, shelves: Sequence[Path]) -> Durations:
     """Return what the suites of these folders carry, of all machines: the same on every machine."""
-    known = Durations()
+    known = _nothing(target)
     for file in _carried_files(target, shelves):
         known = _over(known, _merged(_known(_read(file))))
     return known
@@ -203,7 +214,8 @@ def learn(known: History, verdicts: Iterable[Verdict], work: Mapping[str, int]) 
         if total is None or not verdict.compared:
             continue
         taken[name(key.case, key.kernel, key.instance, key.fill)].append(total)
-        if key.case in work:
+        # A launch costs an emulator most: a pace fitted to small cases would be far off for others.
+        if key.case in work and verdict.device_kind != emulation.EMULATED:
             sizes[key.kernel].append((max(1, work[key.case]), total))
     seconds = dict(known.seconds)
     for case, totals in taken.items():
@@ -292,7 +304,12 @@ def _known(histories: Mapping[str, History], but: str | None = None) -> Iterator
 
 def _over(below: Durations, above: Durations) -> Durations:
     late = Later(lambda: {**below.late, **above.late})
-    return Durations({**below.seconds, **above.seconds}, {**below.paces, **above.paces}, late)
+    return Durations({**below.seconds, **above.seconds}, {**below.paces, **above.paces}, late, below.unheard_of)
+
+
+def _nothing(target: str) -> Durations:
+    """Return durations of a target of which nothing was recorded."""
+    return Durations(unheard_of=EMULATED if is_emulated(target) else UNHEARD_OF)
 
 
 def _carried_files(target: str, shelves: Sequence[Path]) -> list[Path]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
-from bitgate.core.targets import architecture_of
+from bitgate.core.targets import architecture_of, is_emulated
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.results.record import Outcome, Verdict
 from bitgate.suite.known_bug_fields import PropertyMatch, read_entries
@@ -56,8 +56,8 @@ class KnownBug:
     def covers(self, planned: PlannedCase) -> bool:
         """Return whether the entry is about this case. One that is to be refused fails only by its refusal."""
         kernel = planned.kernel
-        # What is true of gfx942 is true of gfx942 without xnack.
-        targets = (planned.target, architecture_of(planned.target).name)
+        # What is true of gfx942 is true of gfx942 without xnack; an emulator has other bugs.
+        targets = (planned.target, *(() if is_emulated(planned.target) else (architecture_of(planned.target).name,)))
         return (
             any(fnmatchcase(kernel.family.name, glob) or fnmatchcase(kernel.name, glob) for glob in self.kernels)
             and any(fnmatchcase(target, glob) for glob in self.targets for target in targets)

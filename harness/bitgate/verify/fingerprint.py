@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bitgate.core import git
+from bitgate.core import emulation, git
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel.build.toolchain import find_rocm_runtime
-from bitgate.results.record import FINGERPRINT, UNKNOWN
+from bitgate.results.record import EMULATOR, FINGERPRINT, UNKNOWN
 from bitgate.runtime.device import Device
 from bitgate.runtime.targets import Target
 
@@ -50,7 +50,9 @@ def fingerprint(
         "commit": _commit(tuple(places)),
         "guards": NO_GUARDS,
     }
-    return {name: parts[name] for name in FINGERPRINT}
+    if target.kind == emulation.EMULATED:
+        parts["emulator"] = emulation.emulator() or UNKNOWN
+    return {name: parts[name] for name in (*FINGERPRINT, EMULATOR) if name in parts}
 
 
 @lru_cache(maxsize=1)

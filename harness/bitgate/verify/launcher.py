@@ -27,14 +27,16 @@ if TYPE_CHECKING:
 class LauncherDied(Exception):
     """The end of a launcher's process instead of an answer.
 
-    ``hung``: it had to be ended; ``out_of_memory``: the system ended it for want of memory.
+    ``hung``: it had to be ended; ``out_of_memory``: the system ended it for want of memory; ``fault``: the line in
+    which an emulated device's runtime reported a fault of the kernel before that.
     """
 
-    def __init__(self, reason: str, *, hung: bool = False, out_of_memory: bool = False) -> None:
+    def __init__(self, reason: str, *, hung: bool = False, out_of_memory: bool = False, fault: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.hung = hung
         self.out_of_memory = out_of_memory
+        self.fault = fault
 
 
 class NoReference(Exception):

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel.errors import KernelFailed, KernelRefused
@@ -53,6 +54,7 @@ from bitgate.verify.launcher_messages import (
 from bitgate.verify.launcher_worker import GRACE_SECONDS, OPEN_SECONDS, launcher_worker
 from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
 from bitgate.verify.opened_target import OpenedTarget, Part, part_of
+from bitgate.verify.printed_faults import PrintedFaults
 from bitgate.verify.running import LaunchConfig, LaunchResult
 from bitgate.worker.arena import Layout
 from bitgate.worker.endable import Endable
@@ -62,6 +64,9 @@ from bitgate.worker.worker import Request, Worker, WorkerDied
 LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
 """Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
 goes by the clock: on a busy machine a thread gets a part of it only."""
+
+ATTACHES, ATTACH_SECONDS = 20, 0.5
+"""How often a process that an emulator's daemon does not serve yet is started again, and the seconds in between."""
 
 Hear = Callable[..., None]
 """Receives a note, and in how many seconds the answer is late from then on, if that changes."""
@@ -87,6 +92,7 @@ class LauncherProcess(Endable):
             arenas = create_memory(), create_memory()
             started = launcher_worker(arenas, hear), arenas
         self._worker, self._descriptors = started
+        self._printed = PrintedFaults(self._worker)
         self._memory = LauncherMemory(self._descriptors)
         self.opening = self._worker.opening = OpenLauncher(target, project, overlay, self._descriptors)
         self._hear = hear
@@ -334,7 +340,7 @@ class LauncherProcess(Endable):
 
     @property
     def _spin(self) -> float:
-        return min(LONGEST_SPIN, SHARE_OF_SPIN * self._seconds)
+        return min(LONGEST_SPIN * emulation.slowness(), SHARE_OF_SPIN * self._seconds)
 
     def _names(self, kernel: Kernel, race: bool) -> KernelNames:
         """Return the kernel's names, once it is loaded in the process that runs now: the case is not charged."""
@@ -383,13 +389,17 @@ class LauncherProcess(Endable):
         if not self._worker.is_usable:
             self._forget()
         started = monotonic()
-        for is_last in (False, True):
+        attaches = ATTACHES if emulation.daemon() else 0  # one that has ended is being started again
+        for left in range(max(1, attaches), -1, -1):
             try:
                 self._worker.opened()
                 break
             except WorkerDied as ended:
                 self._forget()
-                if is_last or ended.at is not self._early:  # what was done early ended it: it recurs where it matters
+                if left and attaches:
+                    sleep(ATTACH_SECONDS)
+                    continue
+                if not left or ended.at is not self._early:  # what was done early ended it: it recurs where it matters
                     reason = f"the process for kernels of {self.opening.target} does not start: {ended.reason}"
                     raise UsageError(f"{reason}: see bitgate doctor") from None
             except OSError as error:
@@ -449,7 +459,8 @@ class LauncherProcess(Endable):
             if is_of_another or (ended.at is asked and ended.status is not None and not ended.had_begun):
                 raise DiedOfAnother(ended.reason) from None
             reason = f"no verdict within {self._seconds:g} s" if ended.late else ended.reason
-            raise LauncherDied(reason, hung=ended.hung, out_of_memory=ended.out_of_memory) from None
+            fault = self._printed.taken()
+            raise LauncherDied(reason, hung=ended.hung, out_of_memory=ended.out_of_memory, fault=fault) from None
         except RuntimeError as error:  # its interpreter failed, which an earlier kernel may have changed
             if self._has_failed or not self.replace():
                 raise

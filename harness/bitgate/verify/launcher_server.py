@@ -50,6 +50,7 @@ from bitgate.verify.watch import undisturbed
 from bitgate.worker import serving
 from bitgate.worker.arena import Arena
 from bitgate.worker.channel import Channel
+from bitgate.worker.handover import own
 from bitgate.worker.outside import give_up_reaching
 from bitgate.worker.sandbox import enter
 
@@ -140,7 +141,7 @@ class LauncherServer:
             opened.take_over(self._early)
             self._early = None
         self._launcher = LocalLauncher(opened)
-        self._arenas = tuple(map(Arena, opening.arenas))
+        self._arenas = tuple(Arena(own(one)) for one in opening.arenas)
         answer = self.device(AskDevice())
         gc.freeze()  # modules, declarations: there to the end
         return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from bitgate.core import emulation
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.worker import HearNote, Worker
 
@@ -20,10 +21,18 @@ OPEN_SECONDS = 900.0
 
 
 def launcher_worker(arenas: tuple[int, int], hear: HearNote) -> Worker:
-    """Return the worker of a launcher, which has these arenas."""
-    token = os.environ.get(TOKEN, "")
+    """Return the worker of a launcher, which has these arenas; under the run's emulator, if there is one."""
+    under, environment = emulation.started()
     return Worker(
-        LAUNCHER, _to_stdout, opening_seconds=OPEN_SECONDS, hear=hear, passes=arenas, token=token, preload=PRELOAD
+        LAUNCHER,
+        _to_stdout,
+        opening_seconds=OPEN_SECONDS,
+        hear=hear,
+        environment=environment,
+        passes=arenas,
+        token=os.environ.get(TOKEN, ""),
+        preload=PRELOAD,
+        under=under,
     )
 
 

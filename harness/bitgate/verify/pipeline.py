@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bitgate.core import emulation
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import NoBoundError, UsageError
 from bitgate.kernel.build.errors import BuildError
@@ -80,10 +81,24 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
         session.lacked_memory |= error.name == OUT_OF_MEMORY
         return verdict_of(builder.evidence, Outcome.INFRA, error.with_advice)
     except LauncherDied as error:
-        outcome = Outcome.INFRA if error.out_of_memory else Outcome.HUNG if error.hung else Outcome.CRASHED
-        return verdict_of(builder.evidence, outcome, error.reason)
+        return verdict_of(builder.evidence, *_of_death(error, session.target.kind))
     except MemoryError as error:
         return verdict_of(builder.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
+
+
+def _of_death(error: LauncherDied, kind: str) -> tuple[Outcome, str]:
+    """Return outcome and reason of a case at which its launcher ended.
+
+    An emulator runs in that process, or serves it, so that its own end is no finding about the kernel; a fault that the
+    runtime reported is one.
+    """
+    if error.out_of_memory:
+        return Outcome.INFRA, error.reason
+    if kind == emulation.EMULATED and not error.fault:
+        blame = "the kernel or its emulator is to blame: bitgate bringup compares with the host and a second emulator"
+        return Outcome.INFRA, f"under {emulation.emulator()}: {error.reason}: {blame}"
+    reason = f"{error.reason}: {error.fault}" if error.fault else error.reason
+    return Outcome.HUNG if error.hung else Outcome.CRASHED, reason
 
 
 def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
@@ -93,7 +108,7 @@ def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
     evidence = builder.evidence = replace(builder.evidence, loaded=loaded)
     if loaded.loading_changed:
         return _loading_harmed(evidence, loaded.loading_changed)
-    if planned.schedule != "forward" and not _is_scheduled(evidence):
+    if planned.schedule not in ("forward", RACE * (not planned.raced)) and not _is_scheduled(evidence):
         raise UsageError(f"schedule {planned.schedule}: the host runtime orders no threads of {planned.kernel.name}")
     kernel, problem = planned.kernel, planned.problem
     declared = planned.declined
@@ -136,7 +151,8 @@ def begin_ahead(planned: PlannedCase, session: Session) -> None:
     """
     loaded = session.loaded(planned.kernel, planned.raced)
     schedules = loaded is not None and Capability.SCHEDULES in loaded.capabilities
-    if loaded is None or planned.no_kernel or (planned.schedule != "forward" and not schedules):
+    is_emulators = planned.schedule == RACE and not planned.raced
+    if loaded is None or planned.no_kernel or (planned.schedule != "forward" and not schedules) or is_emulators:
         return
     kernel, problem, declared = planned.kernel, planned.problem, planned.declined
     harness = harness_refusal(kernel.family, kernel.instance, problem)
@@ -382,6 +398,8 @@ def _observe(evidence: Evidence, inputs: Inputs, reference: Reference, observer:
 def _check_schedule(planned: PlannedCase, session: Session) -> None:
     if planned.schedule != RACE:
         parse_schedule(planned.schedule)
+    if planned.schedule == RACE and session.target.kind == emulation.EMULATED:
+        return
     if session.target.platform != "host" and planned.schedule != "forward":
         what = "races can be watched" if planned.schedule == RACE else "thread orders can be set"
         raise UsageError(f"schedule {planned.schedule}: {what} on the host target only")

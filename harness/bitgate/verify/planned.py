@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bitgate.core.emulation import LAUNCHER
+from bitgate.core.targets import is_emulated
 from bitgate.kernel.declaration import Dispatch, KernelFamily, Refusal
 from bitgate.kernel.resolved import Kernel, kernel_called
 from bitgate.model import Problem, case_id, foreign_line, human, parse_case_id
@@ -90,8 +93,8 @@ class PlannedCase:
 
     @property
     def raced(self) -> bool:
-        """True if its accesses are watched for races."""
-        return self.schedule == RACE
+        """True if its accesses are watched for races by the kernel's own code; an emulator watches by itself."""
+        return self.schedule == RACE and not is_emulated(self.target)
 
     @property
     def id(self) -> str:
@@ -192,4 +195,6 @@ def repro_line(planned: PlannedCase, added: Sequence[Path] = ()) -> str:
     if planned.reference != "auto":
         words += ["--reference", planned.reference]
     words += ["--target", planned.target]
+    if is_emulated(planned.target) and (command := os.environ.get(LAUNCHER)):
+        words += ["--launcher", command]
     return shlex.join(words)

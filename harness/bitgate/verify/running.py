@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
@@ -24,6 +25,7 @@ from bitgate.runtime.device import Device
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.host import DeviceFault
 from bitgate.runtime.ledger import Incident, take_last_error
+from bitgate.runtime.race_log import RACE_FAULT, EmulatorLedger, located
 from bitgate.runtime.seen_work import FILL, KERNEL, SeenWork
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
@@ -278,6 +280,9 @@ def execute(
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage
     run.crash = left.crash or run.crash
+    if isinstance(device.ledger, EmulatorLedger) and left.fault is not None and run.record is not None:
+        launches = [event.name for event in run.record.events if event.kind is EventKind.KERNEL]
+        run.crash += located(device.ledger.last, launches)
     if run.crash and device.host is None:
         run.crash += _launched(run.seen)
 
@@ -365,6 +370,8 @@ def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], repor
     if reported:
         why = "" if reported in swallowed else f": {swallowed}"
         return LaunchEffects(crash=reported + why, fault=fault)
+    if fault is not None and fault.kind == RACE_FAULT:  # an emulator's log is its detector's, and no library sees it
+        return LaunchEffects(crash=swallowed, fault=fault)
     sentence = f"{swallowed}; the library hid it and returned OK"
     corrupting = fault is not None and fault.kind in CORRUPTING
     return LaunchEffects(crash=sentence, damage=sentence if corrupting else "", fault=fault)

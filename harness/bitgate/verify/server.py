@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct, ValidationError, json
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.build.errors import BuildError
@@ -325,7 +326,7 @@ class CaseServer:
         """Return what is wrong with a place that a case may have broken; empty if it is sound again, or was always."""
         if not self._is_suspect:
             return ""
-        self.launcher.begin_case(CANARY_SECONDS)
+        self.launcher.begin_case(CANARY_SECONDS * emulation.slowness())
         found = distress(self.session)
         self._is_suspect = bool(found)
         if found and not self.faults_last:  # another process is another host runtime

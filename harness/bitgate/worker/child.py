@@ -19,6 +19,7 @@ import bitgate
 from bitgate.worker import zygote
 from bitgate.worker.endable import Endable
 from bitgate.worker.entry import STACKS, TOKEN
+from bitgate.worker.handover import Handover
 from bitgate.worker.process import ExecutedProcess, StartedProcess
 from bitgate.worker.zygote import Birth, forked
 
@@ -41,8 +42,8 @@ class Child(Endable):
 
     ``entry`` is the ``module:function`` that the child calls. A ``bare`` child has the standard library only, and
     starts in a few dozen milliseconds. One with ``preload`` is a copy of a zygote (zygote.py), which has imported these
-    modules, or called these functions; with ``has_zygote`` its children are copies, too. Its ``inbox`` holds what has
-    arrived. Not for several threads.
+    modules, or called these functions; with ``has_zygote`` its children are copies, too. One ``under`` a command is
+    started by that, and is no copy. Its ``inbox`` holds what has arrived. Not for several threads.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Child(Endable):
         passes: Sequence[int] = (),
         preload: tuple[str, ...] = (),
         has_zygote: bool = False,
+        under: Sequence[str] = (),
     ) -> None:
         self.inbox = bytearray()
         self.is_open = True
@@ -66,13 +68,15 @@ class Child(Endable):
         try:
             given = {questions: questions, answers: answers, **{one: one for one in passes}}
             birth = Birth(entry, preload, token, environment, {**given, 1: prints, 2: prints}, has_zygote)
-            self._process: StartedProcess = (preload and forked(birth, _zygote)) or ExecutedProcess(
-                _started(
-                    [*_python(bare), entry, str(questions), str(answers)],
+            self._handover = Handover(tuple(given), f"{TOKEN}={token}".encode()) if under else None
+            own = [str(questions), str(answers)] if self._handover is None else [f"@{self._handover.name}"]
+            self._process: StartedProcess = (preload and not under and forked(birth, _zygote)) or ExecutedProcess(
+                started(
+                    [*under, *_python(bare), entry, *own],
                     stdout=prints,
                     stderr=prints,
                     env={**environment, TOKEN: token},
-                    pass_fds=tuple(given),
+                    pass_fds=() if under else tuple(given),
                 )
             )
         finally:
@@ -146,6 +150,8 @@ class Child(Endable):
         if not self.is_open:
             return
         self.is_open = False
+        if self._handover is not None:
+            self._handover.close()
         with suppress(OSError):
             os.close(self._questions)  # an idle child leaves by itself
         self._process.kill_group()
@@ -215,7 +221,7 @@ def _lasting_thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "bitgate-children")
 
 
-def _started(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+def started(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a program that dies with this process, and whose kill(0, ...) does not reach it."""
     start: Any = partial(subprocess.Popen, command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
     is_main = threading.current_thread() is threading.main_thread()
@@ -230,7 +236,7 @@ def begin_zygote(preload: Sequence[str]) -> None:
 
 def _zygote(command: Sequence[str], connection: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     nowhere = subprocess.DEVNULL
-    return _started([*command], stdout=nowhere, stderr=nowhere, env=environment, pass_fds=(connection,))
+    return started([*command], stdout=nowhere, stderr=nowhere, env=environment, pass_fds=(connection,))
 
 
 def _python(bare: bool) -> list[str]:

@@ -1,6 +1,7 @@
 """The start of a supervised child: ``python -c ... MODULE:FUNCTION QUESTIONS ANSWERS``. Standard library only.
 
-The function is called with the channel and answers until there are no more questions.
+The function is called with the channel and answers until there are no more questions. A child under another program
+fetches its descriptors instead (handover.py): ``python -c ... MODULE:FUNCTION @SOCKET``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from typing import NoReturn
 
 from bitgate.worker.channel import Channel
+from bitgate.worker.handover import fetched
 
 TOKEN = "BITGATE_CHILD"
 """Environment variable by which a child's descendants are known, whatever session or parent they gave themselves."""
@@ -25,14 +27,14 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main() -> NoReturn:
-    name, questions, answers = sys.argv[1:]
-    run(name, int(questions), int(answers))
+    name, *descriptors = sys.argv[1:]
+    run(name, *(map(int, descriptors) if len(descriptors) > 1 else fetched(descriptors[0])))
 
 
 def run(name: str, questions: int, answers: int) -> NoReturn:
     """Call the function and never return: a library's exit handlers and destructors do not decide how it ends."""
     channel = Channel(questions, answers)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a parent that is killed takes its child along
+    die_with_parent()
     adopt_orphans()  # what a kernel daemonises stays in sight
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which then ends this one
     faulthandler.register(STACKS, file=sys.stderr, all_threads=True, chain=False)
@@ -48,8 +50,13 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def die_with_parent() -> None:
+    """Let a parent that is killed take this process along."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 def die_with(parent: int) -> None:
     """End this process with its parent; at once, if that has ended."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with_parent()
     if os.getppid() != parent:
         os._exit(1)

@@ -14,7 +14,9 @@ import resource
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,11 @@ CACHES = {
 }
 """Where compilers of kernels keep what they make: below the one folder that may be written."""
 
+DRIVERS = {"libcuda.so.1": "cuInit", "libhsa-runtime64.so.1": "hsa_init"}
+"""The libraries of GPUs' drivers, each with its first call."""
+SPARED = ("memory limit", "shared memory", "network", "system calls", "files")
+"""Measures that are left out where a GPU's driver does not start with them: each alone, in this order, then all."""
+
 FORBIDDEN = {
     "ptrace": 101,
     "process_vm_readv": 310,
@@ -68,22 +75,52 @@ FORBIDDEN = {
 """System calls that the filter refuses, by their numbers on x86-64."""
 
 
+@dataclass(frozen=True)
+class SandboxTrial:
+    """The measures of a process that entered the sandbox, and why a GPU's driver did not start there, if so."""
+
+    measures: list[str]
+    driver: str
+
+
 def prepare(folder: Path, memory: int, of_gpu: bool = False) -> list[str]:
     """State a sandbox for the children of this process, and return its measures by name.
 
     ``folder`` is the one place that they may write to, ``memory`` their limit in bytes; ``of_gpu`` lets them open GPUs.
-    The measures are those that a process which enters it right now has.
+    The measures are those that a process which enters it right now has. Those that keep a GPU's driver from starting
+    are left out, and named as such. UsageError if the driver starts with none of them.
     """
     stated: dict[str, Any] = {"folder": str(folder), "memory": memory, "devices": _gpus() if of_gpu else []}
+    for without in ((), *((one,) for one in SPARED), SPARED) if of_gpu else ((),):
+        trial = _tried({**stated, "without": without})
+        if not trial.driver:
+            break
+    else:
+        raise UsageError(f"the GPU's driver does not start in a sandbox: {trial.driver}: see `bitgate doctor`")
+    os.environ[VARIABLE] = json.dumps({**stated, "without": without, "measures": trial.measures})
+    return [*trial.measures, *(f"without {one}: a GPU's driver does not start with it" for one in without)]
+
+
+def _tried(stated: Mapping[str, Any]) -> SandboxTrial:
     environment = {**os.environ, VARIABLE: json.dumps(stated)}
-    command = [sys.executable, "-m", __name__]
-    trial = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if trial.returncode != 0:
-        why = trial.stderr.strip().rpartition("\n")[2] or f"exit code {trial.returncode}"
+    command = [sys.executable, "-m", __name__, *(DRIVERS if stated["devices"] else ())]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        why = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
         raise UsageError(f"no sandbox can be entered here: {shown(why)}")
-    measures: list[str] = json.loads(trial.stdout)
-    os.environ[VARIABLE] = json.dumps({**stated, "measures": measures})
-    return measures
+    return SandboxTrial(**json.loads(done.stdout))
+
+
+def _driver_error(libraries: Sequence[str]) -> str:
+    """Return why the first of the drivers that this machine has does not start; empty if it does."""
+    for name in libraries:
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        status = getattr(library, DRIVERS[name])(0)
+        return f"{DRIVERS[name]} returns {status}" if status else ""
+    return ""
 
 
 def _gpus() -> list[str]:
@@ -112,19 +149,25 @@ def enter() -> list[str]:
         setattr(sys.modules["tempfile"], "tempdir", None)  # noqa: B010
     os.environ.update({name: str(folder / below) for name, below in CACHES.items()})
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # processes that compile would be left running
-    had = ["private folder", "descriptors closed", *_limits(int(stated["memory"]))]
     libc: Any = ctypes.CDLL(None, use_errno=True)
-    measures: tuple[tuple[str, Callable[[], bool]], ...] = (
-        ("no new privileges", lambda: libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0),
-        ("no network (namespace)", lambda: libc.unshare(_CLONE_NEWNET) == 0),
-        ("no shared memory of others (namespace)", lambda: libc.unshare(_CLONE_NEWIPC) == 0),
+    devices = [Path(one) for one in stated.get("devices", ())]
+    measures: tuple[tuple[str, Callable[[], list[str]]], ...] = (
+        ("memory limit", lambda: _limits(int(stated["memory"]))),
+        ("", lambda: _named("no new privileges", libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))),
+        ("network", lambda: _named("no network (namespace)", libc.unshare(_CLONE_NEWNET))),
+        ("shared memory", lambda: _named("no shared memory of others (namespace)", libc.unshare(_CLONE_NEWIPC))),
+        ("files", lambda: _landlock(libc, folder, devices)),
+        ("system calls", lambda: ["system calls filtered (seccomp)"] if _filter(libc) else []),
     )
-    had += [name for name, take in measures if take()]
-    had += _landlock(libc, folder, [Path(one) for one in stated.get("devices", ())])
-    had += ["system calls filtered (seccomp)"] if _filter(libc) else []
+    taken = (take() for key, take in measures if key not in stated.get("without", ()))
+    had = ["private folder", "descriptors closed", *chain.from_iterable(taken)]
     if missing := [name for name in stated.get("measures", ()) if name not in had]:
         raise RuntimeError(f"the sandbox lacks {', '.join(missing)}, which it had when the command began")
     return had
+
+
+def _named(name: str, status: int) -> list[str]:
+    return [name] if status == 0 else []
 
 
 def _limits(memory: int) -> list[str]:
@@ -190,4 +233,5 @@ def _filter(libc: Any) -> bool:
 
 
 if __name__ == "__main__":
-    print(json.dumps(enter()))
+    entered = enter()
+    print(json.dumps({"measures": entered, "driver": _driver_error(sys.argv[1:])}))

@@ -78,9 +78,9 @@ class Request:
 class Worker(Endable):
     """A child process that answers requests in their order, and is started again for the next one once it has ended.
 
-    ``entry``, ``bare``, ``preload`` and ``has_zygote`` as of ``Child``. ``opening`` is the question that each new
-    process is asked first, with ``opening_seconds`` for its answer; what it raises is raised for the requests after it.
-    It gets the descriptors ``passes``, and is known by ``token`` (``entry.TOKEN``). Not for several threads.
+    ``entry``, ``bare``, ``preload``, ``has_zygote`` and ``under`` as of ``Child``. ``opening`` is the question that
+    each new process is asked first, with ``opening_seconds`` for its answer; what it raises is raised for the requests
+    after it. It gets the descriptors ``passes``, and is known by ``token`` (``entry.TOKEN``). Not for several threads.
     """
 
     def __init__(
@@ -97,18 +97,30 @@ class Worker(Endable):
         token: str = "",
         preload: tuple[str, ...] = (),
         has_zygote: bool = False,
+        under: Sequence[str] = (),
     ) -> None:
         self.opening, self._opening_seconds, self._hear = opening, opening_seconds, hear
         self._entry, self._output, self._bare = entry, output, bare
         self._environment = environment
         self._token = token or secrets.token_hex(16)
         self._passes, self._preload, self._has_zygote = tuple(passes), preload, has_zygote
+        self._under = tuple(under)
         self._child: Child | None = None
         self._under_way: deque[Request] = deque()
         self._opened: Request | None = None
         self.number = 0
         """How many processes it has been."""
         self._kills = 0
+
+    def also_prints_to(self, output: Output) -> None:
+        """Let ``output`` receive what is printed from now on, too."""
+        first = self._output
+
+        def both(data: bytes) -> None:
+            output(data)
+            first(data)
+
+        self._output = both
 
     # ---- the process
 
@@ -118,13 +130,14 @@ class Worker(Endable):
         environment = os.environ if self._environment is None else self._environment
         self._child = Child(
             self._entry,
-            self._output,
+            lambda data: self._output(data),
             self._token,
             environment,
             self._bare,
             self._passes,
             self._preload,
             self._has_zygote,
+            self._under,
         )
         self._opened = None
         self.number += 1

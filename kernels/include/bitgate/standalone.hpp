@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "bitgate/dtype.hpp"
 #include "bitgate/number.hpp"
 #include "bitgate/platform.hpp"
 
@@ -190,36 +191,19 @@ template <class T> double value_of(const uint8_t* bytes) {
     return static_cast<double>(widen(value));
 }
 
-inline size_t bytes_of(int32_t dtype) {
-  return dtype == BITGATE_F64                            ? 8
-         : dtype == BITGATE_F32 || dtype == BITGATE_I32  ? 4
-         : dtype == BITGATE_F16 || dtype == BITGATE_BF16 ? 2
-                                                         : 1;
+// The type of a code, that of sums of integers too.
+template <int32_t code> struct TypeOf : ElementOf<code> {};
+template <> struct TypeOf<BITGATE_I32> : std::type_identity<int32_t> {};
+
+template <int32_t... codes>
+double number(int32_t dtype, const uint8_t* bytes, std::integer_sequence<int32_t, codes...>) {
+  double found = 0;
+  ((dtype == codes && (found = value_of<typename TypeOf<codes>::type>(bytes), true)) || ...);
+  return found;
 }
 
 inline double number(int32_t dtype, const uint8_t* bytes) {
-  switch (dtype) {
-  case BITGATE_F64:
-    return value_of<double>(bytes);
-  case BITGATE_F32:
-    return value_of<float>(bytes);
-  case BITGATE_F16:
-    return value_of<f16>(bytes);
-  case BITGATE_BF16:
-    return value_of<bf16>(bytes);
-  case BITGATE_I8:
-    return value_of<int8_t>(bytes);
-  case BITGATE_I32:
-    return value_of<int32_t>(bytes);
-  case BITGATE_F8_OCP:
-    return value_of<f8ocp>(bytes);
-  case BITGATE_BF8_OCP:
-    return value_of<bf8ocp>(bytes);
-  case BITGATE_F8_FNUZ:
-    return value_of<f8fnuz>(bytes);
-  default:
-    return value_of<bf8fnuz>(bytes);
-  }
+  return number(dtype, bytes, std::make_integer_sequence<int32_t, dtype_count>());
 }
 
 // Where bits need not agree: each cell may be `slack` away from `value`, but those of `exact` are compared by
@@ -232,7 +216,7 @@ struct Tolerance {
   double largest = 0;
 
   bool takes(int64_t cell, int32_t dtype, const uint8_t* got, const uint8_t* expected) const {
-    const size_t size = bytes_of(dtype), at = static_cast<size_t>(cell);
+    const size_t size = static_cast<size_t>(dtype_bytes(dtype)), at = static_cast<size_t>(cell);
     if (std::memcmp(got, expected, size) == 0)
       return true;
     const double found = number(dtype, got);
@@ -258,7 +242,7 @@ struct Tolerance {
 inline int64_t compare(const Buffer& result, const Tensor& tensor, const Bytes& expected,
                        const Tolerance& tolerance, int64_t most) {
   const Bytes got = result.now();
-  const size_t size = bytes_of(tensor.dtype);
+  const size_t size = static_cast<size_t>(dtype_bytes(tensor.dtype));
   std::vector<bool> is_cell(got.size());
   int64_t wrong = 0;
   for (int64_t cell = 0; cell < tensor.cells(); ++cell) {

@@ -91,7 +91,7 @@ class Builder:
         if platform != "host" and not arch:
             raise UsageError(f"platform '{platform}': say for which target")
         self.platform = platform
-        self.target = target_id(arch or "host")
+        self.target = target_id(arch or "host").of_code
         self.arch = self.target.name
         self.cache = cache or Cache()
         self._progress = progress or print_progress
@@ -162,6 +162,18 @@ class Builder:
             return Recipe("exec", name, units, flags.host_link(kind), self.compiler, includes, needs_runtime=True)
 
         return self._library(self._request("exec", name, sources, folder), recipe)
+
+    def host_modules(self) -> Path:
+        """Return ``libbitgate_modules.so``: HIP's module functions on the host runtime, for exported capsules."""
+        folder = own_kernels() / "platforms" / "host" / "modules"
+        sources, name = [folder / "modules.cpp"], "libbitgate_modules.so"
+
+        def recipe() -> Recipe:
+            kind, includes = self.compiler.kind, (own_kernels() / "include", folder)
+            units = units_of("modules", sources, includes, flags.host_library(kind), self.compiler)
+            return Recipe("modules", name, units, flags.host_link(kind), self.compiler, includes, needs_runtime=True)
+
+        return self._library(self._request("modules", name, sources, folder), recipe)
 
     def _native_recipe(self) -> Recipe:
         includes, sources = native_sources()

@@ -54,7 +54,8 @@ class BringupOptions:
     """The options of a bring-up.
 
     ``doctor`` is the ``module:function`` of the first step; ``kernel`` a glob over family.instance for the last two.
-    ``smoke_arguments`` are those of ``bitgate run``; None leaves the smoke tier out.
+    ``smoke_arguments`` are those of ``bitgate run``; None leaves the smoke tier out. ``second_launcher`` starts another
+    emulator, on which red cases of an emulated target are compared.
     """
 
     target: str
@@ -62,6 +63,7 @@ class BringupOptions:
     doctor: str
     kernel: str = ""
     smoke_arguments: Sequence[str] | None = None
+    second_launcher: str = ""
     steps: Sequence[BringupStep] = STEPS
 
 
@@ -133,7 +135,8 @@ class Bringup:
             try:
                 if step.name == "probes":
                     return cases.probes(step, options.target, options.project, self.report, keep, output)
-                return cases.tiny(step, options.target, options.project, options.kernel, self.report, keep, output)
+                asked = (step, options.target, options.project, options.kernel)
+                return cases.tiny(*asked, self.report, keep, output, options.second_launcher)
             finally:
                 if output.data:
                     self.bundle.text(f"steps/{step.name}_output.txt", output.data.decode(errors="replace"))

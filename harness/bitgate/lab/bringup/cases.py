@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
+from bitgate.core.targets import is_emulated
 from bitgate.kernel.build.overlay import QUICK
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel
+from bitgate.lab.bringup.blame import Blame, blamed_cases
 from bitgate.lab.bringup.finding import RIGHT_UNOPTIMISED, BringupStep, RedCase, StepFinding, StepResult, blamed
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict, to_event
@@ -65,7 +68,9 @@ def tiny_cases(target: str, project: Project, kernel: str = "") -> list[PlannedC
     for planned in sorted(planned_tests(setting, tables), key=_work):
         if planned.no_kernel or planned.refused or planned.zero_result or planned.kernel.family.is_probe:
             continue
-        chosen.setdefault((planned.key.kernel, _types(planned)), planned)
+        # An emulator is tried on each instance: the tier itself would take it too long.
+        kind = planned.key.instance if is_emulated(target) else _types(planned)
+        chosen.setdefault((planned.key.kernel, kind), planned)
     return [chosen[key] for key in sorted(chosen)]
 
 
@@ -100,9 +105,17 @@ def probes(step: BringupStep, target: str, project: Project, report: Report, kee
 
 
 def tiny(
-    step: BringupStep, target: str, project: Project, kernel: str, report: Report, keep: Keep, output: Output
+    step: BringupStep,
+    target: str,
+    project: Project,
+    kernel: str,
+    report: Report,
+    keep: Keep,
+    output: Output,
+    second_launcher: str = "",
 ) -> StepFinding:
-    """Run the small cases. On the host red ones are compiled again without optimisation, to check the compiler."""
+    """Run the small cases. On the host red ones are compiled again without optimisation, to check the compiler; those
+    of an emulator run on the host, too, and under ``second_launcher``."""
     planned = tiny_cases(target, project, kernel)
     if not planned:
         raise UsageError("no table holds a case for this target")
@@ -114,7 +127,11 @@ def tiny(
         keep(to_event(judged))
         taken.append((case, judged, note))
     red = [case for case, verdict, _ in taken if not verdict.green and verdict.outcome in _OF_CODE]
-    return _finding(step, taken, "cases", _second_opinions(red, step, opening, report, output))
+    blames: dict[str, Blame] = {}
+    if is_emulated(target):
+        reds = [(case, verdict) for case, verdict, _ in taken if not verdict.green]
+        blames = blamed_cases(reds, project, step.seconds * emulation.slowness(), second_launcher, output)
+    return _finding(step, taken, "cases", _second_opinions(red, step, opening, report, output), blames)
 
 
 def _known_bugs(project: Project) -> KnownBugs:
@@ -142,11 +159,12 @@ def _verified(
             if needless(case):
                 continue
             report(f"{number}/{len(planned)} {case.case} {case.kernel.name}")
-            verdict, note = process.verify(case, step.seconds), ""
+            seconds = step.seconds * emulation.slowness()
+            verdict, note = process.verify(case, seconds), ""
             if not verdict.green:
                 process.end()
                 if not fresh:
-                    alone = process.verify(case, step.seconds)
+                    alone = process.verify(case, seconds)
                     process.end()
                     note = f"in a separate process: {alone.outcome}"
             fresh = not process.is_running
@@ -176,10 +194,19 @@ def _second_opinions(
 
 
 def _finding(
-    step: BringupStep, taken: Sequence[tuple[PlannedCase, Verdict, str]], noun: str, opinions: Mapping[str, str]
+    step: BringupStep,
+    taken: Sequence[tuple[PlannedCase, Verdict, str]],
+    noun: str,
+    opinions: Mapping[str, str],
+    blames: Mapping[str, Blame] | None = None,
 ) -> StepFinding:
+    found = blames or {}
     reds = tuple(
-        RedCase(to_event(verdict), "; ".join(filter(None, (note, opinions.get(case.id, "")))))
+        RedCase(
+            to_event(verdict),
+            "; ".join(filter(None, (note, opinions.get(case.id, ""), found[case.id].text if case.id in found else ""))),
+            found[case.id].part if case.id in found else None,
+        )
         for case, verdict, note in taken
         if not verdict.green
     )

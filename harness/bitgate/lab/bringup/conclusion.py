@@ -14,10 +14,11 @@ MEANING = {
     FaultDomain.INSTALLATION: "this machine cannot run bitgate as it is",
     FaultDomain.PLATFORM: "the platform is not as bitgate takes it to be",
     FaultDomain.KERNEL: "the machine is sound, and a kernel is wrong on it",
+    FaultDomain.EMULATOR: "the emulator is wrong, or lacks what a kernel needs",
 }
 LONGEST = 400
 """Most characters of a step's sentence in the last line."""
-CODES = {FaultDomain.INSTALLATION: 2, FaultDomain.PLATFORM: 1, FaultDomain.KERNEL: 1}
+CODES = {FaultDomain.INSTALLATION: 2, FaultDomain.PLATFORM: 1, FaultDomain.KERNEL: 1, FaultDomain.EMULATOR: 1}
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ def _send(blamed: FaultDomain, first: StepFinding) -> str:
         return f"send step '{first.step}' of summary.md to the administrator of this machine, or of its ROCm or CUDA"
     if blamed is FaultDomain.PLATFORM:
         return "send the bundle to bitgate's authors, with the name of the GPU"
+    if blamed is FaultDomain.EMULATOR:
+        return "send the bundle to the emulator's authors: its capsules run without bitgate (bitgate capsule export)"
     families = sorted({red.kernel.partition(".")[0] for red in first.reds})
     authors = f"the authors of {', '.join(families) or 'the kernel'}"
     if any(red.suspects_compiler for red in first.reds):

@@ -16,6 +16,7 @@ class FaultDomain(str, Enum):
     INSTALLATION = "installation"
     PLATFORM = "platform"
     KERNEL = "kernel"
+    EMULATOR = "emulator"
 
     def __str__(self) -> str:
         return str(self.value)
@@ -69,6 +70,8 @@ class RedCase:
 
     event: Mapping[str, Any]
     note: str = ""
+    blame: FaultDomain | None = None
+    """The part to blame, where the case was run elsewhere, too."""
 
     @property
     def kernel(self) -> str:
@@ -124,7 +127,10 @@ class StepFinding:
 
 
 def blamed(step: BringupStep, reds: Sequence[RedCase]) -> FaultDomain:
-    """Return the broken part: the installation if none of the red cases was answered, since the machine failed then."""
+    """Return the broken part: that of the first red case that was compared elsewhere, else the installation if none was
+    answered, since the machine failed then."""
+    if stated := next((red.blame for red in reds if red.blame is not None), None):
+        return stated
     return FaultDomain.INSTALLATION if reds and all(red.is_unanswered for red in reds) else step.blames
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.build import BuildError
@@ -76,7 +77,8 @@ def taken(
             tell(str(note["progress"]))
 
     try:
-        with Worker(ENTRY, printed.extend) as worker:
+        under, environment = emulation.started()
+        with Worker(ENTRY, printed.extend, under=under, environment=environment) as worker:
             answer: StepAnswer = worker.ask(TakeStep(do, dict(arguments)), step.seconds, hear, into=StepAnswer)
     except WorkerDied as ended:
         answer = StepAnswer("", ended.reason)

@@ -69,7 +69,7 @@ def task_of(night: Path, planned: NightPlanned, place: Place, decision: Decision
         shard=shard,
         attempt=attempt,
         command=tuple(command),
-        environment={**planned.environment, **handed_on, **own},
+        environment={**planned.environment, **handed_on, **seat.environment, **own},
         root=Path(planned.root),
         folder=folder,
         minutes=decision.longer * seat.minutes_of(shard),

@@ -38,6 +38,7 @@ class Seat(Struct, frozen=True):
     constraint: Short = ""
     gpus: Count = 0
     exclusive: bool = False
+    environment: dict[Short, Text] = {}
 
     def minutes_of(self, shard: Shard) -> float:
         return self.minutes[shard.index - 1] if shard.index <= len(self.minutes) else MINUTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from bitgate.core.choices import ENGINES, FORGES
+from bitgate.core.emulation import DAEMON, LAUNCHER
 from bitgate.core.errors import UsageError
 from bitgate.core.targets import canonical
 from bitgate.core.untrusted import InvalidInput, Name, Short, Text, parse_json, read_bytes, shaped
@@ -35,6 +36,8 @@ class SkipReason(Enum):
     NO_POOL = "no pool"
     ELSEWHERE = "elsewhere"
     """Only pools of other backends than the requested ones are up."""
+    EMULATED = "emulated"
+    """No machine with the GPU is up, and the promise may be kept by an emulator, which is a separate cell."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,22 @@ class Cell:
 
 
 def cells(config: CiTargets, tier: str, backends: Collection[str] = BACKENDS) -> tuple[Cell, ...]:
-    """Return a cell for every target of the file, in its order; pools of other backends run nothing."""
-    return tuple(_cell(config, target, tier, backends) for target in config.targets)
+    """Return a cell for every target of the file, in its order; pools of other backends run nothing.
+
+    A target that may be emulated has a further cell, under the emulated target's name.
+    """
+    return tuple(cell for target in config.targets for cell in _cells(config, target, tier, backends))
+
+
+def _cells(config: CiTargets, target: CiTarget, tier: str, backends: Collection[str]) -> tuple[Cell, ...]:
+    cell = _cell(config, target, tier, backends)
+    if not target.emulated:
+        return (cell,)
+    emulated = _cell(config, target.on_emulator, tier, backends)
+    if emulated.pool and cell.why in (SkipReason.DRAINED, SkipReason.NO_POOL, SkipReason.ELSEWHERE):
+        reason = f"{cell.reason}; kept by an emulator alone, pool {emulated.pool.name}"
+        cell = replace(cell, reason=reason, why=SkipReason.EMULATED)
+    return cell, emulated
 
 
 def _cell(config: CiTargets, target: CiTarget, tier: str, backends: Collection[str]) -> Cell:
@@ -103,6 +120,9 @@ class Job:
     gpus: int
     exclusive: bool
     features: list[str]
+    kind: str = ""
+    launcher: str = ""
+    launcher_daemon: str = ""
 
 
 def jobs(chosen: Sequence[Cell], counts: Mapping[str, int] | None = None) -> list[Job]:
@@ -132,6 +152,9 @@ def _job(cell: Cell, pool: Pool, shard: Shard) -> Job:
         gpus=pool.gpus,
         exclusive=pool.exclusive,
         features=list(cell.promise.features),
+        kind=pool.kind,
+        launcher=pool.environment.get(LAUNCHER, ""),
+        launcher_daemon=pool.environment.get(DAEMON, ""),
     )
 
 
@@ -212,16 +235,21 @@ def expected_of(file: Path) -> NightExpectation:
         read = shaped(_Document, parse_json(read_bytes(file)))
     except InvalidInput as error:
         raise UsageError(f"{file}: not a matrix of `bitgate ci matrix`: {error}") from None
-    absent = tuple(MissingTarget(one.target, one.reason) for one in read.absent if one.why != SkipReason.GATE.value)
+    missing = [one for one in read.absent if one.why not in (SkipReason.GATE.value, SkipReason.EMULATED.value)]
+    absent = tuple(MissingTarget(one.target, one.reason) for one in missing)
+    emulated = (f"{one.target}: {one.reason}" for one in read.absent if one.why == SkipReason.EMULATED.value)
     drained = [(f"pool {one.pool} {one.state}", one) for one in read.drained]
     return NightExpectation(
         tuple(dict.fromkeys(cell.target for cell in read.include)),
         absent,
         tuple(read.expired),
-        tuple(
-            f"{state} ({', '.join(one.targets)})"
-            for state, one in drained
-            if not any(state in a.reason for a in absent)
+        (
+            *(
+                f"{state} ({', '.join(one.targets)})"
+                for state, one in drained
+                if not any(state in a.reason for a in absent)
+            ),
+            *emulated,
         ),
     )
 

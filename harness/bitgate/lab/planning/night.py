@@ -8,15 +8,16 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
-from bitgate.core.targets import in_place_of, target_id
+from bitgate.core.targets import in_place_of, is_emulated, target_id
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.lab.ci.attempts import MATRIX, PLAN
 from bitgate.lab.ci.journal import MINUTES, NightPlanned, Seat
@@ -26,7 +27,7 @@ from bitgate.lab.planning.shards import Sizes, make_run_plan
 from bitgate.results.plan import PlanError
 from bitgate.results.run_plan import PlanPart, RunPlan
 from bitgate.results.shard import limit_minutes
-from bitgate.results.targets_file import CiTargets, read_targets
+from bitgate.results.targets_file import EMULATED_SECONDS, CiTargets, Pool, read_targets
 from bitgate.runtime import targets
 
 
@@ -109,7 +110,8 @@ def _plan(order: NightOptions, folder: Path, executor: str, project: Project, co
         file = order.matrix or project.targets
         raise UsageError(f"{file}: no target runs {tier} on a pool of {executor}: add one, or give --target")
     print(f"planning {tier} on {', '.join(names)} ...", file=sys.stderr, flush=True)
-    return make_run_plan(tier, names, Sizes.of(order.shards, names, None, 0.0), project, order.kernel)
+    sizes, budgets = Sizes.of(order.shards, names, None, 0.0), budgets_of(config, names)
+    return make_run_plan(tier, names, sizes, project, order.kernel, budgets=budgets)
 
 
 def _targets(order: NightOptions, folder: Path, tier: str, executor: str, config: CiTargets | None) -> list[str]:
@@ -133,10 +135,39 @@ def _seat(plan: RunPlan, target: str, executor: str, config: CiTargets | None) -
     most = promise.minutes.get(plan.tier) if promise else None
     return Seat(
         minutes=tuple(_minutes(part, most) for part in plan.parts if part.target == target),
-        constraint=(pool.constraint if pool else "") or in_place_of(target) or target,
+        constraint=(pool.constraint if pool else "") or in_place_of(target) or ("" if is_emulated(target) else target),
         gpus=pool.gpus if pool else 0,
         exclusive=pool.exclusive if pool else False,
+        environment=_emulator_of(target, pool),
     )
+
+
+def _emulator_of(target: str, pool: Pool | None) -> dict[str, str]:
+    """Return the variables of a target's emulator: its pool's, else this process's; empty ones hide those from others.
+
+    UsageError for an emulated target without an emulator.
+    """
+    here = {name: os.environ.get(name, "") for name in (emulation.LAUNCHER, emulation.DAEMON)}
+    if not is_emulated(target):
+        return dict.fromkeys(here, "") if any(here.values()) else {}
+    found = pool.environment if pool and pool.is_emulated else here
+    if not found.get(emulation.LAUNCHER):
+        raise UsageError(
+            f'{target}: no pool of kind = "{emulation.EMULATED}" serves it on this executor, and'
+            f" {emulation.LAUNCHER} is not set"
+        )
+    return found
+
+
+def budgets_of(config: CiTargets | None, targets: Iterable[str]) -> dict[str, float]:
+    """Return the seconds from which the cases of emulated targets are chosen."""
+    found: dict[str, float] = {}
+    for name in filter(is_emulated, targets):
+        pool = next((pool for pool in (config.pools_of(name) if config else ()) if pool.up), None)
+        budget = EMULATED_SECONDS if pool is None else pool.budget
+        if budget is not None:
+            found[name] = budget
+    return found
 
 
 def _minutes(part: PlanPart, most: float | None) -> float:

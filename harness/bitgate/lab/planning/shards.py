@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,8 @@ from bitgate.results.shard import SETUP_SECONDS, count_for, fitting
 from bitgate.suite import durations
 from bitgate.suite.durations import Durations
 from bitgate.suite.id_file import check_known, read_ids
+from bitgate.suite.tier_solver import solve
+from bitgate.tools.coverage.features import features
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,14 @@ def make_run_plan(
     recorded: Path | None = None,
     selected: Path | None = None,
     base: str = "",
+    budgets: Mapping[str, float] | None = None,
 ) -> RunPlan:
     """Return what runs of a tier on these targets will plan, in shards.
 
     Durations come from the folder ``recorded``, or else from this machine and the suites. Files in ``selected``
-    restrict the cases. With a commit ``base`` only cases remain that changes since then can turn red: the plan may be
-    empty, and a target is cut into fewer shards. UsageError for what such a run would refuse.
+    restrict the cases, and so do the seconds of ``budgets``, by target. With a commit ``base`` only cases remain that
+    changes since then can turn red: the plan may be empty, and a target is cut into fewer shards. UsageError for what
+    such a run would refuse.
     """
     names = dict.fromkeys(target_id(target).name for target in targets)
     known = {name: _durations(name, project, recorded) for name in names}
@@ -75,6 +80,7 @@ def make_run_plan(
         raise UsageError(f"{tier} has no case for {', '.join(empty)}: a run would compare nothing")
     if selected is not None:
         plans = _selected(plans, selected)
+    plans = [_within(plan, (budgets or {}).get(plan.target)) for plan in plans]
     counts = {plan.target: sizes.count(plan) for plan in plans}
     if base:
         plans = _changed(plans, base, project)
@@ -93,6 +99,25 @@ def _selected(plans: Sequence[Plan], place: Path) -> list[Plan]:
     if not any(plan.cases for plan in found):
         raise UsageError(f"--select {place}: selects nothing: there is no run to plan")
     return [plan for plan in found if plan.cases]
+
+
+def _within(plan: Plan, seconds: float | None) -> Plan:
+    """Keep the cases that cover most of a plan within these seconds on one worker, and report how many that are.
+
+    A plan that takes no longer is kept whole.
+    """
+    if seconds is None or plan.seconds <= seconds:
+        return plan
+    known = features(plan.cases, {})
+    solution = solve(known.candidates, known.weights, seconds)
+    chosen = [item for item in plan.cases if item.id in solution.ids]
+    print(
+        f"{plan.target}: {len(chosen)} of {len(plan.cases)} cases, {solution.seconds:.1f} of {plan.seconds:.1f} s on"
+        f" one worker, within {seconds:g} s",
+        file=sys.stderr,
+        flush=True,
+    )
+    return replace(plan, cases=tuple(chosen))
 
 
 def _changed(plans: Sequence[Plan], base: str, project: Project) -> list[Plan]:

@@ -17,6 +17,9 @@ Details = dict[str, str]
 
 SIZES = ((1, "1"), (2, "2"), (3, "3"), (7, "4-7"), (31, "8-31"), (64, "32-64"), (128, "65-128"), (256, "129-256"))
 
+MANY = 8
+"""Steps that count as many: an automatic split of as many has room, and the deepest pipeline has had two turns."""
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -70,12 +73,24 @@ def slices(split: int, steps: int) -> str:
     if split == 1:
         return "one"
     if split == -1:
-        return "auto"
+        return "auto of one" if steps == 1 else "auto of few" if steps < MANY else "auto"
     if split > steps:
         return "empty"
     each = -(-steps // split)
     used = -(-steps // each)
     return "empty" if used < split else "even" if steps % split == 0 else "uneven"
+
+
+def slice_steps(split: int, steps: int) -> Details:
+    """Return the classes of a slice's steps, which a pipeline's depth meets, and of those of the last slice."""
+    if split == -1:
+        return {"slice_steps": "auto", "last_slice": "auto"}
+    each = -(-steps // split)
+    rest = steps % each
+    return {
+        "slice_steps": str(each) if each <= MANY else "odd" if each % 2 else "even",
+        "last_slice": "whole" if not rest else "one" if rest == 1 else "several",
+    }
 
 
 def grid(rows: int, columns: int) -> str:

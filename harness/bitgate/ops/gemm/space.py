@@ -65,7 +65,12 @@ class GemmSpace(ProblemSpace):
     def details(self, problem: GemmProblem, cut: Cut) -> Mapping[str, str]:
         m, n, k = (-(-size // tile) for size, tile in zip(problem.sizes, cut.tile, strict=True))
         own = {"tiles": details.grid(m, n), "steps": details.few_or_parity(k)}
-        return {**super().details(problem, cut), **own, "slices": details.slices(problem.split_k, k)}
+        return {
+            **super().details(problem, cut),
+            **own,
+            **details.slice_steps(problem.split_k, k),
+            "slices": details.slices(problem.split_k, k),
+        }
 
     def operands(self, problem: GemmProblem) -> tuple[str, ...]:
         return problem.operands

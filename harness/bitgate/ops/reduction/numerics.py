@@ -1,7 +1,7 @@
 """The judging of a reduction: its fills and the form of a sum.
 
 A maximum is one element of x, so results on all fills are exact; the fills differ in which mistakes they show. Sums of
-i32 wrap.
+integers wrap at 32 bits.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def late(problem: ReductionProblem, seed: int) -> Cells:
 def edges(problem: ReductionProblem, seed: int) -> Cells:
     """Return rows of four kinds, interleaved: edges of the type.
 
-    They are zeros of both signs; the type's edges without NaN; the lowest numbers and -inf; NaN among them.
+    They are zeros of both signs; the type's edges without NaN; the lowest numbers and -inf; NaN of both signs among
+    them.
     """
     words = _words(problem, seed) >> np.uint64(32)
     dtype = problem.dtypes.inp
@@ -91,19 +92,23 @@ def edges(problem: ReductionProblem, seed: int) -> Cells:
     for turn, pool in enumerate(pools):
         rows = slice((turn + seed) % len(pools), None, len(pools))
         cells[rows] = pool[(words[rows] % np.uint64(len(pool))).astype(np.int64)]
-    return {"x": cells}
+    is_turned = np.isnan(cells) & (words >> np.uint64(16) & np.uint64(1) == 1)
+    return {"x": np.where(is_turned, np.copysign(cells, -1.0), cells)}
 
 
 def wrapping(problem: ReductionProblem, seed: int) -> Cells:
-    """Return numbers near both ends of i32, with one sign in each row: sums of a few cells already wrap."""
+    """Return numbers near both ends of the type, with one sign in each row: sums of a few cells of i32 already wrap,
+    and those of i8 are soon beyond 16 bits.
+    """
     words = _words(problem, seed) >> np.uint64(32)
-    near = (words % np.uint64(97)).astype(np.float64)
+    near = (words % np.uint64(97 if problem.dtypes.inp.bytes > 1 else 7)).astype(np.float64)
     signs = 1.0 - 2.0 * (_rows(problem, seed) % 2)
-    return {"x": np.where(signs > 0, 2.0**31 - 1 - near, near - 2.0**31)}
+    limits = np.iinfo(problem.dtypes.inp.numpy)
+    return {"x": np.where(signs > 0, limits.max - near, near + limits.min)}
 
 
-WRAP = Fill("wrap", "i32 is summed modulo 2^32, which is the same in any order", wrapping, exact=True)
-"""The fill for sums of i32."""
+WRAP = Fill("wrap", "integers are summed modulo 2^32, which is the same in any order", wrapping, exact=True)
+"""The fill for sums of integers."""
 
 MAXIMA = (
     Fill(
@@ -146,8 +151,7 @@ class ReductionNumerics(Numerics):
     def fills(self, problem: ReductionProblem) -> tuple[Fill, ...]:
         is_float = problem.dtypes.inp.is_float
         if problem.kind is Kind.SUM:
-            wraps = (WRAP,) if problem.dtypes.inp.name == "i32" else ()
-            return _OF_FLOATS if is_float else (*_OF_INTEGERS, *wraps)
+            return _OF_FLOATS if is_float else (*_OF_INTEGERS, WRAP)
         return (*MAXIMA, EDGES) if is_float else MAXIMA
 
     def operands(self, problem: ReductionProblem) -> tuple[str, ...]:

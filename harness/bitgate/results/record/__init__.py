@@ -4,6 +4,7 @@ from bitgate.results.record.event import BadLine, RecordError, append, append_li
 from bitgate.results.record.identity import Key, Stamp
 from bitgate.results.record.outcome import Outcome
 from bitgate.results.record.verdict import (
+    EMULATOR,
     FINGERPRINT,
     KIND_MEANING,
     KINDS,
@@ -16,6 +17,7 @@ from bitgate.results.record.verdict import (
 )
 
 __all__ = [
+    "EMULATOR",
     "FINGERPRINT",
     "KINDS",
     "KIND_MEANING",

@@ -6,12 +6,14 @@ import errno
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from bitgate.core.emulation import EMULATED as EMULATED_KIND
+from bitgate.core.targets import EMULATED, is_emulated
 from bitgate.core.untrusted import (
     LONGEST_LINE,
     Count,
@@ -168,7 +170,7 @@ def from_event(event: dict[str, Any]) -> Verdict:
         diagnosis = event["diagnosis"]
         return Verdict(
             **{name: _shown(event[name]) for name in AS_THEY_ARE if name in event},
-            key=Key.of(event),
+            key=_key(event),
             outcome=Outcome(event["verdict"]),
             device_kind=printable(event["device"]["kind"]),
             device_name=printable(event["device"]["name"]),
@@ -187,6 +189,19 @@ def from_event(event: dict[str, Any]) -> Verdict:
         raise
     except ValueError as error:
         raise RecordError(str(error)) from None
+
+
+def _key(event: dict[str, Any]) -> Key:
+    """Return the key of an event. What ran on an emulator has no GPU's target, whoever wrote its line.
+
+    RecordError for an emulated target whose device is said to be none.
+    """
+    key, kind = Key.of(event), event["device"]["kind"]
+    if kind == EMULATED_KIND and not is_emulated(key.target):
+        return replace(key, target=f"{EMULATED}{key.target}")
+    if is_emulated(key.target) and kind not in (EMULATED_KIND, ""):
+        raise RecordError(f"its target is {key.target}, its device {printable(str(kind))[:40]}: one of them is wrong")
+    return key
 
 
 def _shown(value: Any) -> Any:

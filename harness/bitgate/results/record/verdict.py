@@ -75,6 +75,8 @@ FINGERPRINT: tuple[str, ...] = (
 """Names of the facts about machine and code that every verdict states; one that cannot be determined is ``UNKNOWN``.
 ``build`` names the kernel library by its content, ``commit`` is that of the kernel's repository, not bitgate's."""
 UNKNOWN = "unknown"
+EMULATOR = "emulator"
+"""The further fact of a verdict from an emulated device: the emulator's name and version."""
 
 
 @dataclass(frozen=True)

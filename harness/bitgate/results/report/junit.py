@@ -45,6 +45,7 @@ FINGERPRINT_PROPERTIES: dict[str, str] = {
     "build": "build.digest",
     "host": "host.name",
     "os": "host.os",
+    "emulator": "emulator",
 }
 VERSIONS = {"rocm.version": r"ROCm (\S+)", "hip.version": r"HIP (\S+)", "cuda.version": r"CUDA (\S+)"}
 """Patterns of the versions that a runtime's name may state."""

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from bitgate.core import paths
+from bitgate.core.emulation import EMULATED
 from bitgate.core.errors import UsageError
 from bitgate.core.targets import runs_on
 from bitgate.runtime.targets import Target
@@ -34,7 +35,7 @@ def devices(target: Target) -> Devices:
     once. UsageError if the list is empty, or leaves none of the target's.
     """
     variables = VARIABLES.get(target.platform, ())
-    if not variables:
+    if not variables or target.kind == EMULATED:  # an emulator's daemon shares one device, else each process has one
         return Devices()
     names = _names(target.platform)
     for outer in variables:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from filelock import FileLock
 
-from bitgate.core import paths
+from bitgate.core import emulation, paths
 from bitgate.core.errors import UsageError
 from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
@@ -25,7 +25,7 @@ from bitgate.results.plan import Plan, PlanError, PlannedItem
 from bitgate.results.record import Key, Stamp, Verdict
 from bitgate.results.record.identity import where
 from bitgate.results.run_plan import RunPlan
-from bitgate.results.shard import Shard, patience
+from bitgate.results.shard import PATIENCE_SECONDS, Shard, patience
 from bitgate.runtime.targets import Target
 from bitgate.suite.known_bugs import KnownBugs
 from bitgate.suite.planning import Setting, for_table, row_of
@@ -175,7 +175,7 @@ class TestRun:
 
     def patience(self, test: PlannedCase) -> float:
         """Seconds after which the case counts as hung."""
-        return self.timeout or patience(test.seconds)
+        return self.timeout or max(patience(test.seconds), PATIENCE_SECONDS * emulation.slowness())
 
     def placed(self, verdict: Verdict, test: PlannedCase, node_id: str) -> Verdict:
         """Return the verdict with its place in the plan, and as a known bug if it is one.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bitgate.core import paths, settings
+from bitgate.core import emulation, paths, settings
 from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
@@ -35,6 +35,7 @@ from bitgate.suite.pytest.ending import Ending
 from bitgate.suite.pytest.gating import Gating
 from bitgate.suite.pytest.options import pairs
 from bitgate.suite.pytest.run import RUN, TestRun, as_pytest_error
+from bitgate.verify import emulated
 from bitgate.verify.repetition import Repetition
 
 
@@ -69,7 +70,8 @@ def _decide(config: pytest.Config) -> TestRun:
     target = (targets.absent if option.collectonly else targets.named)(name) if name else targets.best()
     if not worker_input and not option.collectonly:
         leases.devices(target)  # an outer list that leaves nothing is reported before anything is built
-        if target.platform == "amd":
+        emulated.begin(target, emulated.say)
+        if target.platform == "amd" and target.kind == "hardware":
             trial.opened(target.name)  # a device that does not open would fail every test, each after a while
     option.bitgate_target = target.name  # workers are to take the same one
     project = _project(config)
@@ -182,6 +184,9 @@ def _schedule(stated: str, target: Target) -> str:
         return ""
     if not re.fullmatch(SCHEDULE_PATTERN, stated):
         raise UsageError(f"--schedule {stated}: give {SCHEDULE_WORDS}")
+    if stated == RACE and target.kind == emulation.EMULATED:
+        emulation.watch_races()
+        return stated
     if target.platform != "host":
         what = "--race" if stated == RACE else f"--schedule {stated}"
         raise UsageError(f"{what}: {target.name} owns its schedule; schedules are for --target host")

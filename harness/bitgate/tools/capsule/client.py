@@ -8,14 +8,14 @@ from bitgate.tools.capsule.server import ENTRY
 from bitgate.verify.launcher_worker import OPEN_SECONDS
 from bitgate.verify.output_limit import to_stderr
 from bitgate.worker.serving import Message
-from bitgate.worker.worker import Worker, WorkerDied
+from bitgate.worker.worker import HearNote, Worker, WorkerDied
 
 
-def ask(question: Message, seconds: float = OPEN_SECONDS) -> dict[str, Any]:
+def ask(question: Message, seconds: float = OPEN_SECONDS, note: HearNote | None = None) -> dict[str, Any]:
     """Return a child's answer: kernels run in it, and one that ends it is a defect that was found."""
     with Worker(ENTRY, to_stderr) as child:
         try:
-            answer: dict[str, Any] = child.ask(question, seconds)
+            answer: dict[str, Any] = child.ask(question, seconds, note)
         except WorkerDied as ended:
             return {"defect": f"bitgate: its kernels ended the command: {ended.reason}"}
     return answer

@@ -40,6 +40,11 @@ class LibrarySymbols:
             raise UsageError(f"{self.path} has no symbol for a kernel that it launched: build it without stripping")
         return tuple(found)
 
+    def offset(self, name: str) -> int | None:
+        """Return how far a function is from ``bitgate_run``, which every library exports; None if it has none."""
+        value = self._values.get(name)
+        return None if value is None else value - self._values[_ANCHOR]
+
     def address(self, name: str) -> int | None:
         value = self._values.get(name)
         return None if value is None else self._base + value

@@ -92,9 +92,9 @@ def choose(request: CapsuleRequest) -> tuple[KernelFamily, Instance, tuple[str, 
     return kernel.family, kernel.instance, tuple(other.name for other in others)
 
 
-def write(request: CapsuleRequest, out: Path) -> WrittenCapsule:
-    """Write the capsule of a request into a folder; errors as ``make``."""
-    made = make(request, Session("host", project=request.project))
+def write(request: CapsuleRequest, out: Path, session: Session | None = None) -> WrittenCapsule:
+    """Write the capsule of a request into a folder; errors as ``make``, and ``session`` as there."""
+    made = make(request, session or Session("host", project=request.project))
     folder.write(out, made.manifest, made.files)
     return made
 

@@ -26,6 +26,7 @@ from bitgate.numerics.fill import DECIMAL, fill_named, make_inputs, plan_fill
 from bitgate.tools.fuzz.draw import RoundSize, draw_round
 from bitgate.tools.fuzz.round import fills_of
 from bitgate.tools.tiers.cost import VERDICT, CostModel
+from bitgate.tools.tiers.limits import limits
 from bitgate.tools.tiers.request import OffsetRequest, SolveRequest
 from bitgate.verify.bounds import bounded_results
 
@@ -39,6 +40,9 @@ SPLIT_SHARE = 0.3
 OPTION_SHARE = 0.35
 FEW_CELLS = 64
 """Results of which all may lie so near to zero, or be so undefined, that bounds show nothing."""
+LIMIT, LIMIT_SECONDS, CHEAP = "limit", 2.0, 200
+"""The factor of the limit at which a case lies, the most seconds of such a case, whose grid is large, and how many
+cases are taken to limits."""
 TRIES = 12
 """Draws for each case of the pool, at most: what an instance refuses is drawn again."""
 
@@ -71,7 +75,8 @@ class CandidatePool:
 
     def cases(self, count: int, seed: int) -> list[PoolCase]:
         """Return about ``count`` different cases with their classes, the same ones for the same arguments."""
-        return self._classified(self.drawn(count, seed))
+        drawn = self.drawn(count, seed)
+        return self._classified([*drawn, *self._at_limits(drawn)])
 
     def drawn(self, count: int, seed: int) -> list[PoolCase]:
         """Return about ``count`` different cases without classes, the same ones for the same arguments."""
@@ -137,6 +142,22 @@ class CandidatePool:
                 return bent
         return None
 
+    def _at_limits(self, cases: list[PoolCase]) -> Iterator[PoolCase]:
+        """Yield the cheapest case at each limit of the cheapest cases, and the one beyond it; see ``limits``."""
+        found: dict[str, tuple[PoolCase, PoolCase]] = {}
+        cheap = sorted((one for one in cases if not one.refused), key=lambda one: one.seconds)[:CHEAP]
+        for case in cheap:
+            for limit in limits(case.kernel, case.problem):
+                name = f"{limit.clause} of {limit.name}"
+                seconds = self.costs.seconds(case.kernel, limit.last) + VERDICT
+                if seconds <= (found[name][0].seconds if name in found else LIMIT_SECONDS):
+                    own = {LIMIT: name}
+                    last = replace(case, problem=limit.last, seconds=seconds, classes=own)
+                    beyond = replace(case, problem=limit.first, seconds=VERDICT, classes=own, refused=limit.clause)
+                    found[name] = last, beyond
+        for both in found.values():
+            yield from both
+
     def _classified(self, cases: list[PoolCase]) -> list[PoolCase]:
         """Return the cases with the classes of all factors: the operation's, the details, the instance and the data."""
         if not cases:
@@ -151,7 +172,7 @@ class CandidatePool:
         classified = []
         for row, case in enumerate(cases):
             coarse = {f"{name}{PROBLEM}": values[row] for name, values in named.items()}
-            classified.append(replace(case, classes={**coarse, **self._details(case)}))
+            classified.append(replace(case, classes={**coarse, LIMIT: "none", **case.classes, **self._details(case)}))
         return classified
 
     def _details(self, case: PoolCase) -> dict[str, str]:

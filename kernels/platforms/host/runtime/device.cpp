@@ -5,6 +5,7 @@
 
 #include "block.hpp"
 #include "device.hpp"
+#include "environment.hpp"
 #include "error.hpp"
 #include "fault.hpp"
 #include "incident.hpp"
@@ -263,7 +264,8 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t* properties, int device) 
   hipDeviceProp_t& p = *properties;
   std::memset(&p, 0, sizeof p);
   std::snprintf(p.name, sizeof p.name, "%s", deviceName);
-  std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "host");
+  const char* pretended = pretendedGpu();
+  std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "%s", pretended ? pretended : "host");
   hipDeviceGetUuid(&p.uuid, 0);
   p.totalGlobalMem = totalMemoryOf(now);
   p.sharedMemPerBlock = p.sharedMemPerMultiprocessor = p.sharedMemPerBlockOptin = now.ldsLimit;

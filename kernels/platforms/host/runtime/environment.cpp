@@ -44,6 +44,15 @@ unsigned threadsInEnvironment() {
   return read("BITGATE_THREADS", 1u, 1024u, "a number from 1 to 1024");
 }
 
+const char* pretendedGpu() {
+  const char* text = std::getenv("BITGATE_HOST_PRETEND_GPU");
+  if (text == nullptr || *text == 0)
+    return nullptr;
+  if (std::strncmp(text, "gfx", 3) != 0 || std::strlen(text) > 80)
+    refuse("BITGATE_HOST_PRETEND_GPU", text, "a gfx target");
+  return text;
+}
+
 double spinSecondsInEnvironment() {
   return read("BITGATE_SPIN_SECONDS", 1e-300, 1e6, "seconds, more than 0 and at most 1000000");
 }

@@ -11,4 +11,8 @@ unsigned threadsInEnvironment();
 // BITGATE_SPIN_SECONDS, above 0 and at most 1e6; 0 where it is not set.
 double spinSecondsInEnvironment();
 
+// BITGATE_HOST_PRETEND_GPU: the gfx target that the device is called, for rehearsals of an emulator; null
+// where it is not set.
+const char* pretendedGpu();
+
 } // namespace bitgate_host

@@ -1,6 +1,7 @@
 #include "settings.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <sched.h>
 #include <unistd.h>
@@ -11,8 +12,15 @@
 namespace bitgate_host {
 namespace {
 
+Settings initial() {
+  Settings made;
+  if (const char* gpu = pretendedGpu(); gpu && std::strncmp(gpu, "gfx1", 4) == 0)
+    made.waveSize = 32;
+  return made;
+}
+
 std::mutex guard;
-Settings current;
+Settings current = initial();
 
 unsigned coresAvailable() {
   cpu_set_t set;

@@ -34,6 +34,7 @@ def details_of(problem: ConvProblem, cut: Cut) -> Details:
     found["steps"] = details.few_or_parity(steps)
     found["k_tail"] = details.tail(_reduced(p), cut.tile[2])
     found["split"] = details.split(p.split_k)
+    found |= details.slice_steps(p.split_k, steps)
     found["slices"] = details.slices(p.split_k, steps)
     return found
 

@@ -1,0 +1,113 @@
+"""The export of capsules, and the check of what came back, as commands print them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.core.untrusted import printable
+from bitgate.kernel import registry
+from bitgate.results.record import Outcome
+from bitgate.suite.suites import make_plan
+from bitgate.tools.capsule.export_format import EXPORT
+from bitgate.tools.capsule.returned import CheckedReturn, check_returned
+from bitgate.tools.capsule.selection import chosen
+from bitgate.tools.capsule.server import WriteCapsule
+
+ChosenCase = tuple[str, str, tuple[tuple[str, str], ...], str, int]
+"""Case, kernel, options, fill and seed."""
+
+
+def chosen_cases(target: str, tier: str, kernel: str, project: Project) -> list[ChosenCase]:
+    """Return the cases of a tier whose capsules show each way in which the target's kernels work."""
+    project.check_tier(tier)
+    families = registry.families(project, target)
+    items = make_plan(tier, target, project, "").cases
+    wanted = [item for item in items if fnmatchcase(item.key.name, kernel or "*")]
+    if not wanted:
+        raise UsageError(f"--kernel {kernel}: no case of {tier} on {target} has such a kernel")
+    return [
+        (one.key.case, one.key.name, one.key.options, one.key.fill, one.key.seed)
+        for one in chosen(wanted, families, target)
+    ]
+
+
+def requests_of(
+    cases: Sequence[ChosenCase], target: str, project: Project, out: Path, is_one: bool
+) -> Iterator[WriteCapsule]:
+    stated = project.as_json()
+    for case, kernel, options, fill, seed in cases:
+        folder = out if is_one else out / f"{case}__{kernel.replace('.', '_')}__{fill}__{target}"[:200]
+        yield WriteCapsule(case, target, kernel or None, options, fill, seed, stated, str(folder))
+
+
+def print_exported(answer: dict[str, Any], out: Path, as_json: bool) -> int:
+    if "defect" in answer:
+        print(answer["defect"], file=sys.stderr)
+        return 1
+    capsules = answer["capsules"]
+    red = [one for one in capsules if "defect" in one]
+    for one in red:
+        print(f"bitgate: {one['case']} {one['kernel']}: {printable(one['defect'])}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(answer, indent=1))
+        return 1 if red else 0
+    for one in capsules:
+        if "defect" not in one:
+            print(f"{one['capsule']}  {one['case']}  {one['kernel']}  {one['target']}")
+    print(f"{len(capsules) - len(red)} of {len(capsules)} capsules are exported below {out}")
+    if answer["hip"]:
+        libraries = " ".join(f"--hip {library}" for library in answer["hip"])
+        print(f"on this machine: python3 FOLDER/loader.py FOLDER --json host.json {libraries}")
+    return 1 if red else 0
+
+
+def print_checked(places: Sequence[Path], project: Project, as_json: bool) -> int:
+    """Judge every exported capsule in these folders, and return the command's exit code."""
+    families = registry.families(project)
+    found = [check_returned(folder, families) for place in places for folder in _folders(place)]
+    if as_json:
+        print(json.dumps({"capsules": [_document(one) for one in found]}, indent=1))
+    else:
+        for one in found:
+            manifest = one.manifest
+            by = f"  by {one.by}" if one.by else ""
+            print(f"{one.outcome}  {manifest.case}  {manifest.family}.{manifest.instance}  {manifest.target}{by}")
+            if one.reason:
+                print(f"  {printable(one.reason)}")
+        passed = sum(one.outcome is Outcome.PASS for one in found)
+        print(f"{passed} of {len(found)} capsules came back as expected")
+    return 0 if all(one.outcome is Outcome.PASS for one in found) else 1
+
+
+def _folders(place: Path) -> list[Path]:
+    """Return the exported capsules of a folder: itself, or those in it. UsageError if there is none."""
+    if place.is_file() or (place / EXPORT).is_file():
+        return [place]
+    found = sorted(path.parent for path in place.glob(f"*/{EXPORT}")) if place.is_dir() else []
+    if not found:
+        raise UsageError(f"{place}: no exported capsule, and no folder of some: there is no {EXPORT}")
+    return found
+
+
+def _document(one: CheckedReturn) -> dict[str, Any]:
+    manifest = one.manifest
+    return {
+        "capsule": str(one.folder),
+        "case": manifest.case,
+        "kernel": f"{manifest.family}.{manifest.instance}",
+        "target": manifest.target,
+        "by": one.by,
+        "verdict": str(one.outcome),
+        "reason": one.reason,
+        "digest": one.digest,
+        "expected_digest": manifest.digest,
+        "diagnosis": None if one.diagnosis is None else asdict(one.diagnosis),
+    }

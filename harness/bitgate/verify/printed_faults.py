@@ -1,0 +1,37 @@
+"""Faults of kernels that ROCm's runtime reports in print before it ends its process."""
+
+from __future__ import annotations
+
+import re
+
+from bitgate.core import emulation
+from bitgate.core.untrusted import printable
+from bitgate.worker.worker import Worker
+
+_KEPT = 8192
+_FAULT = re.compile(
+    rb"[^\n]*(?:Memory access fault by GPU|HSA_STATUS_ERROR_(?:MEMORY_FAULT|EXCEPTION|MEMORY_APERTURE_VIOLATION|"
+    rb"ILLEGAL_INSTRUCTION))[^\n]*"
+)
+
+
+class PrintedFaults:
+    """The end of what a worker prints under an emulator, and the fault in it; nothing of any other is kept.
+
+    A GPU's fault ends the process as an emulator's own defect does: only this line distinguishes them.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self._end = bytearray()
+        if emulation.launcher():
+            worker.also_prints_to(self._take)
+
+    def _take(self, data: bytes) -> None:
+        self._end += data
+        del self._end[:-_KEPT]
+
+    def taken(self) -> str:
+        """Return the last fault, and forget what was printed; empty if there is none."""
+        found = _FAULT.findall(bytes(self._end))
+        self._end.clear()
+        return printable(found[-1].decode(errors="replace").strip()[:300]) if found else ""

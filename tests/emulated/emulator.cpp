@@ -1,0 +1,59 @@
+// The part of the stand-in that is in the process of kernels, as rocjitsu's is: it is loaded before the
+// runtime, counts dispatches, and misbehaves at those of kernels that $STAND_IN_... name by a part of their
+// names.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <string>
+#include <unistd.h>
+
+#include "hip/hip_runtime.h"
+
+namespace {
+
+bool named(const char* variable, const char* kernel) {
+  const char* part = std::getenv(variable);
+  return part != nullptr && *part != 0 && std::strstr(kernel, part) != nullptr;
+}
+
+void log_race(const char* folder, const char* kernel, int dispatch) {
+  FILE* log = std::fopen((std::string(folder) + "/race.log").c_str(), "a");
+  if (log == nullptr)
+    return;
+  std::fprintf(log,
+               "RACE kernel=%s symbol=%s dispatch=%d type=LDS access=read reg=508 wave=1 lane=3 wg=2,0,0 "
+               "conflict=write\n"
+               "      s_nop 0\n"
+               "  ==> ds_write_b32 v1, v2\n"
+               "  ==> ds_read_b32 v3, v1\n"
+               "END_RACE\n",
+               kernel, kernel, dispatch);
+  std::fclose(log);
+}
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) hipError_t
+__bitgate_launch_turns(const bitgate_host::LaunchRequest* request,
+                       const bitgate_host::PointerArgument* pointers, unsigned count, hipStream_t stream) {
+  static int dispatch = 100; // the runtime's own come first
+  using Launch = decltype(&__bitgate_launch_turns);
+  static const auto launch = reinterpret_cast<Launch>(
+      dlsym(dlopen("libamdhip64.so", RTLD_NOLOAD | RTLD_LAZY), "__bitgate_launch_turns"));
+  const char* kernel = request->name;
+  ++dispatch;
+  if (named("STAND_IN_FAULTS", kernel)) {
+    std::fputs("Memory access fault by GPU node-1 on address 0x7f00. Reason: Page not present.\n", stderr);
+    std::abort();
+  }
+  if (named("STAND_IN_CRASHES", kernel))
+    std::raise(SIGSEGV);
+  while (named("STAND_IN_HANGS", kernel))
+    pause();
+  const hipError_t status = launch(request, pointers, count, stream);
+  if (const char* folder = std::getenv("STAND_IN_SINK"); folder && named("STAND_IN_RACES", kernel))
+    log_race(folder, kernel, dispatch);
+  return status;
+}
