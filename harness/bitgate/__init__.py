@@ -1,7 +1,8 @@
 """bitgate gates GPU kernels on bits.
 
-The public API is documented in docs/api.md: ``verify``, ``plan``, ``load``, ``problem``, ``Verdict``, and the modules
-``bitgate.kernel``, ``bitgate.operation`` and ``bitgate.testing``. Everything else may change with any release.
+The public API is documented in docs/api.md: ``verify``, ``plan``, ``load``, ``problem``, ``problems``, ``Verdict``, and
+the modules ``bitgate.kernel``, ``bitgate.operation`` and ``bitgate.testing``. Everything else may change with any
+release.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _SOURCES = {
     "load": "api",
     "plan": "api",
     "problem": "api",
+    "problems": "api",
 }
 _MODULES = ("kernel", "operation", "testing", "verify")
 __all__ = sorted((*_SOURCES, *_MODULES))  # the stub lists them for type checkers

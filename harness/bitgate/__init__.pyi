@@ -6,6 +6,7 @@ from bitgate import testing as testing
 from bitgate.api import load as load
 from bitgate.api import plan as plan
 from bitgate.api import problem as problem
+from bitgate.api import problems as problems
 from bitgate.api import verify as verify
 from bitgate.core.errors import UsageError as UsageError
 from bitgate.results.record import Outcome as Outcome

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bitgate.core.errors import UsageError
 from bitgate.core.progress import print_progress
 from bitgate.core.project_file import find
 from bitgate.kernel import registry
@@ -16,6 +17,8 @@ from bitgate.runtime import targets
 from bitgate.verify.one_case import KernelArgument, OneCase, problem_of
 
 if TYPE_CHECKING:
+    import pytest
+
     from bitgate.core.project import Project
     from bitgate.kernel.declaration import KernelFamily
     from bitgate.model import Problem
@@ -94,6 +97,36 @@ def load(path: str | Path) -> KernelFamily:
 def problem(case: str) -> Problem:
     """Return the problem of a case id. UsageError names the part that is wrong."""
     return problem_of(case)
+
+
+def problems(
+    operation: str, tier: str = "smoke", *, where: Callable[[Problem], bool] | None = None, most: int = 0
+) -> pytest.MarkDecorator:
+    """Run a test of pytest once for each problem of an operation in the suites: its argument ``case`` gets their ids.
+
+    Parameters
+    ----------
+    operation : ``gemm``, ``softmax`` ..., or an operation of the project.
+    tier : ``smoke`` or ``regression``, or another of the project's ``bitgate.toml``.
+    where : keeps the problems for which it returns True.
+    most : keeps this number of them, evenly from first to last; 0: all.
+
+    Raises
+    ------
+    UsageError : an unknown operation or tier, or nothing that is kept.
+    """
+    import pytest
+
+    from bitgate.suite.problems import problems_of
+
+    project = with_operations(find().loading(to_load(None)))
+    project.check_tier(tier)
+    found = problems_of(operation, tier, project.tables())
+    ids = [one.operation.spell(one) for one in found if where is None or where(one)]
+    if not ids:
+        raise UsageError(f"problems of {operation} in {tier}: 'where' keeps none of {len(found)}")
+    count = min(most, len(ids)) if most > 0 else len(ids)
+    return pytest.mark.parametrize("case", [ids[place * len(ids) // count] for place in range(count)])
 
 
 _open: dict[tuple[str, Project], CaseProcess] = {}

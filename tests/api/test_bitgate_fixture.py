@@ -54,14 +54,17 @@ def test_the_document_s_tests_are_recorded_and_reported(tmp_path: Path) -> None:
     mine = Module(tmp_path, blocks[1][1])
     done = mine.run("--strict-markers")
     assert done.returncode == 0, done.stdout + done.stderr
-    function, *others = mine.verdicts
-    assert f"bitgate: GREEN: {1 + len(others)} verdicts on host" in done.stdout
+    functions, others = (
+        [v for v in mine.verdicts if (v.key.name == "matmul.matmul") == same] for same in (True, False)
+    )
+    assert f"bitgate: GREEN: {5 + len(others)} verdicts on host" in done.stdout
     assert {v.outcome for v in mine.verdicts} == {Outcome.PASS}
-    assert (function.key.name, function.tier) == ("matmul.matmul", "")
+    assert len({v.key.case for v in functions}) == 5, "one, and four of the suites"
+    assert {v.tier for v in functions} == {""}
     assert {(v.key.kernel, v.tier) for v in others} == {("batched_gemm", "smoke")}
     assert {v.test for v in others} == {f"test_mine.py::test_tails[{k}]" for k in (1, 8, 33)}
     (suite,) = mine.junit
-    assert (suite.tests, suite.failures, suite.errors) == (1 + len(others), 0, 0)
+    assert (suite.tests, suite.failures, suite.errors) == (5 + len(others), 0, 0)
     assert suite.name == f"bitgate.{tmp_path.name}.host"
 
 

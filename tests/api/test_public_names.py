@@ -50,7 +50,7 @@ def python(code: str) -> str:
 
 
 def test_there_are_files_to_look_at() -> None:
-    assert len(SKELETON) == 8
+    assert len(SKELETON) == 11
     assert sum(bool(imported(path.read_text())) for path in COPIED) > 40
 
 

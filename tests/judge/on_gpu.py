@@ -56,6 +56,8 @@ class Judged:
         """Yield what is not as it has to be."""
         if report.get("verdict") != self.verdict:
             yield f"it is {report.get('verdict')} instead of {self.verdict}: {report.get('diagnosis')}"
+        elif "does not load" in (report.get("diagnosis") or ""):
+            yield "it never ran: nothing was found out about it"
         elif self.kind:
             found = report["time"] or {}
             if found.get("kind") != self.kind or not found.get("ms"):

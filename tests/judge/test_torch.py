@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bitgate.core import paths
+
 pytestmark = pytest.mark.needs("torch")
 
 
@@ -29,3 +31,10 @@ def test_a_function_of_torch_in_a_test(bitgate, dtype: str) -> None:
     from bitgate.kernel import PythonKernel
 
     bitgate.check(PythonKernel(matmul, "torch"), f"gemm_{dtype}_b2m6n5k64", target="host")
+
+
+@pytest.mark.parametrize("vendor", ["on", "off"])
+@pytest.mark.parametrize("case", ["bwd_data_f32_nhwgc_g2n2k3c4_y3x2_h5x6_s2x1_p1x0_q0x1", "softmax_f16_r5c33_full"])
+def test_operations_of_torch_are_kernels(bitgate, case: str, vendor: str) -> None:
+    example = paths.root() / "examples" / "torch" / "declaration.py"
+    bitgate.check(case, kernel=str(example), options={"vendor": vendor}, target="host")

@@ -40,5 +40,5 @@ def test_what_a_tutorial_types_works(empty: Any, title: str) -> None:
 
 
 def test_the_tutorials_are_those_of_the_document() -> None:
-    assert len(TYPED) == 3
+    assert len(TYPED) == 4
     assert set(files_in(DOCUMENT)) == {"mine/gemm.cu", "mine/declaration.py"}

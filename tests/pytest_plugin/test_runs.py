@@ -15,6 +15,9 @@ AGAIN = """def test_again(planned, check):
 @cases("toy")
 def test_toy"""
 
+TWICE = """@__import__("pytest").mark.parametrize("word", ["a", "b"])
+def test_toy(word, """
+
 
 def test_a_green_run_leaves_a_plan_a_record_and_reports(suites: Any, run_here: Any) -> None:
     code, said = run_here("--tier=smoke", "--junitxml=plain.xml")
@@ -137,7 +140,8 @@ def test_nothing_compared_is_not_green(suites: Any, run_here: Any) -> None:
         (AS_IS, ('"toy"', '"tyo"'), (), "tyo/cases.toml: no such case table"),
         (AS_IS, ('"toy"', '"toy", gemm=3'), (), "no factor is called 'gemm'; did you mean 'gemms_count'"),
         (AS_IS, ('"toy"', '"toy", g=[1, 5]'), (), "[[case]]: no case has g = 5, which a test asks for"),
-        (AS_IS, ("def test_toy", AGAIN), (), "an id names one test only"),
+        (AS_IS, ("def test_toy", AGAIN), (), "an id names one test only: give them other rows, @cases(SUITE#SET)"),
+        (AS_IS, ("def test_toy(", TWICE), (), "test_toy, parametrized; an id names one test only: loop over the"),
         (AS_IS, AS_IS, ("--kernel", "naive_con"), "no kernel is called 'naive_con'; did you mean 'naive_conv'"),
         (AS_IS, AS_IS, ("--option", "x"), "--option x: write NAME=VALUE"),
         (AS_IS, AS_IS, ("--target", "gfx94"), "unknown target 'gfx94'"),

@@ -73,7 +73,7 @@ def kernels(
 def new_kernel(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name the folder, the kernel and its operation.")],
     operation: Annotated[str, typer.Option(help="Compute an operation of bitgate: gemm, fwd ... [your own].")] = "",
-    kind: Annotated[str, typer.Option(help="Write a library of the C ABI, or a source in CUDA or HIP.")] = "library",
+    kind: Annotated[str, typer.Option(help="Write a library of the C ABI, a source, or a callable.")] = "library",
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
     """Make a folder NAME with a kernel that runs.
@@ -90,7 +90,10 @@ def new_kernel(
         steps = {f"{begin} && {run}": f"red: says what is to be filled in, in kernels/{name}"}
     else:
         steps = {f"{begin} && {run}": f"green: {made.verdicts} verdicts"}
-        steps["bitgate faults run"] = "its one seeded defect is found"
+        if made.has_fault:
+            steps["bitgate faults run"] = "its one seeded defect is found"
+        else:
+            steps["bitgate kernels --target host"] = "what it covers, and the suites that take it"
     if json_:
         typer.echo(json.dumps({"folder": name, "files": list(map(str, written)), "next": list(steps)}, indent=2))
         return

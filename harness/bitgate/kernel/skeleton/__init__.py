@@ -18,11 +18,12 @@ from bitgate.core.errors import UsageError, near
 from bitgate.kernel.registry import families
 from bitgate.model import Problem, operations, parse_case_id
 
-Kind: TypeAlias = Literal["library", "source"]
-KINDS: tuple[Kind, ...] = ("library", "source")
+Kind: TypeAlias = Literal["library", "source", "callable"]
+KINDS: tuple[Kind, ...] = ("library", "source", "callable")
 OWN, GEMM, STUB = "", "gemm_", "stub_"
 """How the names of templates begin: an operation of one's own, a GEMM, any other operation."""
 SUFFIXES: dict[Kind, str] = {"library": "hip.cpp", "source": "cu"}
+"""A function is in the declaration itself."""
 CASES = {
     "fwd": "fwd_f32_nhwgc_g1n2k3c4_y3x3_h5x5",
     "bwd_data": "bwd_data_f32_nhwgc_g1n2k3c4_y3x3_h5x5",
@@ -74,25 +75,32 @@ class Skeleton:
 
     @property
     def source(self) -> str:
-        return f"{self.name}.{SUFFIXES[self.kind]}"
+        """The file with the kernel."""
+        return f"{self.name}.{SUFFIXES[self.kind]}" if self.kind in SUFFIXES else "declaration.py"
+
+    @property
+    def has_fault(self) -> bool:
+        """True if there is a seeded defect: an edit of what is compiled."""
+        return not self.is_stub and self.kind in SUFFIXES
 
     @property
     def files(self) -> dict[str, str]:
         """The place of each file, below the new folder, and its template."""
         name, begin = self.name, self.begin
-        declaration = f"{'source_' if self.kind == 'source' else ''}declaration.py"
+        declaration = f"{'' if self.kind == 'library' else f'{self.kind}_'}declaration.py"
+        source = {f"kernels/{name}/{self.source}": f"{begin}kernel.{one}" for one in [SUFFIXES.get(self.kind)] if one}
         found = {
             "bitgate.toml": "bitgate.toml",
             ".gitignore": "gitignore",
             f"kernels/{name}/operation.py": "operation.py",
             f"kernels/{name}/declaration.py": f"{begin}{declaration}",
-            f"kernels/{name}/{self.source}": f"{begin}kernel.{SUFFIXES[self.kind]}",
+            **source,
             f"suites/{name}/cases.toml": f"{begin}cases.toml",
             f"suites/{name}/test_{name}.py": "test_suite.py",
             f"suites/faults/{name}.toml": "faults.toml",
         }
         lacking = {f"kernels/{name}/operation.py"} if begin else set()
-        lacking |= {f"suites/faults/{name}.toml"} if self.is_stub else set()
+        lacking |= {f"suites/faults/{name}.toml"} if not self.has_fault else set()
         return {place: template for place, template in found.items() if place not in lacking}
 
     def text(self, template: str) -> str:
@@ -103,10 +111,10 @@ class Skeleton:
     @cached_property
     def _words(self) -> Mapping[str, str]:
         words = {"NAME": self.name, "OPERATION": self.operation, "SOURCE": self.source}
-        words["PATH"] = "source" if self.kind == "source" else PATHS[self.begin]
+        words["PATH"] = {"source": "source", "callable": "f32"}.get(self.kind, PATHS[self.begin])
         if self.is_stub:
             return words | {"CASE": CASES[self.operation]} | _words_of(parse_case_id(CASES[self.operation]), self.kind)
-        return words | dict(zip(("LOOP", "SHORT"), LOOPS[self.begin, self.kind], strict=True))
+        return words | dict(zip(("LOOP", "SHORT"), LOOPS.get((self.begin, self.kind), ("", "")), strict=True))
 
 
 def _words_of(problem: Problem, kind: Kind) -> dict[str, str]:

@@ -145,8 +145,13 @@ class Collecting:
     def _check_unique(self) -> None:
         twice = repeated(test.id for test in self.run.tests.values())
         if twice:
-            where = [node_id.partition("[")[0] for node_id, test in self.run.tests.items() if test.id == twice[0]]
-            raise pytest.UsageError(f"{twice[0]} is planned by {' and '.join(where)}; an id names one test only")
+            ids = [node_id for node_id, test in self.run.tests.items() if test.id == twice[0]]
+            where = list(dict.fromkeys(node_id.partition("[")[0] for node_id in ids))
+            how = "give them other rows, @cases(SUITE#SET) or a factor, or check both in one test"
+            if len(where) == 1:
+                how = "loop over the parameter in the test, which checks a case once"
+            planned = f"{' and '.join(where)}{', parametrized' * (len(where) == 1)}"
+            raise pytest.UsageError(f"{twice[0]} is planned by {planned}; an id names one test only: {how}")
 
     def _keep_selected(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if self.run.select is None:

@@ -21,7 +21,7 @@ from bitgate.core.untrusted import printable
 from bitgate.model import Problem, ProblemError, parse_case_id
 from bitgate.model.registry import operations
 from bitgate.model.space.quantity import lengths
-from bitgate.suite.suites import make_plan
+from bitgate.suite.problems import problems_of
 from bitgate.tools.judge.conventions import FUNCTION, MODEL, names_in
 from bitgate.tools.judge.drawing import around
 from bitgate.tools.judge.survey import ENTRY, SurveyTask
@@ -101,9 +101,7 @@ def of_operation(task: str, tier: str, most: int, seed: int, takes_problem: bool
     """Return the problems of an operation's tier, or of case ids and around them. UsageError for an unknown one."""
     known = operations()
     if task in known:
-        plan = make_plan(tier, "host", ours())
-        ids = list(dict.fromkeys(one.key.case for one in plan.cases if one.key.case.startswith(f"{task}_")))
-        found = [(one, tier) for one in map(parse_case_id, ids) if one.operation.name == task]
+        found = [(one, tier) for one in problems_of(task, tier, ours().tables())]
     else:
         try:
             own = [parse_case_id(one) for one in task.split(",")]
