@@ -29,7 +29,8 @@ NVIDIA = ("sm_80", "sm_90", "sm_100")
 def of_targets() -> dict[str, tuple[str, str]]:
     """Tier and target of each environment's name."""
     promised = tomllib.loads(PROMISED.read_text())["target"]
-    names = [name.replace(":", "_") for name in (*promised, *NVIDIA)]
+    emulated = (f"emulated_{name}" for name, stated in promised.items() if stated["platform"] == "amd")
+    names = [name.replace(":", "_") for name in (*promised, *NVIDIA, *emulated)]
     return {f"{tier}-{target}": (tier, target) for tier in TIERS for target in names}
 
 

@@ -48,6 +48,7 @@ def _instance(dtype: str, head: int, wave: int) -> Instance:
         block_size=queries // 16 * wave,
         wave_size=wave,
         fragment=fragment,
+        operations=("attention",),
     )
 
 

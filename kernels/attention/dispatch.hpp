@@ -47,7 +47,7 @@ template <class Shape> int32_t supports(const Request& request, bitgate_reason* 
   if (of.head > Shape::head && of.q.dtype == bitgate::code_of<typename Shape::Element>)
     BITGATE_REFUSE(reason, "head_size", "a head of %lld: at most %d", static_cast<long long>(of.head),
                    Shape::head);
-  if (const int32_t status = bitgate::check_attention<typename Shape::Element>(of, reason);
+  if (const int32_t status = bitgate::check_attention<typename Shape::Element>(of, {&of.o}, reason);
       status != BITGATE_OK)
     return status;
   if (of.keys > bitgate::max_length)

@@ -1,4 +1,4 @@
-"""Plain attention in three kernels: a thread a logit, a thread a query, a thread a cell of the result, in order."""
+"""Plain attention and its backward pass: a thread a logit, a thread a query, a thread a cell of a result, in order."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from bitgate.operation import F32_ACCUMULATION, SizedProblem
 
 from ..thread_maps import linear_launch, linear_write, row_number
 
+OPERATIONS = ("attention", "attention_bwd")
 ELEMENTS = ("f32", "f16", "bf16")
 BLOCK, MOST_BLOCKS = 64, 1 << 20
 MOST_CELLS = 1 << 50
@@ -17,7 +18,7 @@ MOST_CELLS = 1 << 50
 
 def unsupported(problem: SizedProblem, instance: Instance) -> Refusal | None:
     """None, or the first clause of any kernel of attention that fails."""
-    if str(problem.operation) != "attention":
+    if str(problem.operation) not in (instance.operations or ()):
         return Refusal("operation", f"{instance.name} does not compute {problem.operation}")
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
@@ -35,38 +36,55 @@ def _queries(problem: SizedProblem) -> int:
     return int(problem.sizes.b * problem.sizes.h * problem.sizes.s)
 
 
+def _launches(problem: SizedProblem) -> tuple[MapLaunch, ...]:
+    sizes, queries = problem.sizes, _queries(problem)
+    logits, cells = queries * sizes.t, queries * sizes.d
+    forward = (
+        ("kernel_logits", "a thread a logit", logits),
+        ("kernel_powers", "a thread a query: maximum, powers and their sum", queries),
+        ("kernel_values", "a thread a cell, over the keys in order", cells),
+    )
+    keys = sizes.b * sizes.kv * sizes.t * sizes.d
+    backward = (
+        ("kernel_logits", "a thread a logit", logits),
+        ("kernel_logits", "a thread a product of do and v", logits),
+        ("kernel_slopes", "a thread a query: weights and slopes", queries),
+        ("kernel_of_queries", "a thread a cell of dq, over the keys in order", cells),
+        ("kernel_of_keys", "a thread a cell of dk, over heads and queries in order", keys),
+        ("kernel_of_keys", "a thread a cell of dv, over heads and queries in order", keys),
+    )
+    every = forward if problem.operation.name == "attention" else backward
+    return tuple(linear_launch(name, does, count, BLOCK, MOST_BLOCKS) for name, does, count in every)
+
+
 def dispatch(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    return Dispatch(path="naive", launches=3, workspace_bytes=_queries(problem) * (problem.sizes.t + 1) * 4)
+    is_forward = problem.operation.name == "attention"
+    numbers = problem.sizes.t + 1 if is_forward else 2 * problem.sizes.t
+    return Dispatch("naive", len(_launches(problem)), workspace_bytes=_queries(problem) * numbers * 4)
 
 
 class NaiveMap(ThreadMap):
-    """The map of three launches, the last of which has a thread a cell."""
+    """The map of launches of which one has a thread for each cell of o, or of dq."""
 
     def __init__(self, problem: SizedProblem) -> None:
         self._problem = problem
 
     @property
     def launches(self) -> Sequence[MapLaunch]:
-        sizes, queries = self._problem.sizes, _queries(self._problem)
-        every = (
-            ("kernel_logits", "a thread a logit", queries * sizes.t),
-            ("kernel_powers", "a thread a query: maximum, powers and their sum", queries),
-            ("kernel_values", "a thread a cell, over the keys in order", queries * sizes.d),
-        )
-        return tuple(linear_launch(name, does, cells, BLOCK, MOST_BLOCKS) for name, does, cells in every)
+        return _launches(self._problem)
 
     def writes(self, cell: tuple[int, ...]) -> Sequence[CellWrite]:
-        sizes = self._problem.sizes
-        return (linear_write(self.launches[2], 2, row_number(cell, (sizes.h, sizes.s, sizes.d))),)
+        sizes, place = self._problem.sizes, 2 if self._problem.operation.name == "attention" else 3
+        return (linear_write(self.launches[place], place, row_number(cell, (sizes.h, sizes.s, sizes.d))),)
 
 
 def thread_map(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> NaiveMap:
     return NaiveMap(problem)
 
 
-def _instance(dtype: str) -> Instance:
+def _instance(operation: str, dtype: str) -> Instance:
     return Instance(
-        name=dtype,
+        name=dtype if operation == "attention" else f"bwd_{dtype}",
         group="naive_attention",
         dtypes=(dtype,),
         layouts=(),
@@ -74,16 +92,17 @@ def _instance(dtype: str) -> Instance:
         accumulation=F32_ACCUMULATION,
         vector=(1, 1, 1),
         block_size=BLOCK,
+        operations=(operation,),
     )
 
 
 FAMILY = KernelFamily(
     name="naive_attention",
-    operations=("attention",),
+    operations=OPERATIONS,
     sources=("naive_attention.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
-    instances=tuple(map(_instance, ELEMENTS)),
+    instances=tuple(_instance(operation, dtype) for operation in OPERATIONS for dtype in ELEMENTS),
     options=(),
     supports=supports,
     dispatch=dispatch,

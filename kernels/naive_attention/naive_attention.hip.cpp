@@ -2,54 +2,10 @@
 // scaled; a thread has one query, whose maximum, powers exp(x - maximum) and sum it takes in order; a thread
 // has one cell of the result, the powers times values fused in the order of the keys, and divides it.
 // The workspace holds the logits, then powers, of all queries, and after them each query's sum.
-#include "bitgate/attention.hpp"
-#include "bitgate/grid.hpp"
+#include "backward.hpp"
 #include "bitgate/library.hpp"
 
 namespace naive_attention {
-
-using bitgate::AttentionGeometry;
-using bitgate::AttentionProblem;
-using bitgate::KeyRange;
-using bitgate::Number;
-
-inline constexpr int block = 64;
-inline constexpr int64_t max_blocks = 1 << 20;
-
-// The numbers from a thread's own on, by the stride of the grid.
-struct Turn {
-  int64_t first = static_cast<int64_t>(blockIdx.x) * block + threadIdx.x;
-  int64_t step = static_cast<int64_t>(gridDim.x) * block;
-};
-
-// A query by its number.
-struct Query {
-  int64_t batch, head, row;
-
-  BITGATE_HD Query(const AttentionGeometry& of, int64_t number)
-      : batch(number / of.queries / of.heads), head(number / of.queries % of.heads),
-        row(number % of.queries) {}
-};
-
-template <class T>
-__global__ void __launch_bounds__(block) kernel_logits(const T* q, const T* k, const int32_t* lengths,
-                                                       float* logits, int64_t queries, AttentionGeometry of) {
-  const Turn turn;
-  for (int64_t i = turn.first; i < queries * of.keys; i += turn.step) {
-    const Query query(of, i / of.keys);
-    const int64_t key = i % of.keys;
-    const KeyRange range = bitgate::admitted_keys(of, lengths, query.batch, query.row);
-    if (key < range.first || key >= range.end)
-      continue;
-    const T* const left = q + bitgate::row_at(of.q, query.batch, query.head, query.row);
-    const T* const right = k + bitgate::row_at(of.k, query.batch, query.head / of.group, key);
-    float sum = 0;
-    for (int64_t c = 0; c < of.head; ++c)
-      sum = bitgate::fused(Number<T>::widen(left[c * of.q.column]), Number<T>::widen(right[c * of.k.column]),
-                           sum);
-    logits[i] = sum * of.scale;
-  }
-}
 
 // Without lse it is null.
 __global__ void __launch_bounds__(block) kernel_powers(const int32_t* lengths, float* logits, float* sums,
@@ -95,20 +51,11 @@ __global__ void __launch_bounds__(block)
 
 template <class T>
 int32_t supports(const bitgate::Request<AttentionProblem>& request, bitgate_reason* reason) {
-  return bitgate::check_attention<T>(request.problem, reason);
-}
-
-int64_t query_count(const AttentionProblem& problem) {
-  return problem.batch * problem.heads * problem.queries;
+  return bitgate::check_attention<T>(request.problem, {&request.problem.o}, reason);
 }
 
 int64_t workspace_bytes(const bitgate::Request<AttentionProblem>& request) {
   return query_count(request.problem) * (request.problem.keys + 1) * static_cast<int64_t>(sizeof(float));
-}
-
-dim3 grid_of(int64_t cells) {
-  const int64_t blocks = bitgate::ceil_div(cells, block);
-  return dim3(static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks));
 }
 
 template <class T>
@@ -122,7 +69,7 @@ void run(const bitgate::Request<AttentionProblem>& request, const AttentionProbl
   int launches =
       bitgate::launch(context, "kernel_logits", kernel_logits<T>, grid_of(queries * problem.keys),
                       dim3(block), 0, static_cast<const T*>(buffers.q), static_cast<const T*>(buffers.k),
-                      buffers.lengths, logits, queries, geometry);
+                      buffers.lengths, logits, queries, geometry.scale, geometry);
   launches += bitgate::launch(context, "kernel_powers", kernel_powers, grid_of(queries), dim3(block), 0,
                               buffers.lengths, logits, sums, buffers.lse, queries, geometry);
   launches += bitgate::launch(context, "kernel_values", kernel_values<T>, grid_of(queries * problem.head),
@@ -143,6 +90,11 @@ const bitgate::Registration<AttentionProblem> instances[] = {
     bitgate::Registration(instance<float>("f32")),
     bitgate::Registration(instance<bitgate::f16>("f16")),
     bitgate::Registration(instance<bitgate::bf16>("bf16")),
+};
+const bitgate::Registration<bitgate::AttentionBackwardProblem> backward_instances[] = {
+    bitgate::Registration(backward_instance<float>("bwd_f32", "f32")),
+    bitgate::Registration(backward_instance<bitgate::f16>("bwd_f16", "f16")),
+    bitgate::Registration(backward_instance<bitgate::bf16>("bwd_bf16", "bf16")),
 };
 
 } // namespace naive_attention

@@ -71,6 +71,7 @@ def random_case(rng: np.random.Generator) -> str:
 
 
 @pytest.mark.needs("torch")
+@pytest.mark.usefixtures("one_thread")
 def test_200_references_agree_with_pytorch() -> None:
     rng = np.random.default_rng(1)
     for seed in range(200):
@@ -82,13 +83,18 @@ def test_200_references_agree_with_pytorch() -> None:
             assert np.allclose(found[role], right, rtol=1e-9, atol=1e-11), (case, role)
 
 
-def by_torch(problem: Any, inputs: Arrays) -> Arrays:
-    """The results of PyTorch on the CPU in f64, whose mask is written anew."""
+@pytest.fixture
+def one_thread() -> None:
+    """Keep PyTorch to one thread: small tensors on many wait for each other."""
     import torch
 
-    sizes = sizes_of(problem)
-    q, k, v = (torch.from_numpy(inputs[role]) for role in ("q", "k", "v"))
-    k, v = (one.repeat_interleave(sizes.h // sizes.kv, dim=1) for one in (k, v))
+    torch.set_num_threads(1)
+
+
+def mask_of(sizes: Any, inputs: Arrays) -> Any:
+    """The admitted pairs of a query and a key, written anew with PyTorch's triangles; shape (b, 1, s, t)."""
+    import torch
+
     mask = torch.ones(sizes.s, sizes.t, dtype=torch.bool)
     if sizes.mask.value != "full":
         mask = mask.tril(sizes.t - sizes.s)
@@ -97,9 +103,41 @@ def by_torch(problem: Any, inputs: Arrays) -> Arrays:
     mask = mask[None, None].repeat(sizes.b, 1, 1, 1)
     if sizes.padded:
         mask &= torch.arange(sizes.t)[None, None, None] < torch.from_numpy(inputs["lengths"])[:, None, None, None]
+    return mask
+
+
+def by_torch(problem: Any, inputs: Arrays) -> Arrays:
+    """The results of PyTorch on the CPU in f64."""
+    import torch
+
+    sizes = sizes_of(problem)
+    q, k, v = (torch.from_numpy(inputs[role]) for role in ("q", "k", "v"))
+    k, v = (one.repeat_interleave(sizes.h // sizes.kv, dim=1) for one in (k, v))
+    mask = mask_of(sizes, inputs)
     o = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     x = torch.where(mask, q @ k.transpose(2, 3) / sizes.d**0.5, -torch.inf)
     return {"o": torch.nan_to_num(o).numpy(), "lse": torch.logsumexp(x, 3).numpy()}
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.usefixtures("one_thread")
+def test_200_gradients_agree_with_pytorch() -> None:
+    import torch
+
+    rng = np.random.default_rng(2)
+    for seed in range(200):
+        case = random_case(rng).removesuffix("_lse").replace("attention", "attention_bwd")
+        problem, inputs = made(case, "decimal", seed)
+        sizes = problem.sizes  # type: ignore[attr-defined]
+        leaves = {role: torch.from_numpy(inputs[role]).requires_grad_() for role in ("q", "k", "v")}
+        k, v = (leaves[role].repeat_interleave(sizes.h // sizes.kv, dim=1) for role in ("k", "v"))
+        x = torch.where(mask_of(sizes, inputs), leaves["q"] @ k.transpose(2, 3) / sizes.d**0.5, -1e30)
+        weights = torch.softmax(x, 3) * mask_of(sizes, inputs)
+        (weights @ v).backward(torch.from_numpy(inputs["do"]))
+        found = problem.operation.reference(problem, inputs)
+        for role, leaf in leaves.items():
+            assert leaf.grad is not None
+            assert np.allclose(found[f"d{role}"], leaf.grad.numpy(), rtol=1e-9, atol=1e-11), (case, role)
 
 
 def seen(shape: str, fill: str) -> tuple[AttentionSizes, Admitted, Arrays]:

@@ -91,6 +91,7 @@ def test_a_night_over_two_emulated_targets(lab: Make, rocm: StandIn) -> None:
         stated = {one.name: one.value for one in next(iter(suites)).properties()}
         assert (stated["gpu.target"], stated["device.kind"]) == (name, "emulated")
         assert stated["emulator"].startswith("stand-in-emulator 1.2.3 (sha256 ")
+        assert f"{name}: an emulator ran these; no {gpu} has" in mine.summary
         for verdict in mine.results(name):
             assert (verdict.platform, verdict.device_kind) == ("amd", "emulated")
             assert verdict.device_name == f"{gpu} on {stated['emulator']}"

@@ -215,7 +215,9 @@ def test_slurmctld_is_restarted_in_mid_night(
     task = at("gfx942", tmp_path / "t", "touch began; while [ ! -e go ]; do sleep 0.1; done; exit 7")
     waiting = at("gfx942", tmp_path / "w", "true", exclusive=True, avoid=("n1", "n2"))
     handles = begun(slurm, task)
+    # Slurm may have written down that the job runs before it was seen to run, and does not again until it changes.
     running = time.time()
+    cluster.control("update", f"JobId={handles[0].partition(':')[0]}", "Comment=seen")
     until(lambda: cluster.saved > running)
     cluster.kill_controller()
     status = slurm.poll(handles)[handles[0]]
@@ -225,14 +227,15 @@ def test_slurmctld_is_restarted_in_mid_night(
         Slurm(tmp_path / "slurm", patience_minutes=-1).submit([waiting])
     (tmp_path / "go").touch()
     until(lambda: tasks.ended(task.folder))
-    assert slurm.poll(handles)[handles[0]].exit_code == 7, "its end stands in its folder"
+    assert slurm.poll(handles)[handles[0]].state is TaskState.RUNNING, "what is red waits for what Slurm knows of it"
     cluster.start_controller()
+    assert wait(slurm, handles)[handles[0]].exit_code == 7
     assert wait(slurm, [*slurm.submit([waiting])]).popitem()[1].exit_code == 0
-    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("bitgate: Slurm ")]
-    assert lines
-    # A busy machine may keep a controller that has just started from answering in time: a silence more, and its end.
-    assert ["does not answer (" in line for line in lines] == [True, False] * (len(lines) // 2)
-    assert all("answers again, after" in line for line in lines[1::2])
+    lines = capfd.readouterr().err.splitlines()
+    silences, ends = (sum(words in line for line in lines) for words in ("Slurm does not answer", "answers again"))
+    # A busy machine may keep a controller that has just started silent: one silence more, which ends as well. That of
+    # the impatient executor has no end.
+    assert silences - 1 == ends >= 1
 
 
 def test_another_controller_goes_on_and_nothing_is_queued_twice(slurm: Slurm, tmp_path: Path) -> None:

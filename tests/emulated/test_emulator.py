@@ -103,6 +103,12 @@ def test_races_need_a_description_and_no_daemon(verify: Verify) -> None:
     assert "has no --config FILE, into which the race detector could be written" in done.said
 
 
+def test_no_kernel_runs_outside_of_it(verify: Verify) -> None:
+    done = verify(CONV, "--in-process", "--kernel", "naive_conv.*")
+    assert (done.code, done.verdicts) == (2, [])
+    assert "emulated_gfx942: this process runs under no emulator: leave --in-process out" in done.said
+
+
 def test_processes_attach_to_one_daemon(verify: Verify, emulator: StandIn) -> None:
     daemon = ("--launcher-daemon", f"{emulator.launcher} --daemon")
     done = verify(CONV, SOFTMAX, "--kernel", "naive_*", extra=daemon, attach="yes")

@@ -77,6 +77,7 @@ CASES_OF = {
     "gemm": GEMM_CASES,
     "reduction": REDUCTION_CASES,
     "attention": ATTENTION_CASES,
+    "attention_bwd": ("{}_{}{}_b1h2kv1s5t40d40_causal",),
     "softmax": SOFTMAX_CASES,
     "layernorm": NORM_CASES,
     "rmsnorm": NORM_CASES,

@@ -116,7 +116,7 @@ HEADS = [
 def problems(operation: str, dtypes: str) -> list[Problem]:
     if operation in ("softmax", "layernorm", "rmsnorm"):
         return [parse_case_id(f"{operation}_{dtypes}_{size}") for size in ROWS]
-    if operation == "attention":
+    if operation in ("attention", "attention_bwd"):
         return [parse_case_id(f"{operation}_{dtypes}_{size}") for size in HEADS]
     if operation == "reduction":
         return [parse_case_id(f"reduction_{dtypes.partition('_')[0]}_{case}") for case in REDUCTIONS]

@@ -44,7 +44,10 @@ ROWS: dict[str, list[Asked]] = {
         ("attention_f32_b2h2kv1s40t70d40_causal", "f32_32x32x64_w32", {}),
         ("attention_f32_b1h2kv1s40t70d70_full_gap", "f32_32x32x128", {"key_slices": "2"}),
     ],
-    "naive_attention": [("attention_f32_b2h2kv1s3t7d40_causal", "f32", {})],
+    "naive_attention": [
+        ("attention_f32_b2h2kv1s3t7d40_causal", "f32", {}),
+        ("attention_bwd_f32_b2h2kv1s3t7d40_causal", "bwd_f32", {}),
+    ],
     "naive_softmax": [("softmax_f32_r70c5_causal", "f32", {})],
     "naive_norm": [("layernorm_f32_r70c5_affine", "layernorm_f32", {})],
     "naive_reduction": [("reduction_f32_o3l6i70_sum", "f32", {}), ("reduction_f32_o3l6i70_argmax", "f32", {})],
@@ -178,7 +181,7 @@ def _compare(family: str, case: str, instance: str, options: dict[str, str], fou
         writes = stated.writes(cell)
         assert _rows(writes, "the result") == found["cells"][place], (case, cell)
         # Attention's workspace holds logits, or slices with their maxima: no one sum a cell.
-        has_sums = found["sums"] and problem.operation.name != "attention"
+        has_sums = found["sums"] and not problem.operation.name.startswith("attention")
         if has_sums and not any(write.memory == COPY for write in writes):
             assert _rows(writes, SUMS) == found["sums"][_sum_number(problem, cell)], (case, cell)
         threads += len(writes)

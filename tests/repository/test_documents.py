@@ -190,5 +190,5 @@ def test_what_does_not_exist_is_reported(text: str) -> None:
 
 def test_a_lone_option_and_a_key_that_do_not_exist_are_reported() -> None:
     assert wrong_options("with `--tolerance 1e-3`, `--json`, `--maxfail 1`") == ["--tolerance"]
-    described = "`--json`: `dispatch[]` {kernel, pass, flops_wasted} and `emulated`."
-    assert keys_in(described) - names_in_code() == {"flops_wasted", "emulated"}
+    described = "`--json`: `dispatch[]` {kernel, pass, flops_wasted} and `dreamt`."
+    assert keys_in(described) - names_in_code() == {"flops_wasted", "dreamt"}

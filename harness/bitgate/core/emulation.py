@@ -28,6 +28,8 @@ LAUNCHER, DAEMON = "BITGATE_LAUNCHER", "BITGATE_LAUNCHER_DAEMON"
 """Variables of the two commands, in words as a shell takes them."""
 FOLDER, PACE = "BITGATE_EMULATOR_DIR", "BITGATE_EMULATOR_PACE"
 """Variables that a run hands down: its folder for an emulator's files, and the pace that its canary measured."""
+INSIDE = "BITGATE_EMULATOR_INSIDE"
+"""The variable of a process that was started under the launcher."""
 RACE, RACE_LOG = "BITGATE_EMULATOR_RACE", "BITGATE_EMULATOR_RACE_LOG"
 """Variables that say that the emulator is to watch for races, and in a process under it where its log is."""
 RUNTIME_FOLDER = "ROCJITSU_RUNTIME_DIR"
@@ -107,7 +109,7 @@ def started(base: Mapping[str, str] = os.environ) -> tuple[tuple[str, ...], dict
     found = launcher(base)
     if not found:
         return (), None
-    given = environment(base)
+    given = {**environment(base), INSIDE: "1"}
     if not base.get(RACE):
         return found, given
     folder = Path(tempfile.mkdtemp(prefix="races-", dir=base.get(FOLDER) or None))
@@ -115,6 +117,12 @@ def started(base: Mapping[str, str] = os.environ) -> tuple[tuple[str, ...], dict
     (folder / "config.json").write_text(json.dumps(_watching(config, folder)))
     given[RACE_LOG] = str(folder / "race.log")
     return (*found[:place], str(folder / "config.json"), *found[place + 1 :]), given
+
+
+def check_inside(name: str) -> None:
+    """Raise UsageError in a process that was not started under the launcher: a device here would be another one."""
+    if not os.environ.get(INSIDE):
+        raise UsageError(f"{name}: this process runs under no emulator: leave --in-process out, if it was given")
 
 
 def watch_races() -> None:

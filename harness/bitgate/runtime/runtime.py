@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from ctypes import CDLL, RTLD_GLOBAL
 from typing import Any
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.targets import runs_on, target_id
 from bitgate.kernel.build import Builder
@@ -40,6 +41,8 @@ def open_device(target: Target, builder: Builder | None = None) -> Device:
     """
     if target.obstacle:
         raise UsageError(f"{target.name}: {target.obstacle}")
+    if target.kind == emulation.EMULATED:
+        emulation.check_inside(target.name)
     if _Platform.loaded is None:
         _Platform.loaded = _load(target, builder)
     platform, hip, host, ledger = _Platform.loaded

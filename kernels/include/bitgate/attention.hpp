@@ -10,6 +10,9 @@
 //     padded = 0       of batch b only the first lengths[b] keys are admitted as well
 //     lse = 0          the logarithm of the sum of exp(logits) is written; -inf where no key is admitted
 // A query that admits no key gets 0.
+//
+// attention_bwd: the gradients dq (b, h, s, d), dk and dv (b, kv, t, d) of q, k and v, from that of o: do (b,
+// h, s, d). Attributes are the same but lse. dk and dv are summed over the heads of queries that share them.
 #pragma once
 
 #include <cmath>
@@ -27,7 +30,14 @@ namespace bitgate {
 
 enum class KeyMask : int32_t { full, causal, window };
 
-struct AttentionProblem {
+// What both passes share.
+struct MaskedAttention {
+  bitgate_tensor q, k, v, lengths;
+  KeyMask mask;
+  int64_t batch, heads, kv_heads, queries, keys, head, window;
+};
+
+struct AttentionProblem : MaskedAttention {
   // Device pointers, by role.
   struct Buffers {
     const void *q, *k, *v;
@@ -36,9 +46,16 @@ struct AttentionProblem {
     float* lse;
     void* workspace;
   };
-  bitgate_tensor q, k, v, lengths, o, lse;
-  KeyMask mask;
-  int64_t batch, heads, kv_heads, queries, keys, head, window;
+  bitgate_tensor o, lse;
+};
+
+struct AttentionBackwardProblem : MaskedAttention {
+  struct Buffers {
+    const void *q, *k, *v, *d_o;
+    const int32_t* lengths;
+    void *dq, *dk, *dv, *workspace;
+  };
+  bitgate_tensor d_o, dq, dk, dv;
 };
 
 namespace detail {
@@ -62,51 +79,91 @@ inline int32_t check_heads(const bitgate_tensor& tensor, bool is_written, int ra
 
 } // namespace detail
 
-inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgate_reason* reason) noexcept {
+namespace detail {
+
+// The attributes of both passes, and what they read.
+inline void read_masked(ProblemReader& reader, MaskedAttention& to) noexcept {
   static constexpr const char* masks[] = {"full", "causal", "window"};
-  ProblemReader reader(problem, reason);
   const char* mask = masks[0];
-  int32_t is_padded = 0, has_lse = 0;
+  int32_t is_padded = 0;
   to.kv_heads = to.window = 1;
   reader.text("mask", mask);
   reader.integer("kv", to.kv_heads);
   reader.integer("w", to.window);
   reader.integer("padded", is_padded);
-  reader.integer("lse", has_lse);
   int found = 0;
   while (found < 3 && std::strcmp(masks[found], mask) != 0)
     ++found;
   if (found == 3)
     reader.fail(BITGATE_REFUSED, "mask", "mask '%.32s' is unknown: known are full, causal, window", mask);
   to.mask = static_cast<KeyMask>(found);
-  to.lengths = to.lse = {};
+  to.lengths = {};
   reader.tensor("q", to.q), reader.tensor("k", to.k), reader.tensor("v", to.v);
   if (is_padded != 0)
     reader.tensor("lengths", to.lengths);
-  reader.tensor("o", to.o);
-  if (has_lse != 0)
-    reader.tensor("lse", to.lse);
-  if (const int32_t status = reader.finish(); status != BITGATE_OK)
-    return status;
+}
+
+// A tensor of queries, or of keys: (b, h, s, d) or (b, kv, t, d), or as many of these dimensions as its rank.
+struct HeadTensor {
+  const bitgate_tensor& tensor;
+  bool is_written, is_of_keys;
+  int rank = 4;
+};
+
+// The lengths that q and k say, held against those of all tensors.
+inline int32_t check_masked(MaskedAttention& to, std::initializer_list<HeadTensor> others,
+                            bitgate_reason* reason) noexcept {
   to.batch = to.q.lengths[0], to.heads = to.q.lengths[1], to.queries = to.q.lengths[2];
   to.keys = to.k.lengths[2], to.head = to.q.lengths[3];
   if (to.kv_heads < 1 || to.heads % to.kv_heads != 0)
     BITGATE_BAD(reason, "problem", "%lld heads are no multiple of %lld heads of keys",
                 static_cast<long long>(to.heads), static_cast<long long>(to.kv_heads));
-  if (is_padded != 0 && to.lengths.dtype != BITGATE_I32)
+  if (to.lengths.rank != 0 && to.lengths.dtype != BITGATE_I32)
     BITGATE_BAD(reason, "problem", "lengths is of type %s: it must be i32", dtype_name(to.lengths.dtype));
-  if (has_lse != 0 && to.lse.dtype != BITGATE_F32)
-    BITGATE_BAD(reason, "problem", "lse is of type %s: it must be f32", dtype_name(to.lse.dtype));
   const int64_t of_queries[] = {to.batch, to.heads, to.queries, to.head},
                 of_keys[] = {to.batch, to.kv_heads, to.keys, to.head};
-  for (const auto& [tensor, is_written, rank, lengths] :
-       {std::tuple(&to.q, false, 4, of_queries), std::tuple(&to.k, false, 4, of_keys),
-        std::tuple(&to.v, false, 4, of_keys), std::tuple(&to.lengths, false, 1, of_queries),
-        std::tuple(&to.o, true, 4, of_queries), std::tuple(&to.lse, true, 3, of_queries)})
-    if (const int32_t status = detail::check_heads(*tensor, is_written, rank, lengths, reason);
-        status != BITGATE_OK)
-      return status;
-  return BITGATE_OK;
+  const HeadTensor inputs[] = {
+      {to.q, false, false}, {to.k, false, true}, {to.v, false, true}, {to.lengths, false, false, 1}};
+  int32_t status = BITGATE_OK;
+  for (const auto& one : inputs)
+    if (status == BITGATE_OK)
+      status =
+          check_heads(one.tensor, one.is_written, one.rank, one.is_of_keys ? of_keys : of_queries, reason);
+  for (const auto& one : others)
+    if (status == BITGATE_OK)
+      status =
+          check_heads(one.tensor, one.is_written, one.rank, one.is_of_keys ? of_keys : of_queries, reason);
+  return status;
+}
+
+} // namespace detail
+
+inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgate_reason* reason) noexcept {
+  ProblemReader reader(problem, reason);
+  int32_t has_lse = 0;
+  detail::read_masked(reader, to);
+  reader.integer("lse", has_lse);
+  to.lse = {};
+  reader.tensor("o", to.o);
+  if (has_lse != 0)
+    reader.tensor("lse", to.lse);
+  if (const int32_t status = reader.finish(); status != BITGATE_OK)
+    return status;
+  if (has_lse != 0 && to.lse.dtype != BITGATE_F32)
+    BITGATE_BAD(reason, "problem", "lse is of type %s: it must be f32", dtype_name(to.lse.dtype));
+  return detail::check_masked(to, {{to.o, true, false}, {to.lse, true, false, 3}}, reason);
+}
+
+inline int32_t read(const bitgate_problem& problem, AttentionBackwardProblem& to,
+                    bitgate_reason* reason) noexcept {
+  ProblemReader reader(problem, reason);
+  detail::read_masked(reader, to);
+  reader.tensor("do", to.d_o), reader.tensor("dq", to.dq);
+  reader.tensor("dk", to.dk), reader.tensor("dv", to.dv);
+  if (const int32_t status = reader.finish(); status != BITGATE_OK)
+    return status;
+  return detail::check_masked(
+      to, {{to.d_o, false, false}, {to.dq, true, false}, {to.dk, true, true}, {to.dv, true, true}}, reason);
 }
 
 inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& buffers,
@@ -120,6 +177,19 @@ inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& 
   to.workspace = buffers.workspace;
 }
 
+inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& buffers,
+                         AttentionBackwardProblem::Buffers& to) noexcept {
+  to.q = buffer_of(problem, buffers, "q");
+  to.k = buffer_of(problem, buffers, "k");
+  to.v = buffer_of(problem, buffers, "v");
+  to.d_o = buffer_of(problem, buffers, "do");
+  to.lengths = static_cast<const int32_t*>(buffer_of(problem, buffers, "lengths"));
+  to.dq = buffer_of(problem, buffers, "dq");
+  to.dk = buffer_of(problem, buffers, "dk");
+  to.dv = buffer_of(problem, buffers, "dv");
+  to.workspace = buffers.workspace;
+}
+
 // Strides of heads: element (b, h, row, column).
 struct HeadLayout {
   int64_t batch, head, row, column;
@@ -130,17 +200,18 @@ inline HeadLayout head_layout(const bitgate_tensor& tensor) noexcept {
 
 // What a kernel needs of a problem. Without padding length_stride is -1.
 struct AttentionGeometry {
-  HeadLayout q, k, v, o, lse; // of lse the column is 0
+  HeadLayout q, k, v, o, lse; // of lse the column is 0; backward, o is do
   int64_t heads, group, queries, keys, head, window, length_stride;
   float scale;
   KeyMask mask;
 };
-inline AttentionGeometry attention_geometry(const AttentionProblem& of) noexcept {
+inline AttentionGeometry attention_geometry(const MaskedAttention& of, const bitgate_tensor& o,
+                                            const HeadLayout& lse = {}) noexcept {
   return {head_layout(of.q),
           head_layout(of.k),
           head_layout(of.v),
-          head_layout(of.o),
-          of.lse.rank == 0 ? HeadLayout{} : head_layout(of.lse),
+          head_layout(o),
+          lse,
           of.heads,
           of.heads / of.kv_heads,
           of.queries,
@@ -150,6 +221,10 @@ inline AttentionGeometry attention_geometry(const AttentionProblem& of) noexcept
           of.lengths.rank == 0 ? -1 : of.lengths.strides[0],
           static_cast<float>(1.0 / std::sqrt(static_cast<double>(of.head))),
           of.mask};
+}
+
+inline AttentionGeometry attention_geometry(const AttentionProblem& of) noexcept {
+  return attention_geometry(of, of.o, of.lse.rank == 0 ? HeadLayout{} : head_layout(of.lse));
 }
 
 // Where a row of a head begins.
@@ -182,11 +257,21 @@ inline constexpr float ln_2 = 0.693147181f;
 inline constexpr double most_attention_cells = 0x1p50;
 
 // dtypes, then index_range: every element is of T, and counts of cells fit 64 bits.
-template <class T> int32_t check_attention(const AttentionProblem& of, bitgate_reason* reason) noexcept {
-  for (const bitgate_tensor* tensor : {&of.q, &of.k, &of.v, &of.o})
-    if (tensor->dtype != code_of<T>)
-      BITGATE_REFUSE(reason, "dtypes", "%s is %s: it must be %s", tensor->role, dtype_name(tensor->dtype),
+template <class T>
+int32_t check_attention(const MaskedAttention& of, std::initializer_list<const bitgate_tensor*> others,
+                        bitgate_reason* reason) noexcept {
+  const auto check = [reason](const bitgate_tensor& tensor) noexcept -> int32_t {
+    if (tensor.dtype != code_of<T>)
+      BITGATE_REFUSE(reason, "dtypes", "%s is %s: it must be %s", tensor.role, dtype_name(tensor.dtype),
                      dtype_name(code_of<T>));
+    return BITGATE_OK;
+  };
+  for (const bitgate_tensor* tensor : {&of.q, &of.k, &of.v})
+    if (const int32_t status = check(*tensor); status != BITGATE_OK)
+      return status;
+  for (const bitgate_tensor* tensor : others)
+    if (const int32_t status = check(*tensor); status != BITGATE_OK)
+      return status;
   const double cells = static_cast<double>(of.batch) * static_cast<double>(of.heads) *
                        static_cast<double>(of.queries) * static_cast<double>(of.keys + of.head);
   if (cells > most_attention_cells)

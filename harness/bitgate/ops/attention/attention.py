@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -25,71 +24,11 @@ from bitgate.model.numerics import Accumulation, Measuring, Numerics
 from bitgate.model.sized import Sized, SizedProblem, StatedTensor, read, written
 from bitgate.model.sized.numerics import SizedNumerics
 from bitgate.ops.attention import fills
+from bitgate.ops.attention.admitted import Admitted, AttentionSizes, Ints, KeyMask, admitted, by_group, products
+
+__all__ = ["Admitted", "Attention", "AttentionSizes", "Floats", "Ints", "KeyMask", "KeySoftmax", "admitted", "logits"]
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-class KeyMask(str, Enum):
-    """The keys that a query may see."""
-
-    FULL = "full"
-    CAUSAL = "causal"
-    WINDOW = "window"
-
-
-@dataclass(frozen=True)
-class AttentionSizes:
-    """Batch, heads of queries, heads of keys and values, queries, keys, head size, and the keys of a window."""
-
-    b: int
-    h: int
-    kv: int
-    s: int
-    t: int
-    d: int
-    w: int = 1
-    mask: KeyMask = KeyMask.FULL
-    padded: bool = False
-    lse: bool = False
-
-
-@dataclass(frozen=True)
-class Admitted:
-    """The keys from ``first`` up to ``end`` that each query admits, shape (b, s); none where ``end <= first``."""
-
-    first: Ints
-    end: Ints
-
-    @property
-    def none(self) -> NDArray[np.bool_]:
-        return np.asarray(self.end <= self.first)
-
-    def mask(self, keys: int) -> NDArray[np.bool_]:
-        """Return which keys are admitted, shape (b, 1, s, t)."""
-        key = np.arange(keys)
-        return np.asarray((key >= self.first[:, None, :, None]) & (key < self.end[:, None, :, None]))
-
-
-def admitted(sizes: AttentionSizes, lengths: NDArray[Any] | None = None, late: int = 0) -> Admitted:
-    """Return the admitted keys; ``lengths`` is what a padded problem reads, ``late`` moves the diagonal."""
-    last = np.broadcast_to(np.arange(sizes.s) + 1 + sizes.t - sizes.s + late, (sizes.b, sizes.s))
-    first = last - sizes.w if sizes.mask is KeyMask.WINDOW else np.zeros_like(last)
-    end = np.full_like(last, sizes.t) if sizes.mask is KeyMask.FULL else last
-    if sizes.padded and lengths is not None:
-        end = np.minimum(end, np.asarray(lengths).astype(np.int64)[:, None])
-    return Admitted(np.maximum(first, 0), np.clip(end, 0, sizes.t))
-
-
-def by_group(sizes: AttentionSizes, heads: NDArray[Any]) -> NDArray[Any]:
-    """Return a tensor of query heads as (b, kv, heads of a group, ...)."""
-    return heads.reshape(sizes.b, sizes.kv, sizes.h // sizes.kv, *heads.shape[2:])
-
-
-def products(sizes: AttentionSizes, q: NDArray[Any], k: NDArray[Any]) -> NDArray[Any]:
-    """Return q . k of each query and key, shape (b, h, s, t), in the type of q."""
-    found = by_group(sizes, q) @ np.swapaxes(k, 2, 3)[:, :, None]
-    return np.asarray(found.reshape(sizes.b, sizes.h, sizes.s, -1))
 
 
 def weighted(sizes: AttentionSizes, weights: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
@@ -100,7 +39,10 @@ def weighted(sizes: AttentionSizes, weights: NDArray[Any], v: NDArray[Any]) -> N
 
 @dataclass(frozen=True)
 class KeySoftmax:
-    """The powers exp(x - top) of admitted logits, 0 for others, with ``top`` and their ``sums`` of shape (..., 1)."""
+    """The powers exp(x - top) of admitted logits, with ``top`` and their ``sums`` of shape (..., 1).
+
+    Others are 0, and so are those of logits that are LOW below, as exp(-LOW) is 0 in f32.
+    """
 
     powers: NDArray[Any]
     top: NDArray[Any]
@@ -110,7 +52,8 @@ class KeySoftmax:
     def of(cls, x: NDArray[Any], is_in: NDArray[np.bool_]) -> KeySoftmax:
         top = np.max(x, axis=-1, keepdims=True, where=is_in, initial=-np.inf)
         with np.errstate(over="ignore", invalid="ignore"):
-            powers = np.where(is_in, np.exp(x - np.where(np.isfinite(top), top, x.dtype.type(0))), x.dtype.type(0))
+            away = x - np.where(np.isfinite(top), top, x.dtype.type(0))
+            powers = np.where(is_in & (away > -fills.LOW), np.exp(away), x.dtype.type(0))
         return cls(powers, top, powers.sum(axis=-1, keepdims=True))
 
     def over(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -124,13 +67,15 @@ class KeySoftmax:
 
 
 class AttentionNumerics(SizedNumerics):
-    """The judging of attention. Bits of a logarithm are no one's to claim, so that with ``lse`` all is bounded."""
+    """The judging of attention. Bits of a logarithm cannot be claimed, so that with ``lse`` all is bounded."""
+
+    claims_bits = True
 
     def fills(self, problem: SizedProblem) -> tuple[Fill, ...]:
         own = super().fills(problem)
         if fills.code_of(problem) is None:
             return tuple(fill for fill in own if fill.name == "decimal")
-        is_exact = not problem.sizes.lse
+        is_exact = self.claims_bits and not problem.sizes.lse
         return tuple(Fill(fill.name, fill.reason, fill.make, fill.exact and is_exact) for fill in own)
 
     def terms(self, problem: SizedProblem) -> int:
@@ -143,12 +88,24 @@ class AttentionNumerics(SizedNumerics):
         return 0.0
 
 
-class Attention(Sized):
+class MaskedAttention(Sized):
+    """The base of both passes: sizes that belong together, and windows that are silent in case ids."""
+
+    silent = ("w",)
+
+    def check(self, sizes: Any) -> str | None:
+        if sizes.h % sizes.kv:
+            return f"h = {sizes.h} is no multiple of kv = {sizes.kv}: each key head serves as many query heads"
+        if sizes.w != 1 and sizes.mask is not KeyMask.WINDOW:
+            return f"w = {sizes.w} without window: w is how many keys a sliding window admits"
+        return None
+
+
+class Attention(MaskedAttention):
     """o = softmax(q k^T / sqrt(d)) v over the keys that a mask admits."""
 
     name = "attention"
     sizes = AttentionSizes
-    silent = ("w",)
     groups: Mapping[str, str] = {
         "space": "bitgate.ops.attention.space:AttentionSpace",
         "diagnostics": "bitgate.ops.attention.diagnostics:AttentionDiagnostics",
@@ -163,13 +120,6 @@ class Attention(Sized):
     @cached_property
     def numerics(self) -> Numerics:
         return AttentionNumerics(self)
-
-    def check(self, sizes: AttentionSizes) -> str | None:
-        if sizes.h % sizes.kv:
-            return f"h = {sizes.h} is no multiple of kv = {sizes.kv}: each key head serves as many query heads"
-        if sizes.w != 1 and sizes.mask is not KeyMask.WINDOW:
-            return f"w = {sizes.w} without window: w is how many keys a sliding window admits"
-        return None
 
     def tensors(self, sizes: AttentionSizes) -> Iterator[StatedTensor]:
         yield read("q", b=sizes.b, h=sizes.h, s=sizes.s, d=sizes.d)
@@ -208,7 +158,6 @@ class Attention(Sized):
         is_in, x = keys.mask(sizes.t), logits(sizes, cells)
         softmax, unit = KeySoftmax.of(x, is_in), 2.0**-accumulation.accumulator.mantissa
         size = logits(sizes, {role: np.abs(cells[role]) for role in ("q", "k")})
-        is_exact = _is_integer(cells) and size.max() * np.sqrt(sizes.d) <= accumulation.exact_range
         off = (sizes.d + 8) * unit * np.max(size, axis=-1, keepdims=True, where=is_in, initial=0.0)
         least = np.min(x, axis=-1, keepdims=True, where=is_in, initial=np.inf)
         is_none = keys.none[:, None, :, None]
@@ -224,7 +173,7 @@ class Attention(Sized):
             "o": magnitude * (2 * off + summed + 3 * count * unit + weights),
             "lse": (off + summed + 8 * unit * (high + 1))[..., 0],
         }
-        if is_exact and _is_mean(x, is_in, softmax.top):
+        if fills.is_mean(cells, x, is_in, softmax.top):
             every = {"lse": (16 * unit * (high + 1))[..., 0]}
         return {role: every[role] for role in problem.outputs if role in every}
 
@@ -233,15 +182,3 @@ def logits(sizes: AttentionSizes, inputs: Mapping[str, NDArray[Any]]) -> NDArray
     """Return the scaled products of queries and keys, shape (b, h, s, t), in the type of the inputs."""
     q = np.asarray(inputs["q"])
     return np.asarray(products(sizes, q, np.asarray(inputs["k"])) * q.dtype.type(1 / np.sqrt(sizes.d)))
-
-
-def _is_integer(cells: Mapping[str, Floats]) -> bool:
-    return all(bool((np.rint(cells[role]) == cells[role]).all()) for role in ("q", "k", "v"))
-
-
-def _is_mean(x: Floats, is_in: NDArray[np.bool_], top: Floats) -> bool:
-    """Return whether the largest logits of each query are a power of two of equal ones, the others 104 lower."""
-    is_top = is_in & (x == top)
-    is_far = x <= top - 104
-    count = is_top.sum(axis=-1)
-    return bool((is_top | is_far | ~is_in).all() and ((count & (count - 1)) == 0).all())

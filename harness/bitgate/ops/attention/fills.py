@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from bitgate.model.sized import SizedProblem
 from bitgate.numerics import counter
+from bitgate.ops.attention.admitted import admitted, products
 
 Cells = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -32,6 +33,8 @@ PEAKED = (
 )
 FLAT = "a power of two of equal logits, as far above and below the others: the result is a mean of rows of v"
 
+LOW = 104
+"""A difference of logits whose power is 0 in f32."""
 ONE = 64
 """An entry of a key that stands for its tile or digit."""
 EDGE = 64
@@ -233,8 +236,6 @@ def _keys(problem: SizedProblem, code: Code, places: Ints, seed: int) -> Cells:
 
 def _made(problem: SizedProblem, seed: int, parity: int | None) -> Mapping[str, Cells]:
     """Return data of winners (``parity`` 0), of equal logits (1), or of both in turn (None)."""
-    from bitgate.ops.attention.attention import admitted
-
     sizes, code = problem.sizes, code_of(problem)
     assert code is not None
     more = lengths_of(problem, seed)
@@ -247,7 +248,7 @@ def _made(problem: SizedProblem, seed: int, parity: int | None) -> Mapping[str, 
     # Each head begins with another kind: of one query a head, too.
     is_flat = (np.arange(sizes.s) + head).reshape(-1) % 2 == 1 if parity is None else np.full(number.size, parity == 1)
     u, v = queries.scores(seed, is_flat)
-    step = 2.0 ** np.ceil(np.log2(104 * np.sqrt(sizes.d))) / ONE
+    step = 2.0 ** np.ceil(np.log2(LOW * np.sqrt(sizes.d))) / ONE
     cells = np.zeros((number.size, sizes.d))
     cells[:, : code.entries] = step * np.concatenate([u, v.reshape(number.size, -1)], axis=1)
     places = _places(problem, seed)
@@ -277,12 +278,23 @@ def both(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
 
 def decimal(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
     """Return real numbers, of which logits of a query differ by at most SPREAD."""
-    from bitgate.ops.attention.attention import logits
-
     sizes = problem.sizes
     q = SIZE * real(seed, "q", sizes.b, sizes.h, sizes.s, sizes.d)
     k = SIZE * real(seed, "k", sizes.b, sizes.kv, sizes.t, sizes.d)
     v = real(seed, "v", sizes.b, sizes.kv, sizes.t, sizes.d)
-    x = logits(sizes, {"q": q, "k": k})
+    x = products(sizes, q, k) * q.dtype.type(1 / np.sqrt(sizes.d))
     spread = np.ptp(x, axis=3)[..., None]
     return {"q": q * (SPREAD / np.maximum(spread, SPREAD)), "k": k, "v": v, **lengths_of(problem, seed)}
+
+
+def is_mean(cells: Mapping[str, Cells], x: Cells, is_in: Flags, top: Cells) -> bool:
+    """Return whether sums of values are exact: cells are integers, and a power of two of each query's admitted logits
+    are equal, the others 104 lower.
+
+    The largest sums of products that the fills above make are below 2^24.
+    """
+    if not all(bool((np.rint(one) == one).all() and np.abs(one).max() < 2**12) for one in cells.values()):
+        return False
+    is_top, is_far = is_in & (x == top), x <= top - LOW
+    count = is_top.sum(axis=-1)
+    return bool((is_top | is_far | ~is_in).all() and ((count & (count - 1)) == 0).all())

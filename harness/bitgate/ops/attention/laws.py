@@ -14,22 +14,24 @@ from bitgate.ops.attention.attention import KeyMask
 from bitgate.ops.attention.fills import ONE, code_of
 
 
-def _resized(letter: str) -> Any:
+def resized(letter: str) -> Any:
+    """Return a function that gives a problem another length of that name."""
     return lambda problem, length: replace(problem, sizes=replace(problem.sizes, **{letter: length}))
 
 
-BATCHES = Axis("b", "batches", {"q": 0, "k": 0, "v": 0, "o": 0, "lse": 0, "lengths": 0}, _resized("b"))
-HEADS = Axis("h", "heads", {"q": 1, "k": 1, "v": 1, "o": 1, "lse": 1}, _resized("h"))
-QUERIES = Axis("s", "queries", {"q": 2, "o": 2, "lse": 2}, _resized("s"))
-KEYS = Axis("t", "keys", {"k": 2, "v": 2}, _resized("t"))
+BATCHES = Axis("b", "batches", {"q": 0, "k": 0, "v": 0, "o": 0, "lse": 0, "lengths": 0}, resized("b"))
+HEADS = Axis("h", "heads", {"q": 1, "k": 1, "v": 1, "o": 1, "lse": 1}, resized("h"))
+QUERIES = Axis("s", "queries", {"q": 2, "o": 2, "lse": 2}, resized("s"))
+KEYS = Axis("t", "keys", {"k": 2, "v": 2}, resized("t"))
 
 
-def _has_data(problem: SizedProblem) -> bool:
+def has_data(problem: SizedProblem) -> bool:
+    """Return whether winners and equal logits can be made for a problem."""
     return code_of(problem) is not None
 
 
 def _is_full(problem: SizedProblem) -> bool:
-    return _has_data(problem) and problem.sizes.mask is KeyMask.FULL
+    return has_data(problem) and problem.sizes.mask is KeyMask.FULL
 
 
 def _is_unmasked(problem: SizedProblem) -> bool:
@@ -41,7 +43,7 @@ def _has_parts(problem: SizedProblem) -> bool:
 
 
 def _always(problem: SizedProblem, kernel: KernelFunction) -> bool:
-    return _has_data(problem)
+    return has_data(problem)
 
 
 def _shifted(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
@@ -75,9 +77,9 @@ def _parts(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterato
 
 
 LAWS: tuple[Law, ...] = (
-    only(on_exact(turned(BATCHES)), _has_data),
-    only(on_exact(cut(BATCHES)), _has_data),
-    only(on_exact(turned(HEADS)), _has_data),
+    only(on_exact(turned(BATCHES)), has_data),
+    only(on_exact(cut(BATCHES)), has_data),
+    only(on_exact(turned(HEADS)), has_data),
     only(on_exact(turned(QUERIES)), _is_full),
     only(on_exact(cut(QUERIES)), _is_full),
     only(on_exact(turned(KEYS)), _is_unmasked),

@@ -29,6 +29,9 @@ ROWS = tuple(
 )
 LENGTH = Axis("l", "length", {"x": 1}, resized("length"))
 
+MANY = 4
+"""Fewer indices may be those within a slice by chance."""
+
 LAWS: tuple[Law, ...] = (LINEAR, *map(turned, (*ROWS, LENGTH)), *map(cut, ROWS))
 
 
@@ -117,10 +120,23 @@ def equal_maximum(scene: Scene[ReductionProblem]) -> Finding | None:
     return Finding("other", Role.CAUSE, 0.95, text, {"wrong": scene.count}, frozenset({"shifted", "other"}))
 
 
+def place_in_slice(scene: Scene[ReductionProblem]) -> Finding | None:
+    """Find an argmax that counts from the first cell of its slice, not from that of the row."""
+    problem = scene.problem
+    if scene.role != "index" or not problem.is_split or problem.split_k < 2:
+        return None
+    each = -(-problem.length // problem.split_k)
+    found, due = scene.wrong_result.astype(np.int64), scene.wrong_reference.astype(np.int64)
+    if (found != due % each).any() or scene.count < MANY:
+        return None
+    text = f"the index counts from the first cell of its slice of {each}, not from the row's"
+    return Finding("split_slice", Role.CAUSE, 0.96, text, {"slice": each}, frozenset({"shifted", "zero", "other"}))
+
+
 class ReductionDiagnostics(Diagnostics):
     """The explanations of a reduction's results."""
 
-    rules: tuple[Rule, ...] = (row_tail, mistaken, missing_part, other_maximum, equal_maximum)
+    rules: tuple[Rule, ...] = (row_tail, mistaken, missing_part, other_maximum, equal_maximum, place_in_slice)
     laws = LAWS
 
     def derived(self, problem: ReductionProblem) -> tuple[str, ...]:

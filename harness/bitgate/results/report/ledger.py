@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bitgate.core.choices import TIERS
-from bitgate.core.targets import in_place_of
+from bitgate.core.targets import in_place_of, is_emulated, of_code
 from bitgate.results.plan import Plan, PlannedItem
 from bitgate.results.record import FINGERPRINT, UNKNOWN, DeviceOfRecord, Key, Outcome, Verdict, verdict_on
 from bitgate.results.report import completeness
@@ -168,6 +168,8 @@ def _duplicated(
 def _stand_in(target: str) -> Iterable[str]:
     if other := in_place_of(target):
         yield f"{target}: the host ran these in the place of {other}; they say nothing about {other}"
+    if is_emulated(target):
+        yield f"{target}: an emulator ran these; no {of_code(target)} has"
 
 
 def _strays(source: Source) -> Iterable[str]:

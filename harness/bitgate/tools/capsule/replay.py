@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.targets import runs_on
@@ -62,6 +63,8 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
 
 def _target(manifest: Manifest, name: str | None) -> Target:
     """Choose the target: an AMD code object runs only where its target id allows."""
+    if name is None and emulation.launcher():
+        return named(manifest.target)
     if name is None:
         here = [target for target in present() if not target.obstacle and runs_on(manifest.target, target.name)]
         return replace(here[0], name=manifest.target) if here else named("host")

@@ -119,7 +119,7 @@ def explained_by(known: Recomputed[S], mistakes: Iterable[Mistake]) -> Finding |
         tried += 1
         if all(_holds(known, place, mistake) for place in places):
             left.append(mistake)
-    if not left or not _tells(scene, places, tried):
+    if not left or not _tells(known, tried):
         return None
     # A mistake that is everywhere gives the right cells, too: those it leaves as they are.
     wide = [mistake for mistake in left if all(_holds(known, place, mistake) for place in known.right_places)]
@@ -148,16 +148,25 @@ def _holds(known: Recomputed[S], place: Index, mistake: Mistake) -> bool:
     return slack > 0 and not isinf(found) and abs(value - found) <= slack
 
 
-def _tells(scene: Scene[S], places: Sequence[Index], tried: int) -> bool:
+def _tells(known: Recomputed[S], tried: int) -> bool:
     """Return whether the cells' values are too many to agree with one of the mistakes by chance.
 
-    A value of magnitude n says log2(n) bits, at most those of its type; zeros and NaN say nothing.
+    A value of magnitude n says log2(n) bits, at most those of its type; zeros and NaN say nothing, nor does a cell that
+    is no farther from the right value than its recomputed one may be.
     """
-    values = [abs(float(scene.result[place])) for place in places]
+    scene, places = known.scene, known.places
+    values = [abs(float(scene.result[place])) for place in places if not _is_near(known, place)]
     finite = [value for value in values if value and not isnan(value) and not isinf(value)]
     most = mantissa_bits(scene)
     evidence_bits = sum(min(most, log2(1 + value)) if scene.exact else most / 2 for value in finite)
-    return len(finite) >= min(FEWEST, len(values)) and evidence_bits >= SURPLUS_BITS + log2(tried + 1)
+    return len(finite) >= min(FEWEST, len(places)) and evidence_bits >= SURPLUS_BITS + log2(tried + 1)
+
+
+def _is_near(known: Recomputed[S], place: Index) -> bool:
+    scene = known.scene
+    if scene.exact:
+        return False
+    return abs(float(scene.result[place]) - float(scene.reference[place])) <= known.slack(scene.true_cell(place))
 
 
 def mantissa_bits(scene: Scene[S]) -> int:

@@ -90,7 +90,7 @@ def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
     limit = cells_at_most(max(reduction.length for reduction in reductions))
     for reduction in reductions:
         missing = _common_tail(scene, reduction, limit)
-        if missing:
+        if missing and (scene.count >= ENOUGH or not _in_last_place(scene)):
             evidence = {"missing": missing, "of": reduction.length, "order": reduction.order}
             text = _tail_sentence(missing, reduction.words, reduction.length)
             # As sure as a mistake that gives every cell, unless there are few cells for the lengths that are tried.
@@ -98,6 +98,14 @@ def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
             implied = frozenset({"other", "zero"})
             return Finding("k_tail", Role.CAUSE, score, text, evidence, implied, examined=min(limit, scene.count))
     return None
+
+
+def _in_last_place(scene: Scene[S]) -> bool:
+    """Return whether the wrong cells are so near to the right ones that some tail gives each of them by chance."""
+    wrong, right = scene.wrong_result.astype(np.float64), scene.wrong_reference.astype(np.float64)
+    return scene.dtype.is_float and bool(
+        (np.abs(wrong - right) <= 2.0 ** (2 - scene.dtype.mantissa) * np.abs(right)).all()
+    )
 
 
 def _tail_sentence(missing: int, what: str, length: int) -> str:

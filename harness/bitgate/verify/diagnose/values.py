@@ -86,8 +86,10 @@ ENOUGH = 4
 def alike(scene: Scene[Problem]) -> Finding | None:
     """Find that every wrong cell is the same multiple of what it should be, or off by the same number."""
     result, reference = scene.wrong_result, scene.wrong_reference
-    if result.size < ENOUGH or (bits_of(reference) == bits_of(reference)[0]).all():
+    if result.size < ENOUGH:
         return None
+    if (bits_of(reference) == bits_of(reference)[0]).all():
+        return _constant(scene)
     ours, theirs = result.astype(np.float64), reference.astype(np.float64)
     if not (np.isfinite(ours).all() and np.isfinite(theirs).all()) or not ours.any():
         return None
@@ -104,6 +106,18 @@ def alike(scene: Scene[Problem]) -> Finding | None:
     words = {-1: "has the wrong sign", 1 / 3: "is a third of what it should be"}
     text = f"each {words.get(factor, f'is {factor:g} times what it should be')}"
     return Finding("other", Role.CONTENT, 0.9, text, {"factor": factor})
+
+
+def _constant(scene: Scene[Problem]) -> Finding | None:
+    """Find that an integer stands at the end of its type's range where another is due, or the other way around."""
+    ours, due = scene.wrong_result, scene.wrong_reference
+    if scene.dtype.is_float or (ours != ours[0]).any():
+        return None
+    ends = np.iinfo(scene.dtype.numpy)
+    if int(due[0]) not in (ends.min, ends.max):
+        return None
+    text = f"each holds {ours[0]} where {due[0]}, an end of {scene.dtype}, is due: it saturates elsewhere"
+    return Finding("overflow", Role.CONTENT, 0.9, text, {"held": int(ours[0]), "due": int(due[0])})
 
 
 WIDEST = 256

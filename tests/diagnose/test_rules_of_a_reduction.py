@@ -1,0 +1,50 @@
+"""Wrong results of reductions: what a few cells may say of a mistake, and what they may not."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from bitgate.model import parse_case_id
+from bitgate.ops.reduction.reference import reduced
+from bitgate.verify.diagnose import Scene, diagnose
+
+
+def cells(case: str, low: int, high: int) -> tuple[object, np.ndarray]:
+    problem = parse_case_id(case)
+    shape = problem.tensors["x"].lengths
+    return problem, np.random.default_rng(1).integers(low, high, shape).astype(problem.dtypes.inp.numpy)
+
+
+def test_a_lost_tail_is_not_read_from_one_rounded_cell():
+    problem, x = cells("reduction_bf16_o40l9000i1_sum", 0, 3)
+    right = x.astype(np.float64).sum(axis=1).astype(ml_dtypes.bfloat16)
+    wrong = right.copy()
+    wrong[7] = np.nextafter(right[7], ml_dtypes.bfloat16(np.inf))
+    diagnosis = diagnose(Scene(problem, wrong, right, poison=0xFFFF, inputs={"x": x}))
+    assert diagnosis.kinds == ("rounding",)
+    assert diagnosis.sentence.startswith("every difference is at most 1 unit in the last place of bf16")
+
+
+def test_a_lost_tail_is_read_from_many_cells():
+    problem, x = cells("reduction_bf16_o40l70i1_sum", 1, 4)
+    right = x.astype(np.float64).sum(axis=1).astype(ml_dtypes.bfloat16)
+    wrong = x[:, :-6].astype(np.float64).sum(axis=1).astype(ml_dtypes.bfloat16)
+    diagnosis = diagnose(Scene(problem, wrong, right, poison=0xFFFF, inputs={"x": x}))
+    assert diagnosis.kinds[0] == "k_tail"
+    assert "the last 6 of 70 cells of the row are missing" in diagnosis.sentence
+
+
+def test_an_index_that_counts_from_its_slice():
+    problem, x = cells("reduction_f32_o8l20i3_argmax_sk4", -99, 99)
+    right = np.asarray(reduced(problem, x.astype(np.float64))["index"]).astype(np.int32)
+    diagnosis = diagnose(Scene(problem, right % 5, right, poison=0, inputs={"x": x}, output="index"))
+    assert diagnosis.kinds[0] == "split_slice"
+    assert "index counts from the first cell of its slice of 5, not from the row's" in diagnosis.sentence
+
+
+def test_integers_that_saturate_too_early(patient):
+    p = patient("fwd_i8_nhwgc_g1n2k8c16_y1x1_h5x5")
+    p.reference = np.clip(p.reference.astype(np.int64) * 9, -128, 127).astype(np.int8)
+    p.result = np.maximum(p.reference, -127)
+    assert "each holds -127 where -128, an end of i8, is due" in diagnose(p.scene()).sentence

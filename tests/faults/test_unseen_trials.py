@@ -1,0 +1,56 @@
+"""The table of unseen defects in the documentation is what the file of their trials says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from bitgate.tools.faults.fault import read_faults
+from bitgate.tools.faults.share import Share
+
+ROOT = Path(__file__).parents[2]
+UNSEEN = ROOT / "suites" / "faults" / "unseen"
+TRIALS = [json.loads(line) for line in (UNSEEN / "trials.jsonl").read_text(encoding="utf-8").splitlines()]
+PAGE = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+
+
+def row(name: str, trials: Iterable[dict[str, str]]) -> str:
+    """The row of a table: the share that was found of what a problem can show, with its interval, and the rest."""
+    count = Counter(trial["fate"] for trial in trials)
+    share = Share(count["found"], count["found"] + count["open"])
+    low, high = share.interval
+    found = (
+        f"{share.part} of {share.whole}: {share.value:.2f} ({low:.2f} to {high:.2f})" if share.whole else "not measured"
+    )
+    rest = count["open"], count["nothing shows"], count["not reached"] + count["not tried"]
+    return f"| {name} | {found} | {' | '.join(map(str, rest))} |"
+
+
+@pytest.mark.parametrize("sources", sorted({trial["sources"] for trial in TRIALS}))
+def test_each_row_of_the_table_is_what_the_trials_say(sources):
+    name = sources if sources == "shared headers" else f"`{sources}`"
+    assert row(name, [trial for trial in TRIALS if trial["sources"] == sources]) in PAGE
+
+
+def test_the_sums_of_the_table_are_what_the_trials_say():
+    assert row("third set alone", [trial for trial in TRIALS if trial["set"] == "third"]) in PAGE
+    assert row("both sets", TRIALS) in PAGE
+
+
+def test_reports_are_counted_as_the_trials_say():
+    count = Counter(trial["diagnosis"] for trial in TRIALS if trial["fate"] == "found")
+    said = f"{count['right']} name the mechanism, {count['partly']} a part of it, {count['none']} none, and"
+    assert (
+        f"Of the {count.total()} reports, read against their edits, {said} {count['misleading']} another one." in PAGE
+    )
+
+
+def test_every_different_edit_has_a_trial():
+    faults = read_faults([UNSEEN / "first.toml", UNSEEN / "third.toml"])
+    tried = {trial["fault"] for trial in TRIALS}
+    edits = {(fault.file, fault.find, fault.replace) for fault in faults if fault.name in tried}
+    assert len(TRIALS) == len(edits) == len({(fault.file, fault.find, fault.replace) for fault in faults})
