@@ -1,6 +1,6 @@
 """PyTorch's own operations as kernels: oneDNN's on the CPU, cuDNN's and cuBLAS's on an NVIDIA GPU.
 
-They are as PyTorch ships them, but for TF32, which is off. Options show whether a mistake is a library's or PyTorch's:
+They are as PyTorch ships them, but for TF32, which is off. Options separate a library's mistakes from PyTorch's own:
 ``--option vendor=off`` leaves out oneDNN and cuDNN, ``tf32=on`` rounds operands on a GPU, ``deterministic=on`` takes
 algorithms without atomics.
 

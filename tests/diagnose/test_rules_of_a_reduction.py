@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -10,7 +12,7 @@ from bitgate.ops.reduction.reference import reduced
 from bitgate.verify.diagnose import Scene, diagnose
 
 
-def cells(case: str, low: int, high: int) -> tuple[object, np.ndarray]:
+def cells(case: str, low: int, high: int) -> tuple[Any, np.ndarray]:
     problem = parse_case_id(case)
     shape = problem.tensors["x"].lengths
     return problem, np.random.default_rng(1).integers(low, high, shape).astype(problem.dtypes.inp.numpy)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.core.errors import UsageError
+from bitgate.kernel import PythonKernel
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
 from bitgate.suite.planning import Setting, check_setting, for_table, plan_rows
@@ -139,7 +140,6 @@ def test_suites_order_no_threads_of_python(setting: Setting) -> None:
     """The host runtime runs none of them: by schedules, a row of bitgate's own is the same case again."""
     rows = [row for row in load_set(SUITE / "cases.toml") if not row.kernels]
     toy = setting.families["toy"]
-    opened = replace(toy, sources=(), opens=lambda family, instance, options: pytest.fail("nothing is opened to plan"))
-    python = replace(setting, families={"toy": opened})
+    python = replace(setting, families={"toy": replace(toy, sources=(), opens=PythonKernel(print))})
     orders = [{test.schedule for test in plan_rows(rows, one, suite="s")} for one in (setting, python)]
     assert orders == [{"forward", "reverse", "random:7"}, {"forward"}]

@@ -9,7 +9,7 @@ import pytest
 from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.model import parse_case_id
-from bitgate.model.space.details import Cut, slice_steps, slices, tail
+from bitgate.model.space.details import Cut, slice_steps, slices, tail, turns
 from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase
 
@@ -73,6 +73,32 @@ def test_a_tail_is_named_by_what_the_last_tile_holds(length, tile, name):
 )
 def test_slices_are_classed_by_how_they_share_steps(split, steps, name):
     assert slices(split, steps) == name
+
+
+def test_a_refusal_names_the_only_quantity_that_violates_a_clause():
+    cases = [case for case in drawn("batched_gemm", "gemm") if case.violates]
+    assert {"k", "n", "m", "layout"} & {case.violates for case in cases}
+    for case in cases:
+        assert case.refused
+        assert case.classes["violates"] == case.violates
+
+
+def test_blocks_that_take_turns_are_classed_by_how_many():
+    cases = drawn("reduction", "reduction")
+    assert {"2", "3", ">3", ">3 ragged"} <= {case.classes.get("turns", "") for case in cases}
+    assert all(case.classes["most_blocks"] for case in cases if "turns" in case.classes)
+    assert [turns(*one) for one in ((2, 4), (2, 5), (3, 30), (1, 2))] == ["2", "3 ragged", ">3", "2"]
+
+
+def test_an_automatic_split_is_on_each_side_of_its_limits():
+    cases = drawn("bwd_weight_explicit", "bwd_weight")
+    automatic = [case for case in cases if case.classes.get("auto")]
+    assert {case.classes["auto_limit"] != "none" for case in automatic} == {True, False}
+    assert all(getattr(case.problem, "split_k", 1) == -1 for case in automatic)
+
+
+def test_kernels_without_tiles_meet_long_rows():
+    assert {"257-1024", ">1024"} <= {case.classes["length"] for case in drawn("naive_reduction", "reduction")}
 
 
 def test_steps_of_slices_are_counted_as_far_as_pipelines_are_deep():

@@ -15,7 +15,17 @@ IN_PADDING = ">= window"
 Details = dict[str, str]
 """The class of each factor, by the factor's name."""
 
-SIZES = ((1, "1"), (2, "2"), (3, "3"), (7, "4-7"), (31, "8-31"), (64, "32-64"), (128, "65-128"), (256, "129-256"))
+SIZES = (
+    (1, "1"),
+    (2, "2"),
+    (3, "3"),
+    (7, "4-7"),
+    (31, "8-31"),
+    (64, "32-64"),
+    (128, "65-128"),
+    (256, "129-256"),
+    (1024, "257-1024"),
+)
 
 MANY = 8
 """Steps that count as many: an automatic split of as many has room, and the deepest pipeline has had two turns."""
@@ -32,7 +42,7 @@ class Cut:
 
 def size(value: int) -> str:
     """Return the class of a length by its size."""
-    return next((name for most, name in SIZES if value <= most), ">256")
+    return next((name for most, name in SIZES if value <= most), ">1024")
 
 
 def parity(value: int) -> str:
@@ -103,6 +113,12 @@ def grid(rows: int, columns: int) -> str:
 def split(value: int) -> str:
     """Return the class of a split as asked for."""
     return "auto" if value == -1 else few(value) if value <= 3 else "4-9" if value < 10 else ">9"
+
+
+def turns(own: int, usual: int) -> str:
+    """Return the class of a grid that an option limits to ``own`` of ``usual`` blocks: the turns that each takes."""
+    count = -(-usual // own) if own else 1
+    return f"{few(count)}{' ragged' if own and usual % own else ''}"
 
 
 def gaps(problem: Any) -> Details:

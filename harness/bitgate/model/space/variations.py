@@ -75,11 +75,22 @@ def with_gaps_of_tensors(problem: Any, rng: np.random.Generator) -> Any:
     return replace(bare, gaps=gaps)
 
 
+LONG = (100, 129, 256, 257, 600, 1000, 1025, 2000, 4097)
+LONG_SHARE = 0.06
+"""Lengths beyond those of draws, and the share of each length that no tile cuts that has one."""
+
+
 def fitted_lengths(problem: Any, cut: Cut, places: Mapping[str, int], rng: np.random.Generator) -> dict[str, int]:
-    """Return new values of some lengths, around the instance's tiles. ``places``: where ``cut.tile`` holds each."""
+    """Return new values of some lengths, around the instance's tiles, or a long one where no tile cuts it.
+
+    ``places``: where ``cut.tile`` holds each.
+    """
     step = max(cut.vector)
-    return {
-        name: near_tile(cut.tile[place], step if cut.tile[place] % step == 0 else 1, rng)
-        for name, place in places.items()
-        if cut.tile[place] > 1 and rng.random() < FITTED_SHARE
-    }
+    found = {}
+    for name, place in places.items():
+        tile = cut.tile[place]
+        if tile > 1 and rng.random() < FITTED_SHARE:
+            found[name] = near_tile(tile, step if tile % step == 0 else 1, rng)
+        elif tile == 1 and not found and rng.random() < LONG_SHARE:
+            found[name] = int(rng.choice(LONG))
+    return found

@@ -13,7 +13,6 @@ import bitgate
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.results.strength import Strength, in_words, strength_in
 from bitgate.suite.solved_list import write_list
-from bitgate.tools.tiers import cost
 from bitgate.tools.tiers.cost import read_costs
 from bitgate.tools.tiers.offsets import solve_offsets
 from bitgate.tools.tiers.request import OffsetRequest, SolveRequest, read_requests, requested
@@ -112,11 +111,18 @@ def hash_of(folder: Path, request: SolveRequest | OffsetRequest, families: Mappi
         for path in sorted([*families[name].folder.glob("*.py"), *families[name].folder.parent.glob("*.py")]):
             known.update(_meaning(path))
     if isinstance(request, SolveRequest):
-        costs = folder / cost.FILE
-        known.update(costs.read_bytes() if costs.is_file() else b"")
+        known.update(repr(_costs_of(folder, request)).encode())
     for path in (*_sources(), *([OFFSET_SOURCE] if isinstance(request, OffsetRequest) else ())):
         known.update(_meaning(path))
     return known.hexdigest()[:16]
+
+
+def _costs_of(folder: Path, request: SolveRequest) -> list[tuple[str, tuple[float, ...]]]:
+    """Return the costs that a request is solved with: those of its families, or all where one has none."""
+    costs = read_costs(folder).costs
+    own = {name: parts for name, parts in costs.items() if name.partition(".")[0] in request.kernels}
+    is_whole = {name.partition(".")[0] for name in own} == set(request.kernels)
+    return sorted((own if is_whole else costs).items())
 
 
 def _written(suite: str) -> str:

@@ -6,19 +6,20 @@ What no case of the pool has counts as impossible: declarations and the maths of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import cycle
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from bitgate.core.errors import UsageError
-from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.kernel.resolved import Kernel, Options
 from bitgate.model import Problem, ProblemError, case_id, operation_called
 from bitgate.model.space import ProblemSpace
 from bitgate.model.space.candidates import problems_of
-from bitgate.model.space.details import Cut
+from bitgate.model.space.details import Cut, split, turns
 from bitgate.model.space.factor import Constants
 from bitgate.model.space.variations import with_gaps_of_tensors
 from bitgate.numerics.certificate import has_products
@@ -49,7 +50,8 @@ TRIES = 12
 
 @dataclass(frozen=True, eq=False)
 class PoolCase:
-    """A case that a tier may hold; ``refused`` is the clause by which the kernel must refuse it."""
+    """A case that a tier may hold; ``refused`` is the clause by which the kernel must refuse it, and ``violates`` the
+    only quantity, axis or gap for which it does; empty where there may be several."""
 
     problem: Problem
     kernel: Kernel
@@ -57,6 +59,7 @@ class PoolCase:
     seconds: float
     classes: Mapping[str, str]
     refused: str = ""
+    violates: str = ""
 
     @property
     def key(self) -> tuple[str, str, Options, str]:
@@ -79,15 +82,18 @@ class CandidatePool:
         return self._classified([*drawn, *self._at_limits(drawn)])
 
     def drawn(self, count: int, seed: int) -> list[PoolCase]:
-        """Return about ``count`` different cases without classes, the same ones for the same arguments."""
+        """Return about ``count`` different cases that are taken, and those beside them that are refused, without
+        classes; the same ones for the same arguments."""
         rng = np.random.default_rng([seed, *self.family.name.encode(), *self.operation.encode()])
         found: dict[tuple[str, str, Options, str], PoolCase] = {}
         problems = self._problems(seed)
         turn = cycle(self.instances)
+        taken = 0
         for _ in range(count * TRIES):
-            if len(found) >= count:
+            if taken >= count:
                 break
             for case in self._drawn(next(problems), next(turn), rng):
+                taken += not case.refused and case.key not in found
                 found.setdefault(case.key, case)
         return list(found.values())
 
@@ -119,10 +125,13 @@ class CandidatePool:
                 fill = fills[0]
             yield from self._affordable(PoolCase(taken, kernel, fill, 0.0, {}))
             if taken is not problem and (refusal := kernel.refusal(problem)) is not None:
-                yield from self._affordable(PoolCase(problem, kernel, fills[0], 0.0, {}, refusal.clause))
+                for changed, violates in _between(taken, problem):
+                    if (refusal_alone := kernel.refusal(changed)) is not None:
+                        yield PoolCase(changed, kernel, fills[0], VERDICT, {}, refusal_alone.clause, violates)
+                yield PoolCase(problem, kernel, fills[0], VERDICT, {}, refusal.clause)
 
     def _affordable(self, case: PoolCase) -> Iterator[PoolCase]:
-        seconds = 0.0 if case.refused else self.costs.seconds(case.kernel, case.problem)
+        seconds = self.costs.seconds(case.kernel, case.problem)
         if seconds <= self.most_seconds:
             yield replace(case, seconds=seconds + VERDICT)
 
@@ -153,7 +162,14 @@ class CandidatePool:
                 if seconds <= (found[name][0].seconds if name in found else LIMIT_SECONDS):
                     own = {LIMIT: name}
                     last = replace(case, problem=limit.last, seconds=seconds, classes=own)
-                    beyond = replace(case, problem=limit.first, seconds=VERDICT, classes=own, refused=limit.clause)
+                    beyond = replace(
+                        case,
+                        problem=limit.first,
+                        seconds=VERDICT,
+                        classes=own,
+                        refused=limit.clause,
+                        violates=limit.name,
+                    )
                     found[name] = last, beyond
         for both in found.values():
             yield from both
@@ -182,8 +198,12 @@ class CandidatePool:
         found["fill"] = case.fill
         chosen = dict(case.kernel.options)
         found |= {option.name: chosen.get(option.name, "") for option in self.family.options if option.drawn}
-        prediction = case.kernel.prediction(case.problem) if not case.refused else None
+        if case.refused:
+            return {**found, "violates": case.violates or "several"}
+        found |= _turns(case)
+        prediction = case.kernel.prediction(case.problem)
         if prediction is not None:
+            found |= _automatic(case, prediction)
             found["path"] = prediction.path
             found["launches"] = str(min(prediction.launches, 3))
             found["transposes"] = str(prediction.transposes)
@@ -242,6 +262,60 @@ def instance_classes(instance: Instance, problem: Problem) -> dict[str, str]:
         "wave": str(instance.wave_size),
         "tiling": tiling.replace(instance.dtypes[0], "").strip("_"),
     }
+
+
+def _between(taken: Any, refused: Any) -> Iterator[tuple[Any, str]]:
+    """Yield the problem that is taken with one quantity, axis or gap of the one that is refused, and the name of it."""
+    for name in (one.name for one in fields(taken)):
+        own, other = getattr(taken, name), getattr(refused, name)
+        if own == other:
+            continue
+        values: list[tuple[str, Any]] = [(name, other)]
+        if name == "gaps":
+            values = [(f"gap_{gap.tensor}_{gap.axis}", (gap,)) for gap in other]
+        elif isinstance(own, tuple) and len(own) == len(other):
+            pairs = enumerate(zip(own, other, strict=True))
+            values = [(f"{name}{at}", (*own[:at], two, *own[at + 1 :])) for at, (one, two) in pairs if one != two]
+        for violates, value in values:
+            try:
+                yield replace(taken, **{name: value}), violates
+            except ProblemError:
+                continue
+
+
+def _turns(case: PoolCase) -> dict[str, str]:
+    """Return the class of the turns that blocks take, where an option limits the grid."""
+    kernel = case.kernel
+    if kernel.is_production or (own := kernel.thread_map(case.problem)) is None:
+        return {}
+    usual = Kernel(kernel.family, kernel.instance).thread_map(case.problem)
+    launches = [] if usual is None else list(zip(own.launches, usual.launches, strict=False))
+    if any(one.name != two.name for one, two in launches) or len(launches) < len(own.launches):
+        return {}
+    grids = [(prod(one.grid), prod(two.grid)) for one, two in launches]
+    limited = [(one, two) for one, two in grids if one < two]
+    return {"turns": turns(*limited[0])} if limited else {}
+
+
+LENGTHS = ("n", "k", "c", "g")
+"""The lengths by which an automatic split may change."""
+
+
+def _automatic(case: PoolCase, prediction: Dispatch) -> dict[str, str]:
+    """Return the classes of an automatic split: its answer, and the length by one more or less of which it changes."""
+    problem: Any = case.problem
+    answer = prediction.facts.get("split_k")
+    if getattr(problem, "split_k", 1) != -1 or not isinstance(answer, int):
+        return {}
+    for name in (one for one in LENGTHS if hasattr(problem, one)):
+        for step in (1, -1):
+            if getattr(problem, name) + step < 1:
+                continue
+            near = replace(problem, **{name: getattr(problem, name) + step})
+            found = case.kernel.prediction(near) if case.kernel.refusal(near) is None else None
+            if found is not None and found.facts.get("split_k") != answer:
+                return {"auto": split(answer), "auto_limit": f"{name}{step:+d}"}
+    return {"auto": split(answer), "auto_limit": "none"}
 
 
 def _few(value: int | str) -> str:

@@ -117,16 +117,19 @@ def _varying(classes: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _refusals(cases: Sequence[PoolCase]) -> list[SolvedCase]:
-    """Return cases just outside of each clause: every class of every factor with every clause."""
+    """Return cases just outside of each clause: first by each single quantity, axis or gap that violates it and on each
+    instance, then every class of every factor with every clause."""
     refused = [case for case in cases if case.refused]
     if not refused:
         return []
     classes = [{**case.classes, "clause": case.refused, INSTANCE: case.kernel.name} for case in refused]
-    wanted = goals(classes, [("clause", name) for name in _varying(classes) if name != "clause"])
     cover = Cover([1.0] * len(refused))
-    cover.extend(wanted)
+    cover.extend(goals(classes, [("clause", "violates"), ("clause", INSTANCE)]))
+    first = len(cover.chosen)
+    cover.extend(goals(classes, [("clause", name) for name in _varying(classes) if name != "clause"]))
+    smoke = max(first, len(cover.chosen) // 3)
     return [
-        _line(refused[place], SMOKE if rank < len(cover.chosen) / 3 else REGRESSION, _why(cover, place, refused[place]))
+        _line(refused[place], SMOKE if rank < smoke else REGRESSION, _why(cover, place, refused[place]))
         for rank, place in enumerate(cover.chosen)
     ]
 
