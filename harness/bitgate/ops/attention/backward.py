@@ -19,18 +19,8 @@ from bitgate.model.fill import Fill, Make
 from bitgate.model.numerics import Accumulation, Numerics
 from bitgate.model.sized import SizedProblem, StatedTensor, read, written
 from bitgate.ops.attention import fills
-from bitgate.ops.attention.attention import (
-    AttentionNumerics,
-    Floats,
-    KeyMask,
-    KeySoftmax,
-    MaskedAttention,
-    admitted,
-    by_group,
-    logits,
-    products,
-    weighted,
-)
+from bitgate.ops.attention.admitted import KeyMask, admitted, by_group, products
+from bitgate.ops.attention.attention import AttentionNumerics, Floats, KeySoftmax, MaskedAttention, logits, weighted
 
 
 @dataclass(frozen=True)
