@@ -30,6 +30,8 @@ STEP = 16
 """Gaps are whole steps, such that the widest vectors stay aligned."""
 LARGE_BYTES = 1 << 28
 """Bytes of an operand from which the host may not make it: that takes seconds, and as much memory."""
+MOST_DATA = 32 << 20
+"""Bytes of a problem without its padding, at most: the host makes them too."""
 FEWEST = 3
 """Rows of an axis, at least: the second of two alone has an offset, and its stride would be out of a gap's range."""
 
@@ -71,6 +73,8 @@ def _offers(case: PoolCase, most_bytes: int) -> Iterator[tuple[Place, _Offer]]:
     if not hasattr(problem, "gap_orders"):
         return
     bare = packed(problem)
+    if sum(tensor.bytes for tensor in bare.tensors.values()) > MOST_DATA:
+        return
     for tensor, order in bare.gap_orders.items():
         for letter in order[1:]:
             for axis, gapped in _stretched(bare, tensor, letter, most_bytes):
