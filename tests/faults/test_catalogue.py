@@ -7,10 +7,13 @@ import pytest
 from bitgate.core import paths
 from bitgate.tools.faults.fault import Fault, read_faults
 
-CATALOGUE = read_faults(sorted((paths.data_folder("suites") / "faults").rglob("*.toml")))
+FOLDER = paths.data_folder("suites") / "faults"
+CATALOGUE = read_faults(sorted(FOLDER.glob("*.toml")))
+# Each set was written without a look at the others, and may repeat them.
+UNSEEN = [fault for path in sorted((FOLDER / "unseen").glob("*.toml")) for fault in read_faults([path])]
 
 
-@pytest.mark.parametrize("fault", CATALOGUE, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", [*CATALOGUE, *UNSEEN], ids=lambda fault: fault.name)
 def test_the_fault_changes_its_file(fault: Fault) -> None:
     seeded = fault.seeded(paths.root())
     assert seeded != (paths.root() / fault.file).read_text()

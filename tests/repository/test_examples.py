@@ -45,6 +45,12 @@ def test_a_users_function_in_cuda_passes_as_it_is(case: str, capsys: pytest.Capt
     assert (verdict["verdict"], verdict["dispatch"]["path"], verdict["dispatch"]["launches"]) == ("PASS", "source", 1)
 
 
+@pytest.mark.needs("torch")
+def test_pytorchs_own_matmul_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    code, verdict = _verify("gemm_f32_b2m9n8k7", "torch", capsys)
+    assert (code, verdict["verdict"]) == (0, "PASS"), verdict["reason"]
+
+
 def test_an_example_and_its_library_refuse_operations_alike(capsys: pytest.CaptureFixture[str]) -> None:
     load = str(EXAMPLES / "pointwise" / "declaration.py")
     case = "bwd_data_f32_nhwgc_g1n1k8c8_y1x1_h5x7_weirelu"
