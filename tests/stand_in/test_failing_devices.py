@@ -38,7 +38,7 @@ def rocm(tmp_path_factory: pytest.TempPathFactory) -> StandIn:
 
 
 def bitgate(rocm: StandIn, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    waits = {"BITGATE_MEMORY_SECONDS": "0.1"}
+    waits = {"BITGATE_MEMORY_SECONDS": "0.001"}
     environment = rocm.environment({**os.environ, "PYTHONPATH": str(OURS), **waits, **more})
     del environment["ROCM_PATH"]  # by which hipcc would look for its clang
     command = [sys.executable, "-m", "bitgate", *words]
@@ -67,7 +67,7 @@ def verdicts(rocm: StandIn, *cases: str) -> list[tuple[str, str]]:
             [SMALL, OTHER, SMALL],
             [("MISMATCH", NOTHING_WRITTEN), ("INFRA", DEFECTIVE), ("INFRA", UNSOUND)],
         ),
-        (["fail hipDeviceSynchronize 4242 after=6"], [SMALL, OTHER], [("INFRA", UNKNOWN), ("INFRA", UNSOUND)]),
+        (["fail hipDeviceSynchronize 4242 after=2"], [SMALL, OTHER], [("INFRA", UNKNOWN), ("INFRA", UNSOUND)]),
     ],
     ids=["no memory at once", "no memory later", "defective at once", "defective later", "an error without a name"],
 )
@@ -85,7 +85,12 @@ def test_a_failing_device_is_no_verdict_on_kernels(
 @pytest.mark.nightly
 def test_a_run_goes_on_to_its_end_on_a_device_that_fails(rocm: StandIn, tmp_path: Path) -> None:
     rocm.says(MI210, "fail hipDeviceSynchronize 214 after=12")
-    words = ("run", "--tier", "smoke", "--target", "gfx90a", "--kernel", "naive_reduction.f32", "-n0", "-k", "o5l3")
+    suite = tmp_path / "sums"
+    suite.mkdir()
+    cases = ", ".join(f'"reduction_f32_o5l{length}i1_sum"' for length in range(30, 36))
+    (suite / "cases.toml").write_text(f'[[case]]\ncase = [{cases}]\nwhy = "sums of few terms"\ntier = "smoke"\n')
+    (suite / "test_sums.py").write_text('from bitgate.testing import verified\n\ntest_bits = verified("sums")\n')
+    words = ("run", str(suite), "--tier", "smoke", "--target", "gfx90a", "--kernel", "naive_reduction.f32", "-n0")
     said = bitgate(rocm, *words, BITGATE_OUT=str(tmp_path))
     assert said.returncode == 1, said.stdout + said.stderr
     (record,) = tmp_path.rglob("results.jsonl")
