@@ -47,7 +47,7 @@ def test_the_layout_may_be_left_out():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("conv_f16_nhwgc_g1n1k8c8_y1_h4", "starts with none of fwd, bwd_data, bwd_weight"),
+        ("conv_f16_nhwgc_g1n1k8c8_y1_h4", "starts with none of attention, attention_bwd, fwd, bwd_data"),
         ("fwd_f17_nhwgc_g1n1k8c8_y1_h4", "one dtype or three"),
         ("fwd_f16_f16_nhwgc_g1n1k8c8_y1_h4", "one dtype or three"),
         ("fwd_f16_nchw_g1n1k8c8_y1_h4", "unknown layout 'nchw'"),

@@ -173,7 +173,8 @@ def test_a_runtime_without_a_function_ends_in_one_line(tmp_path: Path, name: str
 
 
 def test_what_bitgate_calls_is_all_of_what_is_looked_for() -> None:
-    text = "".join(path.read_text() for path in OURS.rglob("bitgate/**/*.py") if path.name != "hip_python.py")
+    apart = {"hip_python.py", "loader.py"}  # the list itself, and a program that exported capsules bring along
+    text = "".join(path.read_text() for path in OURS.rglob("bitgate/**/*.py") if path.name not in apart)
     called = set(re.findall(r"\.(hip[A-Z]\w+)\(", text)) | set(re.findall(r'"(hip[A-Z]\w+)"', text))
     errors = {name for name in called if name.startswith("hipError")}
     description = {"hipGetDeviceProperties", "hipGetDevicePropertiesR0600", "hipDeviceProp_t"}
