@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bitgate.results.record import Key, Outcome, Verdict
 from bitgate.tools.judge.findings import Findings
-from bitgate.tools.judge.problems import Problems
+from bitgate.tools.judge.problems import JudgedCase, Problems
 from bitgate.tools.judge.run import JudgeRequest
 from bitgate.tools.judge.timing import Time
 
@@ -21,6 +22,16 @@ def test_nothing_compared_is_open(found: Findings) -> None:
     assert (found.verdict, found.exit) == ("open", 3)
     found.refused["case"] = "plain: no padding"
     assert found.diagnosis == "it takes none of the task's problems: plain: no padding"
+
+
+def test_few_right_of_many_refused_are_open(found: Findings) -> None:
+    case = "gemm_f32_m3n4k5"
+    verdict = Verdict(Key(case, "mine", "f32", (), "exact", 0, "forward", "host"), Outcome.PASS)
+    found.verdicts = [(JudgedCase(case, "exact", "own"), verdict)]
+    assert found.verdict == "right"
+    found.refused = dict.fromkeys(("gemm_f16_m3n4k5", "gemm_i8_m3n4k5"), "dtypes: f32 only")
+    assert (found.verdict, found.exit) == ("open", 3)
+    assert found.diagnosis == "it refuses more of the task's problems than it takes: dtypes: f32 only"
 
 
 def test_wrong_results_of_timed_calls_are_wrong(found: Findings) -> None:

@@ -67,7 +67,8 @@ class Findings:
         is_wrong = any(not one.outcome.is_unanswered for one in self.red) or any(self.zero.values())
         if self.does_not_load or is_wrong or (self.times is not None and self.times.wrong):
             return WRONG
-        is_whole = not self.is_cut and all(one.green for _, one in self.verdicts)
+        takes_most = len(self.refused) <= len({one.case for one in self.right})
+        is_whole = not self.is_cut and takes_most and all(one.green for _, one in self.verdicts)
         return RIGHT if is_whole and any(one.group == "own" or not self.task.facts for one in self.right) else OPEN
 
     @property
@@ -90,6 +91,8 @@ class Findings:
             return f"it takes none of the task's problems: {next(iter(self.refused.values()))}"
         if zero := [f"where {name} is 0: {why}" for name, why in self.zero.items() if why]:
             return zero[0]
+        if len(self.refused) > len({one.case for one in self.right}):
+            return f"it refuses more of the task's problems than it takes: {next(iter(self.refused.values()))}"
         return f"while it was timed: {self.times.wrong}" if self.times is not None and self.times.wrong else ""
 
     def _alone(self) -> str:
