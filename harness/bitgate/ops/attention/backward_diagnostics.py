@@ -16,7 +16,7 @@ from bitgate.model.sized import SizedProblem
 from bitgate.ops.attention.attention import Admitted, Floats, KeyMask, admitted, logits
 from bitgate.ops.attention.backward import Slopes
 from bitgate.ops.attention.laws import has_data, resized
-from bitgate.ops.rows.mistakes import KnownRows, RowMistake, explained
+from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake, explained
 from bitgate.verify.diagnose.scene import Scene
 
 MOST_WORK = 1 << 24

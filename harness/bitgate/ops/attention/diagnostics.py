@@ -15,7 +15,7 @@ from bitgate.model.thread_map import Cell, ThreadMap
 from bitgate.ops.attention.attention import AttentionSizes, KeyMask, admitted
 from bitgate.ops.attention.laws import LAWS
 from bitgate.ops.attention.mistakes import KnownQueries, mistakes
-from bitgate.ops.rows.mistakes import explained
+from bitgate.verify.diagnose.row_mistakes import explained
 from bitgate.verify.diagnose.scene import Scene
 
 SHADE = 32

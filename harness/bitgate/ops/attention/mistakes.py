@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, KeyMask, KeySoftmax, admitted
-from bitgate.ops.rows.mistakes import KnownRows, RowMistake
+from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake
 
 KEY_TILES = (32, 64, 128, 16)
 """Keys that kernels take at once, tried where an instance does not say."""

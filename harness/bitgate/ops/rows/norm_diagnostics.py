@@ -12,9 +12,10 @@ from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import Data, KernelFunction, Law, Pair, on_exact
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell
-from bitgate.ops.rows.mistakes import LAWS, TILES, KnownRows, RowMistake, explained, parts_of, shorter
+from bitgate.ops.rows.mistakes import LAWS, TILES, parts_of, shorter
 from bitgate.ops.rows.norm import EPSILON, affine
 from bitgate.ops.rows.rows import Floats
+from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake, explained
 from bitgate.verify.diagnose.scene import Scene
 
 

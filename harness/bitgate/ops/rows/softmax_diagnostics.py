@@ -11,9 +11,10 @@ from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import Data, KernelFunction, Law, Pair, on_exact
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell
-from bitgate.ops.rows.mistakes import LAWS, KnownRows, RowMistake, explained, parts_of, shorter
+from bitgate.ops.rows.mistakes import LAWS, parts_of, shorter
 from bitgate.ops.rows.rows import Floats, Ints
 from bitgate.ops.rows.softmax import LEVEL, Mask, limits
+from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake, explained
 from bitgate.verify.diagnose.scene import Scene
 
 SCALES = ((1.1, "1.1"), (0.5, "1/2"), (2.0, "2"), (np.log(2), "ln 2: powers of 2 without log2 e"))
