@@ -22,10 +22,9 @@ from bitgate.kernel import (
 )
 from bitgate.operation import F32_ACCUMULATION, SizedProblem
 
-from ..clauses import too_many_threads
 from ..cpp_names import WAVES
 from ..library_family import library_family
-from ..limits import MAX_COORDINATE
+from ..limits import MAX_COORDINATE, MAX_GRID_THREADS
 from ..naive_attention.declaration import ELEMENTS, unsupported
 from ..thread_maps import WORKSPACE, linear_launch, linear_write, row_number
 
@@ -75,7 +74,9 @@ def supports(problem: SizedProblem, instance: Instance, options: Mapping[str, st
         return own
     if problem.sizes.t > MAX_COORDINATE:
         return Refusal("index_range", f"{problem.sizes.t} keys are over 2^30")
-    return too_many_threads(_blocks(problem, instance), instance)
+    if (threads := _blocks(problem, instance) * instance.block_size) > MAX_GRID_THREADS:
+        return Refusal("index_range", f"a grid of {threads} threads is over 2^32")
+    return None
 
 
 def slices_of(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> int:
