@@ -31,7 +31,7 @@ OPTIONS = (
 
 
 def supports(problem: Problem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """What one call of PyTorch computes: no element-wise operations, no split; of softmax the full rows."""
+    """Refuse what no single call of PyTorch computes: element-wise operations, splits, rows that are not full."""
     own = {"stride", "dilation", "left_pad", "right_pad"} if problem.operation.name in PASSES else set()
     stated = problem.attributes if problem.operation.name in (*PASSES, "gemm") else {}
     if more := ", ".join(stated.keys() - own):

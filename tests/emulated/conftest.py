@@ -1,4 +1,4 @@
-"""What stands in for an emulator, made once a test process."""
+"""A stand-in for an emulator, made once a test process."""
 
 from __future__ import annotations
 

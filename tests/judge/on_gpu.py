@@ -27,7 +27,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LONG_MS = 40.0
-"""What a submission takes at least that keeps the GPU busy for 50 ms."""
+"""The least time of a submission that keeps the GPU busy for 50 ms."""
 
 HOSTS_CONSTRUCTOR = """
 #include <stdlib.h>

@@ -65,7 +65,7 @@ ATTACKS = (
     "profiles_the_harness",
 )
 WRITTEN = ("torch.py", "numpy.py", "sitecustomize.py", "conftest.py", "bitgate.toml", "operation.py")
-"""What attacks leave next to the submission, or in the current folder, if they may."""
+"""Files that attacks leave next to the submission, or in the current folder, if they may."""
 
 
 def test_the_control_passes(judged) -> None:

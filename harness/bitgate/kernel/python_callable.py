@@ -293,7 +293,7 @@ def as_torch(array: NDArray[Any]) -> Any:
 
 
 VIEWS: Mapping[str, Callable[[Tensor, int], Any]] = {"numpy": cells, "torch": torch_cells, "device": cells}
-"""What makes a function's tensors over the host's memory."""
+"""Makers of a function's tensors over the host's memory."""
 NAMED = "numpy, torch or device"
 
 

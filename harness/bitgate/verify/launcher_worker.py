@@ -9,7 +9,7 @@ from bitgate.worker.entry import TOKEN
 from bitgate.worker.worker import HearNote, Worker
 
 PRELOAD = ("bitgate.verify.preload:load",)
-"""What a zygote does before it forks judges and launchers (worker/zygote.py)."""
+"""The work of a zygote before it forks judges and launchers (worker/zygote.py)."""
 
 LAUNCHER = "bitgate.verify.launcher_server:serve"
 

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "bitgate/check_tensor.hpp"
 #include "bitgate/dtype.hpp"
 #include "bitgate/number.hpp"
 #include "bitgate/power.hpp"
@@ -57,27 +58,6 @@ struct AttentionBackwardProblem : MaskedAttention {
   };
   bitgate_tensor d_o, dq, dk, dv;
 };
-
-namespace detail {
-
-// BITGATE_BAD_ARGUMENT unless a tensor, if it is there, has these lengths, and the right access.
-inline int32_t check_heads(const bitgate_tensor& tensor, bool is_written, int rank, const int64_t* lengths,
-                           bitgate_reason* reason) noexcept {
-  if (tensor.rank == 0)
-    return BITGATE_OK;
-  if (((tensor.access & BITGATE_WRITTEN) != 0) != is_written)
-    BITGATE_BAD(reason, "problem", "%s must be %s", tensor.role, is_written ? "written" : "read");
-  if (tensor.rank != rank)
-    BITGATE_BAD(reason, "problem", "%s has rank %d: it must be %d", tensor.role, tensor.rank, rank);
-  for (int i = 0; i < rank; ++i)
-    if (tensor.lengths[i] != lengths[i] || lengths[i] < 1 || tensor.strides[i] < 0)
-      BITGATE_BAD(reason, "problem", "%s has length %lld and stride %lld in dimension %d: length %lld is due",
-                  tensor.role, static_cast<long long>(tensor.lengths[i]),
-                  static_cast<long long>(tensor.strides[i]), i, static_cast<long long>(lengths[i]));
-  return BITGATE_OK;
-}
-
-} // namespace detail
 
 namespace detail {
 
@@ -128,11 +108,11 @@ inline int32_t check_masked(MaskedAttention& to, std::initializer_list<HeadTenso
   for (const auto& one : inputs)
     if (status == BITGATE_OK)
       status =
-          check_heads(one.tensor, one.is_written, one.rank, one.is_of_keys ? of_keys : of_queries, reason);
+          check_tensor(one.tensor, one.is_written, one.is_of_keys ? of_keys : of_queries, one.rank, reason);
   for (const auto& one : others)
     if (status == BITGATE_OK)
       status =
-          check_heads(one.tensor, one.is_written, one.rank, one.is_of_keys ? of_keys : of_queries, reason);
+          check_tensor(one.tensor, one.is_written, one.is_of_keys ? of_keys : of_queries, one.rank, reason);
   return status;
 }
 

@@ -15,6 +15,7 @@
 
 #include <cstring>
 
+#include "bitgate/check_tensor.hpp"
 #include "bitgate/dtype.hpp"
 #include "bitgate/number.hpp"
 #include "bitgate/problem.hpp"
@@ -58,27 +59,6 @@ inline RowLayout row_layout(const bitgate_tensor& tensor) noexcept {
   return {tensor.strides[0], tensor.strides[1]};
 }
 
-namespace detail {
-
-// BITGATE_BAD_ARGUMENT unless a tensor, if it is there, has these lengths, and the right access.
-inline int32_t check_rows(const bitgate_tensor& tensor, bool is_written, const int64_t* lengths, int rank,
-                          bitgate_reason* reason) noexcept {
-  if (tensor.rank == 0)
-    return BITGATE_OK;
-  if (((tensor.access & BITGATE_WRITTEN) != 0) != is_written)
-    BITGATE_BAD(reason, "problem", "%s must be %s", tensor.role, is_written ? "written" : "read");
-  if (tensor.rank != rank)
-    BITGATE_BAD(reason, "problem", "%s has rank %d: it must be %d", tensor.role, tensor.rank, rank);
-  for (int i = 0; i < rank; ++i)
-    if (tensor.lengths[i] != lengths[i] || lengths[i] < 1 || tensor.strides[i] < 0)
-      BITGATE_BAD(reason, "problem", "%s has length %lld and stride %lld in dimension %d: x says length %lld",
-                  tensor.role, static_cast<long long>(tensor.lengths[i]),
-                  static_cast<long long>(tensor.strides[i]), i, static_cast<long long>(lengths[i]));
-  return BITGATE_OK;
-}
-
-} // namespace detail
-
 inline int32_t read(const bitgate_problem& problem, SoftmaxProblem& to, bitgate_reason* reason) noexcept {
   static constexpr const char* masks[] = {"full", "causal", "padded"};
   ProblemReader reader(problem, reason);
@@ -102,7 +82,7 @@ inline int32_t read(const bitgate_problem& problem, SoftmaxProblem& to, bitgate_
     BITGATE_BAD(reason, "problem", "lengths is of type %s: it must be i32", dtype_name(to.lengths.dtype));
   for (const auto& [tensor, rank, is_written] :
        {std::tuple(&to.x, 2, false), std::tuple(&to.lengths, 1, false), std::tuple(&to.y, 2, true)})
-    if (const int32_t status = detail::check_rows(*tensor, is_written, to.x.lengths, rank, reason);
+    if (const int32_t status = detail::check_tensor(*tensor, is_written, to.x.lengths, rank, reason);
         status != BITGATE_OK)
       return status;
   return BITGATE_OK;
@@ -142,7 +122,7 @@ inline int32_t read(const bitgate_problem& problem, NormProblem& to, bitgate_rea
   for (const auto& [tensor, rank, is_written, axis] :
        {std::tuple(&to.x, 2, false, 0), std::tuple(&to.gamma, 1, false, 1), std::tuple(&to.beta, 1, false, 1),
         std::tuple(&to.y, 2, true, 0), std::tuple(&to.mean, 1, true, 0), std::tuple(&to.rstd, 1, true, 0)})
-    if (const int32_t status = detail::check_rows(*tensor, is_written, to.x.lengths + axis, rank, reason);
+    if (const int32_t status = detail::check_tensor(*tensor, is_written, to.x.lengths + axis, rank, reason);
         status != BITGATE_OK)
       return status;
   return BITGATE_OK;

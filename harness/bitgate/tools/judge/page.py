@@ -12,7 +12,7 @@ CLOCKS = {
     "bounded": "bounded from outside: the judge's clock around checked calls",
     "trusted": "trusted: events of the device around launches of device code alone, each checked",
 }
-"""What each kind of time is."""
+"""The meaning of each kind of time."""
 KINDS = {"right": "good", "wrong": "bad", "open": "odd"}
 
 
