@@ -1,4 +1,4 @@
-"""What a kernel cannot do it refuses, and says by which clause."""
+"""A kernel refuses what it cannot do, by a clause that it names."""
 
 from bitgate.testing import refused
 

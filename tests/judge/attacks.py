@@ -347,7 +347,7 @@ def takes_all_memory(x):
 
 
 def writes_next_to_the_task(x):
-    """What Python, pytest or a shell would run later: beside the task, bitgate, its own file, and at home."""
+    """Files that Python, pytest or a shell would run later: next to the task, bitgate and its own file, and at home."""
     places = {os.getcwd(), os.path.dirname(os.path.abspath(__file__)), os.path.expanduser("~"), *sys.path}
     modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     places |= {os.path.dirname(file) for file in modules if file}

@@ -49,7 +49,7 @@ class Judged:
     verdict: str
     words: tuple[str, ...] = ("--problems", "4", "--samples", "0")
     kind: str = ""
-    """Of its time; empty: it is not timed."""
+    """The kind of its time; empty: it is not timed."""
     least_ms: float = 0.0
 
     def mistakes(self, report: dict[str, Any]) -> Iterator[str]:

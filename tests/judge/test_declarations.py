@@ -1,4 +1,4 @@
-"""What a submission's declaration states decides nothing about how it is judged."""
+"""A submission's declaration decides nothing about how it is judged."""
 
 from __future__ import annotations
 

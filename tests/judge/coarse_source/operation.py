@@ -1,3 +1,3 @@
-"""What the judge must not load: an operation of the task's name whose reference takes everything."""
+"""An operation of the task's name whose reference takes everything: the judge must not load it."""
 
 raise SystemExit("loaded")
