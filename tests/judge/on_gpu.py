@@ -1,5 +1,6 @@
 """Judge submissions on an NVIDIA GPU: ``python tests/judge/on_gpu.py --out FOLDER``. About 8 minutes with 16 cores;
-``--only A,B --seconds S`` for less.
+``--only A,B --seconds S`` for less. ``--probe`` only prints, in a minute, with which measures of the sandbox the GPU's
+driver starts.
 
 Right ones (torch, Triton, load_inline, device functions, a cubin) have to be right, attacks wrong, and times of the
 kind that they can be of; then PyTorch's own operations run on the smoke suites (examples/torch). Prints a line each and
@@ -20,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -74,7 +76,12 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=7, help="this number of submissions")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="judge no longer, those named first first")
     parser.add_argument("--vendors-seconds", type=float, default=240.0)
+    parser.add_argument("--probe", action="store_true", help="start the driver with each measure of the sandbox")
     asked = parser.parse_args()
+    if asked.probe:
+        sys.path.insert(0, str(ROOT / "harness"))
+        os.environ["PYTHONPATH"] = f"{ROOT / 'harness'}:{os.environ.get('PYTHONPATH', '')}"
+        return import_module("gpu_probe").probe()
     out = asked.out.resolve()
     shutil.rmtree(out, ignore_errors=True)
     (out / "made").mkdir(parents=True)

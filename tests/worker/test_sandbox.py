@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.core.errors import UsageError
-from bitgate.worker import sandbox
+from bitgate.worker import gpu_driver, sandbox
 
 INSIDE = """
 import ctypes, json, os, socket
@@ -77,12 +77,35 @@ def test_a_folder_that_is_gone_is_an_error_of_the_environment(tmp_path: Path) ->
 
 
 DRIVER = """
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <string>
+#include <thread>
+
+// Writes a thread's name as CUDA's driver does.
+static bool names_a_thread() {
+  bool done = false;
+  std::thread([&] {
+    std::string file = "/proc/self/task/" + std::to_string(syscall(SYS_gettid)) + "/comm";
+    int opened = open(file.c_str(), O_RDWR);
+    done = opened >= 0 && write(opened, "cuda", 4) == 4;
+    if (opened >= 0)
+      close(opened);
+  }).join();
+  return done;
+}
+
 extern "C" int cuInit(unsigned) {
   rlimit data;
   getrlimit(RLIMIT_DATA, &data);
-  return %s ? 304 : 0;
+  return %s || !names_a_thread() ? 304 : 0;
 }
+#define STARTS(name) extern "C" int name() { return 0; }
+STARTS(cuDeviceGet) STARTS(cuDevicePrimaryCtxRetain) STARTS(cuCtxSetCurrent) STARTS(cuMemAlloc_v2)
+STARTS(cuMemAllocHost_v2) STARTS(cuMemsetD8_v2) STARTS(cuMemcpyDtoH_v2)
 """
 
 
@@ -96,7 +119,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
         subprocess.run(command, check=True)
         monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
         monkeypatch.setenv(sandbox.VARIABLE, "")
-        monkeypatch.setattr(sandbox, "_gpus", lambda: ["/dev/null"])
+        monkeypatch.setattr(gpu_driver, "devices", lambda: ["/dev/null"])
 
     return build
 
@@ -115,6 +138,20 @@ def test_a_driver_that_starts_keeps_every_measure(driver: Callable[[str], None],
     driver("false")
     found = sandbox.prepare(tmp_path, 1 << 32, of_gpu=True)
     assert not any("without" in one for one in found)
+
+
+def test_a_driver_that_cannot_name_its_threads_is_seen_to_fail(driver: Callable[[str], None], tmp_path: Path) -> None:
+    driver("false")
+    stated = {**sandbox.statement(tmp_path, 1 << 32, of_gpu=True), "writes": ["/dev/null"]}
+    had = sandbox.tried(stated).measures
+    failed = "cuInit returns 304" if any("landlock" in one for one in had) else ""
+    assert sandbox.tried(stated).driver == failed
+
+
+def test_two_measures_are_left_out_and_no_other(driver: Callable[[str], None], tmp_path: Path) -> None:
+    driver("data.rlim_cur != RLIM_INFINITY || syscall(SYS_ptrace, 16, -1, 0, 0) == -1 && errno == EPERM")
+    found = sandbox.prepare(tmp_path, 1 << 32, of_gpu=True)
+    assert [one.split(":")[0] for one in found if "without" in one] == ["without system calls", "without memory limit"]
 
 
 def test_a_driver_that_never_starts_is_an_error(driver: Callable[[str], None], tmp_path: Path) -> None:

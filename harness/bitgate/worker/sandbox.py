@@ -22,6 +22,7 @@ from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import shown
+from bitgate.worker import gpu_driver
 
 VARIABLE = "BITGATE_SANDBOX"
 
@@ -33,6 +34,7 @@ _WRITES = ((1, 1), *((bit, 1) for bit in range(4, 13)), (13, 2), (14, 3))
 _O_PATH = 0o10000000
 _EPERM = 1
 _PRLIMIT64 = 302
+_TRIAL_SECONDS = 60
 _X32 = 0x40000000
 """The bit of system calls by their other numbers, which no filter of numbers sees."""
 
@@ -45,10 +47,8 @@ CACHES = {
 }
 """Where compilers of kernels keep what they make: below the one folder that may be written."""
 
-DRIVERS = {"libcuda.so.1": "cuInit", "libhsa-runtime64.so.1": "hsa_init"}
-"""The libraries of GPUs' drivers, each with its first call."""
-SPARED = ("memory limit", "shared memory", "network", "system calls", "files")
-"""Measures that are left out where a GPU's driver does not start with them: each alone, in this order, then all."""
+SPARED = ("files", "system calls", "network", "shared memory", "memory limit")
+"""Measures that are left out where a GPU's driver does not start with them; the first are kept rather than the last."""
 
 FORBIDDEN = {
     "ptrace": 101,
@@ -90,43 +90,41 @@ def prepare(folder: Path, memory: int, of_gpu: bool = False) -> list[str]:
     The measures are those that a process which enters it right now has. Those that keep a GPU's driver from starting
     are left out, and named as such. UsageError if the driver starts with none of them.
     """
-    stated: dict[str, Any] = {"folder": str(folder), "memory": memory, "devices": _gpus() if of_gpu else []}
-    for without in ((), *((one,) for one in SPARED), SPARED) if of_gpu else ((),):
-        trial = _tried({**stated, "without": without})
-        if not trial.driver:
-            break
-    else:
-        raise UsageError(f"the GPU's driver does not start in a sandbox: {trial.driver}: see `bitgate doctor`")
+    stated = statement(folder, memory, of_gpu)
+    without: tuple[str, ...] = ()
+    trial = tried(stated)
+    if trial.driver:
+        without, trial = SPARED, tried(stated, SPARED)
+        if trial.driver:
+            raise UsageError(f"the GPU's driver does not start in a sandbox: {trial.driver}: see `bitgate doctor`")
+        for one in SPARED:
+            fewer = tuple(other for other in without if other != one)
+            if not (again := tried(stated, fewer)).driver:
+                without, trial = fewer, again
     os.environ[VARIABLE] = json.dumps({**stated, "without": without, "measures": trial.measures})
     return [*trial.measures, *(f"without {one}: a GPU's driver does not start with it" for one in without)]
 
 
-def _tried(stated: Mapping[str, Any]) -> SandboxTrial:
-    environment = {**os.environ, VARIABLE: json.dumps(stated)}
-    command = [sys.executable, "-m", __name__, *(DRIVERS if stated["devices"] else ())]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def statement(folder: Path, memory: int, of_gpu: bool) -> dict[str, Any]:
+    """Return what a process that enters has to know; ``writes`` are places outside of the folder that it may write."""
+    writes = [*gpu_driver.devices(), gpu_driver.THREADS] if of_gpu else []
+    return {"folder": str(folder), "memory": memory, "writes": writes, "of_gpu": of_gpu}
+
+
+def tried(stated: Mapping[str, Any], without: Sequence[str] = ()) -> SandboxTrial:
+    """Enter a sandbox in a separate process, and start the GPU's driver there. UsageError if it cannot be entered."""
+    environment = {**os.environ, VARIABLE: json.dumps({**stated, "without": without})}
+    command = [sys.executable, "-m", __name__, *(["driver"] if stated["of_gpu"] else [])]
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=_TRIAL_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return SandboxTrial([], f"no answer within {_TRIAL_SECONDS} s")
     if done.returncode != 0:
         why = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
         raise UsageError(f"no sandbox can be entered here: {shown(why)}")
     return SandboxTrial(**json.loads(done.stdout))
-
-
-def _driver_error(libraries: Sequence[str]) -> str:
-    """Return why the first of the drivers that this machine has does not start; empty if it does."""
-    for name in libraries:
-        try:
-            library = ctypes.CDLL(name)
-        except OSError:
-            continue
-        status = getattr(library, DRIVERS[name])(0)
-        return f"{DRIVERS[name]} returns {status}" if status else ""
-    return ""
-
-
-def _gpus() -> list[str]:
-    """Return the device files of GPUs, which a driver opens to write."""
-    found = [path for pattern in ("nvidia*", "kfd", "dri") for path in Path("/dev").glob(pattern)]
-    return sorted(str(path) for path in found if path.is_dir() or path.is_char_device())
 
 
 def leave() -> None:
@@ -150,13 +148,13 @@ def enter() -> list[str]:
     os.environ.update({name: str(folder / below) for name, below in CACHES.items()})
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # processes that compile would be left running
     libc: Any = ctypes.CDLL(None, use_errno=True)
-    devices = [Path(one) for one in stated.get("devices", ())]
+    writes = [Path(one) for one in stated.get("writes", ())]
     measures: tuple[tuple[str, Callable[[], list[str]]], ...] = (
         ("memory limit", lambda: _limits(int(stated["memory"]))),
         ("", lambda: _named("no new privileges", libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))),
         ("network", lambda: _named("no network (namespace)", libc.unshare(_CLONE_NEWNET))),
         ("shared memory", lambda: _named("no shared memory of others (namespace)", libc.unshare(_CLONE_NEWIPC))),
-        ("files", lambda: _landlock(libc, folder, devices)),
+        ("files", lambda: _landlock(libc, folder, writes)),
         ("system calls", lambda: ["system calls filtered (seccomp)"] if _filter(libc) else []),
     )
     taken = (take() for key, take in measures if key not in stated.get("without", ()))
@@ -184,8 +182,8 @@ def _limits(memory: int) -> list[str]:
     return had
 
 
-def _landlock(libc: Any, folder: Path, devices: list[Path]) -> list[str]:
-    """Forbid writes outside of the folder, but to ``devices``; TCP, and signals to other processes, as far as the
+def _landlock(libc: Any, folder: Path, writes: list[Path]) -> list[str]:
+    """Forbid writes outside of the folder, but to ``writes``; TCP, and signals to other processes, as far as the
     kernel can."""
     version = libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
     if version < 1:
@@ -197,10 +195,11 @@ def _landlock(libc: Any, folder: Path, devices: list[Path]) -> list[str]:
     if rules < 0:
         return []
     of_file = 1 << 1 | (1 << 14 if version >= 3 else 0)
-    for place, allowed in ((folder, rights), *((one, of_file) for one in (Path("/dev/null"), *devices))):
+    for place, allowed in ((folder, rights), *((one, of_file) for one in (Path("/dev/null"), *writes))):
         opened = os.open(place, _O_PATH | os.O_CLOEXEC)
         added = libc.syscall(_LANDLOCK_ADD, rules, 1, struct.pack("=Qi", allowed, opened), 0)
-        os.close(opened)
+        if str(place) != gpu_driver.THREADS:  # its rule holds as long as the system keeps its entry: as it is open
+            os.close(opened)
         if added != 0:
             os.close(rules)
             return []
@@ -234,4 +233,4 @@ def _filter(libc: Any) -> bool:
 
 if __name__ == "__main__":
     entered = enter()
-    print(json.dumps({"measures": entered, "driver": _driver_error(sys.argv[1:])}))
+    print(json.dumps({"measures": entered, "driver": gpu_driver.why_not_started() if sys.argv[1:] else ""}))
