@@ -21,12 +21,18 @@ DTYPES = ("f32", "f16", "bf16")
 EPSILON = 2.0**-16
 """As bitgate's norms add it."""
 PASSES = ("fwd", "bwd_data", "bwd_weight")
-
+ATTENTION = {
+    "attention": ("q", "k", "v", "lengths", "o"),
+    "attention_bwd": ("q", "k", "v", "do", "lengths", "dq", "dk", "dv"),
+}
+"""What one call of scaled_dot_product_attention reads and writes, or its gradient."""
+BACKENDS = {"flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION", "math": "MATH"}
 
 OPTIONS = (
     Option("vendor", ("on", "off"), "on", "Compute by oneDNN and cuDNN, or by PyTorch's own kernels."),
     Option("tf32", ("off", "on"), "off", "Round f32 operands to TF32 on a GPU."),
     Option("deterministic", ("off", "on"), "off", "Take cuDNN's deterministic algorithms alone."),
+    Option("backend", ("any", *BACKENDS), "any", "Compute attention by this implementation alone."),
 )
 
 
@@ -41,7 +47,58 @@ def supports(problem: Problem, instance: Instance, options: Mapping[str, str]) -
         return Refusal("mask", "softmax of PyTorch has no mask")
     if problem.operation.name == "rmsnorm" and sizes.stats:
         return Refusal("stats", "rms_norm of PyTorch returns no moments")
+    return why_no_attention(problem, options.get("backend", "any")) if problem.operation.name in ATTENTION else None
+
+
+def why_no_attention(problem: Problem, backend: str) -> Refusal | None:
+    """Refuse what PyTorch's documents leave out of a backend: each raises RuntimeError for it."""
+    sizes: Any = getattr(problem, "sizes", None)
+    if more := ", ".join(problem.tensors.keys() - {*ATTENTION[problem.operation.name]}):
+        return Refusal("tensors", f"scaled_dot_product_attention has no {more}")
+    if problem.operation.name == "attention_bwd" and sizes.kv != sizes.h:
+        return Refusal("kv", "PyTorch rounds the gradient of each query head before they are summed")
+    bits = problem.tensors["q"].dtype.bytes * 8
+    if backend in ("flash", "cudnn") and bits > 16:
+        return Refusal("dtype", f"{backend} takes f16 and bf16")
+    if backend == "flash" and is_masked(sizes):
+        return Refusal("mask", "flash takes no mask but the causal one of as many queries as keys")
+    if backend == "efficient" and sizes.d * bits % 128:
+        return Refusal("d", "efficient takes rows of whole 16 bytes")
+    if backend == "cudnn" and (sizes.d % 8 or sizes.d > 128):
+        return Refusal("d", "cudnn takes multiples of 8 up to 128")
     return None
+
+
+def is_masked(sizes: Any) -> bool:
+    """Whether PyTorch needs a tensor for the mask: its own causal one begins at the first key."""
+    return sizes.padded or sizes.mask.value == "window" or (sizes.mask.value == "causal" and sizes.s != sizes.t)
+
+
+def attention(problem: Any, tensors: Mapping[str, Any]) -> Any:
+    import torch
+
+    sizes, q, k, v = problem.sizes, tensors["q"], tensors["k"], tensors["v"]
+    k, v = (one.repeat_interleave(sizes.h // sizes.kv, dim=1) if sizes.h != sizes.kv else one for one in (k, v))
+    mask = None
+    if is_masked(sizes):
+        mask = torch.ones(sizes.b, 1, sizes.s, sizes.t, dtype=torch.bool, device=q.device)
+        if sizes.mask.value != "full":
+            mask = mask.tril(sizes.t - sizes.s)
+        if sizes.mask.value == "window":
+            mask = mask.triu(sizes.t - sizes.s - sizes.w + 1)
+        if sizes.padded:
+            mask = mask & (torch.arange(sizes.t, device=q.device) < tensors["lengths"][:, None, None, None])
+    is_causal = mask is None and sizes.mask.value == "causal"
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal)
+
+
+def attention_gradients(problem: Any, tensors: Mapping[str, Any]) -> Any:
+    import torch
+
+    with torch.enable_grad():
+        leaves = {role: tensors[role].detach().requires_grad_() for role in ("q", "k", "v")}
+        found = torch.autograd.grad(attention(problem, {**tensors, **leaves}), list(leaves.values()), tensors["do"])
+    return tuple(found)
 
 
 def matmul(problem: Any, tensors: Mapping[str, Any]) -> Any:
@@ -125,6 +182,8 @@ FUNCTIONS = {
     "softmax": softmax,
     "layernorm": layer_norm,
     "rmsnorm": rms_norm,
+    "attention": attention,
+    "attention_bwd": attention_gradients,
 }
 
 
@@ -139,7 +198,11 @@ def opens(family: KernelFamily, instance: Instance, options: Mapping[str, str]) 
         torch.backends.cuda.matmul.allow_tf32 = tf32
         onednn: Any = nullcontext() if vendor else torch.backends.mkldnn.flags(enabled=False)
         cudnn = torch.backends.cudnn.flags(enabled=vendor, deterministic=deterministic, allow_tf32=tf32)
-        with torch.no_grad(), onednn, cudnn:
+        backend: Any = nullcontext()
+        if asked["backend"] != "any":
+            of_torch = torch.nn.attention
+            backend = of_torch.sdpa_kernel(getattr(of_torch.SDPBackend, BACKENDS[asked["backend"]]))
+        with torch.no_grad(), onednn, cudnn, backend:
             return FUNCTIONS[problem.operation.name](problem, tensors)
 
     return PythonKernel(compute, "torch")(family, instance, options)
@@ -161,6 +224,8 @@ FAMILY = KernelFamily(
         *instances("softmax", ("softmax",), (), (0,)),
         *instances("layer_norm", ("layernorm",), (), (0,)),
         *instances("rms_norm", ("rmsnorm",), (), (0,)),
+        *instances("attention", ("attention",), (), (0,)),
+        *instances("attention_bwd", ("attention_bwd",), (), (0,)),
     ),
     supports=supports,
     opens=opens,
