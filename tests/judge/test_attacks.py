@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from bitgate.core.errors import UsageError
-from bitgate.tools.judge.run import JudgeRequest, judge
+from bitgate.tools.judge.conventions import CUSTOM
+from bitgate.tools.judge.problems import of_file
+from bitgate.tools.judge.run import JudgeRequest, _declaration, judge
 
 HERE = Path(__file__).parent
 ATTACKS = (
@@ -127,3 +129,11 @@ def test_a_runtime_that_is_not_here_is_no_verdict(tmp_path: Path) -> None:
     request = JudgeRequest(tmp_path / "s.py", str(HERE / "tasks" / "softmax.py"), problems=1, own=True)
     with pytest.raises(UsageError, match="needs the module cupy, which is not installed here"):
         judge(request, lambda one, verdict: None, lambda line: None)
+
+
+def test_two_submissions_to_one_task_at_the_same_time_are_judged_each(tmp_path: Path) -> None:
+    """The declaration of one is not replaced by that of another, which is written before the first is loaded."""
+    task = of_file(HERE / "tasks" / "softmax.py", {}, (), 3, 11, False, False)
+    files = [tmp_path / f"{name}.py" for name in ("wrong", "right")]
+    written = [_declaration(file, CUSTOM, task, "host") for file in files]
+    assert [str(file) in one.read_text() for file, one in zip(files, written, strict=True)] == [True, True]

@@ -53,8 +53,7 @@ from pathlib import Path
 
 from bitgate.tools.judge.submission import family_of
 
-HERE = Path(__file__).parent
-FACTS = json.loads((HERE / "facts.json").read_text()) if (HERE / "facts.json").is_file() else None
+FACTS = {facts!r}
 FAMILY = family_of(
     file={file!r},
     name={name!r},
@@ -64,7 +63,7 @@ FAMILY = family_of(
     ndims={ndims!r},
     torch={torch!r},
     platform={platform!r},
-    facts=FACTS,
+    facts=FACTS and json.loads(Path(FACTS).read_text()),
 )
 '''
 
@@ -206,7 +205,10 @@ def _takes_problem(submission: Path, kind: str) -> bool:
 
 
 def _declaration(submission: Path, kind: str, task: Problems, platform: str) -> Path:
-    """Return the submission's declaration; for a function or a module bitgate writes it."""
+    """Return the submission's declaration; for a function or a module bitgate writes it.
+
+    Its folder is this submission's: another one may be judged on the same task at the same time.
+    """
     if kind == DECLARATION:
         return submission
     problems = [] if task.facts else [problem_of(one.case) for one in task.cases]
@@ -220,8 +222,9 @@ def _declaration(submission: Path, kind: str, task: Problems, platform: str) -> 
         ndims=tuple(dict.fromkeys(one.ndim for one in problems)),
         torch=bool(task.facts["torch"]) if task.facts else platform != "host" or "torch" in names_in(submission),
         platform=platform,
+        facts="" if task.folder is None else str(task.folder / "facts.json"),
     )
-    folder = task.folder or paths.cache_dir() / "judge" / sha256(text.encode()).hexdigest()[:16]
+    folder = paths.cache_dir() / "judge" / sha256(text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "declaration.py", text)
     return folder / "declaration.py"
