@@ -22,7 +22,7 @@ struct Partial {
 
   __device__ void add(float x) {
     if (x <= top) {
-      sum += power(x - top);
+      sum += x == -INFINITY ? 0.0f : power(x - top); // -inf - -inf is NaN
     } else {
       sum = scaled(x) + 1.0f;
       top = x;

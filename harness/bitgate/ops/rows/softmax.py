@@ -98,6 +98,14 @@ def both(problem: SizedProblem, seed: int) -> Mapping[str, NDArray[Any]]:
     return _logits(problem, seed, np.arange(problem.sizes.r)[:, None] % 2 == 1)
 
 
+def infinite(problem: SizedProblem, seed: int) -> Mapping[str, NDArray[Any]]:
+    """Return rows of both kinds, with -inf for what is far below: a caller's own mask."""
+    made = dict(both(problem, seed))
+    x, is_in = made["x"], np.arange(problem.sizes.c) < limits(problem, made)
+    top = np.max(x, axis=1, keepdims=True, where=is_in, initial=-np.inf)
+    return {**made, "x": np.where(is_in & (x < top), -np.inf, x)}
+
+
 def decimal(problem: SizedProblem, seed: int) -> Mapping[str, NDArray[Any]]:
     """Return real logits from -2 to 2, and masked ones above them."""
     lengths = _lengths(problem, seed)
@@ -123,6 +131,7 @@ class Softmax(RowOperation):
         Fill("exact", f"rows in turn: {_PEAKED}; {_FLAT}", both, exact=True),
         Fill("peaked", _PEAKED, peaked, exact=True),
         Fill("flat", _FLAT, flat, exact=True),
+        Fill("infinite", "rows of both kinds, the other admitted logits -inf: exp of them is 0", infinite, exact=True),
         Fill("decimal", "real logits within 4 of each other, each cell within the bound of its row", decimal),
     )
 
