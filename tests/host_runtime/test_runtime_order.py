@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from .conftest import LAUNCH_FAILURE, SUCCESS, Host
+from .conftest import LAUNCH_FAILURE, SUCCESS, Host, address
 
 NON_BLOCKING = 1
 DEVICE_TO_DEVICE = 3
@@ -158,6 +158,47 @@ def test_a_copy_races_with_a_kernel(host: Host, watched: Streams) -> None:
     assert host.synchronize() == LAUNCH_FAILURE
     sentence = "hipMemcpyAsync: race on cell, offset 0: its read of 16 bytes and the write by kernel produce have"
     assert sentence in host.text() or "the read by hipMemcpyAsync" in host.text()
+
+
+WHOLE, HALF, WORD, BYTE, LAST_BYTE = (0, 16), (8, 8), (8, 4), (8, 1), (15, 1)
+
+
+@pytest.mark.parametrize("schedule", ["forward", "reverse"])
+@pytest.mark.parametrize(
+    ("first", "second", "offset"),
+    [
+        (WHOLE, WHOLE, 0),
+        (WHOLE, WORD, 8),
+        (WORD, WHOLE, 8),
+        (WHOLE, LAST_BYTE, 15),
+        (HALF, BYTE, 8),
+        (WORD, (0, 8), None),
+        (LAST_BYTE, (8, 7), None),
+    ],
+)
+def test_two_copies_race_where_they_overlap(
+    host: Host, watched: Streams, schedule: str, first: tuple[int, int], second: tuple[int, int], offset: int | None
+) -> None:
+    """A copy of a whole buffer is noted without a cell for each word: parts of it are found as before."""
+    host.settings.set_schedule(schedule)
+    for (at, size), stream in ((first, watched.mine), (second, watched.other)):
+        target, source = (address(one.pointer) + at for one in (watched.result, watched.cell))
+        assert host.hip.hipMemcpyAsync(target, source, size, DEVICE_TO_DEVICE, stream) == SUCCESS
+    assert host.synchronize() == (SUCCESS if offset is None else LAUNCH_FAILURE)
+    if offset is not None:
+        assert f"hipMemcpyAsync: race on result, offset {offset}: its write of " in host.text()
+
+
+def test_a_copy_of_a_whole_buffer_races_with_the_kernel_that_reads_it(host: Host, watched: Streams) -> None:
+    copy, source = host.hip.hipMemcpyAsync, host.array(np.zeros(4, np.int32), "source")
+    assert copy(watched.cell.pointer, source.pointer, 16, DEVICE_TO_DEVICE, watched.other) == SUCCESS
+    assert watched.wait(watched.other) == SUCCESS
+    watched.consume(watched.mine)
+    assert watched.wait(watched.mine) == SUCCESS, host.text()
+    assert copy(watched.cell.pointer, source.pointer, 16, DEVICE_TO_DEVICE, watched.other) == SUCCESS
+    watched.consume(watched.mine)
+    assert host.synchronize() == LAUNCH_FAILURE
+    assert "race on cell, offset 0: " in host.text()
 
 
 def test_a_buffer_where_another_was_does_not_race(host: Host, watched: Streams) -> None:

@@ -16,7 +16,7 @@ from bitgate.numerics.certificate import certify
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.reference import exact_results
 from bitgate.verify.bounds import bounded_results, round_safe
-from bitgate.verify.problem_data import reference_kind
+from bitgate.verify.problem_data import prepare_operands, reference_kind
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,17 @@ def test_density_and_sensitivity_are_measured() -> None:
     assert small.note.endswith("; 8 of 8 sampled elements show if lost")
     assert (large.holds, large.density, large.sensitivity) == (True, 1.0, None)
     assert large.note.endswith("; sensitivity not measured")
+
+
+def test_the_certificate_of_operands_is_measured_when_it_is_asked_for() -> None:
+    """A stored digest needs none. What they claim is checked at once."""
+    problem = of(MeanSquare())
+    operands, size = prepare_operands(problem, F32_ACCUMULATION, "exact", 0)
+    assert size == 4 * 32 * 4
+    assert "certificate" not in vars(operands)
+    assert operands.certificate == certificate(problem)
+    with pytest.raises(UsageError, match="'bold' claims exact bits"):
+        prepare_operands(problem, F32_ACCUMULATION, "bold", 0)
 
 
 def test_a_claim_of_exact_bits_is_refuted_by_the_accumulator() -> None:

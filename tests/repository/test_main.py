@@ -147,3 +147,15 @@ def test_help_lists_each_command_once_below_its_group(capsys: pytest.CaptureFixt
     assert listed == {group: list(names) for group, names in main.GROUPS.items()}
     names = [name for group in listed.values() for name in group]
     assert sorted(names) == sorted(set(main.COMMANDS))
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    of_itself = {words[0]: one.get_short_help_str(1000) for words, one in COMMANDS.items() if len(words) == 1}
+    assert {name: of_itself[name] for name in main.SUMMARIES} == main.SUMMARIES
+    assert list(main.SUMMARIES) == list(main.COMMANDS)
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    code = "import sys; from bitgate.cli.main import run; run(['--help']); print(*sys.modules)"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"numpy", *main.COMMANDS.values()} & set(printed.splitlines()[-1].split())

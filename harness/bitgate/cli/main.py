@@ -55,6 +55,33 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 COMMANDS: dict[str, str] = {name: module for group in GROUPS.values() for name, module in group.items()}
 
+SUMMARIES: dict[str, str] = {
+    "verify": "Run cases and compare every bit with a CPU reference.",
+    "judge": "Judge a submission on a task.",
+    "bench": "Verify kernels, then time them, one side or two.",
+    "run-example": "Run a CK example by its command line.",
+    "exec": "Run a HIP program on CPU threads and report incidents.",
+    "compile": "Build the shared libraries of kernel families.",
+    "kernels": "List kernel families, their instances and options.",
+    "capsule": "Write and replay capsules: cases that run by themselves.",
+    "run": "Run a tier of the suites through pytest.",
+    "cases": "List a tier's plan: cases, why they run, and seconds.",
+    "coverage": "Report combinations of factor classes that no case has.",
+    "faults": "Plant seeded defects and mutants; report which are found.",
+    "report": "Render results as JUnit and Markdown, and as a page.",
+    "explain": "Explain a verdict or a diagnosis, or draw a case.",
+    "fuzz": "Verify random problems on all instances.",
+    "shrink": "Shrink a failing case, and name what makes it pass.",
+    "doctor": "Report targets, toolchains, runtimes and libraries.",
+    "bringup": "Try every step on a new machine, and pack the findings.",
+    "submit": "Run a whole night: plan, run shards, merge results.",
+    "ci": "Plan, select, submit and merge CI jobs.",
+    "history": "Report trends, flaky cases and bad machines of past runs.",
+    "triage": "Report which failures are new, known or fixed.",
+    "bisect": "Find the commit since which a case is red.",
+}
+"""The first sentence of each command's help: the list of commands needs none of their modules."""
+
 
 # Old name -> name: accepted for one more minor release, and not listed.
 RENAMED: dict[str, str] = {"first-contact": "bringup"}
@@ -70,7 +97,7 @@ class LazyGroup(TyperGroup):
         """Write a section for each group; a summary goes on in the next line where it is too long, and is never cut."""
         width = max(map(len, COMMANDS))
         for group, commands in GROUPS.items():
-            rows = [(name.ljust(width), self.get_command(ctx, name).get_short_help_str(1000)) for name in commands]
+            rows = [(name.ljust(width), SUMMARIES[name]) for name in commands]
             with formatter.section(group):
                 formatter.write_dl(rows)
 

@@ -20,6 +20,10 @@ They are global to the process, since case ids are read everywhere in it, and on
 """
 
 
+_ID = "_case_id"
+"""Where a problem keeps its id."""
+
+
 def operations() -> Mapping[str, Operation]:
     """Return all operations by name, bitgate's first."""
     return {**own_operations(), **{name: operation for name, (operation, _) in _added.items()}}
@@ -80,8 +84,14 @@ def _longest_first(added: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def case_id(problem: Problem) -> str:
-    """Return the canonical id: every field written, characters ``[a-z0-9_]`` only."""
-    return problem.operation.spell(problem)
+    """Return the canonical id: every field written, characters ``[a-z0-9_]`` only.
+
+    A problem keeps it: plans, caches and messages ask for it again and again.
+    """
+    known: dict[str, str] = vars(problem)
+    if _ID not in known:
+        known[_ID] = problem.operation.spell(problem)
+    return known[_ID]
 
 
 def human(problem: Problem) -> str:

@@ -76,7 +76,28 @@ def _sum_by_form(problem: Problem, found: Mapping[str, Measure], inputs: Mapping
 
 
 def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation) -> Certificate:
-    """Return the certificate of a case's data under a kernel's accumulation contract."""
+    """Return the certificate of a case's data under a kernel's accumulation contract.
+
+    Raises UsageError as ``check_claim`` does.
+    """
+    check_claim(problem, plan, inputs, accumulation)
+    return measured_certificate(problem, plan, inputs, accumulation)
+
+
+def check_claim(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation) -> None:
+    """Raise UsageError if an operation's own reference refutes what the operation claims of the data: exact bits."""
+    if problem.operation.numerics.form(problem) is not None:
+        return
+    fill = fill_named(problem, plan.fill)
+    if fill.exact:
+        # Packed: gaps of results may be larger than the host's memory.
+        sampled.check_claim(packed(problem), inputs, accumulation, fill.name)
+
+
+def measured_certificate(
+    problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation
+) -> Certificate:
+    """Return the certificate of data whose claim has been checked."""
     numerics = problem.operation.numerics
     if numerics.form(problem) is None:
         return _certify_by_reason(problem, plan, inputs, accumulation)
@@ -109,15 +130,9 @@ def _certify_by_reason(
     problem: Problem, plan: FillPlan, inputs: Mapping[str, HostTensor], accumulation: Accumulation
 ) -> Certificate:
     """Return the certificate of data that the operation itself vouches for, with the sensitivity measured by its
-    reference.
-
-    No sum is bounded. Raises UsageError if the reference refutes a claim of exact bits.
-    """
+    reference. No sum is bounded."""
     fill = fill_named(problem, plan.fill)
-    problem = packed(problem)  # gaps of results may be larger than the host's memory
-    if fill.exact:
-        sampled.check_claim(problem, inputs, accumulation, fill.name)
-    lost = sampled.losses(problem, inputs, plan.seed)
+    lost = sampled.losses(packed(problem), inputs, plan.seed)
     note = f"{fill.reason}; {lost.text}"
     return Certificate(0, accumulation.exact_range, sampled.density(inputs), lost.sensitivity, fill.exact, note)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.core.errors import NoBoundError, UsageError
-from bitgate.model import Accumulation, Problem, Tensor, operations
+from bitgate.model import Accumulation, Operation, Problem, Tensor, operations
 from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import counter, native, one_hot
@@ -66,7 +66,12 @@ class FillPlan:
 
 def fill_names() -> tuple[str, ...]:
     """Return the fills of all operations, those that the core makes first."""
-    own = (name for operation in operations().values() for name in operation.numerics.own_fills)
+    return _fill_names(tuple(operations().values()))
+
+
+@lru_cache(maxsize=4)
+def _fill_names(every: tuple[Operation, ...]) -> tuple[str, ...]:
+    own = (name for operation in every for name in operation.numerics.own_fills)
     return tuple(dict.fromkeys((*FILLS, *own)))
 
 

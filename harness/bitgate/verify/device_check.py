@@ -156,7 +156,7 @@ def device_data(planned: PlannedCase, session: Session, route: Route) -> DeviceD
     if not route.is_made:
         return DeviceData(route.plan)
     instance = planned.kernel.instance
-    return DeviceData(route.plan, session.inputs(planned.problem, instance, planned.fill, planned.seed).tensors)
+    return DeviceData(route.plan, session.operands(planned.problem, instance, planned.fill, planned.seed).tensors)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class PlannedCase:
 
     @cached_property
     def case(self) -> str:
-        return _case(self.problem)
+        return case_id(self.problem)
 
     def for_test(self, test: str, repeated: bool) -> PlannedCase:
         """Return the same case for a test, keeping what is known of its problem and kernel."""
@@ -159,11 +159,6 @@ _BESIDE_THE_KEY = tuple(name for name in PlannedMessage.__struct_fields__ if nam
 def cached_problem(case: str) -> Problem:
     """Return one object for the cases of a problem, which follow each other: what it computes of itself is kept."""
     return parse_case_id(case)
-
-
-@lru_cache(maxsize=4096)
-def _case(problem: Problem) -> str:
-    return case_id(problem)
 
 
 @lru_cache(maxsize=1024)

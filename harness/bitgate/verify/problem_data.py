@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from bitgate.model import Accumulation, Problem
 from bitgate.model.host_tensor import HostTensor, has_gaps
-from bitgate.numerics.certificate import certify
+from bitgate.numerics.certificate import check_claim, measured_certificate
 from bitgate.numerics.digest import digest_of
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.results.record import Certificate
@@ -27,6 +28,19 @@ class Inputs:
 
     tensors: dict[str, HostTensor]
     certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Operands:
+    """The operands of a case, whose claims hold; ``certify`` measures their certificate once it is asked for, which
+    takes longer than a launch where a stored digest decides."""
+
+    tensors: dict[str, HostTensor]
+    certify: Callable[[], Certificate]
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        return self.certify()
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,24 +118,25 @@ def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str
     return "bounds" if is_float or numerics.form(problem) is None else "ordered"
 
 
-def prepare_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
-    """Return the operands of a case with their certificate, and their size in bytes."""
+def prepare_operands(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Operands, int]:
+    """Return the operands of a case, and their size in bytes. UsageError if their own operation refutes a claim."""
     if fill == ZEROS:
-        return _zero_inputs(problem, accumulation)
+        return _zero_operands(problem, accumulation)
     plan = plan_fill(problem, accumulation, fill, seed)
     tensors = make_inputs(problem, plan)
-    certificate = certify(problem, plan, tensors, accumulation)
-    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
+    check_claim(problem, plan, tensors, accumulation)
+    operands = Operands(tensors, lambda: measured_certificate(problem, plan, tensors, accumulation))
+    return operands, sum(tensor.storage.nbytes for tensor in tensors.values())
 
 
-def _zero_inputs(problem: Problem, accumulation: Accumulation) -> tuple[Inputs, int]:
+def _zero_operands(problem: Problem, accumulation: Accumulation) -> tuple[Operands, int]:
     read = [name for name in problem.tensors if name not in problem.outputs]
     tensors = {name: HostTensor.empty(problem.tensors[name]) for name in read}
     for tensor in tensors.values():
         tensor.bits[...] = 0
     note = "all inputs are zero: every kernel gives the same bits"
     certificate = Certificate(0, accumulation.exact_range, 0.0, 0.0, holds=False, note=note)
-    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
+    return Operands(tensors, lambda: certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
 
 
 Value = TypeVar("Value")

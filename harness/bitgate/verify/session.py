@@ -36,7 +36,7 @@ from bitgate.verify.local_launcher import LocalLauncher
 from bitgate.verify.on_device import DeviceData
 from bitgate.verify.opened_target import OpenedTarget, Part, builder_for, group_of, part_of
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.problem_data import ByteCache, Inputs, Reference, prepare_inputs
+from bitgate.verify.problem_data import ByteCache, Inputs, Operands, Reference, prepare_operands
 from bitgate.verify.stored import DigestBook
 
 CACHE_BYTES = 1 << 30
@@ -113,7 +113,7 @@ class Session:
         self._fingerprints: dict[Part, dict[str, str]] = {}
         self._device_digest: tuple[tuple[Problem, FillPlan], str] | None = None
         self._prepared = 0.0
-        self._inputs: ByteCache[Inputs] = ByteCache(CACHE_BYTES)
+        self._operands: ByteCache[Operands] = ByteCache(CACHE_BYTES)
         self._references: ByteCache[Reference] = ByteCache(CACHE_BYTES)
 
     @property
@@ -222,9 +222,14 @@ class Session:
             self._prepared = before + perf_counter() - started - (self.launcher.prepared - elsewhere)
 
     def inputs(self, problem: Problem, instance: Instance, fill: str, seed: int) -> Inputs:
+        operands = self.operands(problem, instance, fill, seed)
+        return Inputs(operands.tensors, operands.certificate)
+
+    def operands(self, problem: Problem, instance: Instance, fill: str, seed: int) -> Operands:
+        """Return the operands alone, for data that something else vouches for."""
         accumulation = instance.accumulation_for(problem)
-        return self._inputs.get(
-            (problem, accumulation, fill, seed), lambda: prepare_inputs(problem, accumulation, fill, seed)
+        return self._operands.get(
+            (problem, accumulation, fill, seed), lambda: prepare_operands(problem, accumulation, fill, seed)
         )
 
     def reference(self, problem: Problem, instance: Instance, fill: str, seed: int, kind: str) -> Reference:
@@ -236,7 +241,7 @@ class Session:
         accumulation = instance.accumulation_for(problem)
 
         def make() -> tuple[Reference, int]:
-            tensors = self.inputs(problem, instance, fill, seed).tensors
+            tensors = self.operands(problem, instance, fill, seed).tensors
             bounds: dict[str, Bounds] = {}
             note = ""
             if kind == "bounds":

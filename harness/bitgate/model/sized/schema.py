@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any, get_type_hints
 
 from bitgate.model.dtype import DTYPES
@@ -46,9 +47,14 @@ class Schema:
 
     def made(self, values: Mapping[str, Any]) -> Any:
         """Return the dataclass of values, or of their JSON forms; defaults may be left out."""
-        hints = _hints(self.type)
-        choices = {size.name for size in self.of_kind(CHOICE)}
-        return self.type(**{name: hints[name](value) if name in choices else value for name, value in values.items()})
+        choices = self._choices
+        return self.type(**{name: choices[name](value) if name in choices else value for name, value in values.items()})
+
+    @cached_property
+    def _choices(self) -> dict[str, Any]:
+        """The enumerations of the choices by field. Python compiles the names of types each time that it is asked."""
+        hints = get_type_hints(self.type)
+        return {size.name: hints[size.name] for size in self.of_kind(CHOICE)}
 
     def check(self, sizes: Any) -> None:
         """Raise ProblemError for a length that no tensor has."""
@@ -71,7 +77,7 @@ def schema_of(sizes: Any) -> Schema:
     """Return the schema of a dataclass; ValueError says which field cannot be a size, and what can."""
     if not isinstance(sizes, type) or not is_dataclass(sizes) or not sizes.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         raise ValueError("sizes: state a frozen dataclass of ints, bools and enums")
-    hints = _hints(sizes)
+    hints = get_type_hints(sizes)
     found = tuple(_size(one.name, hints[one.name], one.default) for one in fields(sizes))
     if not any(size.kind == LENGTH for size in found):
         raise ValueError("sizes: state an int at least: a problem without lengths has no tensors")
@@ -117,7 +123,3 @@ def _field_of(size: Size) -> tuple[str, Any, Any]:
 def _kind_of(size: Size) -> Any:
     plain: dict[str, Any] = {LENGTH: int, FLAG: bool}
     return plain[size.kind] if size.kind in plain else Enum(size.name, {word: word for word in size.words})
-
-
-def _hints(sizes: type[Any]) -> dict[str, Any]:
-    return get_type_hints(sizes)

@@ -163,7 +163,7 @@ RaceShadow::Region* RaceShadow::lookUp(uint64_t address) {
   return regions.back().get();
 }
 
-// Cells of 1 << shift bytes; what larger cells knew is each smaller one's.
+// Cells of 1 << shift bytes; what larger cells knew, or all alike, is each one's.
 bool RaceShadow::layOut(Region& region, unsigned shift) {
   const size_t count = ((region.end - 1) >> shift) - (region.begin >> shift) + 1;
   const size_t bytes = count * sizeof(Cell);
@@ -177,6 +177,8 @@ bool RaceShadow::layOut(Region& region, unsigned shift) {
     for (size_t i = 0; i < count; ++i)
       cells[i] = region.cells[((first + i) >> (region.shift - shift)) - (region.begin >> region.shift)];
     drop(region);
+  } else if (region.alike.writers[0].stretch || region.alike.readers[0].stretch) {
+    std::fill_n(cells, count, region.alike);
   }
   region.cells = cells;
   region.mapped = bytes;
@@ -235,7 +237,10 @@ std::optional<RaceFound> RaceShadow::note(const RaceAccess& access, const RacePl
   Region* const region = regionAt(access.address);
   if (!region)
     return std::nullopt;
-  if (const unsigned shift = shiftFor(access); !region->cells || shift < region->shift)
+  // Copies and fills mostly are of whole buffers, which no cells need be laid out for.
+  const bool areAlike =
+      !region->cells && access.address == region->begin && access.address + access.bytes == region->end;
+  if (const unsigned shift = shiftFor(access); !areAlike && (!region->cells || shift < region->shift))
     if (!layOut(*region, std::min(shift, region->shift)))
       return std::nullopt;
   if (access.atomic && !access.blockScope && !region->lds)
@@ -256,9 +261,9 @@ std::optional<RaceFound> RaceShadow::note(const RaceAccess& access, const RacePl
                                access.bytes <= PendingWrite{}.before.size();
   bool isOpen = false; // what it writes decides
   const uint64_t first = region->begin >> region->shift;
-  const uint64_t last = std::min(access.address + access.bytes, region->end) - 1;
+  const uint64_t last = areAlike ? access.address : std::min(access.address + access.bytes, region->end) - 1;
   for (uint64_t i = access.address >> region->shift; i <= last >> region->shift; ++i) {
-    Cell& cell = region->cells[i - first];
+    Cell& cell = areAlike ? region->alike : region->cells[i - first];
     const auto found = [&](const RaceSlot& other, bool otherWrote) {
       const Earlier* const work = isOfThisLaunch(other) ? nullptr : unordered(other);
       RaceFound race{other, otherWrote, region->lds, work ? work->work : nullptr, 0, {}};

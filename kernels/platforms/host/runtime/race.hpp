@@ -114,6 +114,7 @@ private:
     bool lds = false;
     unsigned shift = 2; // a cell is 1 << shift bytes
     Cell* cells = nullptr;
+    Cell alike = {}; // what each cell knows, before an access to a part of the region lays them out
     size_t mapped = 0;
     char name[64] = {};
   };
