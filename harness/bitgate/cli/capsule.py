@@ -128,8 +128,8 @@ def export(
     """Write capsules that any emulator or debugger can run.
 
     Each folder has the code object, launches with kernarg bytes and fix-ups, data and expected bits in export.json, its
-    JSON Schema, and a loader over HIP's module API. Without CASE the chosen cases have all in which the target's device code
-    can differ: family, types, path, main loop, split, merged groups, copies.
+    JSON Schema, and a loader over HIP's module API. Without CASE the chosen cases have all in which the
+    target's device code can differ: family, types, path, main loop, split, merged groups, copies.
 
     Exit codes: 0 written; 1 a capsule could not be; 2 usage or environment.
     """
