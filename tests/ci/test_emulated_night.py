@@ -97,3 +97,42 @@ def test_a_night_over_two_emulated_targets(lab: Make, rocm: StandIn) -> None:
             assert verdict.device_name == f"{gpu} on {stated['emulator']}"
     assert {one.device_kind for one in mine.results()} == {"cpu"}
     assert not (mine.night / "merged" / "gfx942").exists()
+
+
+DAEMON = """
+schema = 2
+
+[target.gfx942]
+platform = "amd"
+gate = "pull_request"
+emulated = "pull_request"
+minutes = {{ smoke = 5, regression = 10 }}
+
+[[pool]]
+name = "served"
+target = "gfx942"
+backend = "local"
+kind = "emulated"
+launcher = {launcher}
+daemon = {daemon}
+state = "up"
+"""
+
+
+def test_a_daemon_that_dies_in_the_night_costs_one_case(lab: Make, rocm: StandIn) -> None:
+    mine = lab(4)
+    (mine.folder / "ci").mkdir()
+    launcher = rocm.words("gfx942", attach="yes", ends="pointwise")
+    words = {"launcher": json.dumps(launcher), "daemon": json.dumps([str(rocm.launcher), "--daemon"])}
+    (mine.folder / "ci" / "targets.toml").write_text(DAEMON.format(**words))
+    done = mine.submit("-n0")
+    verdicts = [verdict.outcome for verdict in mine.results("emulated_gfx942")]
+    assert sorted(verdicts) == ["INFRA", "PASS", "PASS", "PASS"], done["said"]
+    assert done["code"] == 1
+    assert "the daemon ended with status 9" in log_of(mine)
+    (lost,) = [verdict for verdict in mine.results("emulated_gfx942") if not verdict.green]
+    assert "the kernel or its emulator is to blame" in lost.reason
+
+
+def log_of(mine: Any) -> str:
+    return "".join(path.read_text(errors="replace") for path in mine.attempt("emulated_gfx942").rglob("*.txt"))
