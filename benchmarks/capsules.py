@@ -129,7 +129,7 @@ def wrong_with(place: Path, hip: Sequence[str], known: dict[str, KernelFamily], 
     for expected in document["expected"]:
         file = place / f"result_{expected['buffer']}.bin"
         right = file.read_bytes()
-        file.write_bytes(changed(right, document["case"], expected["buffer"]))
+        file.write_bytes(changed(right, document["case"], expected))
         row.outputs += 1
         if check_returned(place, known).outcome is Outcome.PASS:
             return f"a changed bit of {expected['buffer']} is not seen"
@@ -137,10 +137,18 @@ def wrong_with(place: Path, hip: Sequence[str], known: dict[str, KernelFamily], 
     return ""
 
 
-def changed(data: bytes, case: str, role: str) -> bytes:
-    """Return an output with the highest bit but one of its first element changed, an exponent's where it has one."""
-    place = parse_case_id(case).tensors[role].dtype.numpy.itemsize - 1
-    return data[:place] + bytes([data[place] ^ 0x40]) + data[place + 1 :]
+def changed(data: bytes, case: str, expected: dict[str, Any]) -> bytes:
+    """Return an output with a bit changed, an exponent's where there are some.
+
+    It is of the first element where all bytes are compared, else of each: what is between elements may be anything, and
+    so may a result of special numbers.
+    """
+    size = parse_case_id(case).tensors[expected["buffer"]].dtype.numpy.itemsize
+    ends = [size] if expected["compare"] == "bits" else range(size, len(data) + 1, size)
+    found = bytearray(data)
+    for end in ends:
+        found[end - 1] ^= 0x40
+    return bytes(found)
 
 
 def note_kernels(place: Path, row: Row) -> None:

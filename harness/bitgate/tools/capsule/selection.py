@@ -1,7 +1,7 @@
 """The capsules of a night, solved like a tier: the cheapest cases that have all in which device code can differ.
 
-The cases of a family have together each combination of its core that the tier has, each instance, and each pair of the
-other classes: of copies of layouts with operators, of merged groups with splits.
+The cases of a family have together each combination of its core that the tier has, each instance in each of its forms,
+and each pair of the other classes: of copies of layouts with operators, of merged groups with splits.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.resolved import Kernel, kernel_called
 from bitgate.model import Problem, parse_case_id
+from bitgate.model.host_tensor import has_gaps
 from bitgate.model.problem import held_bytes
 from bitgate.model.space.problem_property import PropertyKind
 from bitgate.results.plan import PlannedItem
@@ -26,8 +27,10 @@ Classes = Mapping[str, str]
 CORE = ("operation", "kind", "mask", "dtypes", "path", "main_loop", "split_k")
 """Factors of which every combination is chosen, as far as a family has them."""
 INSTANCE = "instance"
-OPERAND_OPERATORS = ("in_op", "wei_op")
-"""Details of a problem: the operators by which a kernel reads its operands."""
+FORM = (INSTANCE, "path", "main_loop")
+"""Factors by which an instance's kernels are compiled apart."""
+DETAILS = ("in_op", "wei_op")
+"""Details of a problem that choose other code: the operators by which operands are read."""
 FACTS = ("main_loop", "split_k", "split_n", "gemms_count", "buckets", "atomic", "order")
 """Predicted facts that choose other code; counts are classed as one or several."""
 MOST_WORK = 1 << 26
@@ -65,7 +68,8 @@ def _solved(pool: Sequence[tuple[PlannedItem, Classes]]) -> list[PlannedItem]:
     names = dict.fromkeys(name for one in classes for name in one)
     varied = [name for name in names if name != INSTANCE and len({one.get(name) for one in classes}) > 1]
     cover = Cover([max(LEAST_SECONDS, item.seconds) for item, _ in pool])
-    cover.extend(goals(classes, [tuple(name for name in CORE if name in names), (INSTANCE,), *pairs_of(varied)]))
+    products = [tuple(name for name in factors if name in names) for factors in (CORE, FORM)]
+    cover.extend(goals(classes, [*products, *pairs_of(varied)]))
     return [pool[place][0] for place in cover.chosen]
 
 
@@ -78,7 +82,8 @@ def classes_of(kernel: Kernel, problem: Problem) -> Classes:
         "operation": problem.operation.name,
         INSTANCE: kernel.instance.name,
         **{name: str(one.of(problem)) for name, one in space.properties.items() if one.kind in named},
-        **{name: details[name] for name in OPERAND_OPERATORS if name in details},
+        **{name: details[name] for name in DETAILS if name in details},
+        "gap of a result": str(any(has_gaps(problem.tensors[role]) for role in problem.outputs)),
         "dtypes": " ".join(tensor.dtype.name for tensor in problem.tensors.values()),
         **{f"trait {name}": str(value) for name, value in kernel.instance.traits.items()},
         **{f"option {name}": value for name, value in kernel.options},
