@@ -5,7 +5,8 @@
 // Python do.
 //   --log=FILE         a line with its process for each start
 //   --attach=yes       fails where no daemon serves
-//   --crashes=PART, --hangs=PART, --faults=PART, --races=PART: what happens in kernels of such names
+//   --crashes=PART, --hangs=PART, --faults=PART, --races=PART, --drops=PART: what happens in kernels of such
+//   names, the last: nothing; --ends=PART: the daemon ends at the first of them
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,8 @@
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "daemon.hpp"
 
 namespace {
 
@@ -33,12 +36,6 @@ std::string sink_of(const std::string& config) {
   if (all.find("\"race\"") == std::string::npos || at == std::string::npos)
     return "";
   return all.substr(at + key.size(), all.find('"', at + key.size()) - at - key.size());
-}
-
-int serve() {
-  std::ofstream(served()) << getpid() << "\n";
-  while (true)
-    pause();
 }
 
 std::string library() {
@@ -63,7 +60,7 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (word == "--daemon")
-      return serve();
+      return serve(served());
     if (word == "--gpu" && at + 1 < argc)
       gpu = argv[++at];
     else if (word == "--config" && at + 1 < argc)
@@ -71,14 +68,13 @@ int main(int argc, char** argv) {
     else if (word.rfind("--log=", 0) == 0)
       std::ofstream(value, std::ios::app) << getpid() << "\n";
     else if (word == "--attach=yes") {
-      int daemon = 0;
-      std::ifstream(served()) >> daemon;
-      if (daemon == 0 || kill(daemon, 0) != 0) {
+      if (!is_served(served())) {
         std::fputs("stand-in-emulator: no daemon serves here\n", stderr);
         return 3;
       }
+      set("STAND_IN_DAEMON", served());
     }
-    for (const char* what : {"CRASHES", "HANGS", "FAULTS", "RACES"}) {
+    for (const char* what : {"CRASHES", "HANGS", "FAULTS", "RACES", "DROPS", "ENDS"}) {
       std::string option = std::string("--") + what + "=";
       for (char& letter : option)
         letter = static_cast<char>(std::tolower(letter));

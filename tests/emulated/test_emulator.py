@@ -118,6 +118,15 @@ def test_processes_attach_to_one_daemon(verify: Verify, emulator: StandIn) -> No
     assert "BITGATE_LAUNCHER_DAEMON: the daemon ended with status" in ended.said
 
 
+def test_a_daemon_that_dies_costs_one_case(verify: Verify, emulator: StandIn) -> None:
+    daemon = ("--launcher-daemon", f"{emulator.launcher} --daemon")
+    done = verify(CONV, SOFTMAX, LARGER, CONV, "--kernel", "naive_*", extra=daemon, attach="yes", ends="softmax")
+    assert done.outcomes == [(CONV, "PASS"), (SOFTMAX, "INFRA"), (LARGER, "PASS"), (CONV, "PASS")], done.said
+    assert "the kernel or its emulator is to blame" in done.verdicts[1]["reason"]
+    assert "the daemon ended with status 9" in done.said
+    assert "started again (1 of 20)" in done.said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

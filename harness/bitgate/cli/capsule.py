@@ -128,8 +128,8 @@ def export(
     """Write capsules that any emulator or debugger can run.
 
     Each folder has the code object, launches with kernarg bytes and fix-ups, data and expected bits in export.json, its
-    JSON Schema, and a loader over HIP's module API. Without CASE one case is chosen for each way in which the target's
-    kernels work: family, types, path, main loop, split, merged groups, copies.
+    JSON Schema, and a loader over HIP's module API. Without CASE the chosen cases have all in which the
+    target's device code can differ: family, types, path, main loop, split, merged groups, copies.
 
     Exit codes: 0 written; 1 a capsule could not be; 2 usage or environment.
     """
@@ -147,7 +147,8 @@ def export(
         chosen = chosen_cases(name, tier or project.tiers[-1], kernel, project)
     if only_list:
         for one in chosen:
-            print(f"{one[0]}  {one[1]}  {one[3]}")
+            options = " ".join(f"{name}={value}" for name, value in one[2])
+            print(f"{one[0]}  {one[1]}  {one[3]}  {options}".rstrip())
         print(f"{len(chosen)} capsules of {name}")
         return 0
     assert out is not None

@@ -6,14 +6,15 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
+from bitgate.core.targets import emulated, target_id
 from bitgate.core.untrusted import printable
 from bitgate.kernel import registry
+from bitgate.kernel.cache.content import sha256
 from bitgate.results.record import Outcome
 from bitgate.suite.suites import make_plan
 from bitgate.tools.capsule.export_format import EXPORT
@@ -23,19 +24,21 @@ from bitgate.tools.capsule.server import WriteCapsule
 
 ChosenCase = tuple[str, str, tuple[tuple[str, str], ...], str, int]
 """Case, kernel, options, fill and seed."""
+LONGEST = 200
+"""Characters of a folder's name; file systems end at 255 bytes."""
 
 
 def chosen_cases(target: str, tier: str, kernel: str, project: Project) -> list[ChosenCase]:
-    """Return the cases of a tier whose capsules show each way in which the target's kernels work."""
+    """Return the cases of a tier whose capsules show all in which the target's device code can differ."""
     project.check_tier(tier)
     families = registry.families(project, target)
-    items = make_plan(tier, target, project, "").cases
-    wanted = [item for item in items if fnmatchcase(item.key.name, kernel or "*")]
-    if not wanted:
+    # Its seconds are those of an emulator, which is to run them.
+    items = make_plan(tier, emulated(target_id(target)).name, project, kernel).cases
+    if not items:
         raise UsageError(f"--kernel {kernel}: no case of {tier} on {target} has such a kernel")
     return [
         (one.key.case, one.key.name, one.key.options, one.key.fill, one.key.seed)
-        for one in chosen(wanted, families, target)
+        for one in chosen(items, families, target)
     ]
 
 
@@ -44,8 +47,15 @@ def requests_of(
 ) -> Iterator[WriteCapsule]:
     stated = project.as_json()
     for case, kernel, options, fill, seed in cases:
-        folder = out if is_one else out / f"{case}__{kernel.replace('.', '_')}__{fill}__{target}"[:200]
+        folder = out if is_one else out / folder_name(case, kernel, options, fill, target)
         yield WriteCapsule(case, target, kernel or None, options, fill, seed, stated, str(folder))
+
+
+def folder_name(case: str, kernel: str, options: Sequence[tuple[str, str]], fill: str, target: str) -> str:
+    """Return the name of a capsule's folder, another one for each case; at most 200 characters."""
+    chosen_options = "".join(f"_{name}_{value}" for name, value in options)
+    name = f"{case}__{kernel.replace('.', '_')}{chosen_options}__{fill}__{target}"
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 16]}{sha256(name)[:16]}"
 
 
 def print_exported(answer: dict[str, Any], out: Path, as_json: bool) -> int:

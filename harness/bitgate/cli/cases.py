@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.cli.launcher import LauncherOption, set_launcher
+from bitgate.cli.launcher import LauncherOption, opened
 from bitgate.core.emulation import EMULATED
 from bitgate.core.errors import UsageError
+from bitgate.results.targets_file import EMULATED_SECONDS
 
 if TYPE_CHECKING:
     from bitgate.core.project import Project
@@ -20,7 +21,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def cases(
-    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke, regression, emulated [the project's first].")] = "",
     target: Annotated[str, typer.Option(help="Plan for this target, present or not [the best present].")] = "",
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
     load: Annotated[
@@ -41,7 +42,9 @@ def cases(
     solved_tier: Annotated[
         str, typer.Option("--solve-tier", metavar="TIER", help="Choose a tier's cases anew; emulated: an emulator's.")
     ] = "",
-    seconds: Annotated[float, typer.Option(min=0.1, help="Limit a solved tier to these seconds on one worker.")] = 60.0,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.1, help="Limit a solved tier to these seconds [60; emulated: 3600].")
+    ] = None,
     killers: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Read which case finds what, as `faults run --json` wrote it."),
@@ -92,6 +95,9 @@ def cases(
 
         solve_lists([] if "all" in solve else solve, project, as_json)
         return 0
+    if tier == EMULATED:
+        _print_predictions([target] * bool(target), launcher, seconds or EMULATED_SECONDS, project, kernel, as_json)
+        return 0
     project.check_tier(tier or project.tiers[0])
     print_whose_suites(project)
     if update_digests or check_digests:
@@ -114,7 +120,8 @@ def cases(
         if solved_tier == EMULATED:  # no table holds it: what is chosen is held against the first tier
             held, target = project.tiers[0], _on_emulator(target, launcher)
         every, now = (make_plan(name, target, project, kernel) for name in (project.tiers[-1], held))
-        solve_tier(solved_tier, every, now, seconds, killers or [], out, as_json)
+        of_tier = EMULATED_SECONDS if solved_tier == EMULATED else 60.0
+        solve_tier(solved_tier, every, now, seconds or of_tier, killers or [], out, as_json)
         return 0
     plan = make_plan(tier or project.tiers[0], target, project, kernel)
     if as_json:
@@ -135,15 +142,27 @@ def _on_emulator(target: str, launcher: str) -> str:
     from bitgate.core.targets import emulated, target_id
 
     if launcher:
-        from bitgate.runtime.targets import named
-        from bitgate.verify.emulated import begin, say
-
-        set_launcher(launcher, "", target)
-        begin(named(target), say)
+        opened(launcher, "", target)
     wanted = target_id(target) if target else None
     if wanted is None:
         raise UsageError(f"--solve-tier {EMULATED}: say of what GPU, with --target gfx942")
     return (wanted if wanted.is_emulated else emulated(wanted)).name
+
+
+def _print_predictions(
+    targets: list[str], launcher: str, seconds: float, project: Project, kernel: str, as_json: bool
+) -> None:
+    from bitgate.cli.emulated_tier import in_words, predictions
+
+    if launcher:
+        targets = [opened(launcher, "", targets[0] if targets else None).name]
+    found = []
+    for one in predictions(targets, seconds, project, kernel):
+        found.append(one)
+        if not as_json:
+            typer.echo(in_words(one))
+    if as_json:
+        typer.echo(json.dumps({"predictions": found}, indent=1))
 
 
 def _list_sweep(name: str, project: Project, as_json: bool) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bitgate.cli.launcher import DaemonOption, LauncherOption, opened
+from bitgate.core import emulation
 from bitgate.core.progress import print_progress
 from bitgate.results.record.identity import MOST_SEED
 
@@ -36,6 +38,8 @@ def fuzz(
     resume: Annotated[bool, typer.Option("--resume", help="Go on after an earlier run with this seed.")] = False,
     case_timeout: Annotated[float, typer.Option(min=1, help="Call a case HUNG after these seconds.")] = 60.0,
     shrink_seconds: Annotated[float, typer.Option(min=1, help="Shrink for at most these seconds.")] = 60.0,
+    launcher: LauncherOption = "",
+    launcher_daemon: DaemonOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
     """Verify random problems on all instances.
@@ -49,14 +53,13 @@ def fuzz(
     from bitgate.core import paths
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.runtime import targets
     from bitgate.tools.fuzz.campaign import Campaign, default_workers
     from bitgate.tools.fuzz.server import CampaignSetting
     from bitgate.tools.fuzz.state import CampaignState, read_state
 
-    name = targets.named(target).name if target else targets.best().name
+    name = opened(launcher, launcher_daemon, target).name
     project = with_operations(find().loading(to_load(load)))
-    setting = CampaignSetting(name, kernel, project, seed, case_timeout, shrink_seconds)
+    setting = CampaignSetting(name, kernel, project, seed, case_timeout * emulation.slowness(), shrink_seconds)
     folder = paths.out_dir() / name / "fuzz"
     state = read_state(folder / "state.json", seed, kernel, name) if resume else CampaignState(seed, kernel, name)
     campaign = Campaign(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bitgate.core import emulation
 from bitgate.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitgate.runtime.targets import Target
 
 LauncherOption = Annotated[
     str, typer.Option("--launcher", metavar="COMMAND", help="Run kernels under an emulator: 'rocjitsu --config F --'.")
@@ -30,3 +33,17 @@ def set_launcher(launcher: str, daemon: str, target: str | None) -> None:
         raise UsageError("--launcher-daemon goes with --launcher, whose processes attach to it")
     if launcher and not target:
         raise UsageError("--launcher names an emulator: say of what GPU, with --target gfx942")
+
+
+def opened(launcher: str, daemon: str, target: str | None) -> Target:
+    """Return the target that a command runs on, the best one if none is named; an emulator has begun and is measured.
+
+    UsageError as ``set_launcher``, and as ``verify.emulated.begin``.
+    """
+    from bitgate.runtime.targets import best, named
+    from bitgate.verify.emulated import begin, say
+
+    set_launcher(launcher, daemon, target)
+    found = named(target) if target else best()
+    begin(found, say)
+    return found

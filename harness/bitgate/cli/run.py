@@ -14,10 +14,13 @@ import typer
 
 from bitgate.cli.args import bytes_stated
 from bitgate.cli.launcher import DaemonOption, LauncherOption, set_launcher
+from bitgate.core.emulation import EMULATED
+from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.core.untrusted import message
 from bitgate.lab.planning.collect import PLUGIN, QUIET, check_meant, print_whose_suites, suites_and_root
 from bitgate.results.record.identity import MOST_SEED
+from bitgate.results.targets_file import EMULATED_SECONDS
 
 SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "--benchmark"}
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
@@ -29,7 +32,10 @@ app = typer.Typer(add_completion=False)
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
     context: typer.Context,
-    tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke, regression, emulated [the project's first].")] = "",
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="Limit the tier emulated to these seconds on one worker.")
+    ] = EMULATED_SECONDS,
     target: Annotated[str, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = "",
     select: Annotated[str, typer.Option(metavar="FILE", help="Run only the ids in FILE, one a line.")] = "",
     workers: str = typer.Option("auto", "-n", metavar="N", help="Run kernels in N processes; auto: one a GPU or core."),
@@ -94,6 +100,12 @@ def run(
     is_bare = not own and all(map(ours().holds, project.suites))
     arguments = [] if own else suites_and_root(project)
     arguments += [*(spared(context.args) if is_bare else ()), *context.args]
+    if tier == EMULATED:
+        from bitgate.cli.emulated_tier import chosen_ids
+
+        if select or plan or shard:
+            raise UsageError(f"--tier {EMULATED} chooses its cases: leave --select, --plan and --shard out")
+        tier, select = project.tiers[-1], str(chosen_ids(target, seconds, project.loading(to_load(load)), kernel))
     stated = {"--tier": [tier or project.tiers[0]], "--target": [target], "--select": [select], "--kernel": [kernel]}
     stated |= {"--shard": [shard], "--plan": [plan]}
     stated |= {"--repeat": [str(repeat)] * (repeat > 1), "--shuffle": [] if shuffle is None else [str(shuffle)]}

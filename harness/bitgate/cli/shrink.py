@@ -10,6 +10,7 @@ import typer
 
 from bitgate.cli.args import options_named, problems_named
 from bitgate.cli.fuzz import print_failure
+from bitgate.cli.launcher import DaemonOption, LauncherOption, opened
 from bitgate.core.progress import print_progress
 from bitgate.results.record.identity import MOST_SEED
 
@@ -40,6 +41,8 @@ def shrink(
         typer.Option("--isolate", help="Ask for each verdict in a separate process."),
     ] = False,
     seconds: Annotated[float, typer.Option(min=1, help="Shrink for at most these seconds.")] = 60.0,
+    launcher: LauncherOption = "",
+    launcher_daemon: DaemonOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
     """Shrink a failing case, and name what makes it pass.
@@ -50,7 +53,6 @@ def shrink(
     """
     from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.runtime.targets import best, named
     from bitgate.tools.fuzz.failure import FuzzFailure, is_failure
     from bitgate.tools.fuzz.shrink import Shrinker
     from bitgate.verify.planned import PlannedCase
@@ -59,7 +61,7 @@ def shrink(
 
     project = with_operations(find().loading(to_load(load)))
     problems, options = problems_named(case), options_named(option)
-    name = (named(target) if target else best()).name
+    name = opened(launcher, launcher_daemon, target).name
     process = CaseProcess(Opening(name, project), progress=print_progress)
 
     def verdict_on(planned: PlannedCase) -> Verdict:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build import Builder
@@ -67,7 +68,7 @@ class DeviceCode:
         except UsageError as without_zig:
             return self._from_rocm(without_zig)
         paths = self._builder.code_objects(self.family, groups)
-        return tuple(_unit(name, path.read_bytes()) for name, path in paths.items())
+        return tuple(_unit_of(name, path) for name, path in paths.items())
 
     def _from_rocm(self, without_zig: UsageError) -> tuple[DeviceUnit, ...]:
         try:
@@ -81,6 +82,12 @@ class DeviceCode:
         if not found:
             raise UsageError(f"{library} holds no code object for {self.target} that can be read")
         return tuple(_unit(f"{self.family.name}_{number}", data) for number, data in enumerate(found))
+
+
+@lru_cache(maxsize=64)
+def _unit_of(name: str, path: Path) -> DeviceUnit:
+    """Return the unit of a file of the build cache, whose path changes with its contents."""
+    return _unit(name, path.read_bytes())
 
 
 def _unit(name: str, data: bytes) -> DeviceUnit:

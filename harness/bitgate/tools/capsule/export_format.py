@@ -6,6 +6,7 @@ little-endian, ``grid`` counts blocks and ``block`` threads. Readers ignore keys
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -141,6 +142,7 @@ class Results(Struct, frozen=True):
     failed: Text = ""
 
 
+@cache
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of both documents."""
     (_, results), parts = msgspec.json.schema_components([Export, Results], ref_template="#/$defs/{name}")
