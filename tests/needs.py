@@ -40,6 +40,7 @@ _SLURM = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "munged", "mungeke
 
 NEEDS = {
     "apt": Need(("dpkg-query", "apt-cache"), other_way="take a Debian"),
+    "bwrap": Need(("bwrap",), packages=("bubblewrap",)),
     "chromium": Need(("chromium",), packages=("chromium",)),
     "ctest": Need(("ctest", "cmake", "make"), packages=("cmake", "make")),
     "groovy": Need(("groovy", "java"), packages=("groovy", "ant", "default-jre-headless")),

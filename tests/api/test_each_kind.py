@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,16 @@ from bitgate.model import parse_case_id
 EXAMPLES = paths.root() / "examples"
 CASE = "gemm_f32_m9n6k5"
 MODULE = """
-from bitgate.kernel import DeviceSource, Instance, KernelFamily
+from bitgate.kernel import DeviceSource, Instance, KernelFamily, KernelLaunch
 from bitgate.operation import F32_ACCUMULATION
+
+def launches(problem, instance, options):
+    # A thread a cell.
+    yield KernelLaunch("gemm", 1, 64, ("in", "wei", "out"))
 
 FAMILY = KernelFamily(
     name="compiled", operations=("gemm",), platforms=("amd", "nvidia"), sources=("gemm.ptx",),
-    source=DeviceSource(kernels=("gemm",), launches=lambda problem, instance, options: []),
+    source=DeviceSource(kernels=("gemm",), launches=launches),
     instances=(Instance("f32", "all", ("f32",), ("rcr",), (0,), F32_ACCUMULATION),),
 )
 """
@@ -33,12 +39,64 @@ def test_a_right_kernel_passes(bitgate, kernel) -> None:
     assert bitgate.check(CASE, kernel=kernel if callable(kernel) else str(kernel), target="host").green
 
 
-def test_a_module_is_for_gpus(tmp_path: Path) -> None:
-    file = tmp_path / "declaration.py"
-    file.write_text(MODULE)
-    (tmp_path / "gemm.ptx").write_text(".version 8.3\n.target sm_80\n.visible .entry gemm()\n{\n  ret;\n}\n")
-    with pytest.raises(UsageError, match="no kernel that is loaded is for host"):
-        verify(CASE, kernel=str(file), target="host")
+PTX = ".version 8.3\n.target sm_80\n.visible .entry gemm(%s)\n{\n  ret;\n}\n"
+
+
+@pytest.fixture
+def compiled(tmp_path: Path) -> Callable[[str], str]:
+    """The declaration of a module whose kernel has these parameters."""
+
+    def write(parameters: str) -> str:
+        (tmp_path / "declaration.py").write_text(MODULE)
+        (tmp_path / "gemm.ptx").write_text(PTX % parameters)
+        return str(tmp_path / "declaration.py")
+
+    return write
+
+
+def test_a_module_that_fits_is_not_run_and_not_green(compiled: Callable[[str], str]) -> None:
+    found = verify(CASE, kernel=compiled(".param .u64 a, .param .u64 b, .param .u64 c"), target="host")
+    assert (found.outcome.value, found.green) == ("NOT_RUN", False)
+    assert found.reason == (
+        "compiled device code runs on no host; what its launches pass fits gemm.ptx (sm_80, launches: 1)"
+    )
+
+
+def test_a_test_of_a_module_is_skipped(bitgate, compiled: Callable[[str], str]) -> None:
+    with pytest.raises(pytest.skip.Exception, match="NOT_RUN: compiled device code runs on no host"):
+        bitgate.check(CASE, kernel=compiled(".param .u64 a, .param .u64 b, .param .u64 c"), target="host")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "outcome", "words"),
+    [
+        (".param .u64 a, .param .u64 b", "CRASHED", "takes 2 arguments .*, 3 are given .gemm.ptx."),
+        (
+            ".param .u64 a, .param .u64 b, .param .u32 c",
+            "CRASHED",
+            "argument 3 is a value of 4 bytes, the buffer 'out'",
+        ),
+        (
+            ".param .u64 a, .param .u64 b, .param .f32 c",
+            "CRASHED",
+            "argument 3 is float, the buffer 'out' is a pointer",
+        ),
+    ],
+)
+def test_wrong_arguments_are_red_without_a_gpu(
+    compiled: Callable[[str], str], parameters: str, outcome: str, words: str
+) -> None:
+    found = verify(CASE, kernel=compiled(parameters), target="host")
+    assert (found.outcome.value, found.green) == (outcome, False)
+    assert re.search(f"no GPU was needed to see: declaration.py:7: gemm:? ?{words}", found.reason), found.reason
+
+
+def test_a_kernel_that_a_module_has_not_is_red_without_a_gpu(compiled: Callable[[str], str]) -> None:
+    file = Path(compiled(""))
+    file.write_text(MODULE.replace('"gemm"', '"gemm"').replace('kernels=("gemm",)', 'kernels=("gem",)'))
+    found = verify(CASE, kernel=str(file), target="host")
+    assert (found.outcome.value, found.green) == ("BUILD_FAILED", False)
+    assert "gemm.ptx has no kernel 'gem': did you mean 'gemm'" in found.reason
 
 
 @problems("gemm", where=lambda one: not one.attributes and one.dtypes.canonical == "f32", most=3)

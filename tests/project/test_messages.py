@@ -70,3 +70,32 @@ def test_a_wrong_number_of_arguments_is_put_to_the_users_line(empty: Any) -> Non
     text = (empty.folder / NAME / "kernels" / NAME / source).read_text()
     line = text[: text.index("bitgate::launch(")].count("\n") + 1
     assert f"{source}:{line}: error: static assertion failed: the kernel takes another number of arguments" in done.out
+
+
+def test_a_family_that_is_not_defined_says_what_to_write(empty: Any) -> None:
+    skeleton.make(skeleton.Skeleton(NAME), empty.folder)
+    edit(empty, f"{NAME}.hip.cpp", f'const Family family{{"{NAME}", nullptr, 0}};', "")
+    done = empty.bitgate("verify", CASES[0], "--target=host", below=NAME)
+    assert 'one source defines it: namespace bitgate { const Family family{"NAME", nullptr, 0}; }' in done.out
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("sum * (INFINITY - INFINITY)", "NaN can be computed, too"),
+        ("0 * y[r] + sum", "the result depends on what the result's memory held before the launch"),
+    ],
+)
+def test_nan_is_no_race(empty: Any, cell: str, words: str) -> None:
+    skeleton.make(skeleton.Skeleton(NAME), empty.folder)
+    edit(empty, f"{NAME}.hip.cpp", "    y[r] = sum;", f"    y[r] = {cell};")
+    done = empty.bitgate("verify", f"{NAME}_f32_r7c9", "--target=host", below=NAME)
+    assert (done.code, "a race" in done.out) == (1, False), done.said
+    assert words in done.out
+
+
+def test_a_layout_of_an_operation_that_takes_none_says_so(empty: Any) -> None:
+    skeleton.make(skeleton.Skeleton(NAME), empty.folder)
+    edit(empty, "declaration.py", '("f32",), ()', '("f32",), ("rc",)')
+    done = empty.bitgate("verify", CASES[0], "--target=host", below=NAME)
+    assert f"instance 'f32': unknown layout 'rc': {NAME} takes none: write layouts=()" in done.err

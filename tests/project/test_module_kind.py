@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bitgate import verify
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build import Builder
 from bitgate.kernel.build.device_module import module_for
@@ -207,3 +209,30 @@ def test_an_argument_that_cannot_be_names_its_place(place: int, argument: dict[s
     args[place] = argument
     with pytest.raises(KernelFailed, match=f"here:1: scaled: {words}"):
         planned(*args)
+
+
+PLAN = "lambda problem, instance, options: [KernelLaunch('scaled', 1, BLOCK, ARGS, lds=LDS)]"
+FITS = "('in', 'out', 6, 2.0, bytes(8), 1)"
+
+
+@pytest.mark.parametrize(
+    ("block", "args", "lds", "words"),
+    [
+        (64, FITS, 0, ""),
+        (64, FITS.replace(", 1)", ")"), 0, "scaled takes 6 arguments .* 5 are given .gfx90a.hsaco."),
+        (64, FITS.replace("6", "'wei'"), 0, "argument 3 is a value of 8 bytes, the buffer 'wei' is a pointer"),
+        (64, FITS.replace("8", "12"), 0, "argument 5 is a value of 8 bytes, of 8 bytes: 12 are given"),
+        (64, FITS, 65537, "lds is 65537 bytes: a block has at most 65536"),
+    ],
+)
+def test_a_code_object_is_held_to_its_launches_on_the_host(
+    code_objects: Path, block: int, args: str, lds: int, words: str
+) -> None:
+    plan = PLAN.replace("BLOCK", str(block)).replace("ARGS", args).replace("LDS", str(lds))
+    stated = ("lambda problem, instance, options: []", plan)
+    file = declared(code_objects, "gfx90a.hsaco", "gfx1100.hsaco", edit=stated)
+    found = verify("gemm_f32_m9n6k5", kernel=str(file), target="host")
+    assert found.outcome.value == ("CRASHED" if words else "NOT_RUN"), found.reason
+    for file_name in ("gfx90a.hsaco (gfx90a", "gfx1100.hsaco (gfx1100"):
+        expected = f"{file_name}, launches: 1, LDS: 0 bytes, spilled registers: 0)"
+        assert re.search(words, found.reason) if words else expected in found.reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Callable
 from importlib.resources import files
 from itertools import product
@@ -16,11 +17,14 @@ import pytest
 from bitgate.cli.main import run
 from bitgate.core.errors import UsageError
 from bitgate.kernel import skeleton
+from bitgate.kernel.build.device_module import parameters_in_ptx
 
 NAME = "row_sums"
+RUNS = tuple(kind for kind in skeleton.KINDS if kind != "module")
+"""The kinds that run on the host."""
 
 
-@pytest.mark.parametrize("kind", skeleton.KINDS)
+@pytest.mark.parametrize("kind", RUNS)
 @pytest.mark.parametrize("operation", ["", "gemm"])
 def test_the_commands_that_it_prints_work_at_once(empty: Any, operation: str, kind: str) -> None:
     said = empty.bitgate("kernels", "new", NAME, f"--operation={operation}", f"--kind={kind}")
@@ -49,7 +53,39 @@ def test_the_commands_that_it_prints_work_at_once(empty: Any, operation: str, ki
     assert f"{'k' if operation else 'c'}{found[1]}_" in fault["by"]  # the case's own number of steps
 
 
-@pytest.mark.parametrize("kind", skeleton.KINDS)
+@pytest.mark.parametrize("operation", ["", "gemm"])
+def test_a_module_is_held_to_its_file(empty: Any, operation: str) -> None:
+    said = empty.bitgate("kernels", "new", NAME, f"--operation={operation}", "--kind=module")
+    assert said.code == 0, said.said
+    (command,) = re.findall(r" && bitgate (.*?)\s+#", said.out)
+    held = empty.bitgate(*shlex.split(command), below=NAME)
+    assert held.code == 3, held.said
+    assert f"runs on no host; what its launches pass fits {NAME}.ptx (sm_75, launches: 1)" in held.said
+
+    declaration = empty.folder / NAME / "kernels" / NAME / "declaration.py"
+    right = declaration.read_text()
+    declaration.write_text(right.replace("n, k, *strides", "n, *strides").replace('"w", ', ""))
+    assert (done := empty.bitgate(*shlex.split(command), below=NAME)).code == 1
+    assert re.search(r"CRASHED .*\n.*\n  no GPU was needed to see: declaration\.py:\d+: \w+ takes \d arg", done.said)
+
+
+@pytest.mark.needs("nvcc")
+@pytest.mark.parametrize("operation", ["", "gemm"])
+def test_the_module_is_what_nvcc_makes_of_its_source(tmp_path: Path, operation: str) -> None:
+    made = skeleton.Skeleton(NAME, operation, "module")
+    skeleton.make(made, tmp_path)
+    folder = tmp_path / NAME / "kernels" / NAME
+    kept = dict(parameters_in_ptx((folder / f"{NAME}.ptx").read_text()))
+    subprocess.run(["nvcc", "-ptx", "-arch=compute_75", f"{NAME}.cu"], cwd=folder, check=True)
+    assert dict(parameters_in_ptx((folder / f"{NAME}.ptx").read_text())) == kept != {}
+
+
+def test_a_module_to_be_filled_in_is_begun_as_a_source() -> None:
+    with pytest.raises(UsageError, match="--kind module: of fwd there is none to begin with: take --kind source"):
+        skeleton.Skeleton(NAME, "fwd", "module")
+
+
+@pytest.mark.parametrize("kind", RUNS)
 @pytest.mark.parametrize("operation", sorted({*skeleton.CASES} - {"gemm"}))
 def test_what_is_to_be_filled_in_is_named(empty: Any, operation: str, kind: str) -> None:
     said = empty.bitgate("kernels", "new", NAME, f"--operation={operation}", f"--kind={kind}")

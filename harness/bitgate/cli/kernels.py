@@ -73,7 +73,7 @@ def kernels(
 def new_kernel(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name the folder, the kernel and its operation.")],
     operation: Annotated[str, typer.Option(help="Compute an operation of bitgate: gemm, fwd ... [your own].")] = "",
-    kind: Annotated[str, typer.Option(help="Write a library of the C ABI, a source, or a callable.")] = "library",
+    kind: Annotated[str, typer.Option(help="Write a library, a source, a module or a callable.")] = "library",
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
     """Make a folder NAME with a kernel that runs.
@@ -88,6 +88,10 @@ def new_kernel(
     begin, run = f"cd {name}", "bitgate run --tier smoke --target host"
     if made.is_stub:
         steps = {f"{begin} && {run}": f"red: says what is to be filled in, in kernels/{name}"}
+    elif made.is_module:
+        held = f"bitgate verify {made.case} --target host"
+        steps = {f"{begin} && {held}": "not run: what is launched is held to the module; exit code 3"}
+        steps["bitgate run --tier smoke --target sm_90"] = f"on a GPU: {made.verdicts} verdicts"
     else:
         steps = {f"{begin} && {run}": f"green: {made.verdicts} verdicts"}
         if made.has_fault:

@@ -298,7 +298,7 @@ def _planned(asked: VerifyArguments, target: str) -> Iterator[tuple[int, Planned
     """Yield what is to be verified by the number of its case; one without a kernel if none does its operation."""
     from bitgate.verify.selection import candidates, planned_on
 
-    chosen = candidates(asked.kernel, dict(asked.options), target, asked.project)
+    chosen = candidates(asked.kernel, dict(asked.options), target, asked.project, modules=True)
     for number, wanted in enumerate(asked.problems):
         case = PlannedCase(
             wanted.problem,

@@ -36,7 +36,8 @@ class LaunchMistake(KernelFailed):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a kernel: ``code`` is its type (``f4``: float; ``x4``: any of 4 bytes), or that of its target."""
+    """A parameter of a kernel: ``code`` is its type, or that of its target (``f4``: float; ``x4``: any of 4 bytes;
+    ``n4``: any that is no pointer)."""
 
     code: str
     is_pointer: bool
@@ -56,8 +57,8 @@ class Parameter:
 
     @property
     def is_unknown(self) -> bool:
-        """True where a module has the size alone."""
-        return self.code[0] == "x"
+        """True where a module has the size alone, or that it is no pointer."""
+        return self.code[0] in "xn"
 
     @property
     def may_be_pointer(self) -> bool:

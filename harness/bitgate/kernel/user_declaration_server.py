@@ -24,8 +24,8 @@ from bitgate.worker.sandbox import enter
 
 def serve(channel: Channel) -> None:
     """Answer for one declaration file."""
-    give_up_reaching()
     enter()
+    give_up_reaching()
     served: list[KernelFamily] = []
 
     def load(question: LoadFamily) -> Any:

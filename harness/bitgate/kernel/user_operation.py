@@ -208,8 +208,8 @@ def _to_stderr(data: bytes) -> None:
 
 def serve(channel: Channel) -> None:
     """Answer for one operation file."""
-    give_up_reaching()
     enter()
+    give_up_reaching()
     served: list[OperationServer] = []
 
     def load(question: LoadOperations) -> None:

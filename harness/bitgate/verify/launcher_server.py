@@ -61,8 +61,8 @@ SPIN_SECONDS = "BITGATE_SPIN_SECONDS"
 
 def serve(channel: Channel) -> None:
     """Answer until the judge has no more questions."""
-    give_up_reaching()
     enter()
+    give_up_reaching()
     server = LauncherServer(channel)
     handlers: dict[type[serving.Message], Callable[[Any], Any]] = {
         PrewarmLauncher: server.prewarm,

@@ -66,4 +66,5 @@ class OneCase:
         problem = problem_of(self.case)
         glob = self.kernel if isinstance(self.kernel, str) and not is_declaration(self.kernel) else None
         planned = PlannedCase(problem, NO_KERNEL, self.fill, self.seed, target=self.target, refused=self.refused)
-        yield from planned_on(planned, candidates(glob, self.options, self.target, project), glob, project)
+        chosen = candidates(glob, self.options, self.target, project, modules=True)
+        yield from planned_on(planned, chosen, glob, project)

@@ -30,6 +30,7 @@ from bitgate.verify.device_check import DeviceCheck, check_ahead, check_on_devic
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
 from bitgate.verify.launcher import KernelAnswer, Launch, LauncherDied, LaunchStep, Measured
 from bitgate.verify.memory import device_shortage, limit_shortage, memory_shortage, workspace_disagreement
+from bitgate.verify.module_check import module_verdict, needs_gpu
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.probes import probed
@@ -69,6 +70,8 @@ def run_case(planned: PlannedCase, session: Session, judge: Judge, by: str = "")
     """
     _check_schedule(planned, session)
     builder = EvidenceBuilder(Evidence(planned, session, session.clock(), by=by))
+    if needs_gpu(planned.kernel, session.target.platform):
+        return module_verdict(builder.evidence)
     try:
         return _run_steps(builder, judge)
     except RecordRejected as error:

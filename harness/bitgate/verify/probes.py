@@ -19,6 +19,7 @@ from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.host import RACE
 from bitgate.verify.deadline import LAUNCH, LOOK
+from bitgate.verify.diagnose.rules import MEMORY, RACE_OR_MEMORY
 from bitgate.verify.evidence import Evidence
 from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep
 from bitgate.verify.problem_data import Reference
@@ -63,7 +64,17 @@ def probed(evidence: Evidence, launch: Launch, verdict: Verdict, delayed: bool =
         evidence.session.stage(LOOK)
     if shown is None:
         return verdict
+    if shown.config.cleared:
+        verdict = _without_race(verdict)
     return led_by(verdict, shown.text, shown.kind) if shown.text else _followed_by(verdict, shown.otherwise)
+
+
+def _without_race(verdict: Verdict) -> Verdict:
+    """Return a verdict on memory that was read before it was written: what differs between two runs is that memory."""
+    diagnosis = verdict.diagnosis
+    assert diagnosis is not None
+    sentence = diagnosis.sentence.replace(RACE_OR_MEMORY, MEMORY)
+    return replace(verdict, reason=sentence, diagnosis=replace(diagnosis, sentence=sentence))
 
 
 def led_by(verdict: Verdict, text: str, kind: str) -> Verdict:
@@ -120,7 +131,9 @@ def _probes(
             yield _Probe(replace(config, cleared=memory), text, "")
     if is_there[SCRATCH]:
         text = "the result depends on what memory held before the launch: with zeros everywhere every cell is right"
-        none = "zeros in the result, the workspace and LDS make no cell right"
+        none = (
+            "zeros in the result, the workspace and LDS make no cell right: NaN can be computed, too (inf - inf, 0 / 0)"
+        )
         yield _Probe(replace(config, cleared=EVERYTHING), text, "", none if "poison" in diagnosis.kinds else "")
 
 

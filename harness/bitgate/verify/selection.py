@@ -13,6 +13,7 @@ from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import select
 from bitgate.kernel.resolved import Kernel
+from bitgate.kernel.source import is_module
 from bitgate.model import Problem
 from bitgate.runtime.targets import platform_of
 from bitgate.verify.planned import PlannedCase
@@ -37,11 +38,14 @@ def candidates(
     target: str,
     project: Project | None = None,
     own: Sequence[Path] | None = None,
+    *,
+    modules: bool = False,
 ) -> list[Kernel]:
     """Return the instances on a target that a glob names, or those a project runs on, or all that are no references.
 
     Each has the options. ``own`` is as in ``registry.families``. An option must be known to at least one of the
-    families; families that lack it are left out. Raises UsageError with the nearest name otherwise.
+    families; families that lack it are left out. Raises UsageError with the nearest name otherwise. ``modules``: on the
+    host those of compiled device code are returned too, which are not run there.
     """
     platform = platform_of(target)
     load = project.runs_on if project else ()
@@ -51,7 +55,11 @@ def candidates(
         chosen = [(family, instance) for family, instance in chosen if family.name in mine]
     elif glob is None:
         chosen = [(family, instance) for family, instance in chosen if not family.is_reference] or chosen
-    chosen = [(family, instance) for family, instance in chosen if platform in family.platforms]
+    chosen = [
+        (family, instance)
+        for family, instance in chosen
+        if platform in family.platforms or (modules and platform == "host" and is_module(family.sources))
+    ]
     if not chosen:
         which = f"that matches '{glob}' " if glob else "that is loaded " if load else ""
         raise UsageError(f"no kernel {which}is for {target}")

@@ -36,6 +36,7 @@ from bitgate.verify.launcher_messages import CallGuest
 from bitgate.verify.launcher_process import LauncherProcess
 from bitgate.verify.launcher_worker import GRACE_SECONDS
 from bitgate.verify.memory import memory_seconds
+from bitgate.verify.module_check import needs_gpu
 from bitgate.verify.pipeline import Dump, begin_ahead
 from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.repetition import ONCE, Repetition
@@ -218,7 +219,7 @@ class CaseServer:
     def load(self, question: LoadLibrary) -> None:
         """Load a library. What is wrong with it each of its cases will say."""
         kernel = kernel_called(self.session.families, question.family, question.instance)
-        if kernel.family.opens is None:
+        if kernel.family.opens is None and not needs_gpu(kernel, self.session.target.platform):
             with suppress(BuildError, LibraryError, LauncherDied):
                 self.session.load(kernel, race=question.race)
 

@@ -22,12 +22,15 @@ from typing import Any
 
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import shown
-from bitgate.worker import gpu_driver
+from bitgate.worker import bubblewrap, gpu_driver
+from bitgate.worker.bubblewrap import Bubble
 
 VARIABLE = "BITGATE_SANDBOX"
 
+_bubble: Bubble | None = None
+"""What holds the namespaces of the sandbox that is stated."""
+
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 38, 22
-_CLONE_NEWNET, _CLONE_NEWIPC = 0x40000000, 0x08000000
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _WRITES = ((1, 1), *((bit, 1) for bit in range(4, 13)), (13, 2), (14, 3))
 """Landlock's rights that change files (bits 1 and 4 to 14), each with the first version that knows it."""
@@ -47,7 +50,7 @@ CACHES = {
 }
 """Where compilers of kernels keep what they make: below the one folder that may be written."""
 
-SPARED = ("files", "system calls", "network", "shared memory", "memory limit")
+SPARED = ("bubblewrap", "files", "system calls", "network", "shared memory", "memory limit")
 """Measures that are left out where a GPU's driver does not start with them; the first are kept rather than the last."""
 
 FORBIDDEN = {
@@ -71,6 +74,10 @@ FORBIDDEN = {
     "finit_module": 313,
     "kexec_load": 246,
     "reboot": 169,
+    "open_tree": 428,
+    "move_mount": 429,
+    "fsopen": 430,
+    "mount_setattr": 442,
 }
 """System calls that the filter refuses, by their numbers on x86-64."""
 
@@ -82,33 +89,48 @@ class SandboxTrial:
     measures: list[str]
     driver: str
 
+    @property
+    def has_bubble(self) -> bool:
+        return any("bubblewrap" in one for one in self.measures)
 
-def prepare(folder: Path, memory: int, of_gpu: bool = False) -> list[str]:
-    """State a sandbox for the children of this process, and return its measures by name.
+
+def prepare(folder: Path, memory: int, of_gpu: bool = False, reads: Sequence[Path] = ()) -> list[str]:
+    """State a sandbox for the children of this process, and return its measures by name; ``leave`` ends it.
 
     ``folder`` is the one place that they may write to, ``memory`` their limit in bytes; ``of_gpu`` lets them open GPUs.
-    The measures are those that a process which enters it right now has. Those that keep a GPU's driver from starting
-    are left out, and named as such. UsageError if the driver starts with none of them.
+    Where bubblewrap works they see nothing of the folders that it hides but ``reads``, and what Python needs. The
+    measures are those that a process which enters it right now has. Those that keep a GPU's driver from starting are
+    left out, and named as such. UsageError if the driver starts with none of them.
     """
-    stated = statement(folder, memory, of_gpu)
+    global _bubble
+    leave()
+    _bubble = Bubble(folder, reads)
+    stated = statement(folder, memory, of_gpu, _bubble)
     without: tuple[str, ...] = ()
     trial = tried(stated)
+    why_not = _bubble.why_not or ("" if trial.has_bubble else "its namespaces cannot be joined")
     if trial.driver:
-        without, trial = SPARED, tried(stated, SPARED)
+        without = tuple(one for one in SPARED if not (why_not and one == "bubblewrap"))
+        trial = tried(stated, without)
         if trial.driver:
             raise UsageError(f"the GPU's driver does not start in a sandbox: {trial.driver}: see `bitgate doctor`")
-        for one in SPARED:
+        for one in without:
             fewer = tuple(other for other in without if other != one)
             if not (again := tried(stated, fewer)).driver:
                 without, trial = fewer, again
+    lacks = [f"without {one}: a GPU's driver does not start with it" for one in without]
+    if why_not:
+        lacks.insert(0, f"without bubblewrap: {why_not}")
     os.environ[VARIABLE] = json.dumps({**stated, "without": without, "measures": trial.measures})
-    return [*trial.measures, *(f"without {one}: a GPU's driver does not start with it" for one in without)]
+    return [*trial.measures, *lacks]
 
 
-def statement(folder: Path, memory: int, of_gpu: bool) -> dict[str, Any]:
+def statement(folder: Path, memory: int, of_gpu: bool, bubble: Bubble | None = None) -> dict[str, Any]:
     """Return what a process that enters has to know; ``writes`` are places outside of the folder that it may write."""
     writes = [*gpu_driver.devices(), gpu_driver.THREADS] if of_gpu else []
-    return {"folder": str(folder), "memory": memory, "writes": writes, "of_gpu": of_gpu}
+    outside = {kind: bubblewrap.namespace(kind) for kind in ("net", "ipc")}
+    stated = {"folder": str(folder), "memory": memory, "writes": writes, "of_gpu": of_gpu, "outside": outside}
+    return stated if bubble is None else {**stated, "bubble": bubble.pid, "hidden": bubble.hidden}
 
 
 def tried(stated: Mapping[str, Any], without: Sequence[str] = ()) -> SandboxTrial:
@@ -129,7 +151,11 @@ def tried(stated: Mapping[str, Any], without: Sequence[str] = ()) -> SandboxTria
 
 def leave() -> None:
     """State no sandbox for children any more."""
+    global _bubble
     os.environ.pop(VARIABLE, None)
+    if _bubble is not None:
+        _bubble.end()
+        _bubble = None
 
 
 def enter() -> list[str]:
@@ -141,6 +167,11 @@ def enter() -> list[str]:
         return []
     stated = json.loads(text)
     folder = Path(stated["folder"])
+    without = stated.get("without", ())
+    had = ["private folder", "descriptors closed"]
+    if "bubblewrap" not in without and (holder := stated.get("bubble", 0)) and bubblewrap.join(holder):
+        hidden = ", ".join(stated["hidden"])
+        had.append(f"files read-only, {hidden} hidden (bubblewrap)" if hidden else "files read-only (bubblewrap)")
     os.chdir(folder)
     os.environ["TMPDIR"] = str(folder)
     if "tempfile" in sys.modules:  # it may have chosen a folder before
@@ -152,13 +183,12 @@ def enter() -> list[str]:
     measures: tuple[tuple[str, Callable[[], list[str]]], ...] = (
         ("memory limit", lambda: _limits(int(stated["memory"]))),
         ("", lambda: _named("no new privileges", libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))),
-        ("network", lambda: _named("no network (namespace)", libc.unshare(_CLONE_NEWNET))),
-        ("shared memory", lambda: _named("no shared memory of others (namespace)", libc.unshare(_CLONE_NEWIPC))),
+        ("network", lambda: _apart(libc, "net", "no network (namespace)", stated)),
+        ("shared memory", lambda: _apart(libc, "ipc", "no shared memory of others (namespace)", stated)),
         ("files", lambda: _landlock(libc, folder, writes)),
         ("system calls", lambda: ["system calls filtered (seccomp)"] if _filter(libc) else []),
     )
-    taken = (take() for key, take in measures if key not in stated.get("without", ()))
-    had = ["private folder", "descriptors closed", *chain.from_iterable(taken)]
+    had += chain.from_iterable(take() for key, take in measures if key not in without)
     if missing := [name for name in stated.get("measures", ()) if name not in had]:
         raise RuntimeError(f"the sandbox lacks {', '.join(missing)}, which it had when the command began")
     return had
@@ -166,6 +196,12 @@ def enter() -> list[str]:
 
 def _named(name: str, status: int) -> list[str]:
     return [name] if status == 0 else []
+
+
+def _apart(libc: Any, kind: str, name: str, stated: Mapping[str, Any]) -> list[str]:
+    """Enter a namespace that is not the command's: a new one, or that of bubblewrap, which has been joined."""
+    libc.unshare(bubblewrap.KINDS[kind])
+    return [name] if bubblewrap.namespace(kind) != stated["outside"][kind] else []
 
 
 def _limits(memory: int) -> list[str]:

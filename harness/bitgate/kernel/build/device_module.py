@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
+from typing import TypeVar
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 from bitgate.core.errors import UsageError, near
-from bitgate.core.targets import architecture_of, runs_on
+from bitgate.core.targets import ARCHITECTURES, architecture_of, runs_on
 from bitgate.kernel.build import code_object
 from bitgate.kernel.declaration import KernelFamily
+
+Parsed = TypeVar("Parsed")
 
 _FATBIN = 0xBA55ED50
 _COMPRESSED = 0xA000
@@ -27,6 +30,7 @@ _COMPRESSED = 0xA000
 _PARAMETER_INFO = (0x17, 0x45)
 """The attributes of ``.nv.info`` that describe a parameter."""
 _PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)")
+_PTX_TARGET = re.compile(r"\.target\s+(\S+?)[,\s]")
 _PTX_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.([bfsu])(\d+)[^\[\],]*(?:\[(\d+)\])?")
 
 
@@ -41,10 +45,19 @@ class ModuleParameter:
 
 @dataclass(frozen=True)
 class DeviceModule:
-    """A file of device code for a target, and the parameters of its kernels by symbol."""
+    """A file of device code for a target, and the parameters of its kernels by symbol.
+
+    ``code`` has what a code object says of each kernel; of a cubin or PTX it is empty.
+    """
 
     file: Path
+    target: str
     kernels: Mapping[str, tuple[ModuleParameter, ...]]
+    code: Mapping[str, code_object.KernelCode] = field(default_factory=dict)
+
+    def described(self, symbol: str) -> str:
+        """Return the parameters of a kernel as a library lists them (``launch_list``)."""
+        return ",".join(f"{one.code}@{one.size}" for one in self.parameters(symbol))
 
     def parameters(self, symbol: str) -> tuple[ModuleParameter, ...]:
         """Return the parameters of a kernel. UsageError, with what may be meant, if there is no such symbol."""
@@ -59,31 +72,61 @@ def module_for(family: KernelFamily, target: str) -> DeviceModule:
     """Return the first of a family's files that has code for a target. UsageError if none has."""
     others = []
     for source in family.sources:
-        file = family.folder / source
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            raise UsageError(f"{family.name}: {file}: cannot be read: {error.strerror}") from None
-        try:
-            kernels = _kernels(data, str(file), target)
-        except (ELFError, struct.error, IndexError, UnicodeError, ValueError) as error:
-            raise UsageError(f"{file}: no module that bitgate can read: {error}") from None
+        kernels = _read(family, source, lambda data, name: _kernels(data, name, target))
         if isinstance(kernels, str):
             others.append(f"{source} is for {kernels}")
         else:
-            return DeviceModule(file, kernels)
+            return DeviceModule(family.folder / source, target, kernels)
     raise UsageError(f"{family.name}: no module for {target}: {', '.join(others)}")
+
+
+def modules_of(family: KernelFamily) -> Iterator[DeviceModule]:
+    """Yield each code of a family's files, for whichever target. UsageError for one that cannot be read."""
+    for source in family.sources:
+        yield from _read(family, source, lambda data, name: list(_every(data, Path(name))))
+
+
+def _read(family: KernelFamily, source: str, parse: Callable[[bytes, str], Parsed]) -> Parsed:
+    file = family.folder / source
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{family.name}: {file}: cannot be read: {error.strerror}") from None
+    try:
+        return parse(data, str(file))
+    except (ELFError, struct.error, IndexError, UnicodeError, ValueError) as error:
+        raise UsageError(f"{file}: no module that bitgate can read: {error}") from None
+
+
+def _every(data: bytes, file: Path) -> Iterator[DeviceModule]:
+    if _is_cubin(data):
+        yield DeviceModule(file, f"sm_{_sm(data)}", _of_cubin(data))
+    elif data[:4] == struct.pack("<I", _FATBIN):
+        for kind, arch, is_compressed, content in _entries(data):
+            if not is_compressed:
+                text = content.decode(errors="replace")
+                yield DeviceModule(
+                    file, f"sm_{arch}", _of_cubin(content) if kind == 2 else dict(parameters_in_ptx(text))
+                )
+    elif _is_ptx(text := data.decode(errors="replace")):
+        yield DeviceModule(file, _PTX_TARGET.findall(text)[0], dict(parameters_in_ptx(text)))
+    else:
+        bundled = [one for arch in ARCHITECTURES for one in code_object.bundled(data, arch)]
+        for content in dict.fromkeys(bundled or [data]):
+            found = code_object.parse(content, str(file))
+            code = {one.symbol: one for one in found.kernels}
+            yield DeviceModule(file, found.target, _of_code_object(found), code)
 
 
 def _kernels(data: bytes, name: str, target: str) -> dict[str, tuple[ModuleParameter, ...]] | str:
     """Return the parameters of each kernel, or what the code is for if that is not the target."""
     platform = architecture_of(target).platform
-    if data[:4] == b"\x7fELF" and data[18:20] == struct.pack("<H", _EM_CUDA):
+    if _is_cubin(data):
         arch = f"sm_{_sm(data)}"
         return _of_cubin(data) if arch == target else arch
     if data[:4] == struct.pack("<I", _FATBIN):
         return _of_fatbin(data, target) if platform == "nvidia" else "nvidia"
-    if _PTX_ENTRY.search(text := data.decode(errors="replace")) and ".version" in text:
+    if _is_ptx(text := data.decode(errors="replace")):
         return dict(parameters_in_ptx(text)) if platform == "nvidia" else "nvidia"
     bundled = code_object.bundled(data, target)
     found = code_object.parse(bundled[0] if bundled else data, name)
@@ -91,6 +134,14 @@ def _kernels(data: bytes, name: str, target: str) -> dict[str, tuple[ModuleParam
 
 
 _EM_CUDA = 190
+
+
+def _is_cubin(data: bytes) -> bool:
+    return data[:4] == b"\x7fELF" and data[18:20] == struct.pack("<H", _EM_CUDA)
+
+
+def _is_ptx(text: str) -> bool:
+    return _PTX_ENTRY.search(text) is not None and ".version" in text and _PTX_TARGET.search(text) is not None
 
 
 def _sm(data: bytes) -> int:
@@ -102,7 +153,7 @@ def _sm(data: bytes) -> int:
 def _of_code_object(found: code_object.CodeObject) -> dict[str, tuple[ModuleParameter, ...]]:
     return {
         kernel.symbol: tuple(
-            ModuleParameter(one.offset, one.size, "p:v0" if one.is_pointer else f"x{one.size}")
+            ModuleParameter(one.offset, one.size, "p:v0" if one.is_pointer else f"n{one.size}")
             for one in kernel.explicit
         )
         for kernel in found.kernels

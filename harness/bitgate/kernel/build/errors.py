@@ -27,8 +27,15 @@ def first_error(output: str) -> str:
     for pattern in (r"\b(fatal )?error\b", r"undefined (reference|symbol)|multiple definition|cannot find"):
         for number, line in enumerate(lines):
             if re.search(pattern, line) and not line.startswith("collect2"):
-                return _at_its_caller(lines, number)
+                return _at_its_caller(lines, number) + _advice(line)
     return lines[-1] if lines else "the compiler said nothing"
+
+
+def _advice(line: str) -> str:
+    """Return what to write where the linker misses what each library defines once."""
+    if re.search(r"undefined (reference|symbol).*bitgate::family\b", line):
+        return ': one source defines it: namespace bitgate { const Family family{"NAME", nullptr, 0}; }'
+    return ""
 
 
 _HEADER = re.compile(r"\S*/(?:bitgate|hip|host_detail)/\w+\.hp?p?(?::\d+:\d+:|\(\d+\):) *(?P<said>.*)")

@@ -68,7 +68,7 @@ def unit_text(family: KernelFamily, target: str) -> str:
 def _module_kernel(module: DeviceModule, symbol: str) -> str:
     """Return the line of a module's kernel: its parameters, each with whether it can be a pointer, and a value."""
     parameters = module.parameters(symbol)
-    described = ",".join(f"{one.code}@{one.size}" for one in parameters)
+    described = module.described(symbol)
     listed = (
         f"{{{one.offset}, {one.size}, {_word(one.code in ('p:v0', 'x8'))}, {_word(one.code != 'p:v0')}}}"
         for one in parameters

@@ -18,12 +18,19 @@ from bitgate.core.errors import UsageError, near
 from bitgate.kernel.registry import families
 from bitgate.model import Problem, operations, parse_case_id
 
-Kind: TypeAlias = Literal["library", "source", "callable"]
-KINDS: tuple[Kind, ...] = ("library", "source", "callable")
+Kind: TypeAlias = Literal["library", "source", "module", "callable"]
+KINDS: tuple[Kind, ...] = ("library", "source", "module", "callable")
 OWN, GEMM, STUB = "", "gemm_", "stub_"
 """How the names of templates begin: an operation of one's own, a GEMM, any other operation."""
-SUFFIXES: dict[Kind, str] = {"library": "hip.cpp", "source": "cu"}
+SUFFIXES: dict[Kind, str] = {"library": "hip.cpp", "source": "cu", "module": "cu"}
 """A function is in the declaration itself."""
+COMPILED = "ptx"
+"""What a module is: the source, compiled by nvcc; text, which GPUs of several generations take."""
+MADE_BY = """
+
+The module was compiled by `nvcc -ptx -arch=compute_75 {name}.cu`, and is for NVIDIA GPUs since sm_75. Another file in
+sources, such as of `hipcc --genco --offload-arch=gfx942`, needs its platform too.
+"""
 CASES = {
     "fwd": "fwd_f32_nhwgc_g1n2k3c4_y3x3_h5x5",
     "bwd_data": "bwd_data_f32_nhwgc_g1n2k3c4_y3x3_h5x5",
@@ -59,6 +66,10 @@ class Skeleton:
             raise UsageError(f"--operation {self.operation}: {near(self.operation, CASES)}; leave it out for your own")
         if self.kind not in KINDS:
             raise UsageError(f"--kind {self.kind}: {near(self.kind, KINDS)}")
+        if self.is_module and self.is_stub:
+            raise UsageError(
+                f"--kind module: of {self.operation} there is none to begin with: take --kind source, and compile that"
+            )
 
     @property
     def begin(self) -> str:
@@ -81,13 +92,23 @@ class Skeleton:
     @property
     def has_fault(self) -> bool:
         """True if there is a seeded defect: an edit of what is compiled."""
-        return not self.is_stub and self.kind in SUFFIXES
+        return not self.is_stub and self.kind in SUFFIXES and not self.is_module
+
+    @property
+    def is_module(self) -> bool:
+        return self.kind == "module"
+
+    @property
+    def case(self) -> str:
+        """A small case of its smoke tier."""
+        return CASES.get(self.operation, f"{self.name}_f32_r7c9")
 
     @property
     def files(self) -> dict[str, str]:
         """The place of each file, below the new folder, and its template."""
         name, begin = self.name, self.begin
-        declaration = f"{'' if self.kind == 'library' else f'{self.kind}_'}declaration.py"
+        of_kind = {"library": "", "module": "source_"}.get(self.kind, f"{self.kind}_")
+        declaration = f"{of_kind}declaration.py"
         source = {f"kernels/{name}/{self.source}": f"{begin}kernel.{one}" for one in [SUFFIXES.get(self.kind)] if one}
         found = {
             "bitgate.toml": "bitgate.toml",
@@ -95,6 +116,7 @@ class Skeleton:
             f"kernels/{name}/operation.py": "operation.py",
             f"kernels/{name}/declaration.py": f"{begin}{declaration}",
             **source,
+            **({f"kernels/{name}/{name}.{COMPILED}": f"{begin}kernel.{COMPILED}"} if self.is_module else {}),
             f"suites/{name}/cases.toml": f"{begin}cases.toml",
             f"suites/{name}/test_{name}.py": "test_suite.py",
             f"suites/faults/{name}.toml": "faults.toml",
@@ -111,7 +133,13 @@ class Skeleton:
     @cached_property
     def _words(self) -> Mapping[str, str]:
         words = {"NAME": self.name, "OPERATION": self.operation, "SOURCE": self.source}
-        words["PATH"] = {"source": "source", "callable": "f32"}.get(self.kind, PATHS[self.begin])
+        words["PATH"] = {"source": "source", "module": "source", "callable": "f32"}.get(self.kind, PATHS[self.begin])
+        kernel = "gemm" if self.begin == GEMM else "weighted_sums"
+        words |= {"T": "float", "BEGIN": 'extern "C" __global__', "KERNEL": kernel, "PLATFORMS": '("nvidia",)'}
+        words |= {"COMPILED": f"{self.name}.{COMPILED}", "MADE_BY": MADE_BY.format(name=self.name)}
+        if not self.is_module:
+            words |= {"T": "T", "BEGIN": "template <typename T>\n__global__", "KERNEL": f"{kernel}<float>"}
+            words |= {"COMPILED": self.source, "MADE_BY": "", "PLATFORMS": '("host", "amd", "nvidia")'}
         if self.is_stub:
             return words | {"CASE": CASES[self.operation]} | _words_of(parse_case_id(CASES[self.operation]), self.kind)
         return words | dict(zip(("LOOP", "SHORT"), LOOPS.get((self.begin, self.kind), ("", "")), strict=True))

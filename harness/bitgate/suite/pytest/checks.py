@@ -29,6 +29,7 @@ from bitgate.suite.pytest.gating import contradicted, first_line, in_words
 from bitgate.suite.pytest.lock import lock_folder
 from bitgate.suite.pytest.outcome import GREEN, INTERRUPTED, NOTHING, RED, USAGE
 from bitgate.suite.pytest.run import PLAN, PREVIOUS, RUN, RunEnd, TestRun, progress
+from bitgate.verify.module_check import needs_gpu
 from bitgate.verify.one_case import KernelArgument, OneCase
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
@@ -114,7 +115,9 @@ class Check:
             verdict = self._checks.kernels(run, request.loaded).verify(planned)
         verdict = run.placed(verdict, planned, item.nodeid)
         item.stash.setdefault(MADE, []).append(verdict)
-        if verdict.green and verdict.outcome in (Outcome.NOT_RUN, Outcome.KNOWN_BUG):
+        is_for_gpus = verdict.outcome is Outcome.NOT_RUN and not planned.no_kernel
+        is_for_gpus = is_for_gpus and needs_gpu(planned.kernel, run.target.platform)
+        if is_for_gpus or (verdict.green and verdict.outcome in (Outcome.NOT_RUN, Outcome.KNOWN_BUG)):
             pytest.skip(f"{verdict.outcome}: {verdict.reason}")
         if not verdict.green:
             pytest.fail(in_words(verdict), pytrace=False)

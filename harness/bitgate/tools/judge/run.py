@@ -6,7 +6,7 @@ import ast
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -104,7 +104,10 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
     submission = file_of(request.submission.absolute())
     kind, target = kind_of(submission), named(request.target)
     _build_ahead(target, progress)
-    with _sandbox(request.memory, target.platform != "host") as measures:
+    reads = [*_files_of(submission, kind), paths.cache_dir()]
+    if request.task.endswith(".py"):
+        reads.append(Path(request.task).absolute().parent)
+    with _sandbox(request.memory, target.platform != "host", reads) as measures:
         if request.task.endswith(".py"):
             stated = request.arguments, request.dtypes, request.problems, seed, request.own, kind == DECLARATION
             task = of_file(Path(request.task), *stated)
@@ -197,6 +200,11 @@ def kind_of(submission: Path) -> str:
     return kind
 
 
+def _files_of(submission: Path, kind: str) -> list[Path]:
+    """Return what its process reads: a declaration has sources around it, a function is one file."""
+    return [submission.parent if kind == DECLARATION else submission]
+
+
 def _takes_problem(submission: Path, kind: str) -> bool:
     if kind != CUSTOM:
         return kind == DECLARATION
@@ -231,11 +239,11 @@ def _declaration(submission: Path, kind: str, task: Problems, platform: str) -> 
 
 
 @contextmanager
-def _sandbox(memory: int, of_gpu: bool) -> Iterator[list[str]]:
+def _sandbox(memory: int, of_gpu: bool, reads: Sequence[Path]) -> Iterator[list[str]]:
     """State the sandbox of all children, with a private folder that is removed with them."""
     folder = Path(tempfile.mkdtemp(prefix="bitgate-judge-"))
     try:
-        yield sandbox.prepare(folder, memory, of_gpu)
+        yield sandbox.prepare(folder, memory, of_gpu, reads)
     finally:
         sandbox.leave()
         shutil.rmtree(folder, ignore_errors=True)

@@ -54,8 +54,8 @@ class SurveyTask(Message):
 
 
 def serve(channel: Channel) -> None:
-    give_up_reaching()
     enter()
+    give_up_reaching()
 
     def survey(asked: SurveyTask) -> dict[str, Any]:
         with redirect_stdout(stderr):

@@ -59,8 +59,8 @@ class CallSubmission(Message):
 
 def serve(channel: Channel) -> None:
     """Answer for one submission."""
-    give_up_reaching()
     enter()
+    give_up_reaching()
     serving.serve(channel, {TrySubmission: _load, CallSubmission: _call})
 
 

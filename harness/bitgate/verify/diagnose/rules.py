@@ -258,6 +258,10 @@ def _slice(axis: int, part: slice) -> tuple[slice, ...]:
     return (*([slice(None)] * axis), part)
 
 
+MEMORY = "a read of memory that was never written"
+RACE_OR_MEMORY = f"a race, or {MEMORY}"
+
+
 def race(scene: Scene[Problem]) -> Finding | None:
     """Find whether two runs differ on the same input: a race, or a read of memory that was never written."""
     if scene.other_run is None:
@@ -271,7 +275,7 @@ def race(scene: Scene[Problem]) -> Finding | None:
     other_wrong = int(np.count_nonzero(bits_of(scene.other_run) != bits_of(scene.reference)))
     text = (
         f"{scene.runs[0]} and {scene.runs[1]} on the same input differ in {differ} of {scene.result.size} cells:"
-        " a race, or a read of memory that was never written"
+        f" {RACE_OR_MEMORY}"
     )
     evidence = {
         "differ": differ,
