@@ -89,7 +89,7 @@ def _mistakes(known: KnownGradients) -> Iterator[RowMistake]:
     yield made("the logits are scaled by 1.1", x=x * 1.1)
 
 
-_ALL = dict.fromkeys(("q", "k", "v", "do", "dq", "dk", "dv"), 0)
+_ALL = dict.fromkeys(("q", "k", "v", "do", "o", "lse", "dq", "dk", "dv"), 0)
 BATCHES = Axis("b", "batches", {**_ALL, "lengths": 0}, resized("b"))
 HEADS = Axis("h", "heads", dict.fromkeys(_ALL, 1), resized("h"))
 
