@@ -66,6 +66,23 @@ __device__ __forceinline__ Rows<T> head_of(T* cells, const HeadLayout& layout, i
           vectors};
 }
 
+template <class T>
+__device__ __forceinline__ Pair<T> queries_of(const T* q, const T* d_o, int64_t batch, int64_t head,
+                                              int64_t row, const AttentionGeometry& of, bool wide) {
+  return {head_of(q, of.q, batch, head, row, of.queries, of, wide),
+          head_of(d_o, of.o, batch, head, row, of.queries, of, wide)};
+}
+template <class T>
+__device__ __forceinline__ Pair<T> keys_of(const T* k, const T* v, int64_t batch, int64_t head, int64_t row,
+                                           const AttentionGeometry& of, bool wide) {
+  return {head_of(k, of.k, batch, head, row, of.keys, of, wide),
+          head_of(v, of.v, batch, head, row, of.keys, of, wide)};
+}
+// The head of keys that a head of queries shares.
+__device__ __forceinline__ int64_t shared_head(int64_t head, const AttentionGeometry& of) {
+  return head / of.group; // of keys
+}
+
 // The other side's tiles, chunk by chunk: those of the first tensor and of the second for the pairs, then, of
 // as many gradients as a kernel has, the first's again and the second's. After the last tile of a head comes
 // the first one of the next.
@@ -304,6 +321,11 @@ __device__ __forceinline__ Query query_at(const AttentionGeometry& of, const int
           own.inverse, own.delta};
 }
 
+// What logits are multiplied by, as exponents of 2.
+__device__ __forceinline__ float scale_to_base_2(const AttentionGeometry& of) {
+  return of.scale * bitgate::log2_e;
+}
+
 // ---- the kernels
 
 // One query as its threads see it: the keys that it admits, the largest logit so far, the sum of powers and
@@ -357,20 +379,17 @@ __global__ void __launch_bounds__(Shape::block)
   BITGATE_LDS(Lds, lds);
   const int thread = static_cast<int>(threadIdx.x);
   const Place place = Place::of_block<Shape>(of.heads, of.queries);
-  const int64_t kv_head = place.head / of.group;
   const bool wide = vectors != 0;
   const Tiles tiles = Tiles::of<Shape>(keys_of_queries<Shape>(of, lengths, place));
-  auto source = chunks_of<Shape, 0>({head_of(k, of.k, place.batch, kv_head, 0, of.keys, of, wide),
-                                     head_of(v, of.v, place.batch, kv_head, 0, of.keys, of, wide)},
+  auto source = chunks_of<Shape, 0>(keys_of(k, v, place.batch, shared_head(place.head, of), 0, of, wide),
                                     tiles, 1, 0, 0, of.head, thread);
-  keep_rows<Shape>({head_of(q, of.q, place.batch, place.head, place.first, of.queries, of, wide),
-                    head_of(d_o, of.o, place.batch, place.head, place.first, of.queries, of, wide)},
-                   source.count, thread, lds);
+  keep_rows<Shape>(queries_of(q, d_o, place.batch, place.head, place.first, of, wide), source.count, thread,
+                   lds);
   const int64_t query = place.first + thread / Shape::threads_a_row;
   Running running{{0, 0}, -INFINITY, 0.0f, 0.0f};
   if (query < of.queries)
     running.range = bitgate::admitted_keys(of, lengths, place.batch, query);
-  const float scale = of.scale * bitgate::log2_e;
+  const float scale = scale_to_base_2(of);
 
   int at = 0; // of the chunk that is multiplied
   source.fetch();
@@ -422,13 +441,10 @@ __global__ void __launch_bounds__(Shape::block)
   const int64_t first_head = place.head * of.group;
   const bool wide = vectors != 0;
   const Tiles tiles = Tiles::of<Shape>(queries_of_keys<Shape>(of, lengths, place));
-  auto source = chunks_of<Shape, 2>({head_of(q, of.q, place.batch, first_head, 0, of.queries, of, wide),
-                                     head_of(d_o, of.o, place.batch, first_head, 0, of.queries, of, wide)},
-                                    tiles, of.group, of.q.head, of.o.head, of.head, thread);
-  keep_rows<Shape>({head_of(k, of.k, place.batch, place.head, place.first, of.keys, of, wide),
-                    head_of(v, of.v, place.batch, place.head, place.first, of.keys, of, wide)},
-                   source.count, thread, lds);
-  const float scale = of.scale * bitgate::log2_e;
+  auto source = chunks_of<Shape, 2>(queries_of(q, d_o, place.batch, first_head, 0, of, wide), tiles, of.group,
+                                    of.q.head, of.o.head, of.head, thread);
+  keep_rows<Shape>(keys_of(k, v, place.batch, place.head, place.first, of, wide), source.count, thread, lds);
+  const float scale = scale_to_base_2(of);
 
   Sums<typename Shape::Gradient> of_k[Shape::chunks], of_v[Shape::chunks];
   clear_all<Shape>(of_k);
@@ -467,18 +483,15 @@ __global__ void __launch_bounds__(Shape::block)
   BITGATE_LDS(Lds, lds);
   const int thread = static_cast<int>(threadIdx.x);
   const Place place = Place::of_block<Shape>(of.heads, of.queries);
-  const int64_t kv_head = place.head / of.group;
   const bool wide = vectors != 0;
   const Tiles tiles = Tiles::of<Shape>(keys_of_queries<Shape>(of, lengths, place));
-  auto source = chunks_of<Shape, 1>({head_of(k, of.k, place.batch, kv_head, 0, of.keys, of, wide),
-                                     head_of(v, of.v, place.batch, kv_head, 0, of.keys, of, wide)},
+  auto source = chunks_of<Shape, 1>(keys_of(k, v, place.batch, shared_head(place.head, of), 0, of, wide),
                                     tiles, 1, 0, 0, of.head, thread);
-  keep_rows<Shape>({head_of(q, of.q, place.batch, place.head, place.first, of.queries, of, wide),
-                    head_of(d_o, of.o, place.batch, place.head, place.first, of.queries, of, wide)},
-                   source.count, thread, lds);
+  keep_rows<Shape>(queries_of(q, d_o, place.batch, place.head, place.first, of, wide), source.count, thread,
+                   lds);
   if (thread < Shape::rows)
     lds.query[thread] = query_at(of, lengths, place.batch, place.head, place.first + thread, statistics);
-  const float scale = of.scale * bitgate::log2_e;
+  const float scale = scale_to_base_2(of);
 
   Sums<typename Shape::Gradient> sums[Shape::chunks];
   clear_all<Shape>(sums);
