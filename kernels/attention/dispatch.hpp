@@ -65,19 +65,6 @@ template <class Shape> int64_t workspace_bytes(const Request& request) {
   return parts.slices == 1 ? 0 : parts.cells(request.problem.head) * static_cast<int64_t>(sizeof(float));
 }
 
-// May threads move 16 bytes of every row at once?
-template <class T>
-bool has_vectors(std::initializer_list<std::pair<const bitgate_tensor*, const void*>> tensors) {
-  for (const auto& [tensor, cells] : tensors) {
-    if (tensor->strides[3] != 1 || reinterpret_cast<uintptr_t>(cells) % 16 != 0)
-      return false;
-    for (int i = 0; i < 3; ++i)
-      if (tensor->strides[i] * static_cast<int64_t>(sizeof(T)) % 16 != 0)
-        return false;
-  }
-  return true;
-}
-
 template <class Shape>
 void run(const Request& request, const AttentionProblem::Buffers& buffers, bitgate::Context& context) {
   using T = typename Shape::Element;

@@ -108,4 +108,17 @@ template <class Cells> struct Rows {
   }
 };
 
+// May threads move 16 bytes of every row at once?
+template <class T>
+bool has_vectors(std::initializer_list<std::pair<const bitgate_tensor*, const void*>> tensors) {
+  for (const auto& [tensor, cells] : tensors) {
+    if (tensor->strides[3] != 1 || reinterpret_cast<uintptr_t>(cells) % 16 != 0)
+      return false;
+    for (int i = 0; i < 3; ++i)
+      if (tensor->strides[i] * static_cast<int64_t>(sizeof(T)) % 16 != 0)
+        return false;
+  }
+  return true;
+}
+
 } // namespace attention

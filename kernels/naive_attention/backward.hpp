@@ -1,7 +1,7 @@
 // The plain backward pass: logits and the products do . v, a thread each; weights p and slopes ds = p (dp -
 // sum of p dp), a thread a query, over the keys in order; and dq, dk and dv, a thread a cell: over the keys
 // in order, or over the heads that share a key and their queries in order. The workspace holds weights, then
-// slopes, of all queries.
+// slopes, of all queries. What the forward pass left is not read.
 #pragma once
 
 #include "queries.hpp"
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(block)
 template <class T>
 int32_t backward_supports(const bitgate::Request<AttentionBackwardProblem>& request, bitgate_reason* reason) {
   const AttentionBackwardProblem& of = request.problem;
-  return bitgate::check_attention<T>(of, {&of.d_o, &of.dq, &of.dk, &of.dv}, reason);
+  return bitgate::check_attention<T>(of, {&of.d_o, &of.o, &of.dq, &of.dk, &of.dv}, reason);
 }
 
 inline int64_t backward_workspace(const bitgate::Request<AttentionBackwardProblem>& request) {

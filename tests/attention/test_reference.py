@@ -10,6 +10,7 @@ import pytest
 from bitgate.model import F32_ACCUMULATION, Problem, ProblemError, case_id, parse_case_id
 from bitgate.numerics.certificate import certify
 from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.numerics.rounding import rounded
 from bitgate.ops.attention.attention import Admitted, AttentionSizes, admitted, logits
 from bitgate.verify.bounds import bounded_results, round_safe
 
@@ -138,6 +139,17 @@ def test_200_gradients_agree_with_pytorch() -> None:
         for role, leaf in leaves.items():
             assert leaf.grad is not None
             assert np.allclose(found[f"d{role}"], leaf.grad.numpy(), rtol=1e-9, atol=1e-11), (case, role)
+
+
+@pytest.mark.parametrize("fill", ["exact", "decimal"])
+def test_saved_data_are_what_the_forward_pass_leaves(fill: str) -> None:
+    """A query that admits no key has o = 0 and lse = -inf."""
+    problem, inputs = made("attention_bwd_f16_b5h2kv1s9t40d40_causal_padded_saved", fill)
+    forward = parse_case_id("attention_f16_b5h2kv1s9t40d40_causal_padded_lse")
+    left = forward.operation.reference(forward, inputs)
+    for role in ("o", "lse"):
+        assert np.array_equal(inputs[role], rounded(left[role], problem.tensors[role].dtype).astype(np.float64))
+    assert np.isneginf(inputs["lse"]).any()
 
 
 def seen(shape: str, fill: str) -> tuple[AttentionSizes, Admitted, Arrays]:

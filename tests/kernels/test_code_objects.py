@@ -77,7 +77,7 @@ CASES_OF = {
     "gemm": GEMM_CASES,
     "reduction": REDUCTION_CASES,
     "attention": ATTENTION_CASES,
-    "attention_bwd": ("{}_{}{}_b1h2kv1s5t40d40_causal",),
+    "attention_bwd": ("{}_{}{}_b1h2kv1s5t40d40_causal", "{}_{}{}_b1h2kv1s5t40d40_full_padded_saved"),
     "softmax": SOFTMAX_CASES,
     "layernorm": NORM_CASES,
     "rmsnorm": NORM_CASES,

@@ -44,6 +44,10 @@ ROWS: dict[str, list[Asked]] = {
         ("attention_f32_b2h2kv1s40t70d40_causal", "f32_32x32x64_w32", {}),
         ("attention_f32_b1h2kv1s40t70d70_full_gap", "f32_32x32x128", {"key_slices": "2"}),
     ],
+    "attention_bwd": [
+        ("attention_bwd_f32_b2h2kv1s40t70d40_causal", "f32_32x32x64_w32", {}),
+        ("attention_bwd_f32_b1h2kv1s40t30d70_full_saved_gap", "f32_16x32x128", {}),
+    ],
     "naive_attention": [
         ("attention_f32_b2h2kv1s3t7d40_causal", "f32", {}),
         ("attention_bwd_f32_b2h2kv1s3t7d40_causal", "bwd_f32", {}),

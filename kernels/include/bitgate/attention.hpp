@@ -13,6 +13,8 @@
 //
 // attention_bwd: the gradients dq (b, h, s, d), dk and dv (b, kv, t, d) of q, k and v, from that of o: do (b,
 // h, s, d). Attributes are the same but lse. dk and dv are summed over the heads of queries that share them.
+//     saved = 0        o (b, h, s, d) and the f32 lse (b, h, s), which the forward pass left, are read as
+//     well
 #pragma once
 
 #include <cmath>
@@ -52,11 +54,13 @@ struct AttentionProblem : MaskedAttention {
 
 struct AttentionBackwardProblem : MaskedAttention {
   struct Buffers {
-    const void *q, *k, *v, *d_o;
+    const void *q, *k, *v, *d_o, *o; // without `saved` o and lse are null
+    const float* lse;
     const int32_t* lengths;
     void *dq, *dk, *dv, *workspace;
   };
-  bitgate_tensor d_o, dq, dk, dv;
+  bitgate_tensor d_o, o, lse, dq, dk, dv;
+  bool is_saved() const { return o.rank != 0; }
 };
 
 namespace detail {
@@ -137,13 +141,26 @@ inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgat
 inline int32_t read(const bitgate_problem& problem, AttentionBackwardProblem& to,
                     bitgate_reason* reason) noexcept {
   ProblemReader reader(problem, reason);
+  int32_t is_saved = 0;
   detail::read_masked(reader, to);
+  reader.integer("saved", is_saved);
+  to.o = to.lse = {};
+  if (is_saved != 0)
+    reader.tensor("o", to.o), reader.tensor("lse", to.lse);
   reader.tensor("do", to.d_o), reader.tensor("dq", to.dq);
   reader.tensor("dk", to.dk), reader.tensor("dv", to.dv);
   if (const int32_t status = reader.finish(); status != BITGATE_OK)
     return status;
-  return detail::check_masked(
-      to, {{to.d_o, false, false}, {to.dq, true, false}, {to.dk, true, true}, {to.dv, true, true}}, reason);
+  if (is_saved != 0 && to.lse.dtype != BITGATE_F32)
+    BITGATE_BAD(reason, "problem", "lse is of type %s: it must be f32", dtype_name(to.lse.dtype));
+  return detail::check_masked(to,
+                              {{to.d_o, false, false},
+                               {to.o, false, false},
+                               {to.lse, false, false, 3},
+                               {to.dq, true, false},
+                               {to.dk, true, true},
+                               {to.dv, true, true}},
+                              reason);
 }
 
 inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& buffers,
@@ -163,6 +180,8 @@ inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& 
   to.k = buffer_of(problem, buffers, "k");
   to.v = buffer_of(problem, buffers, "v");
   to.d_o = buffer_of(problem, buffers, "do");
+  to.o = buffer_of(problem, buffers, "o");
+  to.lse = static_cast<const float*>(buffer_of(problem, buffers, "lse"));
   to.lengths = static_cast<const int32_t*>(buffer_of(problem, buffers, "lengths"));
   to.dq = buffer_of(problem, buffers, "dq");
   to.dk = buffer_of(problem, buffers, "dk");
@@ -236,12 +255,12 @@ inline constexpr float ln_2 = 0.693147181f;
 // Cells that a workspace may have.
 inline constexpr double most_attention_cells = 0x1p50;
 
-// dtypes, then index_range: every element is of T, and counts of cells fit 64 bits.
+// dtypes, then index_range: every element of what is there is of T, and counts of cells fit 64 bits.
 template <class T>
 int32_t check_attention(const MaskedAttention& of, std::initializer_list<const bitgate_tensor*> others,
                         bitgate_reason* reason) noexcept {
   const auto check = [reason](const bitgate_tensor& tensor) noexcept -> int32_t {
-    if (tensor.dtype != code_of<T>)
+    if (tensor.rank != 0 && tensor.dtype != code_of<T>)
       BITGATE_REFUSE(reason, "dtypes", "%s is %s: it must be %s", tensor.role, dtype_name(tensor.dtype),
                      dtype_name(code_of<T>));
     return BITGATE_OK;

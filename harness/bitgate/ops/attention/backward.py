@@ -3,6 +3,9 @@
 It reads q, k, v and do, the gradient of o, and writes dq, dk and dv. With p as in the forward pass and dp = do . v:
 dv[j] = sum of p do, ds = p (dp - sum over keys of p dp), dq[i] = sum of ds k / sqrt(d), dk[j] = sum of ds q / sqrt(d).
 Gradients of keys and values are summed over the query heads that share them. A query that admits no key adds nothing.
+
+With ``saved`` it also reads o and the f32 logarithms lse that the forward pass left, from which p = exp(x - lse) and
+the sum of p dp = do . o. The reference takes both anew, so that a kernel may use them or not.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 from bitgate.model.fill import Fill, Make
 from bitgate.model.numerics import Accumulation, Numerics
 from bitgate.model.sized import SizedProblem, StatedTensor, read, written
+from bitgate.numerics.rounding import rounded, smallest
 from bitgate.ops.attention import fills
 from bitgate.ops.attention.admitted import KeyMask, admitted, by_group, products
 from bitgate.ops.attention.attention import AttentionNumerics, Floats, KeySoftmax, MaskedAttention, logits, weighted
@@ -36,6 +40,15 @@ class BackwardSizes:
     w: int = 1
     mask: KeyMask = KeyMask.FULL
     padded: bool = False
+    saved: bool = False
+
+
+def saved(problem: SizedProblem, data: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return o and lse of the forward pass, of data as tensors hold it."""
+    known = {role: rounded(data[role], problem.tensors[role].dtype).astype(np.float64) for role in ("q", "k", "v")}
+    is_in = admitted(problem.sizes, data.get("lengths")).mask(problem.sizes.t)
+    softmax = KeySoftmax.of(logits(problem.sizes, known), is_in)
+    return {"o": softmax.over(weighted(problem.sizes, softmax.powers, known["v"])), "lse": softmax.lse}
 
 
 def with_gradient(make: Make, is_real: bool = False) -> Make:
@@ -47,7 +60,8 @@ def with_gradient(make: Make, is_real: bool = False) -> Make:
         small = 1 + fills.words(seed, "do", *lengths) % 3
         sign = 1 - 2 * (fills.words(seed, "do_sign", *lengths) % 2)
         own = fills.real(seed, "do", *lengths) if is_real else (small * sign).astype(np.float64)
-        return {**make(problem, seed), "do": own}
+        data = make(problem, seed)
+        return {**data, "do": own, **(saved(problem, data) if sizes.saved else {})}
 
     return made
 
@@ -115,6 +129,9 @@ class AttentionBackward(MaskedAttention):
             yield read(role, b=sizes.b, h=sizes.kv, t=sizes.t, d=sizes.d)
         if sizes.padded:
             yield read("lengths", dtype="i32", b=sizes.b)
+        if sizes.saved:
+            yield read("o", b=sizes.b, h=sizes.h, s=sizes.s, d=sizes.d)
+            yield read("lse", dtype="f32", b=sizes.b, h=sizes.h, s=sizes.s)
         yield written("dq", b=sizes.b, h=sizes.h, s=sizes.s, d=sizes.d)
         for role in ("dk", "dv"):
             yield written(role, b=sizes.b, h=sizes.kv, t=sizes.t, d=sizes.d)
@@ -132,12 +149,16 @@ class AttentionBackward(MaskedAttention):
         A weight p is off by r = 2 e + (6 n + 9 D + 12) u of it, and a product dp by (d + 1) u times A, the sum of
         |do| |v|. A slope then is off by 2 r + (d + n + 8) u times p (A + sum of p A), which bounds its size too. Sums
         of slopes and of weights are off by one u for each term, and 2 for the scale. Weights and slopes may be rounded
-        to the type of q before they are multiplied.
+        to the type of q before they are multiplied; what is below its smallest number then goes by half of that.
 
         Of a power of two of equal logits, the others 104 lower, weights and products are exact, and so is dv.
+
+        Where lse is read it is rounded, taken to base 2 and subtracted, which is off by 8 (|largest logit| + log n + 1)
+        u: of equal logits weights are off by that. The sum of p dp is then off by the rounding of o as well.
         """
         sizes = problem.sizes
-        cells = {role: np.asarray(array, np.float64) for role, array in inputs.items()}
+        operands = [role for role in inputs if role not in ("o", "lse")]
+        cells = {role: np.asarray(inputs[role], np.float64) for role in operands}
         keys, unit = admitted(sizes, inputs.get("lengths")), 2.0**-accumulation.accumulator.mantissa
         is_in, x = keys.mask(sizes.t), logits(sizes, cells)
         softmax = KeySoftmax.of(x, is_in)
@@ -150,19 +171,25 @@ class AttentionBackward(MaskedAttention):
         count = np.maximum(keys.end - keys.first, 0)[:, None, :, None]
         narrow = problem.tensors["q"].dtype
         rounding = 2.0**-narrow.mantissa if narrow.bytes < 4 else 0.0
-        is_exact = fills.is_mean(cells, x, is_in, softmax.top)
+        least = smallest(narrow) / 2 if narrow.bytes < 4 else 0.0
+        is_mean = fills.is_mean(cells, x, is_in, softmax.top)
         weight = 2 * (sizes.d + 8) * most * unit + (6 * count + 9 * spread + 12) * unit + rounding
-        weight = np.where(is_exact, 0.0, weight)
+        if is_mean:
+            weight = np.full_like(weight, rounding if sizes.saved else 0.0)
+        if sizes.saved:
+            with np.errstate(invalid="ignore"):
+                high = np.abs(softmax.top) + np.log(np.maximum(softmax.sums, 1.0))
+            weight += 8 * unit * (np.where(keys.none[:, None, :, None], 0.0, high) + 1)
         a = products(sizes, sizes_of["do"], sizes_of["v"])
         slope = p * (a + (p * a).sum(axis=3, keepdims=True))
-        off = slope * (2 * weight + (sizes.d + count + 8) * unit + rounding)
+        off = slope * (2 * weight + (sizes.d + count + 8) * unit + (1 + sizes.saved) * rounding) + least * is_in
         terms = sizes.s * sizes.h // sizes.kv
         scale = 1 / np.sqrt(sizes.d)
         found = {
             "dq": scale * weighted(sizes, off + slope * (sizes.t + 2) * unit, sizes_of["k"]),
             "dk": scale * over_queries(sizes, off + slope * (terms + 2) * unit, sizes_of["q"]),
-            "dv": over_queries(sizes, p * (weight + terms * unit), sizes_of["do"]),
+            "dv": over_queries(sizes, p * (weight + terms * unit) + least * is_in, sizes_of["do"]),
         }
-        if is_exact:
+        if is_mean and not sizes.saved:
             del found["dv"]
         return found
