@@ -146,8 +146,8 @@ def elementwise_named(name: str) -> Elementwise:
 
 def applied(op: Elementwise, values: NDArray[Any], d: NDArray[Any] | None = None) -> NDArray[Any]:
     """Apply ``formula`` in the values' type; relu is 0 if v < 0 else v, so that NaN and -0 stay."""
-    if op.unit != 1 and values.dtype.kind == "i":
-        values = values.astype(np.float64)
+    if op != op.plain and values.dtype.kind == "i":
+        values = values.astype(np.float64)  # integers have no fractions, and no -0
     alpha, beta = (np.asarray(number, values.dtype) for number in (op.alpha, op.beta))
     formulas: dict[str, Callable[[], NDArray[Any]]] = {
         "pass": lambda: values,
