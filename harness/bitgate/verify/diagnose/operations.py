@@ -36,6 +36,7 @@ def operation_mistakes(known: Recomputed[S]) -> Iterator[Mistake]:
         yield mistake(f"alpha = {a:g} is applied twice", lambda v, d: a * a * v + b * d)
     if "beta" in op.takes:
         yield mistake(f"beta = {b:g} is left out", lambda v, d: a * v + d)
+        yield mistake(f"beta = {b:g} is applied twice", lambda v, d: a * v + b * b * d)
         yield mistake("alpha and beta, or D and the sum, are swapped", lambda v, d: b * v + a * d)
         yield mistake("alpha acts on D, too", lambda v, d: a * (v + b * d))
         yield mistake("the operation is left out: the bare sum is written", lambda v, d: v)
