@@ -17,6 +17,9 @@ from .alignment import CHANNEL, is_aligned
 from .limits import MAX_GRID_THREADS
 from .shape import POINTWISE, POINTWISE_STRIDE_1
 
+D_TYPES = ("f32", "f16", "bf16")
+"""The types that D may have besides the result's."""
+
 
 @dataclass(frozen=True)
 class VectorAccess:
@@ -36,9 +39,10 @@ def channel_access(problem: ConvProblem, *tensors: str) -> tuple[VectorAccess, .
 
 
 def wrong_types(problem: ConvProblem, instance: Instance) -> Refusal | None:
-    if problem.dtypes.canonical in instance.dtypes:
-        return None
-    return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.dtypes.canonical not in instance.dtypes:
+        return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    own = problem.d_form.dtype
+    return Refusal("dtypes", f"D of {own}") if own is not None and own.name not in D_TYPES else None
 
 
 def operand_operations(problem: ConvProblem) -> Refusal | None:

@@ -65,7 +65,9 @@ def through_operation(problem: ConvProblem | GemmProblem, operand: str, values: 
 
 
 def after(problem: ConvProblem | GemmProblem, values: Cells, d: Cells | int = 0) -> Cells:
-    """Sums as the operation on the result leaves them."""
+    """Sums as the operation on the result leaves them; f64 holds what fractions, and -1, make of integers."""
+    if problem.op.name in ("scale", "bilinear", "inplace"):
+        values = values.astype(np.float64)
     alpha, beta = (values.dtype.type(factor) for factor in (problem.op.alpha, problem.op.beta))
     return {
         "pass": lambda: values,
@@ -84,17 +86,17 @@ def whole(inputs: Mapping[str, HostTensor]) -> dict[str, Cells]:
 
 
 def exact_sums(problem: ConvProblem | GemmProblem, inputs: Mapping[str, HostTensor]) -> Cells:
-    """The result before rounding as int64, from integer inputs."""
+    """The result before rounding, from integer inputs: multiples of a fraction that the operation states."""
     cells = whole(inputs)
     cells |= {name: through_operation(problem, name, cells[name]) for name in problem.operands}
     return after(problem, sums(problem, cells), cells.get("d0", 0))
 
 
 def rounded(values: Cells, dtype: Dtype) -> Cells:
-    """Integers in a type, by numpy and ml_dtypes: to nearest even, the 8-bit ones saturate. They must be such that the
-    way to the narrow types, through f32, rounds once."""
+    """Such numbers in a type, by numpy and ml_dtypes: to nearest even, the 8-bit ones saturate. They must be such that
+    the way to the narrow types, through f32, rounds once."""
     if not dtype.is_float:
-        return np.clip(values, -128, 127).astype(np.int8)
+        return np.clip(np.rint(values), -128, 127).astype(np.int8)
     if dtype.name == "f64":
         return values.astype(np.float64)
     assert np.abs(values).max() <= 2**24

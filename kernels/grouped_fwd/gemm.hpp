@@ -227,7 +227,7 @@ using SourceOf =
 // The tile of sums, whose rows are `pitch` apart, through the element-wise operation, to y.
 template <class Cover, int pitch, class Sum, class ElementC>
 BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, const Place& place,
-                                  const ElementC* d, ElementC* y) {
+                                  const ElementC* cells_of_d, ElementC* y) {
   const int column = Cover::column(place.thread);
   const int32_t k = place.first_column + column;
   if (k >= geometry.k)
@@ -243,6 +243,7 @@ BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, con
   const Row& at = walk.row;
   walk.offset = offset_of(layout, cell_of(place.group, place.first_image + at.image, at.position));
   const Pace pace = pace_of(geometry, Cover::rows, layout.row, layout.spatial);
+  const bitgate::DCell<ElementC> d(cells_of_d, geometry.op);
   for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, walk, pace)) {
     if (at.image >= geometry.images)
       continue;

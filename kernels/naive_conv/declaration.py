@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from bitgate.kernel import Dispatch, Instance, Option, Refusal, Registered, element, units
 from bitgate.operation import CONVOLUTIONS, DTYPES, INPUT_LAYOUTS, Accumulation, ConvProblem, DtypeSet, Pass
 
+from ..clauses import wrong_types
 from ..cpp_names import FWD
 from ..library_family import library_family
 from ..thread_maps import LinearMap, cell_number, linear_launch
@@ -56,8 +57,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """Everything but a split reduction and other types."""
     if problem.direction not in (instance.operations or ()):
         return Refusal("operation", f"{instance.name} does not compute {problem.direction}")
-    if problem.dtypes.canonical != instance.dtypes[0]:
-        return Refusal("dtypes", f"{problem.dtypes} is not {instance.dtypes[0]}")
+    if refusal := wrong_types(problem, instance):
+        return refusal
     if problem.split_k not in (1, -1):
         return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
     return None

@@ -20,7 +20,7 @@
 //      bwd_weight: for each n, then for each output z, y, x (row-major):          acc = fma(dy, x, acc)
 //      Factors are widened to the accumulator's type first (exact). Terms whose coordinate lies outside its
 //      tensor are skipped: no fma with 0. fma rounds once, to nearest even; i32 wraps modulo 2^32.
-//   4. The result's operation acts on acc in the same type, alpha, beta and d converted to it:
+//   4. The result's operation acts on acc in the same type, alpha, beta and d each converted to it once:
 //      pass v; scale v = alpha*v; bias, nd1 v = v + d; bilinear v = alpha*v, then v = fma(beta, d, v);
 //      relu v = v < 0 ? 0 : v. For i8 acc is converted to f64 (exact) and the operation acts in f64.
 //   5. v is rounded once to the result's type, to nearest even; i8 saturates, and finite 8-bit floats do.
@@ -131,9 +131,10 @@ BITGATE_HD inline int64_t first_cell(unsigned block, unsigned thread) {
 
 template <class T>
 __global__ void __launch_bounds__(block_size)
-    kernel_fwd(const typename T::X* x, const typename T::W* w, typename T::Y* y, const typename T::Y* d,
-               Arguments arguments) {
+    kernel_fwd(const typename T::X* x, const typename T::W* w, typename T::Y* y,
+               const typename T::Y* cells_of_d, Arguments arguments) {
   const ConvShape& shape = arguments.shape;
+  const bitgate::DCell<typename T::Y> d(cells_of_d, arguments.op);
   const int64_t cells =
       shape.groups * shape.images * shape.k * shape.output[0] * shape.output[1] * shape.output[2];
   for (int64_t i = first_cell(blockIdx.x, threadIdx.x); i < cells;
@@ -147,8 +148,9 @@ __global__ void __launch_bounds__(block_size)
 template <class T>
 __global__ void __launch_bounds__(block_size)
     kernel_bwd_data(const typename T::Y* dy, const typename T::W* w, typename T::X* dx,
-                    const typename T::X* d, Arguments arguments) {
+                    const typename T::X* cells_of_d, Arguments arguments) {
   const ConvShape& shape = arguments.shape;
+  const bitgate::DCell<typename T::X> d(cells_of_d, arguments.op);
   const int64_t cells =
       shape.groups * shape.images * shape.c * shape.input[0] * shape.input[1] * shape.input[2];
   for (int64_t i = first_cell(blockIdx.x, threadIdx.x); i < cells;
@@ -162,8 +164,9 @@ __global__ void __launch_bounds__(block_size)
 template <class T>
 __global__ void __launch_bounds__(block_size)
     kernel_bwd_weight(const typename T::Y* dy, const typename T::X* x, typename T::W* dw,
-                      const typename T::W* d, Arguments arguments) {
+                      const typename T::W* cells_of_d, Arguments arguments) {
   const ConvShape& shape = arguments.shape;
+  const bitgate::DCell<typename T::W> d(cells_of_d, arguments.op);
   const int64_t cells =
       shape.groups * shape.k * shape.c * shape.filter[0] * shape.filter[1] * shape.filter[2];
   for (int64_t i = first_cell(blockIdx.x, threadIdx.x); i < cells;

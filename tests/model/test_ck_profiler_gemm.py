@@ -31,6 +31,9 @@ README = "ckProfiler gemm 1 1 1 1 0 5 3840 4096 4096 4096 4096 4096"
         ("batched_gemm 1 0 1 1 0 1 4 5 6 -1 -1 -1 -1 -1 -1 3", "gemm_f16_rrr_b3m4n5k6"),
         ("batched_gemm 1 0 1 1 0 1 4 5 6 8 5 5 32 30 20 3", "gemm_f16_rrr_b3m4n5k6_gapak2"),
         ("batched_gemm 1 0 1 1 0 1 4 5 6 6 5 5 3", "gemm_f16_rrr_b3m4n5k6"),
+        # M N K, strides of A, B, D and E, alpha and beta
+        ("gemm_bilinear 1 1 1 1 0 1 4 5 6 -1 -1 -1 -1 1.2 -1", "gemm_f16_rcr_b1m4n5k6_bilinear_a1p2_bm1"),
+        ("gemm_bilinear 3 0 1 1 0 1 4 5 6 8 5 7 5 2 0", "gemm_i8_rrr_b1m4n5k6_bilinear_b0_gapak2_gapdn2"),
     ],
 )
 def test_understood(words, case):
@@ -52,6 +55,9 @@ def test_understood(words, case):
             "batched_gemm 1 0 1 1 0 1 4 5 6 -1 -1 -1 25 -1 -1 3",
             "BatchStrideA is 25: 24 (or -1) is understood, without gaps",
         ),
+        ("gemm_bilinear 1 1 1 1 0 1 4 5 6 -1 -1 -1 -1 1.2 x", "beta is 'x', not a number"),
+        ("gemm_bilinear 1 1 1 1 0 1 4 5 6 -1 -1 -1 -1 1e7 1", "alpha = 10000000.0: write at most 6 digits"),
+        ("gemm_bilinear 1 1 1 1 0 1 4 5 6 -1 -1 4 -1 1 1", "StrideD is 4: a row has 5 elements"),
         ("gemm_add 1 0 1 1 0 1 4 5 6 -1 -1 -1", "operation 'gemm_add' is not understood: grouped_conv_fwd"),
         ("", "operation '' is not understood: grouped_conv_fwd"),
     ],
@@ -93,4 +99,24 @@ def test_what_is_printed_reads_back(dtypes, layout, sizes, split_k, gapped):
     if line is None:
         assert dtypes in ("f8fnuz", "f16_ctf8fnuz", "f64") or split_k == -1 or (split_k > 1 and sizes[0] > 1)
     else:
+        assert parse_foreign(line) == (problem,)
+
+
+@pytest.mark.parametrize(
+    ("case", "line"),
+    [
+        (
+            "gemm_f16_rcr_m4n5k6_bilinear_a1p2_bm1_gapdn2",
+            "ckProfiler gemm_bilinear 1 1 1 1 0 0 4 5 6 6 6 7 5 1.2 -1",
+        ),
+        ("gemm_f32_rcr_m4n5k6_bilinear", None),  # CK has no instances
+        ("gemm_f16_rcr_m4n5k6_bilinear_dtf32", None),
+        ("gemm_f16_rcr_b2m4n5k6_bilinear", None),
+        ("gemm_f16_rcr_m4n5k6_inplace", None),
+    ],
+)
+def test_alpha_and_beta_are_printed_back(case, line):
+    problem = parse_case_id(case)
+    assert foreign_line(problem) == line
+    if line is not None:
         assert parse_foreign(line) == (problem,)

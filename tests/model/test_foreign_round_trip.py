@@ -28,8 +28,7 @@ LAYOUTS = {
 def plain(problem: ConvProblem, dtypes: str, layout: str, wei_layout: str, **changes: Any) -> ConvProblem:
     """The sizes of a problem, in types and layouts that lines have names for."""
     none = ELEMENTWISE["pass"]
-    return replace(
-        problem,
+    changed = problem.changed(
         dtypes=DtypeSet.parse(dtypes),
         layout=LAYOUTS[layout][problem.ndim],
         wei_layout=LAYOUTS[wei_layout][problem.ndim],
@@ -37,9 +36,9 @@ def plain(problem: ConvProblem, dtypes: str, layout: str, wei_layout: str, **cha
         in_op=none,
         wei_op=none,
         gap=False,
-        gaps=(),
         **({"split_k": 1} | changes),
     )
+    return replace(changed, gaps=())
 
 
 def reads_back(problem: ConvProblem, line: str) -> bool:

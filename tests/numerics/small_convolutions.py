@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.convolutions import SUMMED, drawn_convolutions
+from tests.epilogues import exact_epilogues
 from tests.gapped import gapped
 
 from bitgate.model import DTYPES, ELEMENTWISE, Accumulation, DtypeSet, Problem
@@ -24,7 +25,8 @@ def convolutions(
     dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ...] = CONVOLUTIONS
 ) -> st.SearchStrategy[ConvProblem]:
     """Convolutions of which every product can be looked at."""
-    return gapped(drawn_convolutions(st.sampled_from(dtypes).map(DtypeSet.parse), passes, SUMMED))
+    drawn = drawn_convolutions(st.sampled_from(dtypes).map(DtypeSet.parse), passes, SUMMED)
+    return gapped(exact_epilogues(drawn))
 
 
 def inputs_of(problem: Problem, fill: str = "exact", seed: int = 0) -> dict[str, HostTensor]:

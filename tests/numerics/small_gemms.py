@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from tests.epilogues import exact_epilogues
 from tests.gapped import gapped
 
 from bitgate.model import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet
@@ -13,7 +14,7 @@ _SIZES = st.integers(1, 24)
 
 def gemms(dtypes: tuple[str, ...]) -> st.SearchStrategy[GemmProblem]:
     """Of any layout and operation, with gaps."""
-    return gapped(_drawn(dtypes))
+    return gapped(exact_epilogues(_drawn(dtypes)))
 
 
 @st.composite

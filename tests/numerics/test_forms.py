@@ -91,8 +91,8 @@ def test_the_bound_is_not_below_the_form_of_magnitudes(problem: Problem, fill: s
     cells = {name: host.logical for name, host in multiplied.items()}
     sums = form_of(problem).largest_sum(cells)
     op = problem.operation.numerics.epilogue(problem)
-    beside = max(1.0, op.beta) * float(np.abs(cells["d0"].astype(np.float64)).max()) if op.num_d else 0.0
-    assert measure_bound(problem, multiplied).value >= op.alpha * sums + beside - 1e-9 * sums
+    beside = abs(op.d_factor) * float(np.abs(cells["d0"].astype(np.float64)).max()) if op.num_d else 0.0
+    assert measure_bound(problem, multiplied).value >= op.unit * (abs(op.alpha) * sums + beside) - 1e-9 * sums
 
 
 @given(CONTRACTIONS, st.integers(0, 3))

@@ -101,7 +101,7 @@ def test_ordered_reference_is_near_the_true_sum_on_decimals(problem: ConvProblem
     dtype = problem.dtypes.out
     unit = 2.0**-dtype.mantissa
     step = unit if dtype.name == "f64" else 2.0**-24  # of the accumulator
-    largest = problem.op.alpha * problem.reduction + problem.op.beta + 1
+    largest = abs(problem.op.alpha) * problem.reduction + abs(problem.op.beta) + 1
     tolerance = 2 * step * (problem.reduction + 3) * largest + 1.01 * unit * np.abs(truth) + 2.0**-25
     result = ordered_reference(problem, inputs).logical.astype(np.float64)
     assert np.all(np.abs(result - truth) <= tolerance)

@@ -23,7 +23,9 @@ def prepared(dtype: str = "f32", suffix: str = "", accumulation: Accumulation = 
     return problem, inputs, *bounded_reference(problem, inputs, accumulation)
 
 
-@pytest.mark.parametrize("suffix", ["", "_bilinear", "_bias", "_relu", "_scale", "_gap"])
+@pytest.mark.parametrize(
+    "suffix", ["", "_bilinear", "_bias", "_relu", "_scale", "_gap", "_bilinear_a0p1_bm1p2_dtf32", "_scale_am0p1"]
+)
 @pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
 def test_a_sum_in_any_order_stays_inside(dtype, suffix):
     accumulation = Accumulation(DTYPES["f64" if dtype == "f64" else "f32"])
@@ -164,6 +166,18 @@ def test_the_stated_order_is_one_of_those_that_are_right(types, fill):
             bounds = bounded_reference(problem, inputs, F32_ACCUMULATION)[1]
             assert not bounds.outside(ordered_reference(problem, inputs).logical).any()
             assert bounds.open.mean() < 0.35 or fill == "codes"
+
+
+@pytest.mark.parametrize("fill", ["exact", "decimal", "special", "codes"])
+@pytest.mark.parametrize("words", ["a0p1_b1p2", "a0", "am1_b0", "a0p5_bm1_dtf32_dbnh", "a123456_b0p1"])
+@pytest.mark.parametrize("types", ["f16", "bf16", "f32", "f8ocp"])
+def test_factors_change_nothing_of_that(types, words, fill):
+    """Sums that overflow before alpha makes them small, and products with NaN, among them."""
+    problem = parse_case_id(f"fwd_{types}_nhwgc_g2n2k12c8_y3_h9_s2_p1_bilinear_{words}")
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill))
+    bounds = bounded_reference(problem, inputs, F32_ACCUMULATION)[1]
+    assert not bounds.outside(ordered_reference(problem, inputs).logical).any()
+    assert bounds.open.mean() < 0.5 or fill == "codes"
 
 
 def special(types: str, accumulation: Accumulation = F32_ACCUMULATION):

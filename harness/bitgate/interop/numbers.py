@@ -1,4 +1,4 @@
-"""Reading integers out of command lines, with errors that name the word."""
+"""Reading numbers out of command lines, with errors that name the word."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bitgate.model.problem import ProblemError
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_REAL = re.compile(r"[+-]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})(?:[eE][+-]?[0-9]{1,3})?")
 
 
 def integer(word: str, what: str) -> int:
@@ -15,6 +16,13 @@ def integer(word: str, what: str) -> int:
     if not _INTEGER.fullmatch(word):
         raise ProblemError(f"{what} is '{word[:40]}', not a number")
     return int(word)
+
+
+def real(word: str, what: str) -> float:
+    """Parse a finite decimal number as C does."""
+    if not _REAL.fullmatch(word):
+        raise ProblemError(f"{what} is '{word[:40]}', not a number")
+    return float(word)
 
 
 def integers(words: Sequence[str], what: str) -> list[int]:

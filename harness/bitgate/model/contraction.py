@@ -6,10 +6,12 @@ Each operand goes through an element-wise operation before it is multiplied, and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from bitgate.model.d_form import PLAIN, DForm
 from bitgate.model.dtype import Dtype, DtypeSet
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
 from bitgate.model.gap import Gaps, elements_after, fitting
@@ -35,6 +37,8 @@ class Contraction(ABC):
     """The operation on each element of ``in`` before it is multiplied, where ``in`` is read."""
     wei_op: Elementwise = ELEMENTWISE["pass"]
     """The operation on each element of ``wei``, likewise."""
+    d_form: DForm = PLAIN
+    """How D differs from the result, where the operation reads one."""
     gap: bool = False
     """Strided tensors: GAP unused elements follow each row of every tensor."""
     split_k: int = 1
@@ -122,21 +126,36 @@ class Contraction(ABC):
         """The number of GEMMs that a kernel may list of the problem, each in a separate launch."""
         return 1
 
-    def d_tensor(self, result: Tensor, channel: int, layout: str, own: tuple[int, ...]) -> Tensor:
-        """Return d0 next to ``result``.
+    @property
+    @abstractmethod
+    def d_layouts(self) -> Mapping[str, str]:
+        """The layouts that D may have: the axes in memory order by the name in case ids, the result's own first."""
 
-        It is laid out like the result with the strides ``own``; in place it has the result's strides. For ``bias`` it
-        holds one value for each index of axis 0 and axis ``channel``, in ``layout``, broadcast over the rest by stride
-        0.
+    def d_tensor(
+        self, result: Tensor, channel: int, bias_layout: str, strides: Callable[[str], Mapping[str, int]]
+    ) -> Tensor:
+        """Return d0 next to ``result``, in the form ``d_form``; in place it has the result's strides.
+
+        ``strides`` gives them by letter for axes in memory order; broadcast axes are none of these, and have stride 0.
+        For ``bias`` d0 holds one value for each index of axis 0 and axis ``channel``, in ``bias_layout``.
         """
-        if self.op.name != "bias":
-            strides = result.strides if self.op.in_place else own
-            return Tensor("d0", result.dtype, result.layout, result.lengths, strides)
-        row = self.result_letters[channel]
-        broadcast = [0] * len(result.lengths)
-        broadcast[channel] = 1
-        broadcast[0] = result.lengths[channel] + elements_after(self.gaps, self.tensor_name("d0"), row, 0)[row]
-        return Tensor("d0", result.dtype, layout, result.lengths, tuple(broadcast))
+        dtype = self.d_form.dtype or result.dtype
+        if self.op.name == "bias":
+            row = self.result_letters[channel]
+            broadcast = [0] * len(result.lengths)
+            broadcast[channel] = 1
+            broadcast[0] = result.lengths[channel] + elements_after(self.gaps, self.tensor_name("d0"), row, 0)[row]
+            return Tensor("d0", dtype, bias_layout, result.lengths, tuple(broadcast))
+        if self.op.in_place:
+            return Tensor("d0", dtype, result.layout, result.lengths, result.strides)
+        order = self._d_order
+        found = strides("".join(letter for letter in order if letter not in self.d_form.broadcast))
+        own = tuple(found.get(letter, 0) for letter in self.result_letters)
+        return Tensor("d0", dtype, order, result.lengths, own)
+
+    @property
+    def _d_order(self) -> str:
+        return self.d_layouts[self.d_form.layout] if self.d_form.layout else next(iter(self.d_layouts.values()))
 
     def tensor_name(self, role: str) -> str:
         """Return the name of a tensor in case ids."""
@@ -149,20 +168,52 @@ class Contraction(ABC):
         if self.op.name == "bias":
             broadcast = zip(self.result_letters, self.tensors["d0"].strides, strict=True)
             orders[self.tensor_name("d0")] = "".join(letter for letter, stride in broadcast if stride)
+        elif self.op.num_d:
+            order = (letter for letter in self._d_order if letter not in self.d_form.broadcast)
+            orders[self.tensor_name("d0")] = "".join(order)
         if self.op.in_place:
             del orders[self.tensor_name("d0")]  # it is in the result's buffer
         return orders
 
     def changed(self: Same, **changes: Any) -> Same:
-        """Return the problem with other values, without the gaps for which it then has no tensor or axis."""
-        bare = replace(self, gaps=(), **changes)
+        """Return the problem with other values, without the gaps and the form of D for which it then has no tensor or
+        axis."""
+        form = changes.pop("d_form", self.d_form)
+        bare = replace(self, gaps=(), d_form=PLAIN, **changes).with_form(form)
         return replace(bare, gaps=fitting(self.gaps, bare.gap_orders)) if self.gaps else bare
+
+    def with_form(self: Same, form: DForm) -> Same:
+        """Return the problem with what its D can have of a form, without the gaps for which D then has no axis."""
+        found = replace(self, gaps=(), d_form=PLAIN) if self.d_form != PLAIN or self.gaps else self
+        for part in fields(form) if form != PLAIN else ():
+            try:
+                found = replace(found, d_form=replace(found.d_form, **{part.name: getattr(form, part.name)}))
+            except ProblemError:
+                continue
+        return replace(found, gaps=fitting(self.gaps, found.gap_orders)) if self.gaps else found
+
+    def settle_d_form(self) -> None:
+        """Put the form of D of a frozen problem that is being made in the order of case ids. ProblemError for one that
+        cannot be."""
+        if self.d_form == PLAIN:
+            return
+        what = f"{self.op.name} reads none" if not self.op.num_d else "it is the result's buffer"
+        if not self.op.num_d or self.op.in_place:
+            raise ProblemError(f"{self.d_form.words[0]}: a form of D, and {what}")
+        if self.op.name == "bias" and (self.d_form.layout or self.d_form.broadcast):
+            raise ProblemError(f"{self.d_form.words[0]}: bias says how D lies; nd1 takes any layout and axes")
+        names: Sequence[str] = list(self.d_layouts)
+        dtype = {"in": self.dtypes.inp, "wei": self.dtypes.wei, "out": self.dtypes.out}[self.result]
+        object.__setattr__(self, "d_form", self.d_form.settled(names, names[0], dtype, self.result_letters))
 
     def check_operations(self) -> None:
         """Raise ProblemError for an operation that an operand cannot go through, or a split-K that is no number."""
+        self.op.plain.with_factors({name: getattr(self.op, name) for name in self.op.takes})
         for name, op in (("in", self.in_op), ("wei", self.wei_op)):
             if op.name == "pass":
                 continue
+            if op != op.plain:
+                raise ProblemError(f"{name}_op: an operand's factors are {op.name}'s own")
             if op.name not in OPERAND_ELEMENTWISE:
                 raise ProblemError(f"{name}_op = {op.name}: an operand takes {', '.join(OPERAND_ELEMENTWISE)} or pass")
             if name == self.result:

@@ -26,8 +26,9 @@ MEASURABLE = 64 << 20
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on the sums of a case: no cell's alpha * sum|a||b| + beta * |d| exceeds ``value``, which is 0 if some are
-    not finite. ``integers`` is true if all factors and d0 are integers; ``measures`` holds the figures of each tensor.
+    """A bound on the sums of a case: no cell's |alpha| * sum|a||b| + |beta| * |d|, counted in the units of its
+    operation (``Elementwise.unit``), nor its bare sum exceeds ``value``, which is 0 if some are not finite.
+    ``integers`` is true if all factors and d0 are integers; ``measures`` holds the figures of each tensor.
     """
 
     value: int
@@ -58,11 +59,11 @@ def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTens
     found = {name: measured.get(name) or measuring(name, ()) for name in numerics.operands(problem)}
     if sums is None:
         sums = _sum_by_form(problem, found, inputs)
-    op = numerics.epilogue(problem)
+    op = numerics.epilogue(problem).in_units
     bound = op.alpha * sums
     if op.num_d:
         found["d0"] = measuring("d0", ())
-        bound += max(1.0, op.beta) * found["d0"].largest
+        bound += op.d_factor * found["d0"].largest
     integers = all(m.fractions == 0 for m in found.values())
     return Bound(ceil(bound) if isfinite(bound) else 0, integers, found)
 
@@ -107,8 +108,11 @@ def measured_certificate(
     density = sum(bound.measures[name].nonzeros for name in cells) / sum(cells.values())
     kept = prod(bound.measures[name].nonzeros / count for name, count in cells.items())
     notes = [plan.note] if plan.note else []
+    op = numerics.epilogue(problem)
     if not bound.integers:
         notes.append("data are not integers: no claim of exactness")
+    elif not op.unit:
+        notes.append(f"{' '.join(op.words)} rounds what it multiplies: no claim of exactness")
     elif bound.value > accumulation.exact_range:
         notes.append(f"sums may reach {bound.value}, exact only to {accumulation.exact_range}")
     if any(bound.measures[name].nonzeros < count for name, count in cells.items()):
@@ -120,7 +124,7 @@ def measured_certificate(
         exact_range=accumulation.exact_range,
         density=density,
         sensitivity=kept * _survival(problem, bound, kept),
-        holds=bound.integers and bound.value <= accumulation.exact_range,
+        holds=_holds(problem, bound, accumulation),
         note="; ".join(notes),
     )
     return certificate if has_products(problem) else blind(certificate, NO_PRODUCT)
@@ -163,10 +167,16 @@ def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -
         exact_range=accumulation.exact_range,
         density=sum(plan.of(name).density * count for name, count in cells.items()) / sum(cells.values()),
         sensitivity=kept * _survival(problem, bound, kept),
-        holds=bound.integers and bound.value <= accumulation.exact_range,
+        holds=_holds(problem, bound, accumulation),
         note="; ".join([plan.note] * bool(plan.note) + ["by the plan, not measured"]),
     )
     return certificate if has_products(problem) else blind(certificate, NO_PRODUCT)
+
+
+def _holds(problem: Problem, bound: Bound, accumulation: Accumulation) -> bool:
+    """Return whether every number is exact up to the last rounding."""
+    is_exact = problem.operation.numerics.epilogue(problem).unit > 0
+    return is_exact and bound.integers and bound.value <= accumulation.exact_range
 
 
 def has_products(problem: Problem) -> bool:
@@ -215,9 +225,10 @@ def _survival(problem: Problem, bound: Bound, kept: float) -> float:
     numerics = problem.operation.numerics
     first, *rest = (bound.measures[name].largest for name in numerics.operands(problem))
     second = prod(rest)
-    if first == 0 or second == 0 or not isfinite(first * second):
+    alpha = abs(numerics.epilogue(problem).alpha)
+    if alpha == 0 or first == 0 or second == 0 or not isfinite(first * second):
         return 0.0
-    sizes = (max(1.0, numerics.epilogue(problem).alpha) * first, second, kept * numerics.terms(problem))
+    sizes = (max(1.0, alpha) * first, second, kept * numerics.terms(problem))
     return _visible(*sizes, problem.tensors[problem.result].dtype)
 
 

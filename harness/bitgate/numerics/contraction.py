@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from bitgate.model.contraction import Contraction
 from bitgate.model.dtype import Dtype
 from bitgate.model.elementwise import Elementwise
+from bitgate.model.fill import CORE_FILLS, Fill
 from bitgate.model.host_tensor import HostTensor
 from bitgate.model.numerics import Numerics
 
@@ -20,6 +22,11 @@ class ContractionNumerics(Numerics):
     """The part of the numerics that convolution and GEMM share."""
 
     states_order = True
+
+    def fills(self, problem: Contraction) -> tuple[Fill, ...]:
+        """Return the core's; where alpha or beta rounds no bits are claimed."""
+        rounds = not problem.op.unit
+        return tuple(replace(fill, exact=fill.exact and not rounds) for fill in CORE_FILLS) if rounds else CORE_FILLS
 
     def operands(self, problem: Contraction) -> tuple[str, ...]:
         return problem.operands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from math import isqrt, prod, sqrt
+from math import ceil, isqrt, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -202,19 +202,20 @@ def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> Fill
     numerics, tensors = problem.operation.numerics, problem.tensors
     limit, op, reduction = accumulation.exact_range, numerics.epilogue(problem), numerics.terms(problem)
     operands = numerics.operands(problem)
-    alpha = max(1, int(op.alpha))
+    units = op.in_units
+    alpha, enlarged = ceil(units.alpha), max(1, ceil(abs(op.alpha)))
     d_fills: tuple[tuple[str, TensorFill], ...] = ()
     if op.num_d:
-        beta = max(1, int(op.beta))
+        beta = max(1, ceil(units.d_factor))
         d = TensorFill("integer", max(1, min(tensors["d0"].dtype.preferred, 16, limit // (8 * beta))))
         d_fills = (("d0", d),)
         limit -= beta * d.range
     for name in operands:
-        alpha *= gain_of(problem, name)
+        alpha, enlarged = alpha * gain_of(problem, name), enlarged * gain_of(problem, name)
     reduction = max(1, reduction)
     budget = limit // alpha // reduction
     caps = tuple(_largest(problem, name) for name in operands)
-    comfort = tensors[problem.result].dtype.comfortable / alpha
+    comfort = tensors[problem.result].dtype.comfortable / enlarged
     ranges = _ranges(max(1, budget), caps, comfort, reduction)
     notes: list[str] = []
     if any(range_ < min(cap, _PLENTY) for range_, cap in zip(ranges, caps, strict=True)):

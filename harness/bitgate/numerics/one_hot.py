@@ -8,7 +8,7 @@ the receptive field.
 
 from __future__ import annotations
 
-from math import prod
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
@@ -90,9 +90,9 @@ def _distinct_values(problem: Problem, accumulation: Accumulation, other: str, d
     """Return how many integers from 1 up survive every type on the way: a prime, so that strides of a layout seldom
     repeat a value."""
     numerics, tensors = problem.operation.numerics, problem.tensors
-    op = numerics.epilogue(problem)
+    op = numerics.epilogue(problem).in_units
     exact = min(accumulation.exact_range, tensors[problem.result].dtype.exact_integer)
-    room = (exact - int(op.beta or 1) * d_range) // int(op.alpha) // product_of_ones(problem)
+    room = (exact - ceil(op.d_factor) * d_range) // ceil(op.alpha) // product_of_ones(problem)
     factor = numerics.multiplicand(problem, other).exact_integer // gain_of(problem, other)
     held = min(tensors[other].dtype.exact_integer, factor, _MOST)
     return _prime_up_to(max(1, min(held, room)))

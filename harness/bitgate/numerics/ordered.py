@@ -20,7 +20,7 @@ import numpy as np
 
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
-from bitgate.model import DTYPES, Dtype, Problem
+from bitgate.model import DTYPES, Dtype, Elementwise, Problem
 from bitgate.model.form import Array
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
@@ -74,9 +74,15 @@ def sums(problem: Problem, arrays: Mapping[str, Array], threads: int | None = No
         return form.apply({name: np.asarray(arrays[name], np.float64) for name in form.operands})
 
 
-def through_epilogue(problem: Problem, sums: Array, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
-    """Return ``sums``, which may be overwritten, and ``arrays["d0"]`` through the epilogue, in f32 or f64."""
-    op = problem.operation.numerics.epilogue(problem)
+def through_epilogue(
+    problem: Problem,
+    sums: Array,
+    arrays: Mapping[str, Array],
+    threads: int | None = None,
+    op: Elementwise | None = None,
+) -> Array:
+    """Return ``sums``, which may be overwritten, and ``arrays["d0"]`` through the epilogue or ``op``, in f32 or f64."""
+    op = problem.operation.numerics.epilogue(problem) if op is None else op
     if op.code == 0:
         return sums
     values = np.ascontiguousarray(sums)

@@ -42,8 +42,10 @@ def exact_results(problem: Problem, inputs: dict[str, HostTensor], threads: int 
         return _define(problem, factors(problem, inputs), np.dtype(np.float64))
     inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
-    if not bound.integers or bound.value > DTYPES["f64"].exact_integer:
+    op = numerics.epilogue(problem)
+    if not bound.integers or not op.unit or bound.value > DTYPES["f64"].exact_integer:
         what = f"sums may reach {bound.value}" if bound.integers else "the data are not integers"
+        what = what if op.unit else f"{' '.join(op.words)} rounds"
         raise InexactError(f"{what}: use the ordered reference")
     dtype = np.dtype(np.float32 if bound.value < DTYPES["f32"].exact_integer else np.float64)
     results = _empty(problem)

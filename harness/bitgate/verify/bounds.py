@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from bitgate.core import paths
 from bitgate.core.errors import NoBoundError, UsageError
-from bitgate.model import Accumulation, Dtype, Problem
+from bitgate.model import Accumulation, Dtype, Elementwise, Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.bits import bits_of, parts
 from bitgate.numerics.ordered import sums, through_epilogue
@@ -162,7 +162,12 @@ def bounded_results(
 def _derived(problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation) -> tuple[HostTensor, Bounds]:
     own = problem.tensors[problem.result]
     terms = _Terms(problem, factors(problem, inputs), accumulation.accumulator)
-    value, magnitude = terms.through_epilogue(_as_is), terms.through_epilogue(_finite_magnitude)
+    op = problem.operation.numerics.epilogue(problem)
+    value, magnitude = terms.through_epilogue(_as_is), terms.through_epilogue(_finite_magnitude, op.of_magnitudes)
+    # As a sum is before alpha makes it small, and in the fractions that alpha and beta make of integers.
+    largest_on_way = magnitude
+    if op.in_units != op:
+        largest_on_way = terms.through_epilogue(_finite_magnitude, op.in_units)
     unit = 2.0**-accumulation.accumulator.mantissa
     # The f64 reference rounds as well; it counts only where the kernel sums in f64 too.
     length = problem.operation.numerics.terms(problem) + OPERATION_STEPS
@@ -171,18 +176,19 @@ def _derived(problem: Problem, inputs: dict[str, HostTensor], accumulation: Accu
     if accumulation.partial is not None:
         steps += partials * 2.0**-accumulation.partial.mantissa  # each is rounded, and so is each sum of two
     with np.errstate(invalid="ignore", over="ignore"):
-        slack = steps * magnitude + length * smallest(accumulation.accumulator)
+        enlarged = max(1.0, abs(op.alpha))
+        slack = steps * magnitude + enlarged * length * smallest(accumulation.accumulator)
         if partials > 1:  # slices meet by atomics in memory, and those of GPUs take a subnormal for zero
-            slack += OPERATION_STEPS * partials * smallest_normal(accumulation.accumulator)
+            slack += enlarged * OPERATION_STEPS * partials * smallest_normal(accumulation.accumulator)
         if accumulation.flushes_subnormals:
-            slack += magnitude - terms.through_epilogue(_flushed_magnitude)
+            slack += magnitude - terms.through_epilogue(_flushed_magnitude, op.of_magnitudes)
         slack += 2.0**-own.dtype.mantissa * (np.abs(value) + slack) + smallest(own.dtype)
     reference = HostTensor.empty(own)
     reference.logical[...] = rounded(value, own.dtype)
-    exact = terms.integers() & (magnitude <= accumulation.exact_range)
-    anything = terms.overflow(magnitude, accumulation.accumulator)
+    exact = terms.integers() & (largest_on_way <= accumulation.exact_range) & (op.unit > 0)
+    anything = terms.overflow(largest_on_way, accumulation.accumulator)
     if accumulation.partial is not None:
-        anything |= terms.overflow(magnitude, accumulation.partial)
+        anything |= terms.overflow(largest_on_way, accumulation.partial)
     nan = terms.beside_padding()
     if accumulation.flushes_subnormals:
         nan |= terms.flushed_beside_infinity()
@@ -256,10 +262,10 @@ class _Terms:
         self._accumulator = accumulator
         self._cached: dict[str, NDArray[np.float64]] = {}
 
-    def through_epilogue(self, view: CellView) -> NDArray[np.float64]:
-        """Return the sums of all factors, and d0, seen through ``view``, as the epilogue leaves them."""
+    def through_epilogue(self, view: CellView, op: Elementwise | None = None) -> NDArray[np.float64]:
+        """Return the sums of all factors, and d0, seen through ``view``, as the epilogue, or ``op``, leaves them."""
         cells = {name: self._transformed(name, view) for name in self._inputs}
-        return through_epilogue(self._problem, self._run(cells), cells)
+        return through_epilogue(self._problem, self._run(cells), cells, op=op)
 
     def integers(self) -> Mask:
         """Return a mask of the cells whose terms, and d0, are all integers."""
@@ -281,7 +287,8 @@ class _Terms:
         """Return a mask of the cells in which the order decides whether sums of type ``kind`` overflow, and to which
         side.
 
-        There huge terms meet each other, or an infinity. One huge term alone overflows or does not.
+        There huge terms meet each other, or an infinity. One huge term alone overflows or does not; but where alpha
+        makes sums smaller, an overflow leaves a finite value.
         """
         most = largest(kind)
         root = np.sqrt(most)
@@ -291,7 +298,7 @@ class _Terms:
                 return np.asarray((np.abs(cells) >= root) & np.isfinite(cells), np.float64)
 
         near = magnitude > most / 4
-        if not near.any():
+        if not near.any() or abs(self._numerics.epilogue(self._problem).alpha) < 1:
             return near
         met, infinite = self._count(huge), self._count(_endless)
         if "d0" in self._inputs:

@@ -10,7 +10,8 @@ struct ProductDtypes {
   int32_t in, wei, out, compute;
 };
 
-// dtypes: the tensors, the multiplicands and D (of the result's type) are as the instance wants them.
+// dtypes: the tensors and the multiplicands are as the instance wants them, and D is of a type that every one
+// reads.
 template <class Problem>
 int32_t check_dtypes(const Problem& problem, const ProductDtypes& wanted, bitgate_reason* reason) noexcept {
   const struct {
@@ -26,8 +27,8 @@ int32_t check_dtypes(const Problem& problem, const ProductDtypes& wanted, bitgat
                      dtype_name(part.wanted));
   const int32_t result = result_of(problem).dtype;
   for (int i = 0; i < problem.num_d && i < BITGATE_MAX_D; ++i)
-    if (problem.d[i].dtype != result)
-      BITGATE_REFUSE(reason, "dtypes", "d[%d] is %s, this instance takes %s", i,
+    if (!is_d_dtype(problem.d[i].dtype, result))
+      BITGATE_REFUSE(reason, "dtypes", "d[%d] is %s, this instance takes %s, f32, f16 and bf16", i,
                      dtype_name(problem.d[i].dtype), dtype_name(result));
   return BITGATE_OK;
 }

@@ -2,7 +2,8 @@
 // operation, which may read D tensors, makes a result cell of each sum.
 //
 // Roles of tensors are those of the forward pass whatever is computed: in = x (GEMM: A), wei = w (GEMM: B),
-// out = y (GEMM: C), d0 ... shaped like the result. Attributes, with their defaults:
+// out = y (GEMM: C), d0 ... shaped like the result, with strides and a type of their own. Attributes, with
+// their defaults:
 //     op = "pass", alpha = 1, beta = 0            on the sum (elementwise.hpp)
 //     in_op, wei_op = "pass", in_alpha ...        on each element of an operand before it is multiplied
 //     compute = the narrower of in and wei        type of the multiplicands, as text
@@ -78,6 +79,8 @@ inline void read_products(ProblemReader& reader, const bitgate_problem& problem,
   detail::read_elementwise(reader, "in_op", "in_alpha", "in_beta", to.in_op);
   detail::read_elementwise(reader, "wei_op", "wei_alpha", "wei_beta", to.wei_op);
   detail::read_elementwise(reader, "op", "alpha", "beta", to.out_op);
+  if (to.num_d > 0)
+    to.out_op.d_dtype = to.d[0].dtype;
   const char* compute = dtype_name(detail::narrower(to.in.dtype, to.wei.dtype));
   reader.text("compute", compute);
   to.compute_dtype = dtype_named(compute);

@@ -1,5 +1,6 @@
 """ckProfiler lines of matrix products: ``ckProfiler gemm dtype layout verify init log time M N K StrideA StrideB
-StrideC``, ``gemm_splitk`` with a split-K after it, ``batched_gemm`` with batch strides and a count."""
+StrideC``, ``gemm_splitk`` with a split-K after it, ``batched_gemm`` with batch strides and a count, ``gemm_bilinear``
+with the strides of D and E, alpha and beta."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from bitgate.interop.controls import Controls
 from bitgate.interop.dialect import Dialect
-from bitgate.interop.numbers import integer, integers
+from bitgate.interop.numbers import integer, integers, real
 from bitgate.interop.perf_request import PerfRequest, of_controls
 from bitgate.interop.program import Program
-from bitgate.model import DtypeSet, ProblemError
+from bitgate.model import ELEMENTWISE, DtypeSet, ProblemError
 from bitgate.model.gap import Gap
 from bitgate.ops.gemm.problem import GemmProblem, gemm_problem
 
@@ -33,7 +34,10 @@ class _Profiled:
     rest: tuple[int, ...]
 
 
+BILINEAR = "gemm_bilinear"
+_BUILT_BILINEAR = ("f16", "i8")
 OPERATIONS: Mapping[str, _Profiled] = {
+    BILINEAR: _Profiled(_USUAL, (3,)),
     "gemm": _Profiled(_USUAL, (0, _ITERATIONS)),
     "gemm_splitk": _Profiled(_WITH_F8, (1, 1 + _ITERATIONS)),
     "batched_gemm": _Profiled(_USUAL, (1, 4)),
@@ -49,6 +53,8 @@ def parse(words: Sequence[str]) -> tuple[GemmProblem, ...]:
         raise ProblemError(f"{len(arguments)} words after {name}: it takes {' or '.join(map(str, counts))}")
     dtypes = _of(operation.dtypes, arguments[0], f"{name} data type")
     layout = _of(LAYOUTS, arguments[1], f"{name} layout")
+    if name == BILINEAR:
+        return (_bilinear(DtypeSet.parse(dtypes), layout, arguments[_SIZES.start :]),)
     m, n, k, *strides = integers(arguments[_SIZES], "the problem after the time switch")
     rest = integers(arguments[_SIZES.stop :], "the words after the strides")
     gaps = gaps_of(layout, (m, n, k), strides)
@@ -61,6 +67,17 @@ def parse(words: Sequence[str]) -> tuple[GemmProblem, ...]:
         if split_k < 1:
             raise ProblemError(f"split-K is {split_k}: a positive one is understood")
     return (gemm_problem(DtypeSet.parse(dtypes), layout, batch, m, n, k, split_k=split_k, gaps=gaps),)
+
+
+def _bilinear(dtypes: DtypeSet, layout: str, words: Sequence[str]) -> GemmProblem:
+    """Return the problem of the words M N K StrideA StrideB StrideD StrideE alpha beta."""
+    m, n, k, a, b, d, e = integers(words[:7], "the problem after the time switch")
+    alpha, beta = (real(word, what) for word, what in zip(words[7:], ("alpha", "beta"), strict=True))
+    if 0 <= d < n:
+        raise ProblemError(f"StrideD is {d}: a row has {n} elements")
+    gaps = (*gaps_of(layout, (m, n, k), (a, b, e)), *([Gap("d", "n", d - n)] if d > n else ()))
+    op = ELEMENTWISE["bilinear"].with_factors({"alpha": alpha, "beta": beta})
+    return gemm_problem(dtypes, layout, 1, m, n, k, op, gaps=gaps)
 
 
 def controls(words: Sequence[str]) -> Controls:
@@ -77,7 +94,7 @@ def perf(words: Sequence[str]) -> PerfRequest:
     """Return how a line that ``parse`` understands wants to be timed."""
     asked = controls(words)
     request = of_controls(replace(asked, time=min(asked.time, 1)), "the time switch (arg7)")
-    if words[1] != "batched_gemm" and len(words) - 2 - _SIZES.stop >= _ITERATIONS:
+    if words[1] not in ("batched_gemm", BILINEAR) and len(words) - 2 - _SIZES.stop >= _ITERATIONS:
         launches = integer(words[-1], "the number of iterations")
         if launches < 1:
             raise ProblemError(f"the number of iterations is {launches}: one at least can be timed")
@@ -87,6 +104,8 @@ def perf(words: Sequence[str]) -> PerfRequest:
 
 def ck_profiler_line(problem: GemmProblem) -> str | None:
     """Return the same problem as a line of ckProfiler; None where that has no such types, padding or split-K."""
+    if problem.op.name == "bilinear":
+        return _bilinear_line(problem)
     elementwise = (problem.op, problem.in_op, problem.wei_op)
     name = "batched_gemm" if problem.batch > 1 else "gemm_splitk" if problem.is_split else "gemm"
     dtypes = OPERATIONS[name].dtypes
@@ -105,6 +124,19 @@ def ck_profiler_line(problem: GemmProblem) -> str | None:
     words = ["ckProfiler", name, dtype, layout, 1, 1, 0, 0, *sizes, *strides]
     words += {"gemm": [], "gemm_splitk": [problem.split_k], "batched_gemm": [-1, -1, -1, problem.batch]}[name]
     return " ".join(map(str, words))
+
+
+def _bilinear_line(problem: GemmProblem) -> str | None:
+    """Return the line of ``gemm_bilinear``; None for what CK has no instances of, and what is padded otherwise."""
+    if str(problem.dtypes) not in _BUILT_BILINEAR or problem.d_form.words:
+        return None
+    dtype = next(number for number, text in _USUAL.items() if text == str(problem.dtypes))
+    layout = next(number for number, text in LAYOUTS.items() if text == problem.layout)
+    strides = [max(problem.tensors[role].strides[1:]) for role in ("in", "wei", "d0", "out")]
+    factors = (f"{factor:g}" for factor in (problem.op.alpha, problem.op.beta))
+    words = ["ckProfiler", BILINEAR, dtype, layout, 1, 1, 0, 0, problem.m, problem.n, problem.k, *strides, *factors]
+    line = " ".join(map(str, words))
+    return line if parse(line.split()) == (problem,) else None
 
 
 def _row_lengths(layout: str, sizes: tuple[int, int, int]) -> tuple[tuple[str, str, int, int], ...]:

@@ -152,7 +152,7 @@ def of_quantities(problem: Any, quantities: Any, cut: Cut) -> Details:
                 found |= tiled(quantity.name, value, cut.tile[quantity.tile])
         elif quantity.name == "split_k":
             found["split"] = split(value)
-        elif quantity.name not in ("dtypes", "gap", "gaps"):
+        elif quantity.name not in ("dtypes", "gap", "gaps", "d_form"):
             found[quantity.name] = word(value)
     if hasattr(problem, "gap_orders"):
         found |= gaps(problem)

@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
+from bitgate.model.d_form import PLAIN, DForm
 from bitgate.model.dtype import DTYPES, DtypeSet
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
 from bitgate.model.space.candidates import Ints
@@ -39,7 +40,8 @@ class Choice:
         return all(isinstance(value, bool) for value in self.values)
 
     def code(self, value: Any) -> int:
-        """Return the place of a value among the values; their number for any other value."""
+        """Return the place of a value among the values, an operation's by its name; their number for any other."""
+        value = value.plain if isinstance(value, Elementwise) else value
         return self.values.index(value) if value in self.values else len(self.values)
 
 
@@ -57,6 +59,9 @@ SHARED: Mapping[str, Choice] = {
     )
 }
 """Choices that several operations have, by the name of the problem's field."""
+
+D_FORM = Choice("d_form", (PLAIN,))
+"""Forms of D: no draw has them, and shrinking takes them away."""
 
 GAPS = Choice("gaps", ((),))
 """Gaps of single tensors and axes, in addition to ``gap``: no draw has them, and shrinking takes them away."""
@@ -90,6 +95,8 @@ def word(value: Any) -> str:
     """Return a value of a choice in words."""
     if isinstance(value, Elementwise):
         return value.name
+    if isinstance(value, DForm):
+        return " ".join(value.words) or "plain"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):

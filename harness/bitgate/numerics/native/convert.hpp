@@ -77,15 +77,16 @@ template <> struct Store<Bfloat> {
     return {static_cast<uint16_t>(single == single ? rounded : quiet)};
   }
 };
-// Integers saturate; the value is one already.
+// To nearest even, and integers saturate: alpha and beta make fractions of the sums.
 template <> struct Store<int8_t> {
   template <class T> static int8_t round(T value) {
-    return static_cast<int8_t>(value < T(-128) ? T(-128) : value > T(127) ? T(127) : value);
+    const T nearest = std::rint(value);
+    return static_cast<int8_t>(nearest < T(-128) ? T(-128) : nearest > T(127) ? T(127) : nearest);
   }
 };
 template <> struct Store<int32_t> {
   template <class T> static int32_t round(T value) {
-    const double wide = value;
+    const double wide = std::rint(value);
     return static_cast<int32_t>(wide < -2147483648.0  ? -2147483648.0
                                 : wide > 2147483647.0 ? 2147483647.0
                                                       : wide);

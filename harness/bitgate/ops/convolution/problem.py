@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from math import gcd, prod
 
 from bitgate.model import GAP, MAX_LENGTH, Operation, ProblemError, Tensor, operation_called
 from bitgate.model.contraction import Contraction
-from bitgate.model.gap import elements_after, settle_gaps
+from bitgate.model.gap import elements_after, settle_gaps, strides_of
 from bitgate.ops.convolution.layout import (
     INPUT_LAYOUTS,
     WEIGHT_LAYOUTS,
@@ -66,6 +67,7 @@ class ConvProblem(Contraction):
 
     def __post_init__(self) -> None:
         _check(self)
+        self.settle_d_form()
         settle_gaps(self)
 
     __hash__ = Contraction.__hash__
@@ -128,10 +130,21 @@ class ConvProblem(Contraction):
             # Bias has one value for each channel of the result: (g, c) for dx, (g, k) for y and dw.
             channel = 1 if self.direction is Pass.BWD_WEIGHT else 2
             layout = "gc" if self.direction is Pass.BWD_DATA else "gk"
-            _, order, letters, lengths = spec[self.result]
-            own = strides(order, letters, lengths, self._after_row("d0", order))
+            _, _, letters, lengths = spec[self.result]
+            after_row = self._after_row("d0", self._d_order)
+            sizes = dict(zip(letters, lengths, strict=True))
+            own = partial(strides_of, lengths=sizes, after_row=after_row)
             tensors["d0"] = self.d_tensor(tensors[self.result], channel, layout, own)
         return tensors
+
+    @property
+    def d_layouts(self) -> Mapping[str, str]:
+        own, every = self.layout, INPUT_LAYOUTS[self.ndim]
+        if self.direction is Pass.FWD:
+            own, every = output_layout(own), tuple(map(output_layout, every))
+        elif self.direction is Pass.BWD_WEIGHT:
+            own, every = self.wei_layout, WEIGHT_LAYOUTS[self.ndim]
+        return {name: name for name in (own, *every)}
 
     def _after_row(self, role: str, layout: str) -> dict[str, int]:
         """Return unused elements after each row of an axis of a tensor."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from bitgate.model import (
     ELEMENTWISE,
@@ -17,6 +18,7 @@ from bitgate.model import (
     operation_called,
 )
 from bitgate.model.contraction import Contraction
+from bitgate.model.d_form import PLAIN, DForm
 from bitgate.model.gap import Gaps, elements_after, settle_gaps, strides_of
 
 GEMM_LAYOUTS = ("rcr", "rrr", "crr", "ccr")
@@ -45,6 +47,7 @@ class GemmProblem(Contraction):
             if not 1 <= value <= MAX_LENGTH:
                 raise ProblemError(f"{name} = {value} is outside 1..{MAX_LENGTH}")
         self.check_operations()
+        self.settle_d_form()
         settle_gaps(self)
 
     @property
@@ -82,9 +85,11 @@ class GemmProblem(Contraction):
             "out": (self.dtypes.out, "bmn" if c else "bnm", "bmn"),
         }
 
+        def after_row(role: str, order: str) -> dict[str, int]:
+            return elements_after(self.gaps, self.tensor_name(role), order[-1], GAP if self.gap else 0)
+
         def strides(role: str, order: str, letters: str) -> tuple[int, ...]:
-            row = elements_after(self.gaps, self.tensor_name(role), order[-1], GAP if self.gap else 0)
-            found = strides_of(order, lengths, row)
+            found = strides_of(order, lengths, after_row(role, order))
             return tuple(found[letter] for letter in letters)
 
         tensors = {
@@ -92,8 +97,15 @@ class GemmProblem(Contraction):
             for role, (dtype, order, letters) in spec.items()
         }
         if self.op.num_d:
-            tensors["d0"] = self.d_tensor(tensors["out"], 2, "gk", strides("d0", *spec["out"][1:]))
+            own = partial(strides_of, lengths=lengths, after_row=after_row("d0", self._d_order))
+            tensors["d0"] = self.d_tensor(tensors["out"], 2, "gk", own)
         return tensors
+
+    @property
+    def d_layouts(self) -> Mapping[str, str]:
+        """Row-major, as every C is so far, or column-major."""
+        names = {"r": "bmn", "c": "bnm"}
+        return {name: names[name] for name in (self.layout[2], *names)}
 
     def tensor_name(self, role: str) -> str:
         return _NAMES[role]
@@ -121,6 +133,7 @@ def gemm_problem(
     gap: bool = False,
     split_k: int = 1,
     gaps: Gaps = (),
+    d_form: DForm = PLAIN,
 ) -> GemmProblem:
     """Return the problem; ProblemError names the size or layout that cannot be."""
     return GemmProblem(
@@ -136,4 +149,5 @@ def gemm_problem(
         gap=gap,
         split_k=split_k,
         gaps=gaps,
+        d_form=d_form,
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from bitgate.model import ELEMENTWISE, DtypeSet
-from bitgate.model.space import ProblemSpace, details
+from bitgate.model.space import ProblemSpace, details, epilogues
 from bitgate.model.space.details import Cut
+from bitgate.model.space.neighbour import Nearby
 from bitgate.model.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
-from bitgate.model.space.quantity import GAPS, SHARED, Choice, Length, Quantity
+from bitgate.model.space.quantity import D_FORM, GAPS, SHARED, Choice, Length, Quantity
 from bitgate.model.space.row import ShapePattern
 from bitgate.model.space.threshold import COMMON as COMMON_THRESHOLDS
 from bitgate.model.space.threshold import Threshold, Way, blocks, remainder
@@ -39,6 +40,7 @@ class GemmSpace(ProblemSpace):
             Choice("layout", GEMM_LAYOUTS),
             *(SHARED[name] for name in names),
             GAPS,
+            D_FORM,
         )
 
     @cached_property
@@ -59,14 +61,28 @@ class GemmSpace(ProblemSpace):
         return f"b{problem.batch}", problem.op.name
 
     def varied(self, problem: GemmProblem, dtypes: Sequence[DtypeSet], rng: np.random.Generator) -> GemmProblem:
-        varied: GemmProblem = with_operand_operation(super().varied(problem, dtypes, rng), rng)
+        drawn = with_operand_operation(super().varied(problem, dtypes, rng), rng)
+        varied: GemmProblem = epilogues.with_epilogue(drawn)
         return varied
+
+    def smaller(self, problem: GemmProblem) -> Iterator[GemmProblem]:
+        yield from epilogues.plainer(problem)
+        yield from super().smaller(problem)
+
+    def oddness(self, problem: GemmProblem) -> tuple[int, int]:
+        special, numbers = super().oddness(problem)
+        return special + epilogues.oddness(problem), numbers
+
+    def nearby(self, problem: GemmProblem) -> Iterator[Nearby]:
+        yield from epilogues.nearby(problem)
+        yield from super().nearby(problem)
 
     def details(self, problem: GemmProblem, cut: Cut) -> Mapping[str, str]:
         m, n, k = (-(-size // tile) for size, tile in zip(problem.sizes, cut.tile, strict=True))
         own = {"tiles": details.grid(m, n), "steps": details.few_or_parity(k)}
         return {
             **super().details(problem, cut),
+            **epilogues.classes(problem),
             **own,
             **details.slice_steps(problem.split_k, k),
             "slices": details.slices(problem.split_k, k),

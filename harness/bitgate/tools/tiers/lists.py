@@ -27,6 +27,7 @@ INPUTS = "solved from"
 SOURCES = (
     "model/space",
     "model/elementwise.py",
+    "model/d_form.py",
     "model/dtype.py",
     "ops/*/space",
     "ops/*/space.py",

@@ -31,19 +31,20 @@ def operation_mistakes(known: Recomputed[S]) -> Iterator[Mistake]:
 
         return Mistake(text, "epilogue", of, evidence={"op": op.name})
 
-    if op.name in ("scale", "bilinear", "inplace"):
+    if "alpha" in op.takes:
         yield mistake(f"alpha = {a:g} is left out", lambda v, d: v + b * d)
         yield mistake(f"alpha = {a:g} is applied twice", lambda v, d: a * a * v + b * d)
-    if op.name in ("bilinear", "inplace"):
+    if "beta" in op.takes:
         yield mistake(f"beta = {b:g} is left out", lambda v, d: a * v + d)
+        yield mistake(f"beta = {b:g} is applied twice", lambda v, d: a * v + b * b * d)
         yield mistake("alpha and beta, or D and the sum, are swapped", lambda v, d: b * v + a * d)
         yield mistake("alpha acts on D, too", lambda v, d: a * (v + b * d))
         yield mistake("the operation is left out: the bare sum is written", lambda v, d: v)
     if op.num_d:
         yield mistake("D is left out", lambda v, d: a * v)
-        yield mistake("D is subtracted", lambda v, d: a * v - (b or 1.0) * d)
-        yield mistake("D is taken twice", lambda v, d: a * v + 2 * (b or 1.0) * d)
-        yield mistake("the sum is left out: D alone is written", lambda v, d: (b or 1.0) * d)
+        yield mistake("D is subtracted", lambda v, d: a * v - op.d_factor * d)
+        yield mistake("D is taken twice", lambda v, d: a * v + 2 * op.d_factor * d)
+        yield mistake("the sum is left out: D alone is written", lambda v, d: op.d_factor * d)
         yield from _other_d(known)
     if op.name == "relu":
         yield mistake("relu is left out", lambda v, d: v)

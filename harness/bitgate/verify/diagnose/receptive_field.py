@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import isfinite, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +142,10 @@ def _sum(problem: Problem, inputs: Mapping[str, Array], cell: Index, value: floa
     """Return what a cell summed, before its element-wise operation and without those of the operands."""
     op = problem.operation.numerics.epilogue(problem)
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
-    return (value - (op.beta or 1.0) * d0) / op.alpha / product_of_ones(problem)
+    if op.alpha == 0:
+        return 0.0  # no sum shows in the cell
+    found = (value - op.d_factor * d0) / op.alpha / product_of_ones(problem)
+    return found if op.unit or not isfinite(found) else float(round(found))
 
 
 @dataclass(frozen=True)

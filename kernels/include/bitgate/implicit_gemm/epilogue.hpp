@@ -25,15 +25,16 @@ template <int Count, class Sum> struct NearSums {
 
 // Through the element-wise operation. `d` is the first cell's D element, `d_step` on the next one's.
 template <class Element, int Count, class Sum>
-BITGATE_HD __forceinline__ void finish_sums(const Sum (&sums)[Count], const Elementwise& op, const Element* d,
-                                            int64_t d_step, Element (&values)[Count]) {
+BITGATE_HD __forceinline__ void finish_sums(const Sum (&sums)[Count], const Elementwise& op,
+                                            const DCell<Element>& d, int64_t d_step,
+                                            Element (&values)[Count]) {
   for (int i = 0; i < Count; ++i)
     values[i] = finish(sums[i], op, d + i * d_step);
 }
 
 // Sums that only pass do not ask for the operation one by one.
 template <class Element, int Count, class Sum>
-BITGATE_HD __forceinline__ void finish_vector(const Sum* sums, const Elementwise& op, const Element* d,
+BITGATE_HD __forceinline__ void finish_vector(const Sum* sums, const Elementwise& op, const DCell<Element>& d,
                                               int64_t d_step, Element (&values)[Count]) {
   const NearSums<Count, Sum> near(sums);
   if (op.kind == BITGATE_PASS)

@@ -149,10 +149,11 @@ accumulate(Slices<T, Tile>& lds, int& turn, int64_t terms, Transfer<T, Tile, A>&
 // Where the tile's sums go.
 template <class T, class Tile, class Element>
 BITGATE_SHARED_PART void store_tile(const Cells<Tile>& lds, const TileSums<T, Tile>& sums, Element* result,
-                                    const Element* d, const Arguments& arguments, int64_t first_column,
-                                    int64_t columns, int64_t stride) {
+                                    const Element* cells_of_d, const Arguments& arguments,
+                                    int64_t first_column, int64_t columns, int64_t stride) {
   const int row = static_cast<int>(threadIdx.x) / Tile::lanes * Tile::side;
   const int64_t column = first_column + static_cast<int>(threadIdx.x) % Tile::lanes * Tile::side;
+  const DCell<Element> d(cells_of_d, arguments.op);
   for (int i = 0; i < Tile::side; ++i)
     for (int j = 0; j < Tile::side; ++j)
       if (lds.result[row + i] >= 0 && column + j < columns)

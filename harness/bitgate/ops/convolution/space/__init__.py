@@ -102,7 +102,10 @@ class ConvolutionSpace(ProblemSpace):
         return axis_classes(batch)
 
     def varied(self, problem: ConvProblem, dtypes: Sequence[DtypeSet], rng: np.random.Generator) -> ConvProblem:
-        varied: ConvProblem = with_operand_operation(super().varied(problem, dtypes, rng), rng)
+        from bitgate.model.space.epilogues import with_epilogue
+
+        drawn = with_operand_operation(super().varied(problem, dtypes, rng), rng)
+        varied: ConvProblem = with_epilogue(drawn)
         return varied
 
     def details(self, problem: ConvProblem, cut: Cut) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from bitgate.model.space import details
+from bitgate.model.space import details, epilogues
 from bitgate.model.space.details import Cut, Details
 from bitgate.ops.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 from bitgate.ops.convolution.problem import ConvProblem, Pass
@@ -20,7 +20,7 @@ def details_of(problem: ConvProblem, cut: Cut) -> Details:
     found |= details.length("k", p.k) | details.length("c", p.c)
     found["layout"] = str(INPUT_LAYOUTS[p.ndim].index(p.layout))
     found["wei_layout"] = str(WEIGHT_LAYOUTS[p.ndim].index(p.wei_layout))
-    found |= {"op": p.op.name, "in_op": p.in_op.name, "wei_op": p.wei_op.name}
+    found |= {"op": p.op.name, "in_op": p.in_op.name, "wei_op": p.wei_op.name} | epilogues.classes(p)
     for axis in range(3):
         found |= _axis(p, axis - 3 + p.ndim, AXES[axis])
     found |= details.gaps(p)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from bitgate.model import ELEMENTWISE, DtypeSet, ProblemError
+from bitgate.model.d_form import PLAIN
 from bitgate.model.gap import Gap, fitting
+from bitgate.model.space import epilogues
 from bitgate.model.space.neighbour import Nearby, distance, near_values
 from bitgate.ops.convolution.layout import (
     INPUT_LAYOUTS,
@@ -33,7 +35,8 @@ def without_axis(problem: ConvProblem, axis: int) -> ConvProblem:
     changes["wei_layout"] = WEIGHT_LAYOUTS[ndim - 1][WEIGHT_LAYOUTS[ndim].index(problem.wei_layout)]
     letters = {**_others(input_letters, ndim, axis), **_others(weight_letters, ndim, axis)}
     gaps = [replace(gap, axis=letters[gap.axis]) for gap in problem.gaps if gap.axis in letters]
-    return replace(problem, **changes, gaps=tuple(gaps))
+    bare = replace(problem, **changes, gaps=(), d_form=PLAIN).with_form(problem.d_form)
+    return replace(bare, gaps=fitting(tuple(gaps), bare.gap_orders))
 
 
 def _others(letters: Callable[[int], str], ndim: int, axis: int) -> dict[str, str]:
@@ -49,8 +52,10 @@ def with_axis(problem: ConvProblem) -> ConvProblem:
 
 
 def like(problem: ConvProblem, shape: ConvProblem) -> ConvProblem:
-    """Return the shape with what a row of a batch does not hold: types, the operands' operations, and separate gaps."""
+    """Return the shape with what a row of a batch does not hold: types, the operands' operations, factors, the form of
+    D, and separate gaps."""
     held = replace(shape, dtypes=problem.dtypes, in_op=problem.in_op, wei_op=problem.wei_op)
+    held = epilogues.held_by(problem, held)
     if not problem.gaps or not shape.gap:
         return held
     return replace(held, gap=problem.gap, gaps=fitting(problem.gaps, held.gap_orders))
@@ -59,6 +64,7 @@ def like(problem: ConvProblem, shape: ConvProblem) -> ConvProblem:
 def smaller(problem: ConvProblem) -> Iterator[ConvProblem]:
     """Yield one operation or gap less, one of the steps of a batch, one dimension less."""
     plain = ELEMENTWISE["pass"]
+    yield from epilogues.plainer(problem)
     for name in OPERATION_COLUMNS:
         if getattr(problem, name) != plain:
             yield _changed(problem, name, plain)
@@ -83,12 +89,13 @@ def oddness(problem: ConvProblem) -> tuple[int, int]:
         problem.wei_layout != default_weight_layout(problem.ndim),
     )
     lengths = (problem.g, problem.n, problem.k, problem.c, abs(problem.split_k))
-    return sum(special), sum(lengths) + sum(sum(getattr(problem, name)) for name in LEAST)
+    return sum(special) + epilogues.oddness(problem), sum(lengths) + sum(sum(getattr(problem, name)) for name in LEAST)
 
 
 def nearby(problem: ConvProblem) -> Iterator[Nearby]:
     """Yield problems that differ in one quantity, quantity by quantity."""
     yield from _lengths(problem)
+    yield from epilogues.nearby(problem)
     yield from _choices(problem)
     if problem.ndim > 1:
         for axis in range(problem.ndim):
@@ -119,7 +126,7 @@ def _lengths(problem: ConvProblem) -> Iterator[Nearby]:
 
 def _choices(problem: ConvProblem) -> Iterator[Nearby]:
     for op in ELEMENTWISE.values():
-        if op != problem.op:
+        if op.name != problem.op.name:
             yield Nearby("operation", problem.op.name, op.name, 2.0, problem.changed(op=op))
     gap = not problem.gap
     yield Nearby("gap", str(problem.gap).lower(), str(gap).lower(), 2.0, replace(problem, gap=gap))

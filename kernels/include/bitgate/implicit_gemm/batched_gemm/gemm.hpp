@@ -90,13 +90,14 @@ template <class Variant> struct Steps {
 // The tile of sums to C: through the operation, or, of one slice of the reduction, added to what the others
 // add.
 template <class Variant, bool split>
-__device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, const Geometry& geometry,
-                                         int32_t first_row, int32_t first_column,
-                                         const typename Variant::ElementC* d, typename Variant::ElementC* c) {
+__device__ __forceinline__ void
+epilogue(const typename Variant::Sum* tile, const Geometry& geometry, int32_t first_row, int32_t first_column,
+         const typename Variant::ElementC* cells_of_d, typename Variant::ElementC* c) {
   using Cover = typename Variant::CoverC;
   using C = typename Variant::ElementC;
   const auto thread = static_cast<int>(threadIdx.x);
   const auto batch = static_cast<int64_t>(blockIdx.y);
+  const DCell<C> d(cells_of_d, geometry.op);
   const int column = Cover::column(thread);
   const int32_t n = first_column + column;
   if (n >= geometry.n)

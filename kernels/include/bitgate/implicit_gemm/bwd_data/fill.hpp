@@ -19,8 +19,10 @@ struct FillArguments {
 
 // One thread a cell at a time, by strides: the gaps of a strided dx stay untouched.
 template <class T>
-__global__ void __launch_bounds__(fill_block) kernel_fill(const T* d, T* dx, FillArguments arguments) {
+__global__ void __launch_bounds__(fill_block)
+    kernel_fill(const T* cells_of_d, T* dx, FillArguments arguments) {
   const Geometry& geometry = arguments.geometry;
+  const DCell<T> d(cells_of_d, geometry.op);
   const int64_t cells = arguments.groups * arguments.images * geometry.c * geometry.axis[0].input *
                         geometry.axis[1].input * geometry.axis[2].input;
   for (int64_t cell = static_cast<int64_t>(blockIdx.x) * fill_block + threadIdx.x; cell < cells;

@@ -193,9 +193,9 @@ BITGATE_HD __forceinline__ bool cell_of_row(const Geometry& geometry, const SubG
 
 // The tile of sums, through the element-wise operation, to dx.
 template <class Tiling>
-__device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const Geometry& geometry,
-                                         const SubGemm& gemm, const Place& place,
-                                         const typename Tiling::ElementC* d, typename Tiling::ElementC* dx) {
+__device__ __forceinline__ void
+epilogue(const typename Tiling::Sum* tile, const Geometry& geometry, const SubGemm& gemm, const Place& place,
+         const typename Tiling::ElementC* cells_of_d, typename Tiling::ElementC* dx) {
   using Cover = typename Tiling::CoverC;
   const int column = Cover::column(place.thread);
   const int32_t c = place.first_column + column;
@@ -209,6 +209,7 @@ __device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const
   }
   Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
   const Row step = digits_of(geometry, Cover::rows);
+  const DCell<typename Tiling::ElementC> d(cells_of_d, geometry.op);
   for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, step)) {
     const int row = Cover::row(place.thread, pass);
     Cell cell;

@@ -35,7 +35,8 @@ template <class T> __global__ void __launch_bounds__(cell_block) kernel_clear(T*
 // dw = op(sum, d): once, after the whole reduction.
 template <class T>
 __global__ void __launch_bounds__(cell_block)
-    kernel_finish(const float* workspace, const T* d, T* dw, Cells cells) {
+    kernel_finish(const float* workspace, const T* cells_of_d, T* dw, Cells cells) {
+  const DCell<T> d(cells_of_d, cells.geometry.op);
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * cell_block + threadIdx.x; i < cells.count;
        i += static_cast<int64_t>(gridDim.x) * cell_block) {
     const Cell at = cell_at(cells, i);

@@ -245,7 +245,8 @@ BITGATE_HD __forceinline__ int64_t dw_offset(const Geometry& geometry, const Cel
 template <class Variant, int Threads, int Rows = Variant::Tile::M>
 __device__ __forceinline__ void
 store_result(const typename Variant::Sum* tile, const Geometry& geometry, const Place& place, int thread,
-             const typename Variant::ElementC* d, typename Variant::ElementC* dw) {
+             const typename Variant::ElementC* cells_of_d, typename Variant::ElementC* dw) {
+  const DCell<typename Variant::ElementC> d(cells_of_d, geometry.op);
   constexpr int vector = Variant::Vector::C;
   static_assert(Variant::merge == 1 || vector == 1, "merged groups keep single cells");
   for_each_vector<Variant, Threads, Rows>(
