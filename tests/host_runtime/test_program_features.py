@@ -16,7 +16,7 @@ __all__ = ["ready"]
 FOLDER = Path(__file__).parents[1] / "programs"
 PROGRAMS = sorted(path.name for path in FOLDER.iterdir() if path.suffix in (".hip", ".cu"))
 ORDERS = ("forward", "reverse", "lockstep", "random:5", "random:6")
-EACH_CHANGE = ("groups_grid.hip", "overloads_host_device.hip", "cuda_libraries.cu")
+EACH_CHANGE = ("groups_grid.hip", "launch_events.hip", "overloads_host_device.hip", "cuda_libraries.cu")
 """Programs that a change waits for; the nightly runs all."""
 COMPILES = ("hiprtc_basic.hip", "hiprtc_names.hip")
 """Programs that compile in each run, and have two orders."""

@@ -63,8 +63,9 @@ Deduced<Body> deduced(const char* name, Body body, dim3 grid, dim3 block, size_t
 #define hipLaunchKernelGGL(kernel, grid, block, ldsBytes, stream, ...)                                       \
   (kernel)<<<(grid), (block), (ldsBytes), (stream)>>>(__VA_ARGS__)
 #define hipExtLaunchKernelGGL(kernel, grid, block, ldsBytes, stream, start, stop, flags, ...)                \
-  ((start) ? hipEventRecord(start, stream) : hipSuccess, (kernel) < < < (grid), (block), (ldsBytes),         \
-   (stream) >>> (__VA_ARGS__), (stop) ? hipEventRecord(stop, stream) : hipSuccess)
+  ((start) ? hipEventRecord(start, stream) : hipSuccess,                                                     \
+   hipLaunchKernelGGL(kernel, grid, block, ldsBytes, stream, __VA_ARGS__),                                   \
+   (stop) ? hipEventRecord(stop, stream) : hipSuccess)
 
 template <class... Params>
 hipError_t hipLaunchCooperativeKernel(void (*kernel)(Params...), dim3 grid, dim3 block, void** arguments,
