@@ -23,6 +23,7 @@ from bitgate.runtime.targets import named
 from bitgate.tools.capsule.library_symbols import LibrarySymbols, external
 from bitgate.tools.capsule.manifest import Kernarg, KernelStep, Manifest, Resources, Step
 from bitgate.tools.capsule.modules import ModulePlayer
+from bitgate.tools.capsule.playing import is_kernel, is_launcher
 from bitgate.tools.capsule.recording import hidden_argument
 
 LAUNCH = LaunchEvent(EventKind.KERNEL, "k", (7, 5, 3), (64, 2, 1), 96, 0, (), b"", 0, 0, 0)
@@ -90,6 +91,24 @@ def test_a_library_tells_hidden_functions_by_their_addresses():
 )
 def test_a_kernel_made_static_by_nvcc_has_the_code_objects_name(static, name):
     assert external(static) == name
+
+
+RELAUNCH = "_ZN7bitgate6detail8relaunchI"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "is_one"),
+    [
+        (f"{RELAUNCH}JPKfPfEEEiPK14bitgate_launchPKhPv", True),
+        # Copies of elements of a byte: the pointer to bytes is named before.
+        (f"{RELAUNCH}JPKhPhNS_13implicit_gemm9TransposeEEEEiPK14bitgate_launchS3_Pv", True),
+        (f"{RELAUNCH}JPKfPfEEEiPK14bitgate_launchPv", False),
+        ("_ZN7bitgate6detail6refuseEPK14bitgate_launchPKhPv", False),
+    ],
+)
+def test_launchers_are_known_by_their_names(symbol, is_one):
+    assert is_launcher(symbol) == is_one
+    assert not is_kernel(symbol)
 
 
 @given(st.data())

@@ -46,7 +46,7 @@ def chosen_ids(target: str, seconds: float, project: Project, kernel: str) -> Pa
     tier, owned = project.tiers[-1], with_operations(project)
     plan = make_run_plan(tier, [where.name], Sizes(), owned, kernel, budgets={where.name: seconds})
     path = Path(os.environ[emulation.FOLDER]) / IDS
-    path.write_text("".join(f"{item.id}\n" for part in plan.parts for item in part.cases))
+    path.write_text("".join(f"{item.id}\n" for part in plan.of(where.name) for item in part.cases))
     return path
 
 

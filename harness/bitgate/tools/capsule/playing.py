@@ -90,7 +90,8 @@ def relocated(kernarg: Kernarg, buffers: Mapping[str, Buffer]) -> bytes:
 MAX_KERNARG_BYTES = 4096
 """Limit that kernels/include/bitgate/launch.hpp sets for every kernel."""
 
-_RELAUNCH = re.compile(r"_ZN7bitgate6detail8relaunchI\w+EEiPK14bitgate_launchPKhPv")
+_RELAUNCH = re.compile(r"_ZN7bitgate6detail8relaunchI\w+EEiPK14bitgate_launch(PKh|S[0-9A-Z]*_)Pv")
+"""The mangled name. A pointer to bytes, by which arguments are passed, is an S..._ if the kernel takes one, too."""
 
 
 def is_launcher(symbol: str) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.kernel.build import BuildError
 from bitgate.kernel.errors import LibraryError
@@ -103,7 +104,9 @@ def _exported(channel: Channel, question: ExportCapsules, project: Project) -> d
             found |= {"outputs": [one.buffer for one in document.expected], "files": sorted(written.files)}
             if question.host:
                 export_for_host(capsule, document, session.opened.library(written.manifest.family).path)
-        except (BuildError, CapsuleDefect, LibraryError) as error:
+        except (BuildError, CapsuleDefect, LibraryError, UsageError) as error:
+            if isinstance(error, UsageError) and len(question.requests) == 1:
+                raise
             found["defect"] = f"{getattr(error, 'output', '')}\n{error}".strip()
         done.append(found)
         channel.note({"progress": f"[{number}/{len(question.requests)}] {one.case} {found['kernel']} {one.target}"})
