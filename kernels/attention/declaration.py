@@ -25,7 +25,7 @@ from bitgate.operation import F32_ACCUMULATION, SizedProblem
 from ..cpp_names import WAVES
 from ..library_family import library_family
 from ..limits import MAX_COORDINATE, MAX_GRID_THREADS
-from ..naive_attention.declaration import ELEMENTS, unsupported
+from ..naive_attention.declaration import ELEMENTS, query_count, unsupported
 from ..thread_maps import WORKSPACE, linear_launch, linear_write, row_number
 
 KEYS, HEADS = 32, (64, 128, 256)
@@ -57,9 +57,11 @@ def _tile(instance: Instance) -> tuple[int, int, int]:
 
 
 def _blocks(problem: SizedProblem, instance: Instance) -> int:
-    """Blocks of a slice."""
-    sizes = problem.sizes
-    return int(sizes.b * sizes.h * -(-sizes.s // _tile(instance)[0]))
+    """Blocks of a slice; of packed sequences as many as there may be, wherever they begin."""
+    sizes, queries = problem.sizes, _tile(instance)[0]
+    if sizes.packed:
+        return int(sizes.h * (sizes.s // queries + sizes.b))
+    return int(sizes.b * sizes.h * -(-sizes.s // queries))
 
 
 def supports(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -93,7 +95,7 @@ def dispatch(problem: SizedProblem, instance: Instance, options: Mapping[str, st
     return Dispatch(
         path="split" if is_split else "whole",
         launches=1 + is_split,
-        workspace_bytes=slices * sizes.b * sizes.h * sizes.s * (sizes.d + 2) * 4 * is_split,
+        workspace_bytes=slices * query_count(problem) * (sizes.d + 2) * 4 * is_split,
         facts={"key_slices": slices},
     )
 
@@ -138,8 +140,9 @@ class AttentionMap(ThreadMap):
         return (*parts, linear_write(self.launches[1], 1, cells))
 
 
-def thread_map(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> AttentionMap:
-    return AttentionMap(problem, instance, slices_of(problem, instance, options))
+def thread_map(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> AttentionMap | None:
+    """Return the map, or None of packed sequences: data say where each begins."""
+    return None if problem.sizes.packed else AttentionMap(problem, instance, slices_of(problem, instance, options))
 
 
 def _registered(dtype: str) -> list[Registered]:

@@ -26,7 +26,7 @@ inline int64_t query_count(const AttentionProblem& of) {
 }
 
 template <class Shape> int64_t blocks_of(const AttentionProblem& of) {
-  return of.batch * of.heads * ceil_div(of.queries, Shape::queries);
+  return of.batch * of.heads * tiles_of<Shape>(of.queries, of.sequences);
 }
 
 // As many slices as make `enough_blocks`, none shorter than `least_tiles`, unless the option says their
@@ -93,8 +93,8 @@ void run(const Request& request, const AttentionProblem::Buffers& buffers, bitga
       context, "kernel_tiles", kernel_tiles<Shape>,
       dim3(static_cast<unsigned>(blocks_of<Shape>(problem)), static_cast<unsigned>(parts.slices)),
       dim3(Shape::block), bitgate::asked_lds_bytes<typename Shape::Lds>, static_cast<const T*>(buffers.q),
-      static_cast<const T*>(buffers.k), static_cast<const T*>(buffers.v), buffers.lengths, o, buffers.lse,
-      workspace, geometry, parts, vectors);
+      static_cast<const T*>(buffers.k), static_cast<const T*>(buffers.v), buffers.lengths, buffers.cu_q,
+      buffers.cu_k, o, buffers.lse, workspace, geometry, parts, vectors);
   if (parts.slices > 1) {
     const int64_t blocks = ceil_div(parts.queries * problem.head, merge_block);
     record.launches +=

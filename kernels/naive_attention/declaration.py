@@ -23,7 +23,7 @@ def unsupported(problem: SizedProblem, instance: Instance) -> Refusal | None:
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     sizes = problem.sizes
-    cells = sizes.b * sizes.h * sizes.s * (sizes.t + sizes.d)
+    cells = query_count(problem) * (sizes.t + sizes.d)
     return Refusal("index_range", f"b h s (t + d) = {cells} is over 2^50") if cells > MOST_CELLS else None
 
 
@@ -32,15 +32,17 @@ def supports(problem: SizedProblem, instance: Instance, options: Mapping[str, st
     return unsupported(problem, instance)
 
 
-def _queries(problem: SizedProblem) -> int:
-    return int(problem.sizes.b * problem.sizes.h * problem.sizes.s)
+def query_count(problem: SizedProblem) -> int:
+    """Return the queries of all heads; packed sequences are one batch."""
+    sizes = problem.sizes
+    return int((1 if sizes.packed else sizes.b) * sizes.h * sizes.s)
 
 
 def _launches(problem: SizedProblem) -> tuple[MapLaunch, ...]:
-    sizes, queries = problem.sizes, _queries(problem)
+    sizes, queries = problem.sizes, query_count(problem)
     logits, cells = queries * sizes.t, queries * sizes.d
     forward = (
-        ("kernel_logits", "a thread a logit", logits),
+        ("kernel_forward_logits", "a thread a logit", logits),
         ("kernel_powers", "a thread a query: maximum, powers and their sum", queries),
         ("kernel_values", "a thread a cell, over the keys in order", cells),
     )
@@ -60,7 +62,7 @@ def _launches(problem: SizedProblem) -> tuple[MapLaunch, ...]:
 def dispatch(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     is_forward = problem.operation.name == "attention"
     numbers = problem.sizes.t + 1 if is_forward else 2 * problem.sizes.t
-    return Dispatch("naive", len(_launches(problem)), workspace_bytes=_queries(problem) * numbers * 4)
+    return Dispatch("naive", len(_launches(problem)), workspace_bytes=query_count(problem) * numbers * 4)
 
 
 class NaiveMap(ThreadMap):
@@ -75,7 +77,8 @@ class NaiveMap(ThreadMap):
 
     def writes(self, cell: tuple[int, ...]) -> Sequence[CellWrite]:
         sizes, place = self._problem.sizes, 2 if self._problem.operation.name == "attention" else 3
-        return (linear_write(self.launches[place], place, row_number(cell, (sizes.h, sizes.s, sizes.d))),)
+        lengths = (sizes.h, sizes.s, sizes.d)[1 - len(cell) :]  # packed sequences have no axis of batches
+        return (linear_write(self.launches[place], place, row_number(cell, lengths)),)
 
 
 def thread_map(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> NaiveMap:

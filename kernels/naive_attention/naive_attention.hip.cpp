@@ -7,13 +7,45 @@
 
 namespace naive_attention {
 
+// The keys that a query admits, counted in its batch: of a packed sequence from its first on.
+__device__ __forceinline__ KeyRange keys_of(const AttentionGeometry& of, const int32_t* lengths,
+                                            const int32_t* cu_q, const int32_t* cu_k, const Query& query) {
+  if (of.sequences == 0)
+    return bitgate::admitted_keys(of, lengths, query.batch, query.row);
+  int64_t number = 0;
+  while (number + 1 < of.sequences && cu_q[number + 1] <= query.row)
+    ++number;
+  const bitgate::Sequence in = bitgate::packed_sequence(cu_q, cu_k, number);
+  const KeyRange range = bitgate::admitted_keys(of, in, lengths, query.batch, query.row - in.query);
+  return {in.key + range.first, in.key + range.end};
+}
+
+// One logit a thread, where a key is admitted.
+template <class T>
+__global__ void __launch_bounds__(block)
+    kernel_forward_logits(const T* q, const T* k, const int32_t* lengths, const int32_t* cu_q,
+                          const int32_t* cu_k, float* logits, int64_t queries, AttentionGeometry of) {
+  const Turn turn;
+  for (int64_t i = turn.first; i < queries * of.keys; i += turn.step) {
+    const Query query(of, i / of.keys);
+    const int64_t key = i % of.keys;
+    const KeyRange range = keys_of(of, lengths, cu_q, cu_k, query);
+    if (key < range.first || key >= range.end)
+      continue;
+    const T* const left = q + bitgate::row_at(of.q, query.batch, query.head, query.row);
+    const T* const right = k + bitgate::row_at(of.k, query.batch, query.head / of.group, key);
+    logits[i] = product(left, of.q.column, right, of.k.column, of.head) * of.scale;
+  }
+}
+
 // Without lse it is null.
-__global__ void __launch_bounds__(block) kernel_powers(const int32_t* lengths, float* logits, float* sums,
-                                                       float* lse, int64_t queries, AttentionGeometry of) {
+__global__ void __launch_bounds__(block)
+    kernel_powers(const int32_t* lengths, const int32_t* cu_q, const int32_t* cu_k, float* logits,
+                  float* sums, float* lse, int64_t queries, AttentionGeometry of) {
   const Turn turn;
   for (int64_t i = turn.first; i < queries; i += turn.step) {
     const Query query(of, i);
-    const KeyRange range = bitgate::admitted_keys(of, lengths, query.batch, query.row);
+    const KeyRange range = keys_of(of, lengths, cu_q, cu_k, query);
     float* const row = logits + i * of.keys;
     float top = -INFINITY, sum = 0;
     for (int64_t key = range.first; key < range.end; ++key)
@@ -31,13 +63,13 @@ __global__ void __launch_bounds__(block) kernel_powers(const int32_t* lengths, f
 
 template <class T>
 __global__ void __launch_bounds__(block)
-    kernel_values(const T* v, const int32_t* lengths, const float* powers, const float* sums, T* o,
-                  int64_t queries, AttentionGeometry of) {
+    kernel_values(const T* v, const int32_t* lengths, const int32_t* cu_q, const int32_t* cu_k,
+                  const float* powers, const float* sums, T* o, int64_t queries, AttentionGeometry of) {
   const Turn turn;
   for (int64_t i = turn.first; i < queries * of.head; i += turn.step) {
     const Query query(of, i / of.head);
     const int64_t column = i % of.head;
-    const KeyRange range = bitgate::admitted_keys(of, lengths, query.batch, query.row);
+    const KeyRange range = keys_of(of, lengths, cu_q, cu_k, query);
     const T* const values =
         v + bitgate::row_at(of.v, query.batch, query.head / of.group, 0) + column * of.v.column;
     const float* const row = powers + i / of.head * of.keys;
@@ -66,15 +98,16 @@ void run(const bitgate::Request<AttentionProblem>& request, const AttentionProbl
   const int64_t queries = query_count(problem);
   auto* const logits = static_cast<float*>(buffers.workspace);
   float* const sums = logits + queries * problem.keys;
-  int launches =
-      bitgate::launch(context, "kernel_logits", kernel_logits<T>, grid_of(queries * problem.keys),
-                      dim3(block), 0, static_cast<const T*>(buffers.q), static_cast<const T*>(buffers.k),
-                      buffers.lengths, logits, queries, geometry.scale, geometry);
+  int launches = bitgate::launch(context, "kernel_forward_logits", kernel_forward_logits<T>,
+                                 grid_of(queries * problem.keys), dim3(block), 0,
+                                 static_cast<const T*>(buffers.q), static_cast<const T*>(buffers.k),
+                                 buffers.lengths, buffers.cu_q, buffers.cu_k, logits, queries, geometry);
   launches += bitgate::launch(context, "kernel_powers", kernel_powers, grid_of(queries), dim3(block), 0,
-                              buffers.lengths, logits, sums, buffers.lse, queries, geometry);
+                              buffers.lengths, buffers.cu_q, buffers.cu_k, logits, sums, buffers.lse, queries,
+                              geometry);
   launches += bitgate::launch(context, "kernel_values", kernel_values<T>, grid_of(queries * problem.head),
-                              dim3(block), 0, static_cast<const T*>(buffers.v), buffers.lengths, logits, sums,
-                              static_cast<T*>(buffers.o), queries, geometry);
+                              dim3(block), 0, static_cast<const T*>(buffers.v), buffers.lengths, buffers.cu_q,
+                              buffers.cu_k, logits, sums, static_cast<T*>(buffers.o), queries, geometry);
   context.record.launches = launches;
   std::snprintf(context.record.path, sizeof context.record.path, "naive");
 }

@@ -11,6 +11,7 @@ from tests.attention.test_reference import Arrays, made, sizes_of
 
 from bitgate.numerics.rounding import rounded
 from bitgate.ops.attention.attention import AttentionSizes, KeySoftmax, admitted, logits, weighted
+from bitgate.ops.attention.sequences import Dense
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
 
@@ -33,6 +34,13 @@ def attend(sizes: AttentionSizes, inputs: Arrays, late: int = 0, scale: float = 
     keys = admitted(sizes, other.get("lengths", inputs.get("lengths")), late)
     softmax = KeySoftmax.of(scale * logits(sizes, inputs), keys.mask(sizes.t))
     return softmax.over(weighted(sizes, softmax.powers, inputs["v"]))
+
+
+def packed(sizes: AttentionSizes, inputs: Arrays, late: int = 0, **other: Any) -> Any:
+    """The result of packed sequences that begin where ``other`` numbers say."""
+    own = Dense.of(sizes, {**inputs, **{role: read(inputs) for role, read in other.items()}}, late)
+    softmax = KeySoftmax.of(logits(own.sizes, own.cells), own.keys.mask(own.sizes.t))
+    return softmax.over(weighted(own.sizes, softmax.powers, own.cells["v"]))[0]
 
 
 def by_modulo(sizes: AttentionSizes, inputs: Arrays) -> Any:
@@ -82,6 +90,32 @@ def in_tiles(sizes: AttentionSizes, inputs: Arrays, keeps_sums: bool) -> Any:
 )
 def test_defects_are_named(case: str, fill: str, wrong: Wrong, said: str) -> None:
     assert said in sentence(f"attention_{case}", fill, wrong)
+
+
+CAUSAL, FULL = "f16_b4h2kv1s60t90d40_causal_packed", "f16_b4h2kv1s60t90d40_full_packed"
+
+
+@pytest.mark.parametrize(
+    ("case", "wrong", "said"),
+    [
+        (CAUSAL, lambda s, x: packed(s, x, 1), "the diagonal of the mask is a key late"),
+        (FULL, lambda s, x: packed(s, x, cu_seqlens_k=lambda x: np.append(x["cu_seqlens_k"][1:], 90)), "next sequence"),
+        (
+            FULL,
+            lambda s, x: packed(s, x, cu_seqlens_k=lambda x: np.append(0, x["cu_seqlens_k"][:-1])),
+            "sequence before",
+        ),
+        (FULL, lambda s, x: packed(s, x, cu_seqlens_k=lambda x: x["cu_seqlens_q"]), "cu_seqlens_q is taken for"),
+        (
+            CAUSAL,
+            lambda s, x: packed(s, x, cu_seqlens_k=lambda x: np.minimum(x["cu_seqlens_k"] + 1, 90)),
+            "the keys of each sequence begin a key late",
+        ),
+        (CAUSAL, lambda s, x: packed(s, x, cu_seqlens_q=lambda x: x["cu_seqlens_q"] + 1), "begin a query late"),
+    ],
+)
+def test_defects_of_packed_sequences_are_named(case: str, wrong: Wrong, said: str) -> None:
+    assert said in sentence(f"attention_{case}", "exact", wrong)
 
 
 def test_a_logarithm_to_another_base_is_named() -> None:

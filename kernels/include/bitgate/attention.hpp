@@ -9,6 +9,11 @@
 //     w = 1            keys of a window
 //     padded = 0       of batch b only the first lengths[b] keys are admitted as well
 //     lse = 0          the logarithm of the sum of exp(logits) is written; -inf where no key is admitted
+//     packed = 0       b sequences in a row: q and o are (h, s, d), k and v (kv, t, d), lse is (h, s); the
+//     i32
+//                      tensors cu_seqlens_q and cu_seqlens_k (b + 1) say where each begins, and masks count
+//                      in it
+//     b                packed sequences
 // A query that admits no key gets 0.
 //
 // attention_bwd: the gradients dq (b, h, s, d), dk and dv (b, kv, t, d) of q, k and v, from that of o: do (b,
@@ -42,12 +47,13 @@ struct AttentionProblem : MaskedAttention {
   // Device pointers, by role.
   struct Buffers {
     const void *q, *k, *v;
-    const int32_t* lengths;
+    const int32_t *lengths, *cu_q, *cu_k;
     void* o;
     float* lse;
     void* workspace;
   };
-  bitgate_tensor o, lse;
+  bitgate_tensor o, lse, cu_q, cu_k;
+  int64_t sequences; // packed ones, which are one batch; else 0
 };
 
 struct AttentionBackwardProblem : MaskedAttention {
@@ -90,6 +96,26 @@ struct HeadTensor {
   int rank = 4;
 };
 
+// A tensor of packed sequences as that of one batch.
+inline void as_batch(bitgate_tensor& tensor) noexcept {
+  if (tensor.rank == 0 || tensor.rank >= BITGATE_MAX_RANK)
+    return;
+  std::memmove(tensor.lengths + 1, tensor.lengths, sizeof(int64_t) * static_cast<size_t>(tensor.rank));
+  std::memmove(tensor.strides + 1, tensor.strides, sizeof(int64_t) * static_cast<size_t>(tensor.rank));
+  tensor.lengths[0] = 1, tensor.strides[0] = 0;
+  ++tensor.rank;
+}
+
+// BITGATE_BAD_ARGUMENT unless a tensor, if it is there, is `length` numbers of i32 in a row.
+inline int32_t check_numbers(const bitgate_tensor& tensor, int64_t length, bitgate_reason* reason) noexcept {
+  if (tensor.rank != 0 && tensor.dtype != BITGATE_I32)
+    BITGATE_BAD(reason, "problem", "%s is of type %s: it must be i32", tensor.role, dtype_name(tensor.dtype));
+  if (tensor.rank == 1 && tensor.strides[0] != 1)
+    BITGATE_BAD(reason, "problem", "%s has stride %lld: 1 is due", tensor.role,
+                static_cast<long long>(tensor.strides[0]));
+  return check_tensor(tensor, false, &length, 1, reason);
+}
+
 // The lengths that q and k say, held against those of all tensors.
 inline int32_t check_masked(MaskedAttention& to, std::initializer_list<HeadTensor> others,
                             bitgate_reason* reason) noexcept {
@@ -120,10 +146,16 @@ inline int32_t check_masked(MaskedAttention& to, std::initializer_list<HeadTenso
 
 inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgate_reason* reason) noexcept {
   ProblemReader reader(problem, reason);
-  int32_t has_lse = 0;
+  int32_t has_lse = 0, is_packed = 0;
   detail::read_masked(reader, to);
   reader.integer("lse", has_lse);
-  to.lse = {};
+  reader.integer("packed", is_packed);
+  to.lse = to.cu_q = to.cu_k = {};
+  to.sequences = 0;
+  if (is_packed != 0) {
+    reader.integer("b", to.sequences);
+    reader.tensor("cu_seqlens_q", to.cu_q), reader.tensor("cu_seqlens_k", to.cu_k);
+  }
   reader.tensor("o", to.o);
   if (has_lse != 0)
     reader.tensor("lse", to.lse);
@@ -131,6 +163,17 @@ inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgat
     return status;
   if (has_lse != 0 && to.lse.dtype != BITGATE_F32)
     BITGATE_BAD(reason, "problem", "lse is of type %s: it must be f32", dtype_name(to.lse.dtype));
+  if (is_packed != 0) {
+    if (to.sequences < 1 || to.lengths.rank != 0)
+      BITGATE_BAD(reason, "problem", "%lld packed sequences%s: 1 or more are due, without lengths",
+                  static_cast<long long>(to.sequences), to.lengths.rank != 0 ? " with lengths" : "");
+    for (bitgate_tensor* tensor : {&to.q, &to.k, &to.v, &to.o, &to.lse})
+      detail::as_batch(*tensor);
+    for (const bitgate_tensor* tensor : {&to.cu_q, &to.cu_k})
+      if (const int32_t status = detail::check_numbers(*tensor, to.sequences + 1, reason);
+          status != BITGATE_OK)
+        return status;
+  }
   return detail::check_masked(to, {{to.o, true, false}, {to.lse, true, false, 3}}, reason);
 }
 
@@ -152,6 +195,8 @@ inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& 
   to.k = buffer_of(problem, buffers, "k");
   to.v = buffer_of(problem, buffers, "v");
   to.lengths = static_cast<const int32_t*>(buffer_of(problem, buffers, "lengths"));
+  to.cu_q = static_cast<const int32_t*>(buffer_of(problem, buffers, "cu_seqlens_q"));
+  to.cu_k = static_cast<const int32_t*>(buffer_of(problem, buffers, "cu_seqlens_k"));
   to.o = buffer_of(problem, buffers, "o");
   to.lse = static_cast<float*>(buffer_of(problem, buffers, "lse"));
   to.workspace = buffers.workspace;
@@ -184,9 +229,10 @@ struct AttentionGeometry {
   int64_t heads, group, queries, keys, head, window, length_stride;
   float scale;
   KeyMask mask;
+  int64_t sequences; // packed ones; else 0
 };
 inline AttentionGeometry attention_geometry(const MaskedAttention& of, const bitgate_tensor& o,
-                                            const HeadLayout& lse = {}) noexcept {
+                                            const HeadLayout& lse = {}, int64_t sequences = 0) noexcept {
   return {head_layout(of.q),
           head_layout(of.k),
           head_layout(of.v),
@@ -200,11 +246,12 @@ inline AttentionGeometry attention_geometry(const MaskedAttention& of, const bit
           of.window,
           of.lengths.rank == 0 ? -1 : of.lengths.strides[0],
           static_cast<float>(1.0 / std::sqrt(static_cast<double>(of.head))),
-          of.mask};
+          of.mask,
+          sequences};
 }
 
 inline AttentionGeometry attention_geometry(const AttentionProblem& of) noexcept {
-  return attention_geometry(of, of.o, of.lse.rank == 0 ? HeadLayout{} : head_layout(of.lse));
+  return attention_geometry(of, of.o, of.lse.rank == 0 ? HeadLayout{} : head_layout(of.lse), of.sequences);
 }
 
 // Where a row of a head begins.
@@ -212,14 +259,27 @@ BITGATE_HD inline int64_t row_at(const HeadLayout& of, int64_t batch, int64_t he
   return batch * of.batch + head * of.head + row * of.row;
 }
 
-// The keys from `first` up to `end` that a query admits; none where end <= first.
+// A sequence: where its queries and keys begin in their batch, and how many there are.
+struct Sequence {
+  int64_t query, queries, key, keys;
+};
+// The one that is all of a batch.
+BITGATE_HD inline Sequence whole_batch(const AttentionGeometry& of) {
+  return {0, of.queries, 0, of.keys};
+}
+// One of those that are packed.
+BITGATE_HD inline Sequence packed_sequence(const int32_t* cu_q, const int32_t* cu_k, int64_t number) {
+  return {cu_q[number], cu_q[number + 1] - cu_q[number], cu_k[number], cu_k[number + 1] - cu_k[number]};
+}
+
+// The keys from `first` up to `end` that a query admits; none where end <= first. Both count in a sequence.
 struct KeyRange {
   int64_t first, end;
 };
-BITGATE_HD inline KeyRange admitted_keys(const AttentionGeometry& of, const int32_t* lengths, int64_t batch,
-                                         int64_t query) {
-  const int64_t last = query + 1 + of.keys - of.queries;
-  KeyRange range{0, of.keys};
+BITGATE_HD inline KeyRange admitted_keys(const AttentionGeometry& of, const Sequence& in,
+                                         const int32_t* lengths, int64_t batch, int64_t query) {
+  const int64_t last = query + 1 + in.keys - in.queries;
+  KeyRange range{0, in.keys};
   if (of.mask != KeyMask::full && last < range.end)
     range.end = last;
   if (of.mask == KeyMask::window && last > of.window)
@@ -229,6 +289,10 @@ BITGATE_HD inline KeyRange admitted_keys(const AttentionGeometry& of, const int3
     range.end = length < range.end ? length : range.end;
   }
   return range;
+}
+BITGATE_HD inline KeyRange admitted_keys(const AttentionGeometry& of, const int32_t* lengths, int64_t batch,
+                                         int64_t query) {
+  return admitted_keys(of, whole_batch(of), lengths, batch, query);
 }
 
 inline constexpr float ln_2 = 0.693147181f;

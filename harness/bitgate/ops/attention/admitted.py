@@ -20,9 +20,18 @@ class KeyMask(str, Enum):
     WINDOW = "window"
 
 
+class Apart:
+    """The base of sizes whose batches lie apart: sizes that can state another place have a field for it."""
+
+    packed = False
+
+
 @dataclass(frozen=True)
-class AttentionSizes:
-    """Batch, heads of queries, heads of keys and values, queries, keys, head size, and the keys of a window."""
+class AttentionSizes(Apart):
+    """Batch, heads of queries, heads of keys and values, queries, keys, head size, and the keys of a window.
+
+    Of ``packed`` sequences ``b`` is their number, and ``s`` and ``t`` count the queries and keys of all.
+    """
 
     b: int
     h: int
@@ -34,6 +43,7 @@ class AttentionSizes:
     mask: KeyMask = KeyMask.FULL
     padded: bool = False
     lse: bool = False
+    packed: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class Admitted:
         return np.asarray((key >= self.first[:, None, :, None]) & (key < self.end[:, None, :, None]))
 
 
-def admitted(sizes: AttentionSizes, lengths: NDArray[Any] | None = None, late: int = 0) -> Admitted:
+def admitted(sizes: AttentionSizes, lengths: NDArray[Any] | None = None, late: int | Ints = 0) -> Admitted:
     """Return the admitted keys; ``lengths`` is what a padded problem reads, ``late`` moves the diagonal."""
     last = np.broadcast_to(np.arange(sizes.s) + 1 + sizes.t - sizes.s + late, (sizes.b, sizes.s))
     first = last - sizes.w if sizes.mask is KeyMask.WINDOW else np.zeros_like(last)

@@ -7,6 +7,11 @@ A mask admits all keys (``full``); those up to i + t - s, so that the last query
 of these (``window``). ``padded`` adds the i32 tensor ``lengths``: in batch b only the first lengths[b] keys are
 admitted as well. A query that admits no key gets 0. ``lse`` adds the f32 output lse[b,h,i], the logarithm of the sum
 of exp(logits): -inf where no key is admitted.
+
+``packed``: b sequences follow each other without padding, s queries and t keys in all. q and o are (h, s, d), k and v
+(kv, t, d), lse is (h, s), in memory with a query or key after the other. The i32 tensors ``cu_seqlens_q`` and
+``cu_seqlens_k`` (b + 1) say where each sequence begins. A query admits keys of the same sequence, in which a mask
+counts as it does in a batch.
 """
 
 from __future__ import annotations
@@ -21,10 +26,11 @@ from numpy.typing import NDArray
 
 from bitgate.model.fill import Fill
 from bitgate.model.numerics import Accumulation, Measuring, Numerics
-from bitgate.model.sized import Sized, SizedProblem, StatedTensor, read, written
+from bitgate.model.sized import Sized, SizedProblem, StatedTensor, read
 from bitgate.model.sized.numerics import SizedNumerics
 from bitgate.ops.attention import fills
 from bitgate.ops.attention.admitted import Admitted, AttentionSizes, Ints, KeyMask, admitted, by_group, products
+from bitgate.ops.attention.sequences import Dense
 
 __all__ = ["Admitted", "Attention", "AttentionSizes", "Floats", "Ints", "KeyMask", "KeySoftmax", "admitted", "logits"]
 
@@ -98,6 +104,8 @@ class MaskedAttention(Sized):
             return f"h = {sizes.h} is no multiple of kv = {sizes.kv}: each key head serves as many query heads"
         if sizes.w != 1 and sizes.mask is not KeyMask.WINDOW:
             return f"w = {sizes.w} without window: w is how many keys a sliding window admits"
+        if sizes.packed and sizes.padded:
+            return "packed and padded: cu_seqlens_k says how many keys a packed sequence has"
         return None
 
 
@@ -122,20 +130,25 @@ class Attention(MaskedAttention):
         return AttentionNumerics(self)
 
     def tensors(self, sizes: AttentionSizes) -> Iterator[StatedTensor]:
-        yield read("q", b=sizes.b, h=sizes.h, s=sizes.s, d=sizes.d)
-        yield read("k", b=sizes.b, h=sizes.kv, t=sizes.t, d=sizes.d)
-        yield read("v", b=sizes.b, h=sizes.kv, t=sizes.t, d=sizes.d)
+        batch = {} if sizes.packed else {"b": sizes.b}
+        queries = {**batch, "h": sizes.h, "s": sizes.s}
+        keys = {**batch, "h": sizes.kv, "t": sizes.t, "d": sizes.d}
+        yield StatedTensor("q", {**queries, "d": sizes.d}, order="shd" * sizes.packed)
+        for role in ("k", "v"):
+            yield StatedTensor(role, keys, order="thd" * sizes.packed)
         if sizes.padded:
             yield read("lengths", dtype="i32", b=sizes.b)
-        yield written("o", b=sizes.b, h=sizes.h, s=sizes.s, d=sizes.d)
+        for role in ("cu_seqlens_q", "cu_seqlens_k") if sizes.packed else ():
+            yield read(role, dtype="i32", n=sizes.b + 1)
+        yield StatedTensor("o", {**queries, "d": sizes.d}, is_written=True, order="shd" * sizes.packed)
         if sizes.lse:
-            yield written("lse", dtype="f32", b=sizes.b, h=sizes.h, s=sizes.s)
+            yield StatedTensor("lse", queries, is_written=True, dtype="f32")
 
     def reference(self, problem: SizedProblem, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        sizes: AttentionSizes = problem.sizes
-        softmax = KeySoftmax.of(logits(sizes, inputs), admitted(sizes, inputs.get("lengths")).mask(sizes.t))
-        every = {"o": softmax.over(weighted(sizes, softmax.powers, inputs["v"])), "lse": softmax.lse}
-        return {role: every[role] for role in problem.outputs}
+        own = Dense.of(problem.sizes, inputs)
+        softmax = KeySoftmax.of(logits(own.sizes, own.cells), own.keys.mask(own.sizes.t))
+        every = {"o": softmax.over(weighted(own.sizes, softmax.powers, own.cells["v"])), "lse": softmax.lse}
+        return _as_stated(problem, every)
 
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, NDArray[Any]], accumulation: Accumulation
@@ -152,9 +165,8 @@ class Attention(MaskedAttention):
         are equal and the others 104 lower, o is exact and left out, and lse is off by its scale, base and logarithm:
         16 (|lse| + 1) u.
         """
-        sizes: AttentionSizes = problem.sizes
-        cells = {role: np.asarray(array, np.float64) for role, array in inputs.items()}
-        keys = admitted(sizes, inputs.get("lengths"))
+        own = Dense.of(problem.sizes, {role: np.asarray(array, np.float64) for role, array in inputs.items()})
+        sizes, cells, keys = own.sizes, own.cells, own.keys
         is_in, x = keys.mask(sizes.t), logits(sizes, cells)
         softmax, unit = KeySoftmax.of(x, is_in), 2.0**-accumulation.accumulator.mantissa
         size = logits(sizes, {role: np.abs(cells[role]) for role in ("q", "k")})
@@ -175,7 +187,12 @@ class Attention(MaskedAttention):
         }
         if fills.is_mean(cells, x, is_in, softmax.top):
             every = {"lse": (16 * unit * (high + 1))[..., 0]}
-        return {role: every[role] for role in problem.outputs if role in every}
+        return _as_stated(problem, every)
+
+
+def _as_stated(problem: SizedProblem, every: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the outputs that a problem has, in the lengths that it states: packed ones have no axis of batches."""
+    return {role: every[role].reshape(problem.tensors[role].lengths) for role in problem.outputs if role in every}
 
 
 def logits(sizes: AttentionSizes, inputs: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

@@ -47,14 +47,17 @@ class AttentionDiagnostics(Diagnostics):
 
     def derived(self, problem: SizedProblem) -> tuple[str, ...]:
         sizes: AttentionSizes = problem.sizes
+        shared = f"{sizes.h // sizes.kv} of {sizes.h} heads of queries share each head of keys and values"
+        if sizes.packed:
+            return shared, f"a query i of s in a sequence of t keys admits {_words(sizes)}; {sizes.b} sequences"
         pairs = int(admitted(sizes).mask(sizes.t)[0].sum())
-        return (
-            f"{sizes.h // sizes.kv} of {sizes.h} heads of queries share each head of keys and values",
-            f"a query i admits {_words(sizes)}: {pairs} of {sizes.s * sizes.t} pairs of a query and a key",
-        )
+        return shared, f"a query i admits {_words(sizes)}: {pairs} of {sizes.s * sizes.t} pairs of a query and a key"
 
     def cell_lines(self, problem: SizedProblem, cell: Cell) -> Sequence[str]:
         sizes: AttentionSizes = problem.sizes
+        if sizes.packed:
+            head, query = cell[:2]
+            return [f"inputs: q[{head},{query}] against k and v of head {head // (sizes.h // sizes.kv)}, its sequence"]
         batch, head, query = cell[:3]
         group, keys = head // (sizes.h // sizes.kv), admitted(sizes)
         first, end = int(keys.first[batch, query]), int(keys.end[batch, query])
@@ -66,6 +69,8 @@ class AttentionDiagnostics(Diagnostics):
         ]
 
     def figures(self, problem: SizedProblem, threads: ThreadMap | None, cell: Cell | None) -> Sequence[Figure]:
+        if problem.sizes.packed:  # data say where sequences begin
+            return []
         return [mask_figure(problem.sizes, cell), *figures_of(threads, cell, (0, 0, 0, 0))]
 
 

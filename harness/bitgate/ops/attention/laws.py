@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ BATCHES = Axis("b", "batches", {"q": 0, "k": 0, "v": 0, "o": 0, "lse": 0, "lengt
 HEADS = Axis("h", "heads", {"q": 1, "k": 1, "v": 1, "o": 1, "lse": 1}, resized("h"))
 QUERIES = Axis("s", "queries", {"q": 2, "o": 2, "lse": 2}, resized("s"))
 KEYS = Axis("t", "keys", {"k": 2, "v": 2}, resized("t"))
+PACKED_HEADS = replace(HEADS, places={role: place - 1 for role, place in HEADS.places.items()})
 
 
 def has_data(problem: SizedProblem) -> bool:
@@ -30,8 +32,16 @@ def has_data(problem: SizedProblem) -> bool:
     return code_of(problem) is not None
 
 
+def _is_packed(problem: SizedProblem) -> bool:
+    return has_data(problem) and problem.sizes.packed
+
+
+def _is_apart(problem: SizedProblem) -> bool:
+    return has_data(problem) and not problem.sizes.packed
+
+
 def _is_full(problem: SizedProblem) -> bool:
-    return has_data(problem) and problem.sizes.mask is KeyMask.FULL
+    return _is_apart(problem) and problem.sizes.mask is KeyMask.FULL
 
 
 def _is_unmasked(problem: SizedProblem) -> bool:
@@ -59,6 +69,40 @@ def _scaled(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterat
         yield f"{scale} times v", kernel(problem, {**data, "v": scale * data["v"]}), scale * whole
 
 
+def _spans(data: Data, letter: str) -> list[range]:
+    """Return the queries (``q``) or keys (``k``) of each packed sequence."""
+    begins = data[f"cu_seqlens_{letter}"].astype(int).tolist()
+    return [range(begin, end) for begin, end in pairwise(begins)]
+
+
+def _repacked(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+    """Yield each output, and that of sequences which are packed in reverse order."""
+    spans = {letter: _spans(data, letter)[::-1] for letter in "qk"}
+    rows = {letter: [row for span in own for row in span] for letter, own in spans.items()}
+    moved = {role: data[role][:, rows["q" if role == "q" else "k"]] for role in ("q", "k", "v")}
+    ends = {f"cu_seqlens_{letter}": np.cumsum([0, *map(len, own)]).astype(float) for letter, own in spans.items()}
+    for role in problem.outputs:
+        whole = kernel(problem, data, role)
+        yield (
+            f"{role}: sequences packed in reverse",
+            kernel(problem, {**data, **moved, **ends}, role),
+            whole[:, rows["q"]],
+        )
+
+
+def _unpacked(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+    """Yield what each packed sequence gives, and what it gives alone."""
+    for role in problem.outputs:
+        whole = kernel(problem, data, role)
+        for number, (queries, keys) in enumerate(zip(_spans(data, "q"), _spans(data, "k"), strict=True)):
+            if not queries or not keys:
+                continue
+            sizes = replace(problem.sizes, b=1, s=len(queries), t=len(keys), packed=False)
+            own = {name: data[name][None, :, queries if name == "q" else keys] for name in ("q", "k", "v")}
+            alone = kernel(replace(problem, sizes=sizes, gaps=()), own, role)[0]
+            yield f"{role}: sequence {number} alone", whole[:, queries], alone
+
+
 def _parts(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
     """Yield o, and o of two parts of the keys at their shares exp(lse of the part - lse of both)."""
     data = exact_data(problem, data, "peaked")
@@ -77,14 +121,17 @@ def _parts(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterato
 
 
 LAWS: tuple[Law, ...] = (
-    only(on_exact(turned(BATCHES)), has_data),
-    only(on_exact(cut(BATCHES)), has_data),
-    only(on_exact(turned(HEADS)), has_data),
+    only(on_exact(turned(BATCHES)), _is_apart),
+    only(on_exact(cut(BATCHES)), _is_apart),
+    only(on_exact(turned(HEADS)), _is_apart),
+    only(on_exact(turned(PACKED_HEADS)), _is_packed),
     only(on_exact(turned(QUERIES)), _is_full),
     only(on_exact(cut(QUERIES)), _is_full),
     only(on_exact(turned(KEYS)), _is_unmasked),
     on_exact(Law("shift", "logits of a query may all be larger by a number", _always, _shifted)),
     on_exact(Law("scale_v", "v times a number gives o times it", _always, _scaled)),
+    only(on_exact(Law("repacked", "sequences may be packed in another order", _always, _repacked)), _is_packed),
+    only(on_exact(Law("unpacked", "a packed sequence gives what it gives alone", _always, _unpacked)), _is_packed),
     only(Law("parts_by_lse", "parts of the keys meet by their logarithms", _always, _parts), _has_parts),
 )
 """The laws in the order in which they are tried."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, KeyMask, KeySoftmax, admitted
+from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, KeyMask, KeySoftmax
+from bitgate.ops.attention.sequences import Dense, Rows, admitted_of
 from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake
+
+Of = TypeVar("Of", Admitted, Rows)
 
 KEY_TILES = (32, 64, 128, 16)
 """Keys that kernels take at once, tried where an instance does not say."""
@@ -26,8 +29,23 @@ class KnownQueries(KnownRows):
     """Some queries of a scene: all their cells, and which are wrong."""
 
     @property
-    def sizes(self) -> AttentionSizes:
+    def stated(self) -> AttentionSizes:
+        """The sizes of the problem."""
         sizes: AttentionSizes = self.scene.problem.sizes
+        return sizes
+
+    @cached_property
+    def inputs(self) -> Mapping[str, Floats]:
+        return {role: np.asarray(cells, np.float64) for role, cells in self.scene.inputs.items()}
+
+    @cached_property
+    def dense(self) -> Dense:
+        return Dense.of(self.stated, self.inputs)
+
+    @property
+    def sizes(self) -> AttentionSizes:
+        """The sizes of the batches: all packed sequences are one."""
+        sizes: AttentionSizes = self.dense.sizes
         return sizes
 
     @property
@@ -40,12 +58,22 @@ class KnownQueries(KnownRows):
 
     def by_row(self, array: NDArray[Any]) -> NDArray[Any]:
         queries = self.sizes.b * self.sizes.h * self.sizes.s
-        return array.reshape(queries, *array.shape[3:])
+        return array.reshape(queries, *array.shape[-1:] * (self.scene.role == "o"))
 
     @cached_property
     def place(self) -> tuple[NDArray[np.intp], ...]:
         """The batch, head and query of each."""
         return np.unravel_index(self.rows, (self.sizes.b, self.sizes.h, self.sizes.s))
+
+    @cached_property
+    def in_sequences(self) -> Rows:
+        """The begin and end of each query's sequence, shape (queries, 1)."""
+        return self._chosen(Rows.of(self.stated, self.inputs))
+
+    def _chosen(self, every: Of) -> Of:
+        """Return arrays (b, s) at the chosen queries, shape (queries, 1)."""
+        at = (self.place[0], self.place[2])
+        return type(every)(*(array[at][:, None] for array in vars(every).values()))
 
     def _slack(self, values: Floats) -> Floats:
         """Return what rounding of weights and sums may change: it goes by the values, not by what they sum to."""
@@ -56,12 +84,9 @@ class KnownQueries(KnownRows):
         size = np.abs(self.v).max(axis=(1, 2))[:, None]
         return np.asarray(super()._slack(values) + (weights + 8 * self.terms * 2.0**-24) * size)
 
-    def tensor(self, role: str) -> Floats:
-        return np.asarray(self.scene.inputs[role], np.float64)
-
     @cached_property
     def q(self) -> Floats:
-        return np.asarray(self.tensor("q")[self.place])
+        return np.asarray(self.dense.cells["q"][self.place])
 
     @cached_property
     def group(self) -> NDArray[np.intp]:
@@ -74,7 +99,7 @@ class KnownQueries(KnownRows):
 
     def heads(self, role: str, group: NDArray[np.intp]) -> Floats:
         """Return keys or values of a head for each query, shape (queries, t, d)."""
-        return np.asarray(self.tensor(role)[self.place[0], group])
+        return np.asarray(self.dense.cells[role][self.place[0], group])
 
     def logits(self, group: NDArray[np.intp], columns: int | None = None) -> Floats:
         """Return logits against the keys of a head, of the first ``columns`` columns; shape (queries, t)."""
@@ -85,11 +110,9 @@ class KnownQueries(KnownRows):
     def x(self) -> Floats:
         return self.logits(self.group)
 
-    def keys(self, sizes: AttentionSizes, late: int = 0, given: Any = None) -> Admitted:
-        """Return which keys another mask admits, or other lengths than those ``given``; shape (queries, 1)."""
-        every = admitted(sizes, self.scene.inputs.get("lengths") if given is None else given, late)
-        at = (self.place[0], self.place[2])
-        return Admitted(every.first[at][:, None], every.end[at][:, None])
+    def keys(self, sizes: AttentionSizes, late: int | Ints = 0, **other: Any) -> Admitted:
+        """Return which keys another mask admits, or ``other`` numbers than those read; shape (queries, 1)."""
+        return self._chosen(admitted_of(sizes, {**self.inputs, **other}, late))
 
     def mask(self, keys: Admitted) -> NDArray[np.bool_]:
         key = np.arange(self.sizes.t)
@@ -100,6 +123,7 @@ def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
     """Yield what defects make of the queries, the likely ones first."""
     every = _QueryMistakes(known)
     yield from every.masks()
+    yield from every.sequences()
     yield from every.heads()
     yield from every.tiles()
     yield from every.rescaled()
@@ -110,8 +134,8 @@ def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
 
 class _QueryMistakes:
     def __init__(self, known: KnownQueries) -> None:
-        self.known, self.sizes = known, known.sizes
-        self.keys = known.keys(known.sizes)
+        self.known, self.sizes, self.stated = known, known.sizes, known.stated
+        self.keys, self.own = known.keys(known.stated), known.in_sequences
         tile = known.scene.tile
         self.key_tiles = KEY_TILES if tile is None else (tile[1], *KEY_TILES)
         self.query_tiles = QUERY_TILES if tile is None else (tile[0], *QUERY_TILES)
@@ -124,30 +148,57 @@ class _QueryMistakes:
         return RowMistake(text, {"o": softmax.over(values), "lse": softmax.lse}, kind)
 
     def masks(self) -> Iterator[RowMistake]:
-        known, sizes, first, end = self.known, self.sizes, self.keys.first, self.keys.end
-        later = np.minimum(end + 1, sizes.t)
+        known, stated, first, end = self.known, self.stated, self.keys.first, self.keys.end
+        later = np.minimum(end + 1, self.sizes.t)
         yield self.made("a key more than each query admits is let in", keys=Admitted(first, later))
         yield self.made("the last admitted key of each query is left out", "k_tail", keys=Admitted(first, end - 1))
-        if sizes.mask is KeyMask.WINDOW:
+        if stated.mask is KeyMask.WINDOW:
             yield self.made("a key before the window is let in", keys=Admitted(np.maximum(first - 1, 0), end))
-            narrow = Admitted(np.where(first > 0, first + 1, first), end)
+            narrow = Admitted(np.where(first > self.own.first_key, first + 1, first), end)
             yield self.made("the first key of the window is left out", "k_tail", keys=narrow)
-            wide = known.keys(replace(sizes, mask=KeyMask.CAUSAL, w=1))
+            wide = known.keys(replace(stated, mask=KeyMask.CAUSAL, w=1))
             yield self.made("the window is left out: all earlier keys are let in", keys=wide)
-        if sizes.mask is not KeyMask.FULL:
+        if stated.mask is not KeyMask.FULL:
             text = "the mask is left out: later keys are let in"
-            yield self.made(text, keys=known.keys(replace(sizes, mask=KeyMask.FULL, w=1)))
-            for late, words in ((sizes.s - sizes.t, "begins at the first key"), (1, "is a key late")):
-                yield self.made(f"the diagonal of the mask {words}", keys=known.keys(sizes, late))
-        if sizes.padded:
-            lengths = np.full(sizes.b, np.asarray(known.scene.inputs["lengths"])[0])
-            yield self.made("the length of batch 0 is taken for all", keys=known.keys(sizes, given=lengths))
+            yield self.made(text, keys=known.keys(replace(stated, mask=KeyMask.FULL, w=1)))
+            rows = Rows.of(stated, known.inputs)
+            shift = (rows.end_query - rows.first_query) - (rows.end_key - rows.first_key)
+            for late, words in ((shift, "begins at the first key"), (1, "is a key late")):
+                yield self.made(f"the diagonal of the mask {words}", keys=known.keys(stated, late))
+        if stated.padded:
+            lengths = np.full(stated.b, known.inputs["lengths"][0])
+            yield self.made("the length of batch 0 is taken for all", keys=known.keys(stated, lengths=lengths))
             text = "the padding is left out: padded keys are let in"
-            yield self.made(text, keys=known.keys(sizes, given=np.full(sizes.b, sizes.t)))
-            yield self.made("all masks are left out", keys=Admitted(first * 0, end * 0 + sizes.t))
+            yield self.made(text, keys=known.keys(stated, lengths=np.full(stated.b, stated.t)))
+            yield self.made("all masks are left out", keys=Admitted(first * 0, end * 0 + stated.t))
+        origin, most = self.own.first_key, self.own.end_key
         for tile in dict.fromkeys(self.key_tiles):
-            up = np.where(end > first, np.minimum(-(-end // tile) * tile, sizes.t), end)
+            up = np.where(end > first, np.minimum(origin - (origin - end) // tile * tile, most), end)
             yield self.made(f"masked keys in the last tile of {tile} are let in", keys=Admitted(first, up))
+
+    def sequences(self) -> Iterator[RowMistake]:
+        """Yield keys of packed sequences that begin elsewhere."""
+        if not self.stated.packed:
+            return
+        queries, keys = (self.known.inputs[f"cu_seqlens_{one}"] for one in "qk")
+        last = keys[-1:]
+        mistakes = (
+            ("the keys of the next sequence are read", {"cu_seqlens_k": np.concatenate([keys[1:], last])}),
+            ("the keys of the sequence before are read", {"cu_seqlens_k": np.concatenate([keys[:1], keys[:-1]])}),
+            ("cu_seqlens_q is taken for cu_seqlens_k", {"cu_seqlens_k": np.minimum(queries, last)}),
+            ("cu_seqlens_k is taken for cu_seqlens_q", {"cu_seqlens_q": keys}),
+            ("the keys of each sequence begin a key late", {"cu_seqlens_k": np.minimum(keys + 1, last)}),
+            ("the keys of each sequence begin a key early", {"cu_seqlens_k": np.maximum(keys - 1, 0)}),
+            ("the queries of each sequence begin a query late", {"cu_seqlens_q": queries + 1}),
+            ("the queries of each sequence begin a query early", {"cu_seqlens_q": queries - 1}),
+        )
+        for text, other in mistakes:
+            yield self.made(text, "wrong_image", keys=self.known.keys(self.stated, **other))
+        first, end = self.keys.first, self.keys.end
+        past, before = end * 0 + self.sizes.t, first * 0
+        yield self.made("keys of later sequences are let in", "wrong_image", keys=Admitted(first, past))
+        yield self.made("keys of earlier sequences are let in", "wrong_image", keys=Admitted(before, end))
+        yield self.made("the keys of all sequences are let in", "wrong_image", keys=Admitted(before, past))
 
     def heads(self) -> Iterator[RowMistake]:
         known, sizes = self.known, self.sizes
@@ -167,25 +218,29 @@ class _QueryMistakes:
         yield self.made("the values of the key before are read", "operand", v=np.roll(known.v, 1, axis=1))
 
     def blocks(self) -> Iterator[tuple[str, int, Ints, Ints]]:
-        """Yield tiles of queries and keys in words, keys of a tile, and the first and last key of a query's block."""
-        every = admitted(self.sizes, self.known.scene.inputs.get("lengths"))
+        """Yield tiles of queries and keys in words, keys of a tile, and the first and last key of a query's block.
+
+        They count in its sequence.
+        """
+        every = admitted_of(self.stated, self.known.inputs)
         batch, query = self.known.place[0], self.known.place[2]
+        begin, end, origin = self.own.first_query[:, 0], self.own.end_query[:, 0], self.own.first_key
         for queries in dict.fromkeys(self.query_tiles):
-            start = query // queries * queries
-            last = np.minimum(start + queries, self.sizes.s) - 1
+            start = begin + (query - begin) // queries * queries
+            last = np.minimum(start + queries, end) - 1
             for keys in dict.fromkeys(self.key_tiles):
-                first = every.first[batch, start][:, None]
-                yield f"{keys} keys", keys, first // keys * keys, every.end[batch, last][:, None]
+                first = every.first[batch, start][:, None] - origin
+                yield f"{keys} keys", keys, first // keys * keys, every.end[batch, last][:, None] - origin
 
     def tiles(self) -> Iterator[RowMistake]:
-        first, end = self.keys.first, self.keys.end
+        first, end, origin = self.keys.first, self.keys.end, self.own.first_key
         for words, keys, begin, last in self.blocks():
-            whole = np.minimum(end, np.maximum(-(-last // keys) - 1, 0) * keys)
+            whole = np.minimum(end, origin + np.maximum(-(-last // keys) - 1, 0) * keys)
             yield self.made(f"the last tile of {words} is left out", "k_tail", keys=Admitted(first, whole))
-            full = np.minimum(end, last // keys * keys)
+            full = np.minimum(end, origin + last // keys * keys)
             text = f"the last tile of {words}, which is not whole, is left out"
             yield self.made(text, "k_tail", keys=Admitted(first, full))
-            later = np.maximum(first, begin + keys)
+            later = np.maximum(first, origin + begin + keys)
             yield self.made(f"the first tile of {words} is left out", "k_tail", keys=Admitted(later, end))
 
     def parts(self, edges: Ints) -> tuple[Floats, Floats, Floats]:
@@ -203,7 +258,7 @@ class _QueryMistakes:
     def rescaled(self) -> Iterator[RowMistake]:
         """Yield sums that were not rescaled when a maximum grew from a tile to the next."""
         for keys in dict.fromkeys(self.key_tiles):
-            edges = np.arange(0, self.sizes.t, keys)[None, :] + 0 * self.keys.end
+            edges = np.arange(0, self.sizes.t, keys)[None, :] + self.own.first_key
             tops, sums, values = self.parts(edges)
             grown = np.maximum.accumulate(tops, axis=1)
             with np.errstate(invalid="ignore"):
@@ -225,7 +280,7 @@ class _QueryMistakes:
             tiles = -(-last // keys) - begin // keys
             for count in SLICES:
                 each = -(-tiles // count)
-                edges = begin + np.arange(count) * each * keys
+                edges = self.own.first_key + begin + np.arange(count) * each * keys
                 tops, sums, values = self.parts(edges)
                 top = tops.max(axis=1, keepdims=True)
                 text = f"{count} slices in tiles of {words} meet without being rescaled to the common maximum"
@@ -271,8 +326,8 @@ class _QueryMistakes:
         softmax = KeySoftmax.of(self.known.x, self.known.mask(self.keys))
         values = np.einsum("rt,rtd->rd", softmax.powers, self.known.v)
         for keys in dict.fromkeys(self.key_tiles):
-            more = -self.sizes.t % keys
-            if more:
+            more = -(self.own.end_key - self.own.first_key) % keys
+            if more.any():
                 top = np.maximum(softmax.top, 0.0)
                 with np.errstate(invalid="ignore"):
                     factor = np.exp(softmax.top - top)

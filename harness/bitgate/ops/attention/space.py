@@ -39,7 +39,10 @@ class AttentionSpace(SizedSpace):
         """Return the problem of values after those that depend on others are made to fit them."""
         heads = int(np.gcd(values["h"], values["kv"]))
         keys = values["w"] if values["mask"] is KeyMask.WINDOW else 1
-        return super().problem_of({**values, "kv": heads, "w": keys})
+        fitted = {**values, "kv": heads, "w": keys}
+        if values.get("packed"):  # cu_seqlens_k says what lengths would
+            fitted["padded"] = False
+        return super().problem_of(fitted)
 
     def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> QuantityColumns:
         drawn = super().candidates(seed, size, layouts, distribution)
@@ -69,6 +72,8 @@ def _settled(drawn: QuantityColumns) -> QuantityColumns:
     columns["kv"] = np.gcd(columns["h"], columns["kv"])
     windows = 1 + 13 * columns["w"] % columns["t"]
     columns["w"] = np.where(columns["mask"] == masks.index(KeyMask.WINDOW), windows, 1)
+    if "packed" in columns:
+        columns["padded"] = columns["padded"] * (1 - columns["packed"])
     columns["d"] = np.minimum(LEAST_HEAD - 1 + columns["d"], MOST_HEAD)
     return QuantityColumns(drawn.space, columns)
 
