@@ -94,7 +94,7 @@ void run(const Request& request, const AttentionProblem::Buffers& buffers, bitga
       dim3(static_cast<unsigned>(blocks_of<Shape>(problem)), static_cast<unsigned>(parts.slices)),
       dim3(Shape::block), bitgate::asked_lds_bytes<typename Shape::Lds>, static_cast<const T*>(buffers.q),
       static_cast<const T*>(buffers.k), static_cast<const T*>(buffers.v), buffers.lengths, buffers.cu_q,
-      buffers.cu_k, o, buffers.lse, workspace, geometry, parts, vectors);
+      buffers.cu_k, buffers.page_table, o, buffers.lse, workspace, geometry, parts, vectors);
   if (parts.slices > 1) {
     const int64_t blocks = ceil_div(parts.queries * problem.head, merge_block);
     record.launches +=

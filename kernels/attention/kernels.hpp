@@ -48,6 +48,7 @@ template <class Shape> struct Chunks {
   using Logits = typename Shape::Logits;
   using Values = typename Shape::Values;
   Rows<const T> k, v;
+  Pages pages;
   int64_t key; // of the tile's first
   int chunk, thread, count;
   bool is_value;
@@ -55,9 +56,15 @@ template <class Shape> struct Chunks {
 
   __device__ __forceinline__ void fetch() {
     const Rows<const T>& rows = is_value ? v : k;
-    for (int pass = 0; pass < Cover::passes; ++pass)
-      stage[pass] = rows.template read<Cover::vector>(key + Cover::row(thread, pass),
-                                                      chunk * Shape::columns + Cover::column(thread));
+    const int column = chunk * Shape::columns + Cover::column(thread);
+    for (int pass = 0; pass < Cover::passes; ++pass) {
+      const int64_t at = key + Cover::row(thread, pass);
+      const bool is_inside = at < rows.rows;
+      int64_t place = at * rows.row;
+      if (pages.page != 0 && is_inside)
+        place = bitgate::in_page({is_value ? pages.v : pages.k, 0, rows.row, 0}, pages.table, pages.page, at);
+      stage[pass] = rows.template read_at<Cover::vector>(is_inside, place, column);
+    }
   }
   __device__ __forceinline__ void store(T* to) const {
     if (is_value)
@@ -156,8 +163,8 @@ template <class Shape>
 __global__ void __launch_bounds__(Shape::block)
     kernel_tiles(const typename Shape::Element* q, const typename Shape::Element* k,
                  const typename Shape::Element* v, const int32_t* lengths, const int32_t* cu_q,
-                 const int32_t* cu_k, typename Shape::Element* o, float* lse, float* parts,
-                 AttentionGeometry of, Parts meet, int32_t vectors) {
+                 const int32_t* cu_k, const int32_t* page_table, typename Shape::Element* o, float* lse,
+                 float* parts, AttentionGeometry of, Parts meet, int32_t vectors) {
   using T = typename Shape::Element;
   using Lds = typename Shape::Lds;
   using Logits = typename Shape::Logits;
@@ -169,10 +176,9 @@ __global__ void __launch_bounds__(Shape::block)
                 first_row = place.in.query + place.first;
   if (rest <= 0)
     return;
-  const auto head_of = [&](auto* cells, const bitgate::HeadLayout& layout, int64_t head, int64_t row,
-                           int64_t rows) {
-    return Rows<std::remove_pointer_t<decltype(cells)>>{cells +
-                                                            bitgate::row_at(layout, place.batch, head, row),
+  const auto head_of = [&](auto* cells, const bitgate::HeadLayout& layout, int64_t batch, int64_t head,
+                           int64_t row, int64_t rows) {
+    return Rows<std::remove_pointer_t<decltype(cells)>>{cells + bitgate::row_at(layout, batch, head, row),
                                                         layout.row,
                                                         layout.column,
                                                         rows,
@@ -186,8 +192,11 @@ __global__ void __launch_bounds__(Shape::block)
                 tiles =
                     range.end > range.first ? (range.end + Shape::keys - 1) / Shape::keys - first_tile : 0;
   const Slice slice = slice_of(static_cast<int32_t>(tiles), meet.slices, static_cast<int32_t>(blockIdx.y));
-  Chunks<Shape> source{head_of(k, of.k, kv_head, place.in.key, place.in.keys),
-                       head_of(v, of.v, kv_head, place.in.key, place.in.keys),
+  // Pages past the last admitted key may hold anything; those of a batch begin where the table says.
+  const int64_t keys = of.page == 0 ? place.in.keys : range.end, batch = of.page == 0 ? place.batch : 0;
+  Chunks<Shape> source{head_of(k, of.k, batch, kv_head, place.in.key, keys),
+                       head_of(v, of.v, batch, kv_head, place.in.key, keys),
+                       {page_table + place.batch * of.table_stride, of.page, of.k.batch, of.v.batch},
                        (first_tile + slice.first) * Shape::keys,
                        0,
                        thread,
@@ -195,7 +204,7 @@ __global__ void __launch_bounds__(Shape::block)
                        false,
                        {}};
 
-  const auto queries = head_of(q, of.q, place.head, first_row, rest);
+  const auto queries = head_of(q, of.q, place.batch, place.head, first_row, rest);
   using Cover = typename Shape::ReadQueries;
   for (int chunk = 0; chunk < source.count; ++chunk)
     for (int pass = 0; pass < Cover::passes; ++pass) {
@@ -278,7 +287,7 @@ __global__ void __launch_bounds__(Shape::block)
           running.sum > 0.0f ? (running.top + bitgate::log_2(running.sum)) * bitgate::ln_2 : -INFINITY;
     }
   }
-  const auto results = head_of(o, late.o, place.head, first_row, rest);
+  const auto results = head_of(o, late.o, place.batch, place.head, first_row, rest);
   const Rows<float> unscaled{
       parts + ends.cell(blockIdx.y, number, late.head), late.head, 1, rest, columns, false};
 #pragma unroll

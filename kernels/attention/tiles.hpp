@@ -76,11 +76,15 @@ template <class Cells> struct Rows {
 
   // `Vector` elements of a row, zeros outside.
   template <int Vector> __device__ __forceinline__ ChunkOf<T, Vector> read(int64_t at, int first) const {
+    return read_at<Vector>(at < rows, at * row, first);
+  }
+  // Of a row that begins at `place`.
+  template <int Vector>
+  __device__ __forceinline__ ChunkOf<T, Vector> read_at(bool is_inside, int64_t place, int first) const {
     struct Elements {
       T at[Vector];
     };
-    const bool is_inside = at < rows;
-    const T* const from = cells + at * row + first * column;
+    const T* const from = cells + place + first * column;
     if (vectors && first + Vector <= columns)
       return read_or_clear<T, Vector>(is_inside, from);
     Elements elements{};
@@ -106,6 +110,13 @@ template <class Cells> struct Rows {
       if (at < rows && first + i < columns)
         to[i * column] = elements.at[i];
   }
+};
+
+// Pages of a head: the table of the batch, and strides of k and v; page 0: there are none.
+struct Pages {
+  const int32_t* table;
+  uint32_t page;
+  int64_t k, v;
 };
 
 } // namespace attention

@@ -20,11 +20,22 @@ __device__ __forceinline__ KeyRange keys_of(const AttentionGeometry& of, const i
   return {in.key + range.first, in.key + range.end};
 }
 
+// Where a key of a query begins, or its values.
+__device__ __forceinline__ int64_t key_at(const AttentionGeometry& of, const bitgate::HeadLayout& layout,
+                                          const int32_t* page_table, const Query& query, int64_t key) {
+  const int64_t head = query.head / of.group;
+  if (of.page == 0)
+    return bitgate::row_at(layout, query.batch, head, key);
+  return head * layout.head +
+         bitgate::in_page(layout, page_table + query.batch * of.table_stride, of.page, key);
+}
+
 // One logit a thread, where a key is admitted.
 template <class T>
 __global__ void __launch_bounds__(block)
     kernel_forward_logits(const T* q, const T* k, const int32_t* lengths, const int32_t* cu_q,
-                          const int32_t* cu_k, float* logits, int64_t queries, AttentionGeometry of) {
+                          const int32_t* cu_k, const int32_t* page_table, float* logits, int64_t queries,
+                          AttentionGeometry of) {
   const Turn turn;
   for (int64_t i = turn.first; i < queries * of.keys; i += turn.step) {
     const Query query(of, i / of.keys);
@@ -33,7 +44,7 @@ __global__ void __launch_bounds__(block)
     if (key < range.first || key >= range.end)
       continue;
     const T* const left = q + bitgate::row_at(of.q, query.batch, query.head, query.row);
-    const T* const right = k + bitgate::row_at(of.k, query.batch, query.head / of.group, key);
+    const T* const right = k + key_at(of, of.k, page_table, query, key);
     logits[i] = product(left, of.q.column, right, of.k.column, of.head) * of.scale;
   }
 }
@@ -64,18 +75,19 @@ __global__ void __launch_bounds__(block)
 template <class T>
 __global__ void __launch_bounds__(block)
     kernel_values(const T* v, const int32_t* lengths, const int32_t* cu_q, const int32_t* cu_k,
-                  const float* powers, const float* sums, T* o, int64_t queries, AttentionGeometry of) {
+                  const int32_t* page_table, const float* powers, const float* sums, T* o, int64_t queries,
+                  AttentionGeometry of) {
   const Turn turn;
   for (int64_t i = turn.first; i < queries * of.head; i += turn.step) {
     const Query query(of, i / of.head);
     const int64_t column = i % of.head;
     const KeyRange range = keys_of(of, lengths, cu_q, cu_k, query);
-    const T* const values =
-        v + bitgate::row_at(of.v, query.batch, query.head / of.group, 0) + column * of.v.column;
     const float* const row = powers + i / of.head * of.keys;
     float sum = 0;
     for (int64_t key = range.first; key < range.end; ++key)
-      sum = bitgate::fused(row[key], Number<T>::widen(values[key * of.v.row]), sum);
+      sum = bitgate::fused(
+          row[key], Number<T>::widen(v[key_at(of, of.v, page_table, query, key) + column * of.v.column]),
+          sum);
     o[bitgate::row_at(of.o, query.batch, query.head, query.row) + column * of.o.column] =
         Number<T>::narrow(range.first < range.end ? sum / sums[i / of.head] : 0.0f);
   }
@@ -98,16 +110,17 @@ void run(const bitgate::Request<AttentionProblem>& request, const AttentionProbl
   const int64_t queries = query_count(problem);
   auto* const logits = static_cast<float*>(buffers.workspace);
   float* const sums = logits + queries * problem.keys;
-  int launches = bitgate::launch(context, "kernel_forward_logits", kernel_forward_logits<T>,
-                                 grid_of(queries * problem.keys), dim3(block), 0,
-                                 static_cast<const T*>(buffers.q), static_cast<const T*>(buffers.k),
-                                 buffers.lengths, buffers.cu_q, buffers.cu_k, logits, queries, geometry);
+  int launches = bitgate::launch(
+      context, "kernel_forward_logits", kernel_forward_logits<T>, grid_of(queries * problem.keys),
+      dim3(block), 0, static_cast<const T*>(buffers.q), static_cast<const T*>(buffers.k), buffers.lengths,
+      buffers.cu_q, buffers.cu_k, buffers.page_table, logits, queries, geometry);
   launches += bitgate::launch(context, "kernel_powers", kernel_powers, grid_of(queries), dim3(block), 0,
                               buffers.lengths, buffers.cu_q, buffers.cu_k, logits, sums, buffers.lse, queries,
                               geometry);
   launches += bitgate::launch(context, "kernel_values", kernel_values<T>, grid_of(queries * problem.head),
                               dim3(block), 0, static_cast<const T*>(buffers.v), buffers.lengths, buffers.cu_q,
-                              buffers.cu_k, logits, sums, static_cast<T*>(buffers.o), queries, geometry);
+                              buffers.cu_k, buffers.page_table, logits, sums, static_cast<T*>(buffers.o),
+                              queries, geometry);
   context.record.launches = launches;
   std::snprintf(context.record.path, sizeof context.record.path, "naive");
 }

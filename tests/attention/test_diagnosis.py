@@ -38,9 +38,13 @@ def attend(sizes: AttentionSizes, inputs: Arrays, late: int = 0, scale: float = 
 
 def packed(sizes: AttentionSizes, inputs: Arrays, late: int = 0, **other: Any) -> Any:
     """The result of packed sequences that begin where ``other`` numbers say."""
+    return dense(sizes, inputs, late, **other)[0]
+
+
+def dense(sizes: AttentionSizes, inputs: Arrays, late: int = 0, **other: Any) -> Any:
     own = Dense.of(sizes, {**inputs, **{role: read(inputs) for role, read in other.items()}}, late)
     softmax = KeySoftmax.of(logits(own.sizes, own.cells), own.keys.mask(own.sizes.t))
-    return softmax.over(weighted(own.sizes, softmax.powers, own.cells["v"]))[0]
+    return softmax.over(weighted(own.sizes, softmax.powers, own.cells["v"]))
 
 
 def by_modulo(sizes: AttentionSizes, inputs: Arrays) -> Any:
@@ -116,6 +120,28 @@ CAUSAL, FULL = "f16_b4h2kv1s60t90d40_causal_packed", "f16_b4h2kv1s60t90d40_full_
 )
 def test_defects_of_packed_sequences_are_named(case: str, wrong: Wrong, said: str) -> None:
     assert said in sentence(f"attention_{case}", "exact", wrong)
+
+
+PAGES = "f16_b4h2kv1s30t90d64p16_full_padded_paged"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            lambda s, x: dense(s, x, page_table=lambda x: np.roll(x["page_table"].reshape(-1), -1).reshape(4, 6)),
+            "the page table is read one entry late",
+        ),
+        (lambda s, x: dense(s, x, page_table=lambda x: x["page_table"][[0, 0, 0, 0]]), "read of batch 0"),
+        (
+            lambda s, x: dense(s, x, lengths=lambda x: -(-x["lengths"] // 16) * 16),
+            "the tail of the last page is let in",
+        ),
+        (lambda s, x: dense(s, x, lengths=lambda x: (x["lengths"] - 1) // 16 * 16), "the last page is left out"),
+    ],
+)
+def test_defects_of_pages_are_named(wrong: Wrong, said: str) -> None:
+    assert said in sentence(f"attention_{PAGES}", "exact", wrong)
 
 
 def test_a_logarithm_to_another_base_is_named() -> None:

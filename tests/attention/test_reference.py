@@ -27,6 +27,8 @@ SHAPES = (
     "b7h2kv1s300t300d64_full_packed",
     "b4h2kv1s100t128d64w20_window_packed",
     "b4h2kv1s100t228d128w70_window_packed",
+    "b2h4kv2s130t170d64p7_causal_paged",
+    "b2h2kv1s9t100d64p16_full_paged",
 )
 
 
@@ -47,6 +49,7 @@ def sizes_of(problem: Any) -> AttentionSizes:
         ("attention_f16_b2h8kv2s512t512d64_causal", "attention_f16_b2h8kv2s512t512d64_causal"),
         ("attention_f16_b1h1kv1s3t5d32", "attention_f16_b1h1kv1s3t5d32_full"),
         ("attention_f16_b1h1kv1s3t5d32w4_lse_window_padded", "attention_f16_b1h1kv1s3t5d32w4_window_padded_lse"),
+        ("attention_f16_b2h1kv1s3t5d32p4_paged_padded", "attention_f16_b2h1kv1s3t5d32p4_full_padded_paged"),
         ("attention_f16_b2h1kv1s3t5d32_packed_lse", "attention_f16_b2h1kv1s3t5d32_full_lse_packed"),
         ("attention_f16_b2h1kv1s3t5d32_packed_gapkh8", "attention_f16_b2h1kv1s3t5d32_full_packed_gapkh8"),
         ("attention_f16_b1h1kv1s3t5d32w1_window_gapkt8", "attention_f16_b1h1kv1s3t5d32_window_gapkt8"),
@@ -62,6 +65,8 @@ def test_spellings(text: str, canonical: str) -> None:
         ("attention_f16_b1h3kv2s3t5d32_full", "h = 3 is no multiple of kv = 2"),
         ("attention_f16_b1h2kv2s3t5d32w4_causal", "w = 4 without window"),
         ("attention_f16_b1h2kv2s3t5d32_full_padded_packed", "cu_seqlens_k says how many keys"),
+        ("attention_f16_b1h2kv2s3t5d32_full_packed_paged", "packed and paged"),
+        ("attention_f16_b1h2kv2s3t5d32p4_full", "p = 4 without paged"),
     ],
 )
 def test_what_cannot_be(text: str, said: str) -> None:
@@ -76,7 +81,8 @@ def random_case(rng: np.random.Generator, places: tuple[str, ...] = ("",)) -> st
     mask, place = str(rng.choice(["full", "causal", "window"])), str(rng.choice(places))
     window = f"w{w}" * (mask == "window")
     padded = "_padded" * int(rng.integers(2)) * (place != "_packed")
-    return f"attention_f32_b{b}h{kv * group}kv{kv}s{s}t{t}d{d}{window}_{mask}{padded}_lse{place}"
+    pages = f"p{int(rng.integers(1, 20))}" * (place == "_paged")
+    return f"attention_f32_b{b}h{kv * group}kv{kv}s{s}t{t}d{d}{window}{pages}_{mask}{padded}_lse{place}"
 
 
 @pytest.mark.needs("torch")
@@ -84,7 +90,7 @@ def random_case(rng: np.random.Generator, places: tuple[str, ...] = ("",)) -> st
 def test_200_references_agree_with_pytorch() -> None:
     rng = np.random.default_rng(1)
     for seed in range(200):
-        case = random_case(rng, ("", "_packed"))
+        case = random_case(rng, ("", "_packed", "_paged"))
         has_exact = len(parse_case_id(case).operation.numerics.fills(parse_case_id(case))) > 1
         problem, inputs = made(case, ("exact", "decimal")[seed % 2] if has_exact else "decimal", seed)
         found = problem.operation.reference(problem, inputs)
@@ -118,6 +124,8 @@ def mask_of(sizes: Any, inputs: Arrays) -> Any:
 def by_torch(problem: Any, inputs: Arrays) -> Arrays:
     """The results of PyTorch on the CPU in f64; of packed sequences those of each alone, one after the other."""
     sizes = sizes_of(problem)
+    if sizes.paged:
+        inputs = {**inputs, **{role: one_by_one(sizes, inputs, role) for role in ("k", "v")}}
     if not sizes.packed:
         return of_batches(sizes, inputs)
     found: Arrays = {"o": inputs["q"] * 0, "lse": inputs["q"][..., 0] * 0}
@@ -130,6 +138,16 @@ def by_torch(problem: Any, inputs: Arrays) -> Arrays:
             for role, cell in of_batches(alone, cells).items():
                 found[role][:, first:last] = cell[0]
         first, start = last, end
+    return found
+
+
+def one_by_one(sizes: AttentionSizes, inputs: Arrays, role: str) -> Any:
+    """Keys or values (b, kv, t, d), each read from its page; 0 past the length of a batch."""
+    found = np.zeros((sizes.b, sizes.kv, sizes.t, sizes.d))
+    for batch in range(sizes.b):
+        for key in range(int(inputs["lengths"][batch]) if sizes.padded else sizes.t):
+            page = int(inputs["page_table"][batch, key // sizes.p])
+            found[batch, :, key] = inputs[role][page, :, key % sizes.p]
     return found
 
 
@@ -214,6 +232,18 @@ def test_packed_sequences_begin_anywhere_on_edges_after_them_and_some_are_empty(
             met |= {"after"} if (inner[inner > 1] % 64 == 1).any() else set()
             met |= {"empty"} if (np.diff(begins) == 0).any() else set()
     assert met == {"edge", "after", "empty"}
+
+
+def test_pages_are_anywhere_and_those_past_the_keys_hold_nothing() -> None:
+    problem, inputs = made("attention_f16_b5h2kv1s3t70d64p16_full_padded_paged")
+    table, sizes = inputs["page_table"].astype(int), sizes_of(problem)
+    assert len(np.unique(table)) == table.size == sizes.pages - 2
+    assert (np.diff(table.reshape(-1)) != 1).any()
+    used = [table[batch, : -(-int(length) // 16)] for batch, length in enumerate(inputs["lengths"])]
+    is_used = np.isin(np.arange(sizes.pages), np.concatenate(used))
+    for role in ("k", "v"):
+        assert np.isnan(inputs[role][~is_used]).all()
+        assert np.isfinite(inputs[role][is_used]).all()  # the tail of a last page has decoys
 
 
 def test_lengths_are_all_short_on_an_edge_and_none() -> None:

@@ -14,7 +14,11 @@
 //                      tensors cu_seqlens_q and cu_seqlens_k (b + 1) say where each begins, and masks count
 //                      in it
 //     b                packed sequences
-// A query that admits no key gets 0.
+//     paged = 0        k and v are (n, kv, p, d): n pages of p keys; the i32 tensor page_table (b, m) names
+//     the
+//                      m pages of a batch, in order
+//     t                keys of a batch, where they are in pages
+// A query that admits no key gets 0. What lies in pages past a batch's keys is not read.
 //
 // attention_bwd: the gradients dq (b, h, s, d), dk and dv (b, kv, t, d) of q, k and v, from that of o: do (b,
 // h, s, d). Attributes are the same but lse. dk and dv are summed over the heads of queries that share them.
@@ -47,13 +51,14 @@ struct AttentionProblem : MaskedAttention {
   // Device pointers, by role.
   struct Buffers {
     const void *q, *k, *v;
-    const int32_t *lengths, *cu_q, *cu_k;
+    const int32_t *lengths, *cu_q, *cu_k, *page_table;
     void* o;
     float* lse;
     void* workspace;
   };
-  bitgate_tensor o, lse, cu_q, cu_k;
+  bitgate_tensor o, lse, cu_q, cu_k, page_table;
   int64_t sequences; // packed ones, which are one batch; else 0
+  int64_t page;      // keys of a page; 0: keys are in a row
 };
 
 struct AttentionBackwardProblem : MaskedAttention {
@@ -116,18 +121,19 @@ inline int32_t check_numbers(const bitgate_tensor& tensor, int64_t length, bitga
   return check_tensor(tensor, false, &length, 1, reason);
 }
 
-// The lengths that q and k say, held against those of all tensors.
+// The lengths that q and k say, held against those of all tensors; `paged_keys`: k and v are pages of them.
 inline int32_t check_masked(MaskedAttention& to, std::initializer_list<HeadTensor> others,
-                            bitgate_reason* reason) noexcept {
+                            bitgate_reason* reason, int64_t paged_keys = 0) noexcept {
   to.batch = to.q.lengths[0], to.heads = to.q.lengths[1], to.queries = to.q.lengths[2];
-  to.keys = to.k.lengths[2], to.head = to.q.lengths[3];
+  to.keys = paged_keys != 0 ? paged_keys : to.k.lengths[2], to.head = to.q.lengths[3];
   if (to.kv_heads < 1 || to.heads % to.kv_heads != 0)
     BITGATE_BAD(reason, "problem", "%lld heads are no multiple of %lld heads of keys",
                 static_cast<long long>(to.heads), static_cast<long long>(to.kv_heads));
   if (to.lengths.rank != 0 && to.lengths.dtype != BITGATE_I32)
     BITGATE_BAD(reason, "problem", "lengths is of type %s: it must be i32", dtype_name(to.lengths.dtype));
   const int64_t of_queries[] = {to.batch, to.heads, to.queries, to.head},
-                of_keys[] = {to.batch, to.kv_heads, to.keys, to.head};
+                of_keys[] = {paged_keys != 0 ? to.k.lengths[0] : to.batch, to.kv_heads, to.k.lengths[2],
+                             to.head};
   const HeadTensor inputs[] = {
       {to.q, false, false}, {to.k, false, true}, {to.v, false, true}, {to.lengths, false, false, 1}};
   int32_t status = BITGATE_OK;
@@ -146,16 +152,20 @@ inline int32_t check_masked(MaskedAttention& to, std::initializer_list<HeadTenso
 
 inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgate_reason* reason) noexcept {
   ProblemReader reader(problem, reason);
-  int32_t has_lse = 0, is_packed = 0;
+  int32_t has_lse = 0, is_packed = 0, is_paged = 0;
   detail::read_masked(reader, to);
   reader.integer("lse", has_lse);
   reader.integer("packed", is_packed);
-  to.lse = to.cu_q = to.cu_k = {};
-  to.sequences = 0;
+  reader.integer("paged", is_paged);
+  to.lse = to.cu_q = to.cu_k = to.page_table = {};
+  to.sequences = to.page = 0;
+  int64_t paged_keys = 0;
   if (is_packed != 0) {
     reader.integer("b", to.sequences);
     reader.tensor("cu_seqlens_q", to.cu_q), reader.tensor("cu_seqlens_k", to.cu_k);
   }
+  if (is_paged != 0)
+    reader.integer("t", paged_keys), reader.tensor("page_table", to.page_table);
   reader.tensor("o", to.o);
   if (has_lse != 0)
     reader.tensor("lse", to.lse);
@@ -174,7 +184,20 @@ inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgat
           status != BITGATE_OK)
         return status;
   }
-  return detail::check_masked(to, {{to.o, true, false}, {to.lse, true, false, 3}}, reason);
+  if (is_paged != 0) {
+    if (is_packed != 0 || paged_keys < 1 || to.k.rank != 4)
+      BITGATE_BAD(reason, "problem", "%lld keys in pages, k of rank %d: keys and rank 4 are due, not packed",
+                  static_cast<long long>(paged_keys), to.k.rank);
+    to.page = to.k.lengths[2];
+    const int64_t table[] = {to.q.lengths[0], (paged_keys + to.page - 1) / to.page};
+    if (to.page_table.dtype != BITGATE_I32 || to.page_table.strides[1] != 1)
+      BITGATE_BAD(reason, "problem", "page_table is of type %s: rows of i32 are due",
+                  dtype_name(to.page_table.dtype));
+    if (const int32_t status = detail::check_tensor(to.page_table, false, table, 2, reason);
+        status != BITGATE_OK)
+      return status;
+  }
+  return detail::check_masked(to, {{to.o, true, false}, {to.lse, true, false, 3}}, reason, paged_keys);
 }
 
 inline int32_t read(const bitgate_problem& problem, AttentionBackwardProblem& to,
@@ -197,6 +220,7 @@ inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& 
   to.lengths = static_cast<const int32_t*>(buffer_of(problem, buffers, "lengths"));
   to.cu_q = static_cast<const int32_t*>(buffer_of(problem, buffers, "cu_seqlens_q"));
   to.cu_k = static_cast<const int32_t*>(buffer_of(problem, buffers, "cu_seqlens_k"));
+  to.page_table = static_cast<const int32_t*>(buffer_of(problem, buffers, "page_table"));
   to.o = buffer_of(problem, buffers, "o");
   to.lse = static_cast<float*>(buffer_of(problem, buffers, "lse"));
   to.workspace = buffers.workspace;
@@ -229,10 +253,12 @@ struct AttentionGeometry {
   int64_t heads, group, queries, keys, head, window, length_stride;
   float scale;
   KeyMask mask;
-  int64_t sequences; // packed ones; else 0
+  int64_t sequences;    // packed ones; else 0
+  int64_t table_stride; // of batches
+  uint32_t page;        // keys of a page; 0: they are in a row
 };
 inline AttentionGeometry attention_geometry(const MaskedAttention& of, const bitgate_tensor& o,
-                                            const HeadLayout& lse = {}, int64_t sequences = 0) noexcept {
+                                            const HeadLayout& lse = {}) noexcept {
   return {head_layout(of.q),
           head_layout(of.k),
           head_layout(of.v),
@@ -247,16 +273,29 @@ inline AttentionGeometry attention_geometry(const MaskedAttention& of, const bit
           of.lengths.rank == 0 ? -1 : of.lengths.strides[0],
           static_cast<float>(1.0 / std::sqrt(static_cast<double>(of.head))),
           of.mask,
-          sequences};
+          0,
+          0,
+          0};
 }
 
 inline AttentionGeometry attention_geometry(const AttentionProblem& of) noexcept {
-  return attention_geometry(of, of.o, of.lse.rank == 0 ? HeadLayout{} : head_layout(of.lse), of.sequences);
+  AttentionGeometry geometry =
+      attention_geometry(of, of.o, of.lse.rank == 0 ? HeadLayout{} : head_layout(of.lse));
+  geometry.sequences = of.sequences;
+  geometry.table_stride = of.page == 0 ? 0 : of.page_table.strides[0];
+  geometry.page = static_cast<uint32_t>(of.page);
+  return geometry;
 }
 
 // Where a row of a head begins.
 BITGATE_HD inline int64_t row_at(const HeadLayout& of, int64_t batch, int64_t head, int64_t row) {
   return batch * of.batch + head * of.head + row * of.row;
+}
+
+// Where a key begins, or its values, of pages by the table of its batch.
+BITGATE_HD inline int64_t in_page(const HeadLayout& of, const int32_t* table, uint32_t page, int64_t key) {
+  const uint32_t at = static_cast<uint32_t>(key), number = at / page;
+  return table[number] * of.batch + (at - number * page) * of.row;
 }
 
 // A sequence: where its queries and keys begin in their batch, and how many there are.

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 
+SPARE_PAGES = 2
+"""Pages that no sequence has."""
+
+
 class KeyMask(str, Enum):
     """The keys that a query may see."""
 
@@ -23,12 +27,12 @@ class KeyMask(str, Enum):
 class Apart:
     """The base of sizes whose batches lie apart: sizes that can state another place have a field for it."""
 
-    packed = False
+    packed = paged = False
 
 
 @dataclass(frozen=True)
 class AttentionSizes(Apart):
-    """Batch, heads of queries, heads of keys and values, queries, keys, head size, and the keys of a window.
+    """Batch, heads of queries, heads of keys and values, queries, keys, head size, keys of a window, and of a page.
 
     Of ``packed`` sequences ``b`` is their number, and ``s`` and ``t`` count the queries and keys of all.
     """
@@ -40,10 +44,22 @@ class AttentionSizes(Apart):
     t: int
     d: int
     w: int = 1
+    p: int = 1
     mask: KeyMask = KeyMask.FULL
     padded: bool = False
     lse: bool = False
     packed: bool = False
+    paged: bool = False
+
+    @property
+    def table(self) -> int:
+        """The pages of a sequence, the last of which may be partial."""
+        return -(-self.t // self.p)
+
+    @property
+    def pages(self) -> int:
+        """The pages of all sequences, and spare ones."""
+        return self.b * self.table + SPARE_PAGES
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,10 @@ of exp(logits): -inf where no key is admitted.
 (kv, t, d), lse is (h, s), in memory with a query or key after the other. The i32 tensors ``cu_seqlens_q`` and
 ``cu_seqlens_k`` (b + 1) say where each sequence begins. A query admits keys of the same sequence, in which a mask
 counts as it does in a batch.
+
+``paged``: keys and values are in pages of p keys, k and v are (n, kv, p, d), in memory with a key of a page after the
+other. The i32 tensor ``page_table`` (b, m) names the pages of each batch, of which m hold t keys; the last may be
+partial. Two pages more than these are unused. What lies past the keys of a batch is not to be read.
 """
 
 from __future__ import annotations
@@ -97,7 +101,7 @@ class AttentionNumerics(SizedNumerics):
 class MaskedAttention(Sized):
     """The base of both passes: sizes that belong together, and windows that are silent in case ids."""
 
-    silent = ("w",)
+    silent = ("w", "p")
 
     def check(self, sizes: Any) -> str | None:
         if sizes.h % sizes.kv:
@@ -106,6 +110,10 @@ class MaskedAttention(Sized):
             return f"w = {sizes.w} without window: w is how many keys a sliding window admits"
         if sizes.packed and sizes.padded:
             return "packed and padded: cu_seqlens_k says how many keys a packed sequence has"
+        if sizes.packed and sizes.paged:
+            return "packed and paged: keys in pages are of batches that lie apart"
+        if getattr(sizes, "p", 1) != 1 and not sizes.paged:
+            return f"p = {sizes.p} without paged: p is how many keys a page has"
         return None
 
 
@@ -133,16 +141,23 @@ class Attention(MaskedAttention):
         batch = {} if sizes.packed else {"b": sizes.b}
         queries = {**batch, "h": sizes.h, "s": sizes.s}
         keys = {**batch, "h": sizes.kv, "t": sizes.t, "d": sizes.d}
+        if sizes.paged:
+            keys = {"n": sizes.pages, "h": sizes.kv, "p": sizes.p, "d": sizes.d}
         yield StatedTensor("q", {**queries, "d": sizes.d}, order="shd" * sizes.packed)
         for role in ("k", "v"):
-            yield StatedTensor(role, keys, order="thd" * sizes.packed)
+            yield StatedTensor(role, keys, order="thd" * sizes.packed + "nphd" * sizes.paged)
         if sizes.padded:
             yield read("lengths", dtype="i32", b=sizes.b)
         for role in ("cu_seqlens_q", "cu_seqlens_k") if sizes.packed else ():
             yield read(role, dtype="i32", n=sizes.b + 1)
+        if sizes.paged:
+            yield read("page_table", dtype="i32", b=sizes.b, m=sizes.table)
         yield StatedTensor("o", {**queries, "d": sizes.d}, is_written=True, order="shd" * sizes.packed)
         if sizes.lse:
             yield StatedTensor("lse", queries, is_written=True, dtype="f32")
+
+    def points(self, sizes: AttentionSizes) -> int:
+        return (1 if sizes.packed else sizes.b) * sizes.h * sizes.s * sizes.t * sizes.d
 
     def reference(self, problem: SizedProblem, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         own = Dense.of(problem.sizes, inputs)

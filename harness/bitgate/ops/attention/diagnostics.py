@@ -30,6 +30,13 @@ def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
     return explained(known, mistakes(known))
 
 
+def _key(sizes: AttentionSizes, batch: int, group: int, key: int) -> str:
+    """Return where a key begins; data say which page it is on."""
+    if not sizes.paged:
+        return f"k[{batch},{group},{key},0]"
+    return f"k[page_table[{batch},{key // sizes.p}],{group},{key % sizes.p},0]"
+
+
 def _words(sizes: AttentionSizes) -> str:
     words = {
         KeyMask.FULL: "all keys",
@@ -51,7 +58,9 @@ class AttentionDiagnostics(Diagnostics):
         if sizes.packed:
             return shared, f"a query i of s in a sequence of t keys admits {_words(sizes)}; {sizes.b} sequences"
         pairs = int(admitted(sizes).mask(sizes.t)[0].sum())
-        return shared, f"a query i admits {_words(sizes)}: {pairs} of {sizes.s * sizes.t} pairs of a query and a key"
+        words = f"a query i admits {_words(sizes)}: {pairs} of {sizes.s * sizes.t} pairs of a query and a key"
+        pages = f"each batch has {sizes.table} of {sizes.pages} pages of {sizes.p} keys"
+        return (shared, words, pages) if sizes.paged else (shared, words)
 
     def cell_lines(self, problem: SizedProblem, cell: Cell) -> Sequence[str]:
         sizes: AttentionSizes = problem.sizes
@@ -65,7 +74,7 @@ class AttentionDiagnostics(Diagnostics):
         padding = f", and of these the first lengths[{batch}]" * sizes.padded
         return [
             f"inputs: q[{batch},{head},{query}] against k and v of head {group}, {what}{padding}",
-            f"  first q[{batch},{head},{query},0]" + f" and k[{batch},{group},{first},0]" * (end > first),
+            f"  first q[{batch},{head},{query},0]" + f" and {_key(sizes, batch, group, first)}" * (end > first),
         ]
 
     def figures(self, problem: SizedProblem, threads: ThreadMap | None, cell: Cell | None) -> Sequence[Figure]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from bitgate.model.sized import SizedProblem
 from bitgate.numerics import counter
 from bitgate.ops.attention.admitted import products
-from bitgate.ops.attention.sequences import Rows, admitted_of, dense_sizes
+from bitgate.ops.attention.sequences import Rows, admitted_of, dense_sizes, in_pages
 
 Cells = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -88,7 +88,7 @@ def code_of(problem: SizedProblem) -> Code | None:
     for digits in DIGITS:
         apart = (sizes.w - 1) // digits
         classes = 1 if sizes.mask.value != "window" or sizes.w >= sizes.t else 3 if apart else 2
-        code = Code(sizes.t, digits, classes * (1 + sizes.packed), apart if classes > 1 else 0)
+        code = Code(dense_sizes(sizes).t, digits, classes * (1 + sizes.packed), apart if classes > 1 else 0)
         if code.entries <= sizes.d:
             return code
     return None
@@ -105,24 +105,29 @@ def real(seed: int, role: str, *lengths: int) -> NDArray[np.float64]:
     return np.asarray(words(seed, role, *lengths) / 2.0**30 - 1)
 
 
-def lengths_of(problem: SizedProblem, seed: int) -> dict[str, Ints]:
-    """Return lengths of a padded problem: one short of all, an edge of a tile, all, any, and none.
-
-    Of packed sequences return where they begin.
-    """
-    sizes = problem.sizes
+def numbers_of(problem: SizedProblem, seed: int) -> dict[str, Ints]:
+    """Return what a problem reads of i32: lengths, where packed sequences begin, and the pages of each."""
+    sizes, found = problem.sizes, dict[str, Ints]()
     if sizes.packed:
         keys = begins(sizes.b, sizes.t, seed, seed)
         # As many queries as keys attend to themselves.
         queries = keys if sizes.s == sizes.t else begins(sizes.b, sizes.s, seed, seed + 1)
-        return {"cu_seqlens_q": queries, "cu_seqlens_k": keys}
-    if not sizes.padded:
-        return {}
+        found = {"cu_seqlens_q": queries, "cu_seqlens_k": keys}
+    if sizes.padded:
+        found["lengths"] = lengths_of(sizes, seed)
+    if sizes.paged:
+        order = np.argsort(words(seed, "pages", sizes.pages), kind="stable")
+        found["page_table"] = order[: sizes.b * sizes.table].reshape(sizes.b, sizes.table)
+    return found
+
+
+def lengths_of(sizes: Any, seed: int) -> Ints:
+    """Return lengths of a padded problem: one short of all, an edge of a tile, all, any, and none."""
     batch = np.arange(sizes.b) + seed
     edge = np.maximum(1, (sizes.t - 1) // EDGE * EDGE + 0 * batch)
     anything = 1 + words(seed, "lengths", sizes.b) % sizes.t
     short, whole = np.full_like(batch, max(1, sizes.t - 1)), np.full_like(batch, sizes.t)
-    return {"lengths": np.choose(batch % 5, (short, edge, whole, anything, np.zeros_like(batch)))}
+    return np.choose(batch % 5, (short, edge, whole, anything, np.zeros_like(batch)))
 
 
 def begins(sequences: int, rows: int, seed: int, turn: int) -> Ints:
@@ -268,7 +273,7 @@ def _keys(sizes: Any, code: Code, places: Ints, seed: int) -> Cells:
 
 def _made(problem: SizedProblem, seed: int, parity: int | None) -> Mapping[str, Cells]:
     """Return data of winners (``parity`` 0), of equal logits (1), or of both in turn (None)."""
-    code, more = code_of(problem), lengths_of(problem, seed)
+    code, more = code_of(problem), numbers_of(problem, seed)
     assert code is not None
     if problem.sizes.packed:
         code = replace(code, begins=tuple(more["cu_seqlens_k"][:-1].tolist()))
@@ -298,6 +303,11 @@ def _made(problem: SizedProblem, seed: int, parity: int | None) -> Mapping[str, 
 
 def _stated(problem: SizedProblem, cells: Mapping[str, Cells], more: Mapping[str, Cells]) -> dict[str, Cells]:
     """Return dense cells as the problem states its tensors, and what else it reads."""
+    sizes = problem.sizes
+    if sizes.paged:
+        lengths = more.get("lengths", np.full(sizes.b, sizes.t))
+        own = (more["page_table"], lengths, sizes.pages, sizes.p)
+        cells = {**cells, **{role: in_pages(cells[role], *own) for role in ("k", "v")}}
     return {role: cell.reshape(problem.tensors[role].lengths) for role, cell in cells.items()} | dict(more)
 
 
@@ -325,7 +335,7 @@ def decimal(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
     x = products(sizes, q, k) * q.dtype.type(1 / np.sqrt(sizes.d))
     spread = np.ptp(x, axis=3)[..., None]
     q = q * (SPREAD / np.maximum(spread, SPREAD))
-    return _stated(problem, {"q": q, "k": k, "v": v}, lengths_of(problem, seed))
+    return _stated(problem, {"q": q, "k": k, "v": v}, numbers_of(problem, seed))
 
 
 def is_mean(cells: Mapping[str, Cells], x: Cells, is_in: Flags, top: Cells) -> bool:

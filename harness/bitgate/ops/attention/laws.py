@@ -13,6 +13,7 @@ from bitgate.model.law import Axis, Data, KernelFunction, Law, Pair, cut, exact_
 from bitgate.model.sized import SizedProblem
 from bitgate.ops.attention.attention import KeyMask
 from bitgate.ops.attention.fills import ONE, code_of
+from bitgate.ops.attention.sequences import gathered
 
 
 def resized(letter: str) -> Any:
@@ -24,6 +25,7 @@ BATCHES = Axis("b", "batches", {"q": 0, "k": 0, "v": 0, "o": 0, "lse": 0, "lengt
 HEADS = Axis("h", "heads", {"q": 1, "k": 1, "v": 1, "o": 1, "lse": 1}, resized("h"))
 QUERIES = Axis("s", "queries", {"q": 2, "o": 2, "lse": 2}, resized("s"))
 KEYS = Axis("t", "keys", {"k": 2, "v": 2}, resized("t"))
+PAGED_BATCHES = Axis("b", "batches", {"q": 0, "o": 0, "lse": 0, "lengths": 0, "page_table": 0}, resized("b"))
 PACKED_HEADS = replace(HEADS, places={role: place - 1 for role, place in HEADS.places.items()})
 
 
@@ -36,16 +38,24 @@ def _is_packed(problem: SizedProblem) -> bool:
     return has_data(problem) and problem.sizes.packed
 
 
-def _is_apart(problem: SizedProblem) -> bool:
+def _is_unpacked(problem: SizedProblem) -> bool:
     return has_data(problem) and not problem.sizes.packed
 
 
+def _is_paged(problem: SizedProblem) -> bool:
+    return has_data(problem) and problem.sizes.paged
+
+
+def _is_apart(problem: SizedProblem) -> bool:
+    return _is_unpacked(problem) and not problem.sizes.paged
+
+
 def _is_full(problem: SizedProblem) -> bool:
-    return _is_apart(problem) and problem.sizes.mask is KeyMask.FULL
+    return _is_unpacked(problem) and problem.sizes.mask is KeyMask.FULL
 
 
 def _is_unmasked(problem: SizedProblem) -> bool:
-    return _is_full(problem) and not problem.sizes.padded
+    return _is_full(problem) and _is_apart(problem) and not problem.sizes.padded
 
 
 def _has_parts(problem: SizedProblem) -> bool:
@@ -103,6 +113,23 @@ def _unpacked(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iter
             yield f"{role}: sequence {number} alone", whole[:, queries], alone
 
 
+def _moved_pages(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+    """Yield each output, and that of pages in reverse order, which the table follows."""
+    table = problem.sizes.pages - 1 - data["page_table"]
+    other = {**data, "page_table": table, "k": data["k"][::-1], "v": data["v"][::-1]}
+    for role in problem.outputs:
+        yield f"{role}: pages in reverse order", kernel(problem, data, role), kernel(problem, other, role)
+
+
+def _without_pages(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+    """Yield each output, and that of the same keys in a row."""
+    keys = problem.sizes.t
+    dense = replace(problem, sizes=replace(problem.sizes, p=1, paged=False), gaps=())
+    other = {**data, **{role: gathered(data[role], data["page_table"])[:, :, :keys] for role in ("k", "v")}}
+    for role in problem.outputs:
+        yield f"{role}: keys in pages, and in a row", kernel(problem, data, role), kernel(dense, other, role)
+
+
 def _parts(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
     """Yield o, and o of two parts of the keys at their shares exp(lse of the part - lse of both)."""
     data = exact_data(problem, data, "peaked")
@@ -123,7 +150,8 @@ def _parts(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterato
 LAWS: tuple[Law, ...] = (
     only(on_exact(turned(BATCHES)), _is_apart),
     only(on_exact(cut(BATCHES)), _is_apart),
-    only(on_exact(turned(HEADS)), _is_apart),
+    only(on_exact(turned(PAGED_BATCHES)), _is_paged),
+    only(on_exact(turned(HEADS)), _is_unpacked),
     only(on_exact(turned(PACKED_HEADS)), _is_packed),
     only(on_exact(turned(QUERIES)), _is_full),
     only(on_exact(cut(QUERIES)), _is_full),
@@ -132,6 +160,10 @@ LAWS: tuple[Law, ...] = (
     on_exact(Law("scale_v", "v times a number gives o times it", _always, _scaled)),
     only(on_exact(Law("repacked", "sequences may be packed in another order", _always, _repacked)), _is_packed),
     only(on_exact(Law("unpacked", "a packed sequence gives what it gives alone", _always, _unpacked)), _is_packed),
+    only(on_exact(Law("moved_pages", "pages may be anywhere", _always, _moved_pages)), _is_paged),
+    only(
+        on_exact(Law("without_pages", "keys in pages give what they give in a row", _always, _without_pages)), _is_paged
+    ),
     only(Law("parts_by_lse", "parts of the keys meet by their logarithms", _always, _parts), _has_parts),
 )
 """The laws in the order in which they are tried."""

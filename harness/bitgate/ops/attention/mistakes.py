@@ -97,13 +97,15 @@ class KnownQueries(KnownRows):
     def v(self) -> Floats:
         return self.heads("v", self.group)
 
-    def heads(self, role: str, group: NDArray[np.intp]) -> Floats:
+    def heads(self, role: str, group: NDArray[np.intp], cells: Mapping[str, Floats] | None = None) -> Floats:
         """Return keys or values of a head for each query, shape (queries, t, d)."""
-        return np.asarray(self.dense.cells[role][self.place[0], group])
+        return np.asarray((cells or self.dense.cells)[role][self.place[0], group])
 
-    def logits(self, group: NDArray[np.intp], columns: int | None = None) -> Floats:
+    def logits(
+        self, group: NDArray[np.intp], columns: int | None = None, cells: Mapping[str, Floats] | None = None
+    ) -> Floats:
         """Return logits against the keys of a head, of the first ``columns`` columns; shape (queries, t)."""
-        keys = self.heads("k", group)[:, :, :columns]
+        keys = self.heads("k", group, cells)[:, :, :columns]
         return np.asarray(np.einsum("rd,rtd->rt", self.q[:, :columns], keys) / np.sqrt(self.sizes.d))
 
     @cached_property
@@ -122,6 +124,7 @@ class KnownQueries(KnownRows):
 def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
     """Yield what defects make of the queries, the likely ones first."""
     every = _QueryMistakes(known)
+    yield from every.pages()
     yield from every.masks()
     yield from every.sequences()
     yield from every.heads()
@@ -199,6 +202,31 @@ class _QueryMistakes:
         yield self.made("keys of later sequences are let in", "wrong_image", keys=Admitted(first, past))
         yield self.made("keys of earlier sequences are let in", "wrong_image", keys=Admitted(before, end))
         yield self.made("the keys of all sequences are let in", "wrong_image", keys=Admitted(before, past))
+
+    def pages(self) -> Iterator[RowMistake]:
+        """Yield pages other than those of the table, and keys past the last one in its page."""
+        known, stated = self.known, self.stated
+        if not stated.paged:
+            return
+        first, end, size = self.keys.first, self.keys.end, stated.p
+        up, down = -(-end // size) * size, (end - 1) // size * size
+        yield self.made("the tail of the last page is let in", keys=Admitted(first, np.where(end > first, up, end)))
+        yield self.made("the last page is left out", "k_tail", keys=Admitted(first, down))
+        table = known.inputs["page_table"]
+        flat = table.reshape(-1)
+        tables = (
+            ("one entry late", np.append(flat[1:], flat[-1]).reshape(table.shape)),
+            ("one entry early", np.append(flat[0], flat[:-1]).reshape(table.shape)),
+            ("of the next batch", np.roll(table, -1, axis=0)),
+            ("of batch 0", np.broadcast_to(table[0], table.shape)),
+            ("not at all: pages are read in their order", np.arange(table.size).reshape(table.shape)),
+        )
+        for words, other in tables:
+            cells = Dense.of(stated, {**known.inputs, "page_table": other}).cells
+            x, v = known.logits(known.group, cells=cells), known.heads("v", known.group, cells)
+            yield self.made(f"the page table is read {words}", "operand", x=x, v=v)
+            yield self.made(f"of keys the page table is read {words}", "operand", x=x)
+            yield self.made(f"of values the page table is read {words}", "operand", v=v)
 
     def heads(self) -> Iterator[RowMistake]:
         known, sizes = self.known, self.sizes

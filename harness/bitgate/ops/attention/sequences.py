@@ -1,6 +1,7 @@
 """Attention's operands as batches of heads, however they lie in memory: sequences that are packed are one batch.
 
 ``cu_seqlens_q`` and ``cu_seqlens_k`` of packed sequences say where each begins, and where the last ends: b + 1 numbers.
+``page_table`` of keys in pages names the pages of each sequence, in order.
 """
 
 from __future__ import annotations
@@ -59,12 +60,32 @@ class Dense:
     @classmethod
     def of(cls, sizes: Any, inputs: Mapping[str, NDArray[Any]], late: int | Ints = 0) -> Dense:
         cells = {role: np.asarray(inputs[role]) for role in ("q", "k", "v")}
-        keys = admitted_of(sizes, inputs, late)
-        if not sizes.packed:
-            return cls(sizes, cells, keys)
-        return cls(dense_sizes(sizes), {role: cell[None] for role, cell in cells.items()}, keys)
+        if sizes.packed:
+            cells = {role: cell[None] for role, cell in cells.items()}
+        if sizes.paged:
+            cells |= {role: gathered(cells[role], inputs["page_table"]) for role in ("k", "v")}
+        return cls(dense_sizes(sizes), cells, admitted_of(sizes, inputs, late))
 
 
 def dense_sizes(sizes: Any) -> Any:
-    """Return the sizes of the batches: all packed sequences are one."""
-    return replace(sizes, b=1, packed=False) if sizes.packed else sizes
+    """Return the sizes of the batches: all packed sequences are one, and keys in pages end with the last page."""
+    if sizes.packed:
+        return replace(sizes, b=1, packed=False)
+    return replace(sizes, t=sizes.table * sizes.p, p=1, paged=False) if sizes.paged else sizes
+
+
+def gathered(pool: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:
+    """Return keys (b, kv, t, d) of pages (n, kv, p, d); 0 where none has been written."""
+    pages = np.moveaxis(pool[np.clip(np.asarray(table).astype(np.int64), 0, len(pool) - 1)], 1, 2)
+    cells = pages.reshape(*pages.shape[:2], -1, pages.shape[4])
+    return np.where(np.isnan(cells), cells.dtype.type(0), cells)
+
+
+def in_pages(cells: NDArray[Any], table: NDArray[Any], lengths: NDArray[Any], pages: int, size: int) -> NDArray[Any]:
+    """Return keys (b, kv, t, d) in pages (n, kv, p, d), NaN in those past ``lengths`` and in those of no sequence."""
+    batches, heads, _, columns = cells.shape
+    pool = np.full((pages, heads, size, columns), np.nan)
+    split = np.moveaxis(cells.reshape(batches, heads, -1, size, columns), 1, 2)
+    is_written = np.arange(table.shape[1]) * size < lengths[:, None]
+    pool[table[is_written]] = split[is_written]
+    return pool

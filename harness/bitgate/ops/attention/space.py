@@ -21,12 +21,15 @@ from bitgate.ops.attention.attention import KeyMask
 ELEMENTS = ("f32", "f16", "bf16")
 """The types of the elements."""
 
+PAGE_SIZES = (16, 1, 64, 7, 32)
+"""Keys of a page that are drawn."""
+
 LEAST_HEAD, MOST_HEAD = 32, 256
 """Head sizes that are drawn."""
 
 
 class AttentionSpace(SizedSpace):
-    """The space of attention, whose heads of keys divide those of queries and whose windows belong to one mask."""
+    """The space of attention: heads of keys divide those of queries, and windows and pages belong to words."""
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
@@ -41,7 +44,9 @@ class AttentionSpace(SizedSpace):
         keys = values["w"] if values["mask"] is KeyMask.WINDOW else 1
         fitted = {**values, "kv": heads, "w": keys}
         if values.get("packed"):  # cu_seqlens_k says what lengths would
-            fitted["padded"] = False
+            fitted |= {"padded": False, "paged": False}
+        if "paged" in fitted:
+            fitted["p"] = values["p"] if fitted["paged"] else 1
         return super().problem_of(fitted)
 
     def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> QuantityColumns:
@@ -73,7 +78,10 @@ def _settled(drawn: QuantityColumns) -> QuantityColumns:
     windows = 1 + 13 * columns["w"] % columns["t"]
     columns["w"] = np.where(columns["mask"] == masks.index(KeyMask.WINDOW), windows, 1)
     if "packed" in columns:
-        columns["padded"] = columns["padded"] * (1 - columns["packed"])
+        for name in ("padded", "paged"):
+            columns[name] = columns[name] * (1 - columns["packed"])
+        sizes = np.array(PAGE_SIZES)[columns["p"] % len(PAGE_SIZES)]
+        columns["p"] = np.where(columns["paged"], sizes, 1)
     columns["d"] = np.minimum(LEAST_HEAD - 1 + columns["d"], MOST_HEAD)
     return QuantityColumns(drawn.space, columns)
 
