@@ -122,7 +122,7 @@ def test_defects_of_packed_sequences_are_named(case: str, wrong: Wrong, said: st
     assert said in sentence(f"attention_{case}", "exact", wrong)
 
 
-PAGES = "f16_b4h2kv1s30t90d64p16_full_padded_paged"
+PAGES = "f16_b4h2kv1s30t96d64p16_full_padded_paged"
 
 
 @pytest.mark.parametrize(
