@@ -43,12 +43,16 @@ template <class Shape> Parts parts_of(const Request& request) {
 
 // dtypes, then head_size, then index_range.
 template <class Shape> int32_t supports(const Request& request, bitgate_reason* reason) {
+  using T = typename Shape::Element;
+  using Key = typename Shape::Key;
   const AttentionProblem& of = request.problem;
-  if (of.head > Shape::head && of.q.dtype == bitgate::code_of<typename Shape::Element>)
+  if (const int32_t status = bitgate::check_attention_types<T, Key>(of, {&of.o}, reason);
+      status != BITGATE_OK)
+    return status;
+  if (of.head > Shape::head)
     BITGATE_REFUSE(reason, "head_size", "a head of %lld: at most %d", static_cast<long long>(of.head),
                    Shape::head);
-  if (const int32_t status = bitgate::check_attention<typename Shape::Element>(of, {&of.o}, reason);
-      status != BITGATE_OK)
+  if (const int32_t status = bitgate::check_attention<T, Key>(of, {&of.o}, reason); status != BITGATE_OK)
     return status;
   if (of.keys > bitgate::max_length)
     BITGATE_REFUSE(reason, "index_range", "%lld keys: at most %lld", static_cast<long long>(of.keys),
@@ -65,14 +69,18 @@ template <class Shape> int64_t workspace_bytes(const Request& request) {
   return parts.slices == 1 ? 0 : parts.cells(request.problem.head) * static_cast<int64_t>(sizeof(float));
 }
 
-// May threads move 16 bytes of every row at once?
-template <class T>
-bool has_vectors(std::initializer_list<std::pair<const bitgate_tensor*, const void*>> tensors) {
-  for (const auto& [tensor, cells] : tensors) {
-    if (tensor->strides[3] != 1 || reinterpret_cast<uintptr_t>(cells) % 16 != 0)
+// May threads move `vector` elements of every row at once? `bytes`: of each element.
+struct Aligned {
+  const bitgate_tensor* tensor;
+  const void* cells;
+  size_t bytes;
+};
+inline bool has_vectors(size_t vector, std::initializer_list<Aligned> tensors) {
+  for (const Aligned& one : tensors) {
+    if (one.tensor->strides[3] != 1 || reinterpret_cast<uintptr_t>(one.cells) % (vector * one.bytes) != 0)
       return false;
     for (int i = 0; i < 3; ++i)
-      if (tensor->strides[i] * static_cast<int64_t>(sizeof(T)) % 16 != 0)
+      if (one.tensor->strides[i] % static_cast<int64_t>(vector) != 0)
         return false;
   }
   return true;
@@ -81,11 +89,14 @@ bool has_vectors(std::initializer_list<std::pair<const bitgate_tensor*, const vo
 template <class Shape>
 void run(const Request& request, const AttentionProblem::Buffers& buffers, bitgate::Context& context) {
   using T = typename Shape::Element;
+  using Key = typename Shape::Key;
   const AttentionProblem& problem = request.problem;
   const bitgate::AttentionGeometry geometry = bitgate::attention_geometry(problem);
   const Parts parts = parts_of<Shape>(request);
-  const int32_t vectors = has_vectors<T>(
-      {{&problem.q, buffers.q}, {&problem.k, buffers.k}, {&problem.v, buffers.v}, {&problem.o, buffers.o}});
+  const int32_t vectors = has_vectors(Shape::vector, {{&problem.q, buffers.q, sizeof(T)},
+                                                      {&problem.k, buffers.k, sizeof(Key)},
+                                                      {&problem.v, buffers.v, sizeof(Key)},
+                                                      {&problem.o, buffers.o, sizeof(T)}});
   auto* const o = static_cast<T*>(buffers.o);
   auto* const workspace = static_cast<float*>(buffers.workspace);
   bitgate_dispatch_record& record = context.record;
@@ -93,8 +104,9 @@ void run(const Request& request, const AttentionProblem::Buffers& buffers, bitga
       context, "kernel_tiles", kernel_tiles<Shape>,
       dim3(static_cast<unsigned>(blocks_of<Shape>(problem)), static_cast<unsigned>(parts.slices)),
       dim3(Shape::block), bitgate::asked_lds_bytes<typename Shape::Lds>, static_cast<const T*>(buffers.q),
-      static_cast<const T*>(buffers.k), static_cast<const T*>(buffers.v), buffers.lengths, buffers.cu_q,
-      buffers.cu_k, buffers.page_table, o, buffers.lse, workspace, geometry, parts, vectors);
+      static_cast<const Key*>(buffers.k), static_cast<const Key*>(buffers.v), buffers.lengths, buffers.cu_q,
+      buffers.cu_k, buffers.page_table, buffers.k_scale, buffers.v_scale, o, buffers.lse, workspace, geometry,
+      parts, vectors);
   if (parts.slices > 1) {
     const int64_t blocks = ceil_div(parts.queries * problem.head, merge_block);
     record.launches +=
@@ -107,16 +119,16 @@ void run(const Request& request, const AttentionProblem::Buffers& buffers, bitga
 }
 
 // Named like f16_64x32x128_w32: queries, keys and head of a block. It lives as long as the program.
-template <class Shape> bitgate::Instance<AttentionProblem> instance(const char* dtype) {
+template <class Shape> bitgate::Instance<AttentionProblem> instance(const char* name, const char* dtypes) {
   static std::deque<std::string> names; // a deque moves none
   bitgate::Instance<AttentionProblem> made{};
   made.name = names
-                  .emplace_back(std::string(dtype) + "_" + std::to_string(Shape::queries) + "x" +
+                  .emplace_back(std::string(name) + "_" + std::to_string(Shape::queries) + "x" +
                                 std::to_string(Shape::keys) + "x" + std::to_string(Shape::head) +
                                 (Shape::wave == 32 ? "_w32" : ""))
                   .c_str();
   made.operation = "attention";
-  made.dtypes = dtype;
+  made.dtypes = dtypes;
   made.layouts = "";
   made.accumulator = "f32";
   made.tile[0] = Shape::queries, made.tile[1] = Shape::keys, made.tile[2] = Shape::head;
@@ -132,13 +144,13 @@ template <class Shape> bitgate::Instance<AttentionProblem> instance(const char* 
   return made;
 }
 
-// Heads of up to 64, 128 and 256 elements of T.
-template <class T, int Wave> struct Registrations {
+// Heads of up to 64, 128 and 256 elements of T, and keys of Key.
+template <class T, class Key, int Wave> struct Registrations {
   static constexpr int queries = sizeof(T) == 4 ? 32 : 64;
-  explicit Registrations(const char* dtype)
-      : each{bitgate::Registration(instance<Shape<T, queries, 64, Wave>>(dtype)),
-             bitgate::Registration(instance<Shape<T, queries, 128, Wave>>(dtype)),
-             bitgate::Registration(instance<Shape<T, queries, 256, Wave>>(dtype))} {}
+  Registrations(const char* name, const char* dtypes)
+      : each{bitgate::Registration(instance<Shape<T, queries, 64, Wave, Key>>(name, dtypes)),
+             bitgate::Registration(instance<Shape<T, queries, 128, Wave, Key>>(name, dtypes)),
+             bitgate::Registration(instance<Shape<T, queries, 256, Wave, Key>>(name, dtypes))} {}
   bitgate::Registration<AttentionProblem> each[3];
 };
 

@@ -4,6 +4,9 @@
 // chunks of k and v: while one is multiplied, the next is on its way. With several slices of the keys each
 // leaves its sums unscaled in the workspace, and a second kernel merges them.
 //
+// Keys and values of 8 bits become those of the queries on their way to LDS; their scales, which heads have,
+// multiply logits and sums of values.
+//
 // Powers are of 2: exp(x) = 2^(x log2 e). Any strides and lengths; heads are at most Shape::head. Of packed
 // sequences each has its own tiles, of queries and of keys; some blocks have none.
 #pragma once
@@ -47,7 +50,7 @@ template <class Shape> struct Chunks {
   using Cover = typename Shape::ReadKeys;
   using Logits = typename Shape::Logits;
   using Values = typename Shape::Values;
-  Rows<const T> k, v;
+  Rows<const typename Shape::Key, T> k, v;
   Pages pages;
   int64_t key; // of the tile's first
   int chunk, thread, count;
@@ -55,7 +58,7 @@ template <class Shape> struct Chunks {
   ChunkOf<T, Cover::vector> stage[Cover::passes];
 
   __device__ __forceinline__ void fetch() {
-    const Rows<const T>& rows = is_value ? v : k;
+    const auto& rows = is_value ? v : k;
     const int column = chunk * Shape::columns + Cover::column(thread);
     for (int pass = 0; pass < Cover::passes; ++pass) {
       const int64_t at = key + Cover::row(thread, pass);
@@ -161,9 +164,9 @@ __device__ __forceinline__ KeyRange keys_of_block(const AttentionGeometry& of, c
 
 template <class Shape>
 __global__ void __launch_bounds__(Shape::block)
-    kernel_tiles(const typename Shape::Element* q, const typename Shape::Element* k,
-                 const typename Shape::Element* v, const int32_t* lengths, const int32_t* cu_q,
-                 const int32_t* cu_k, const int32_t* page_table, typename Shape::Element* o, float* lse,
+    kernel_tiles(const typename Shape::Element* q, const typename Shape::Key* k, const typename Shape::Key* v,
+                 const int32_t* lengths, const int32_t* cu_q, const int32_t* cu_k, const int32_t* page_table,
+                 const float* k_scale, const float* v_scale, typename Shape::Element* o, float* lse,
                  float* parts, AttentionGeometry of, Parts meet, int32_t vectors) {
   using T = typename Shape::Element;
   using Lds = typename Shape::Lds;
@@ -178,12 +181,12 @@ __global__ void __launch_bounds__(Shape::block)
     return;
   const auto head_of = [&](auto* cells, const bitgate::HeadLayout& layout, int64_t batch, int64_t head,
                            int64_t row, int64_t rows) {
-    return Rows<std::remove_pointer_t<decltype(cells)>>{cells + bitgate::row_at(layout, batch, head, row),
-                                                        layout.row,
-                                                        layout.column,
-                                                        rows,
-                                                        columns,
-                                                        vectors != 0};
+    return Rows<std::remove_pointer_t<decltype(cells)>, T>{cells + bitgate::row_at(layout, batch, head, row),
+                                                           layout.row,
+                                                           layout.column,
+                                                           rows,
+                                                           columns,
+                                                           vectors != 0};
   };
 
   // The keys of this slice, in whole tiles.
@@ -215,7 +218,7 @@ __global__ void __launch_bounds__(Shape::block)
   Running running{{0, 0}, -INFINITY, 0.0f};
   if (query < rest)
     running.range = bitgate::admitted_keys(of, place.in, lengths, place.batch, place.first + query);
-  const float scale = of.scale * bitgate::log2_e;
+  const float scale = of.scale * bitgate::log2_e * bitgate::scale_of(k_scale, kv_head);
 
   Sums<Values> sums[Shape::chunks];
   for (int chunk = 0; chunk < Shape::chunks; ++chunk)
@@ -278,7 +281,8 @@ __global__ void __launch_bounds__(Shape::block)
   const bool is_whole = ends.slices == 1;
   const int64_t number = (place.batch * late.heads + place.head) * late.queries + first_row;
   if (thread % Shape::threads_a_query == 0) {
-    lds.factor[query] = is_whole ? (running.sum > 0.0f ? 1.0f / running.sum : 0.0f) : 1.0f;
+    lds.factor[query] = (is_whole ? (running.sum > 0.0f ? 1.0f / running.sum : 0.0f) : 1.0f) *
+                        bitgate::scale_of(v_scale, place.head / late.group);
     if (query < rest && !is_whole) {
       parts[ends.top(blockIdx.y, number + query, late.head)] = running.top;
       parts[ends.sum(blockIdx.y, number + query, late.head)] = running.sum;
@@ -288,7 +292,7 @@ __global__ void __launch_bounds__(Shape::block)
     }
   }
   const auto results = head_of(o, late.o, place.batch, place.head, first_row, rest);
-  const Rows<float> unscaled{
+  const Rows<float> sums_so_far{
       parts + ends.cell(blockIdx.y, number, late.head), late.head, 1, rest, columns, false};
 #pragma unroll
   for (int chunk = 0; chunk < Shape::chunks; ++chunk) {
@@ -309,7 +313,8 @@ __global__ void __launch_bounds__(Shape::block)
       if (is_whole)
         results.template write<Cover::vector>(row, chunk * Shape::columns + column, values, lds.factor[row]);
       else
-        unscaled.template write<Cover::vector>(row, chunk * Shape::columns + column, values, 1.0f);
+        sums_so_far.template write<Cover::vector>(row, chunk * Shape::columns + column, values,
+                                                  lds.factor[row]);
     }
     __syncthreads(); // they have been taken
   }

@@ -13,8 +13,9 @@ using namespace bitgate::implicit_gemm;
 using bitgate::bits_as;
 using bitgate::Number;
 
-template <class T, int Queries, int Head, int Wave> struct Shape {
+template <class T, int Queries, int Head, int Wave, class KeyElement = T> struct Shape {
   using Element = T;
+  using Key = KeyElement; // of k and v, in memory; in LDS they are of T
   static constexpr int queries = Queries, head = Head, wave = Wave;
   static constexpr int keys = 32;
   static constexpr int columns = sizeof(T) == 4 && Wave == 32 ? 32 : 64; // as registers allow
@@ -65,9 +66,9 @@ template <class T, int Queries, int Head, int Wave> struct Shape {
   static_assert(sizeof(Lds) <= most_lds_bytes, "LDS of one block");
 };
 
-// Rows of a head in memory, `rows` of them of `columns` elements; `vectors`: 16 bytes may be read at once.
-template <class Cells> struct Rows {
-  using T = std::remove_const_t<Cells>;
+// Rows of a head in memory, `rows` of them of `columns` elements, which are read as T; `vectors`: as many as
+// 16 bytes of T hold may be read at once.
+template <class Cells, class T = std::remove_const_t<Cells>> struct Rows {
   Cells* cells;
   int64_t row, column;
   int64_t rows;
@@ -84,14 +85,20 @@ template <class Cells> struct Rows {
     struct Elements {
       T at[Vector];
     };
-    const T* const from = cells + place + first * column;
+    const Cells* const from = cells + place + first * column;
     if (vectors && first + Vector <= columns)
       return read_or_clear<T, Vector>(is_inside, from);
     Elements elements{};
     for (int i = 0; i < Vector; ++i)
       if (is_inside && first + i < columns)
-        elements.at[i] = from[i * column];
+        elements.at[i] = as_factor(from[i * column]);
     return bits_as<ChunkOf<T, Vector>>(elements);
+  }
+  static __device__ __forceinline__ T as_factor(const Cells& cell) {
+    if constexpr (std::is_same_v<std::remove_const_t<Cells>, T>)
+      return cell;
+    else
+      return Number<T>::narrow(Number<std::remove_const_t<Cells>>::widen(cell));
   }
   template <int Vector>
   __device__ __forceinline__ void write(int64_t at, int first, const float* values, float factor) const {
@@ -101,7 +108,7 @@ template <class Cells> struct Rows {
     Elements elements;
     for (int i = 0; i < Vector; ++i)
       elements.at[i] = Number<T>::narrow(values[i] * factor);
-    T* const to = cells + at * row + first * column;
+    Cells* const to = cells + at * row + first * column;
     if (at < rows && vectors && first + Vector <= columns) {
       write_chunk(to, bits_as<ChunkOf<T, Vector>>(elements));
       return;

@@ -12,6 +12,8 @@ from ..thread_maps import linear_launch, linear_write, row_number
 
 OPERATIONS = ("attention", "attention_bwd")
 ELEMENTS = ("f32", "f16", "bf16")
+KEYS = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+"""Narrower types of keys and values."""
 BLOCK, MOST_BLOCKS = 64, 1 << 20
 MOST_CELLS = 1 << 50
 
@@ -85,11 +87,17 @@ def thread_map(problem: SizedProblem, instance: Instance, options: Mapping[str, 
     return NaiveMap(problem)
 
 
-def _instance(operation: str, dtype: str) -> Instance:
+def with_keys(dtype: str, key: str) -> str:
+    """Return the types of q, k, v and o."""
+    return dtype if key == dtype else f"{dtype}_{key}_{key}_{dtype}"
+
+
+def _instance(operation: str, dtype: str, key: str = "") -> Instance:
+    own = f"{dtype}_{key}" if key else dtype
     return Instance(
-        name=dtype if operation == "attention" else f"bwd_{dtype}",
+        name=own if operation == "attention" else f"bwd_{dtype}",
         group="naive_attention",
-        dtypes=(dtype,),
+        dtypes=(with_keys(dtype, key or dtype),),
         layouts=(),
         ndims=(0,),
         accumulation=F32_ACCUMULATION,
@@ -105,7 +113,11 @@ FAMILY = KernelFamily(
     sources=("naive_attention.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
-    instances=tuple(_instance(operation, dtype) for operation in OPERATIONS for dtype in ELEMENTS),
+    instances=(
+        *(_instance("attention", dtype) for dtype in ELEMENTS),
+        *(_instance("attention", dtype, key) for dtype in ELEMENTS[1:] for key in KEYS),
+        *(_instance("attention_bwd", dtype) for dtype in ELEMENTS),
+    ),
     options=(),
     supports=supports,
     dispatch=dispatch,

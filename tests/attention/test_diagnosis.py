@@ -144,6 +144,27 @@ def test_defects_of_pages_are_named(wrong: Wrong, said: str) -> None:
     assert said in sentence(f"attention_{PAGES}", "exact", wrong)
 
 
+def other_scales(sizes: AttentionSizes, inputs: Arrays, key: str, value: str, roll: int = 0) -> Any:
+    """The result of heads of which others scale keys and values: ``k_scale``, ``v_scale`` or ``one``."""
+    scales = {**inputs, "one": np.ones(sizes.kv)}
+    other = {"k_scale": np.roll(scales[key], roll), "v_scale": np.roll(scales[value], roll)}
+    return dense(sizes, {**inputs, **other})
+
+
+@pytest.mark.parametrize(
+    ("fill", "wrong", "said"),
+    [
+        ("exact", lambda s, x: other_scales(s, x, "k_scale", "k_scale"), "the scale of keys is taken for values"),
+        ("exact", lambda s, x: other_scales(s, x, "k_scale", "one"), "the scale of values is left out"),
+        ("exact", lambda s, x: other_scales(s, x, "k_scale", "v_scale", 1), "the scales of the next head are taken"),
+        ("decimal", lambda s, x: other_scales(s, x, "one", "v_scale"), "the scale of keys is left out"),
+        ("decimal", lambda s, x: other_scales(s, x, "v_scale", "v_scale"), "the scale of values is taken for keys"),
+    ],
+)
+def test_defects_of_scales_are_named(fill: str, wrong: Wrong, said: str) -> None:
+    assert said in sentence("attention_f16_f8ocp_f8ocp_f16_b2h4kv2s20t40d40_full_scaled", fill, wrong)
+
+
 def test_a_logarithm_to_another_base_is_named() -> None:
     def base_2(sizes: AttentionSizes, inputs: Arrays) -> Any:
         return KeySoftmax.of(logits(sizes, inputs), np.ones((1, 1, 1, sizes.t), np.bool_)).lse / np.log(2)

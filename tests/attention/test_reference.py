@@ -50,6 +50,10 @@ def sizes_of(problem: Any) -> AttentionSizes:
         ("attention_f16_b1h1kv1s3t5d32", "attention_f16_b1h1kv1s3t5d32_full"),
         ("attention_f16_b1h1kv1s3t5d32w4_lse_window_padded", "attention_f16_b1h1kv1s3t5d32w4_window_padded_lse"),
         ("attention_f16_b2h1kv1s3t5d32p4_paged_padded", "attention_f16_b2h1kv1s3t5d32p4_full_padded_paged"),
+        (
+            "attention_f16_f8ocp_f8ocp_f16_b2h1kv1s3t5d32_scaled",
+            "attention_f16_f8ocp_f8ocp_f16_b2h1kv1s3t5d32_full_scaled",
+        ),
         ("attention_f16_b2h1kv1s3t5d32_packed_lse", "attention_f16_b2h1kv1s3t5d32_full_lse_packed"),
         ("attention_f16_b2h1kv1s3t5d32_packed_gapkh8", "attention_f16_b2h1kv1s3t5d32_full_packed_gapkh8"),
         ("attention_f16_b1h1kv1s3t5d32w1_window_gapkt8", "attention_f16_b1h1kv1s3t5d32_window_gapkt8"),
@@ -82,7 +86,8 @@ def random_case(rng: np.random.Generator, places: tuple[str, ...] = ("",)) -> st
     window = f"w{w}" * (mask == "window")
     padded = "_padded" * int(rng.integers(2)) * (place != "_packed")
     pages = f"p{int(rng.integers(1, 20))}" * (place == "_paged")
-    return f"attention_f32_b{b}h{kv * group}kv{kv}s{s}t{t}d{d}{window}{pages}_{mask}{padded}_lse{place}"
+    scaled = "_scaled" * (len(places) > 1 and bool(rng.integers(2)))
+    return f"attention_f32_b{b}h{kv * group}kv{kv}s{s}t{t}d{d}{window}{pages}_{mask}{padded}_lse{place}{scaled}"
 
 
 @pytest.mark.needs("torch")
@@ -124,6 +129,9 @@ def mask_of(sizes: Any, inputs: Arrays) -> Any:
 def by_torch(problem: Any, inputs: Arrays) -> Arrays:
     """The results of PyTorch on the CPU in f64; of packed sequences those of each alone, one after the other."""
     sizes = sizes_of(problem)
+    if sizes.scaled:
+        scaled = {role: np.einsum("...htd,h->...htd", inputs[role], inputs[f"{role}_scale"]) for role in ("k", "v")}
+        inputs = {**inputs, **scaled}
     if sizes.paged:
         inputs = {**inputs, **{role: one_by_one(sizes, inputs, role) for role in ("k", "v")}}
     if not sizes.packed:
@@ -244,6 +252,17 @@ def test_pages_are_anywhere_and_those_past_the_keys_hold_nothing() -> None:
     for role in ("k", "v"):
         assert np.isnan(inputs[role][~is_used]).all()
         assert np.isfinite(inputs[role][is_used]).all()  # the tail of a last page has decoys
+
+
+@pytest.mark.parametrize("key", ["f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz"])
+def test_scales_of_keys_and_values_differ_and_their_types_hold_the_data(key: str) -> None:
+    for seed in range(5):
+        case = f"attention_f16_{key}_{key}_f16_b1h8kv8s9t70d40_causal_scaled"
+        problem, inputs = made(case, seed=seed)  # data that a type does not hold would be refused
+        assert (inputs["k_scale"] != inputs["v_scale"]).all()
+        assert len(np.unique(inputs["v_scale"])) > 1
+        plan = plan_fill(problem, F32_ACCUMULATION, "exact", seed)
+        assert certify(problem, plan, make_inputs(problem, plan), F32_ACCUMULATION).holds
 
 
 def test_lengths_are_all_short_on_an_edge_and_none() -> None:

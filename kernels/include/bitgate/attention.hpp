@@ -18,6 +18,7 @@
 //     the
 //                      m pages of a batch, in order
 //     t                keys of a batch, where they are in pages
+//     scaled = 0       the f32 tensors k_scale and v_scale (kv) multiply the keys and values of each head
 // A query that admits no key gets 0. What lies in pages past a batch's keys is not read.
 //
 // attention_bwd: the gradients dq (b, h, s, d), dk and dv (b, kv, t, d) of q, k and v, from that of o: do (b,
@@ -54,9 +55,10 @@ struct AttentionProblem : MaskedAttention {
     const int32_t *lengths, *cu_q, *cu_k, *page_table;
     void* o;
     float* lse;
+    const float *k_scale, *v_scale;
     void* workspace;
   };
-  bitgate_tensor o, lse, cu_q, cu_k, page_table;
+  bitgate_tensor o, lse, cu_q, cu_k, page_table, k_scale, v_scale;
   int64_t sequences; // packed ones, which are one batch; else 0
   int64_t page;      // keys of a page; 0: keys are in a row
 };
@@ -111,10 +113,12 @@ inline void as_batch(bitgate_tensor& tensor) noexcept {
   ++tensor.rank;
 }
 
-// BITGATE_BAD_ARGUMENT unless a tensor, if it is there, is `length` numbers of i32 in a row.
-inline int32_t check_numbers(const bitgate_tensor& tensor, int64_t length, bitgate_reason* reason) noexcept {
-  if (tensor.rank != 0 && tensor.dtype != BITGATE_I32)
-    BITGATE_BAD(reason, "problem", "%s is of type %s: it must be i32", tensor.role, dtype_name(tensor.dtype));
+// BITGATE_BAD_ARGUMENT unless a tensor, if it is there, is `length` numbers of a type in a row.
+inline int32_t check_numbers(const bitgate_tensor& tensor, int32_t dtype, int64_t length,
+                             bitgate_reason* reason) noexcept {
+  if (tensor.rank != 0 && tensor.dtype != dtype)
+    BITGATE_BAD(reason, "problem", "%s is of type %s: it must be %s", tensor.role, dtype_name(tensor.dtype),
+                dtype_name(dtype));
   if (tensor.rank == 1 && tensor.strides[0] != 1)
     BITGATE_BAD(reason, "problem", "%s has stride %lld: 1 is due", tensor.role,
                 static_cast<long long>(tensor.strides[0]));
@@ -152,12 +156,13 @@ inline int32_t check_masked(MaskedAttention& to, std::initializer_list<HeadTenso
 
 inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgate_reason* reason) noexcept {
   ProblemReader reader(problem, reason);
-  int32_t has_lse = 0, is_packed = 0, is_paged = 0;
+  int32_t has_lse = 0, is_packed = 0, is_paged = 0, is_scaled = 0;
   detail::read_masked(reader, to);
   reader.integer("lse", has_lse);
   reader.integer("packed", is_packed);
   reader.integer("paged", is_paged);
-  to.lse = to.cu_q = to.cu_k = to.page_table = {};
+  reader.integer("scaled", is_scaled);
+  to.lse = to.cu_q = to.cu_k = to.page_table = to.k_scale = to.v_scale = {};
   to.sequences = to.page = 0;
   int64_t paged_keys = 0;
   if (is_packed != 0) {
@@ -166,6 +171,8 @@ inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgat
   }
   if (is_paged != 0)
     reader.integer("t", paged_keys), reader.tensor("page_table", to.page_table);
+  if (is_scaled != 0)
+    reader.tensor("k_scale", to.k_scale), reader.tensor("v_scale", to.v_scale);
   reader.tensor("o", to.o);
   if (has_lse != 0)
     reader.tensor("lse", to.lse);
@@ -180,7 +187,7 @@ inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgat
     for (bitgate_tensor* tensor : {&to.q, &to.k, &to.v, &to.o, &to.lse})
       detail::as_batch(*tensor);
     for (const bitgate_tensor* tensor : {&to.cu_q, &to.cu_k})
-      if (const int32_t status = detail::check_numbers(*tensor, to.sequences + 1, reason);
+      if (const int32_t status = detail::check_numbers(*tensor, BITGATE_I32, to.sequences + 1, reason);
           status != BITGATE_OK)
         return status;
   }
@@ -197,6 +204,10 @@ inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgat
         status != BITGATE_OK)
       return status;
   }
+  for (const bitgate_tensor* tensor : {&to.k_scale, &to.v_scale})
+    if (const int32_t status = detail::check_numbers(*tensor, BITGATE_F32, to.kv_heads, reason);
+        status != BITGATE_OK)
+      return status;
   return detail::check_masked(to, {{to.o, true, false}, {to.lse, true, false, 3}}, reason, paged_keys);
 }
 
@@ -221,6 +232,8 @@ inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& 
   to.cu_q = static_cast<const int32_t*>(buffer_of(problem, buffers, "cu_seqlens_q"));
   to.cu_k = static_cast<const int32_t*>(buffer_of(problem, buffers, "cu_seqlens_k"));
   to.page_table = static_cast<const int32_t*>(buffer_of(problem, buffers, "page_table"));
+  to.k_scale = static_cast<const float*>(buffer_of(problem, buffers, "k_scale"));
+  to.v_scale = static_cast<const float*>(buffer_of(problem, buffers, "v_scale"));
   to.o = buffer_of(problem, buffers, "o");
   to.lse = static_cast<float*>(buffer_of(problem, buffers, "lse"));
   to.workspace = buffers.workspace;
@@ -292,6 +305,11 @@ BITGATE_HD inline int64_t row_at(const HeadLayout& of, int64_t batch, int64_t he
   return batch * of.batch + head * of.head + row * of.row;
 }
 
+// The scale of a head of keys or values: 1 without scales.
+BITGATE_HD inline float scale_of(const float* scales, int64_t head) {
+  return scales == nullptr ? 1.0f : scales[head];
+}
+
 // Where a key begins, or its values, of pages by the table of its batch.
 BITGATE_HD inline int64_t in_page(const HeadLayout& of, const int32_t* table, uint32_t page, int64_t key) {
   const uint32_t at = static_cast<uint32_t>(key), number = at / page;
@@ -339,22 +357,33 @@ inline constexpr float ln_2 = 0.693147181f;
 // Cells that a workspace may have.
 inline constexpr double most_attention_cells = 0x1p50;
 
-// dtypes, then index_range: every element is of T, and counts of cells fit 64 bits.
-template <class T>
-int32_t check_attention(const MaskedAttention& of, std::initializer_list<const bitgate_tensor*> others,
-                        bitgate_reason* reason) noexcept {
-  const auto check = [reason](const bitgate_tensor& tensor) noexcept -> int32_t {
-    if (tensor.dtype != code_of<T>)
+// dtypes: keys and values are of Key, every other element is of T.
+template <class T, class Key = T>
+int32_t check_attention_types(const MaskedAttention& of, std::initializer_list<const bitgate_tensor*> others,
+                              bitgate_reason* reason) noexcept {
+  const auto check = [reason](const bitgate_tensor& tensor, int32_t dtype) noexcept -> int32_t {
+    if (tensor.dtype != dtype)
       BITGATE_REFUSE(reason, "dtypes", "%s is %s: it must be %s", tensor.role, dtype_name(tensor.dtype),
-                     dtype_name(code_of<T>));
+                     dtype_name(dtype));
     return BITGATE_OK;
   };
-  for (const bitgate_tensor* tensor : {&of.q, &of.k, &of.v})
-    if (const int32_t status = check(*tensor); status != BITGATE_OK)
+  if (const int32_t status = check(of.q, code_of<T>); status != BITGATE_OK)
+    return status;
+  for (const bitgate_tensor* tensor : {&of.k, &of.v})
+    if (const int32_t status = check(*tensor, code_of<Key>); status != BITGATE_OK)
       return status;
   for (const bitgate_tensor* tensor : others)
-    if (const int32_t status = check(*tensor); status != BITGATE_OK)
+    if (const int32_t status = check(*tensor, code_of<T>); status != BITGATE_OK)
       return status;
+  return BITGATE_OK;
+}
+
+// dtypes, then index_range: counts of cells fit 64 bits.
+template <class T, class Key = T>
+int32_t check_attention(const MaskedAttention& of, std::initializer_list<const bitgate_tensor*> others,
+                        bitgate_reason* reason) noexcept {
+  if (const int32_t status = check_attention_types<T, Key>(of, others, reason); status != BITGATE_OK)
+    return status;
   const double cells = static_cast<double>(of.batch) * static_cast<double>(of.heads) *
                        static_cast<double>(of.queries) * static_cast<double>(of.keys + of.head);
   if (cells > most_attention_cells)

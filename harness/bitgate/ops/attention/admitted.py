@@ -27,7 +27,7 @@ class KeyMask(str, Enum):
 class Apart:
     """The base of sizes whose batches lie apart: sizes that can state another place have a field for it."""
 
-    packed = paged = False
+    packed = paged = scaled = False
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class AttentionSizes(Apart):
     lse: bool = False
     packed: bool = False
     paged: bool = False
+    scaled: bool = False
 
     @property
     def table(self) -> int:

@@ -16,6 +16,9 @@ counts as it does in a batch.
 ``paged``: keys and values are in pages of p keys, k and v are (n, kv, p, d), in memory with a key of a page after the
 other. The i32 tensor ``page_table`` (b, m) names the pages of each batch, of which m hold t keys; the last may be
 partial. Two pages more than these are unused. What lies past the keys of a batch is not to be read.
+
+``attention_f16_f8ocp_f8ocp_f16_b2h8kv2s1t512d64_full_scaled``: types of q, k, v and o may differ. ``scaled`` adds the
+f32 tensors ``k_scale`` and ``v_scale`` (kv), by which the keys and values of each head are multiplied.
 """
 
 from __future__ import annotations
@@ -152,6 +155,8 @@ class Attention(MaskedAttention):
             yield read(role, dtype="i32", n=sizes.b + 1)
         if sizes.paged:
             yield read("page_table", dtype="i32", b=sizes.b, m=sizes.table)
+        for role in ("k_scale", "v_scale") if sizes.scaled else ():
+            yield read(role, dtype="f32", h=sizes.kv)
         yield StatedTensor("o", {**queries, "d": sizes.d}, is_written=True, order="shd" * sizes.packed)
         if sizes.lse:
             yield StatedTensor("lse", queries, is_written=True, dtype="f32")
@@ -174,7 +179,8 @@ class Attention(MaskedAttention):
         off by e = (d + 8) A u (Higham, Accuracy and Stability of Numerical Algorithms, 3.1: d for the sum, 8 for scale,
         base and the difference from the maximum). Powers and their sum are off by (6 n + 9 D + 12) u as those of a
         softmax are, and by e each; the sum of values by 3 n u, each step of an online sum being rescaled. Weights may
-        be rounded to the type of the values before they are multiplied, as matrix instructions of 16 bits need it.
+        be rounded to the type of the queries before they are multiplied, as matrix instructions of 16 bits need it. A
+        scale of keys or of values rounds once more, which adds u to either.
 
         Integers whose sums the accumulator holds have exact logits before they are scaled. If a power of two of them
         are equal and the others 104 lower, o is exact and left out, and lse is off by its scale, base and logarithm:
@@ -185,7 +191,7 @@ class Attention(MaskedAttention):
         is_in, x = keys.mask(sizes.t), logits(sizes, cells)
         softmax, unit = KeySoftmax.of(x, is_in), 2.0**-accumulation.accumulator.mantissa
         size = logits(sizes, {role: np.abs(cells[role]) for role in ("q", "k")})
-        off = (sizes.d + 8) * unit * np.max(size, axis=-1, keepdims=True, where=is_in, initial=0.0)
+        off = (sizes.d + 8 + sizes.scaled) * unit * np.max(size, axis=-1, keepdims=True, where=is_in, initial=0.0)
         least = np.min(x, axis=-1, keepdims=True, where=is_in, initial=np.inf)
         is_none = keys.none[:, None, :, None]
         with np.errstate(invalid="ignore"):
@@ -193,11 +199,11 @@ class Attention(MaskedAttention):
             high = np.where(is_none, 0.0, np.abs(softmax.top) + np.log(np.maximum(softmax.sums, 1.0)))
         count = np.where(is_none, 0, (keys.end - keys.first)[:, None, :, None])
         summed = (6 * count + 9 * spread + 12) * unit
-        narrow = problem.tensors["v"].dtype
+        narrow = problem.tensors["q"].dtype
         weights = 2.0**-narrow.mantissa if narrow.bytes < 4 else 0.0
         magnitude = softmax.over(weighted(sizes, softmax.powers, np.abs(cells["v"])))
         every = {
-            "o": magnitude * (2 * off + summed + 3 * count * unit + weights),
+            "o": magnitude * (2 * off + summed + (3 * count + sizes.scaled) * unit + weights),
             "lse": (off + summed + 8 * unit * (high + 1))[..., 0],
         }
         if fills.is_mean(cells, x, is_in, softmax.top):

@@ -121,6 +121,24 @@ def numbers_of(problem: SizedProblem, seed: int) -> dict[str, Ints]:
     return found
 
 
+def scales_of(problem: SizedProblem, seed: int) -> dict[str, Cells]:
+    """Return powers of two by which heads of keys and values are scaled; the two of a head differ, and those of heads
+    next to each other."""
+    sizes = problem.sizes
+    if not sizes.scaled:
+        return {}
+    first, step, apart = words(seed, "scales", 3)
+    key = (first + np.arange(sizes.kv) * (1 + step % 4)) % 5
+    value = (key + 1 + apart % 4) % 5
+    return {"k_scale": 2.0 ** (key - 2), "v_scale": 2.0 ** (value - 2)}
+
+
+def of_queries(sizes: Any, scales: Mapping[str, Cells]) -> Cells:
+    """Return the scale of the keys that each query meets, shape (h, 1, 1)."""
+    own = scales.get("k_scale", np.ones(sizes.kv))
+    return np.repeat(own, sizes.h // sizes.kv)[:, None, None]
+
+
 def lengths_of(sizes: Any, seed: int) -> Ints:
     """Return lengths of a padded problem: one short of all, an edge of a tile, all, any, and none."""
     batch = np.arange(sizes.b) + seed
@@ -288,17 +306,21 @@ def _made(problem: SizedProblem, seed: int, parity: int | None) -> Mapping[str, 
     # Each head begins with another kind: of one query a head, too.
     is_flat = (np.arange(sizes.s) + head).reshape(-1) % 2 == 1 if parity is None else np.full(number.size, parity == 1)
     u, v = queries.scores(seed, is_flat)
+    scales = scales_of(problem, seed)
     step = 2.0 ** np.ceil(np.log2(LOW * np.sqrt(sizes.d))) / ONE
     cells = np.zeros((number.size, sizes.d))
     cells[:, : code.entries] = step * np.concatenate([u, v.reshape(number.size, -1)], axis=1)
     places = _places(sizes, seed)
     back = np.repeat(np.argsort(places, axis=2), sizes.h // sizes.kv, axis=1)[:, :, None]
-    q = np.take_along_axis(cells.reshape(*shape, sizes.d), back, axis=3)
+    q = np.take_along_axis(cells.reshape(*shape, sizes.d), back, axis=3) / of_queries(sizes, scales)
     found = words(seed, "v", sizes.b, sizes.kv, sizes.t, sizes.d)
     # One sign a column: no mean is 0.
     sign = 1 - 2 * (words(seed, "sign", sizes.b, sizes.kv, 1, sizes.d) % 2)
-    values = ((1 + found % LARGEST_VALUE) * sign).astype(np.float64)
-    return _stated(problem, {"q": q, "k": _keys(sizes, code, places, seed).astype(np.float64), "v": values}, more)
+    largest = min(LARGEST_VALUE, problem.tensors["v"].dtype.exact_integer - 1)
+    values = ((1 + found % largest) * sign).astype(np.float64)
+    return _stated(
+        problem, {"q": q, "k": _keys(sizes, code, places, seed).astype(np.float64), "v": values}, {**more, **scales}
+    )
 
 
 def _stated(problem: SizedProblem, cells: Mapping[str, Cells], more: Mapping[str, Cells]) -> dict[str, Cells]:
@@ -335,7 +357,9 @@ def decimal(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
     x = products(sizes, q, k) * q.dtype.type(1 / np.sqrt(sizes.d))
     spread = np.ptp(x, axis=3)[..., None]
     q = q * (SPREAD / np.maximum(spread, SPREAD))
-    return _stated(problem, {"q": q, "k": k, "v": v}, numbers_of(problem, seed))
+    scales = scales_of(problem, seed)
+    q = q / of_queries(sizes, scales)
+    return _stated(problem, {"q": q, "k": k, "v": v}, {**numbers_of(problem, seed), **scales})
 
 
 def is_mean(cells: Mapping[str, Cells], x: Cells, is_in: Flags, top: Cells) -> bool:

@@ -22,11 +22,11 @@ def resized(letter: str) -> Any:
 
 
 BATCHES = Axis("b", "batches", {"q": 0, "k": 0, "v": 0, "o": 0, "lse": 0, "lengths": 0}, resized("b"))
-HEADS = Axis("h", "heads", {"q": 1, "k": 1, "v": 1, "o": 1, "lse": 1}, resized("h"))
+HEADS = Axis("h", "heads", {"q": 1, "k": 1, "v": 1, "o": 1, "lse": 1, "k_scale": 0, "v_scale": 0}, resized("h"))
 QUERIES = Axis("s", "queries", {"q": 2, "o": 2, "lse": 2}, resized("s"))
 KEYS = Axis("t", "keys", {"k": 2, "v": 2}, resized("t"))
 PAGED_BATCHES = Axis("b", "batches", {"q": 0, "o": 0, "lse": 0, "lengths": 0, "page_table": 0}, resized("b"))
-PACKED_HEADS = replace(HEADS, places={role: place - 1 for role, place in HEADS.places.items()})
+PACKED_HEADS = replace(HEADS, places=dict.fromkeys(HEADS.places, 0))
 
 
 def has_data(problem: SizedProblem) -> bool:
@@ -36,6 +36,15 @@ def has_data(problem: SizedProblem) -> bool:
 
 def _is_packed(problem: SizedProblem) -> bool:
     return has_data(problem) and problem.sizes.packed
+
+
+def _may_shift(problem: SizedProblem) -> bool:
+    """Return whether keys that are larger by ONE are of their type."""
+    return has_data(problem) and not problem.tensors["k"].dtype.is_float8
+
+
+def _is_scaled(problem: SizedProblem) -> bool:
+    return has_data(problem) and problem.sizes.scaled
 
 
 def _is_unpacked(problem: SizedProblem) -> bool:
@@ -79,6 +88,14 @@ def _scaled(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterat
         yield f"{scale} times v", kernel(problem, {**data, "v": scale * data["v"]}), scale * whole
 
 
+def _of_scales(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
+    whole = kernel(problem, data)
+    other = kernel(problem, {**data, "v_scale": 2 * data["v_scale"]})
+    yield "twice the scale of v", other, 2 * whole
+    other = kernel(problem, {**data, "k_scale": 2 * data["k_scale"], "q": data["q"] / 2})
+    yield "twice the scale of k, and half of q", other, whole
+
+
 def _spans(data: Data, letter: str) -> list[range]:
     """Return the queries (``q``) or keys (``k``) of each packed sequence."""
     begins = data[f"cu_seqlens_{letter}"].astype(int).tolist()
@@ -109,6 +126,7 @@ def _unpacked(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iter
                 continue
             sizes = replace(problem.sizes, b=1, s=len(queries), t=len(keys), packed=False)
             own = {name: data[name][None, :, queries if name == "q" else keys] for name in ("q", "k", "v")}
+            own |= {name: data[name] for name in ("k_scale", "v_scale") if name in data}
             alone = kernel(replace(problem, sizes=sizes, gaps=()), own, role)[0]
             yield f"{role}: sequence {number} alone", whole[:, queries], alone
 
@@ -156,7 +174,7 @@ LAWS: tuple[Law, ...] = (
     only(on_exact(turned(QUERIES)), _is_full),
     only(on_exact(cut(QUERIES)), _is_full),
     only(on_exact(turned(KEYS)), _is_unmasked),
-    on_exact(Law("shift", "logits of a query may all be larger by a number", _always, _shifted)),
+    only(on_exact(Law("shift", "logits of a query may all be larger by a number", _always, _shifted)), _may_shift),
     on_exact(Law("scale_v", "v times a number gives o times it", _always, _scaled)),
     only(on_exact(Law("repacked", "sequences may be packed in another order", _always, _repacked)), _is_packed),
     only(on_exact(Law("unpacked", "a packed sequence gives what it gives alone", _always, _unpacked)), _is_packed),
@@ -164,6 +182,7 @@ LAWS: tuple[Law, ...] = (
     only(
         on_exact(Law("without_pages", "keys in pages give what they give in a row", _always, _without_pages)), _is_paged
     ),
+    only(on_exact(Law("scales", "scales may be those of what they multiply", _always, _of_scales)), _is_scaled),
     only(Law("parts_by_lse", "parts of the keys meet by their logarithms", _always, _parts), _has_parts),
 )
 """The laws in the order in which they are tried."""

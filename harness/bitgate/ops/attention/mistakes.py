@@ -79,7 +79,7 @@ class KnownQueries(KnownRows):
         """Return what rounding of weights and sums may change: it goes by the values, not by what they sum to."""
         if values.ndim == 1:
             return super()._slack(values)
-        dtype = self.scene.problem.tensors["v"].dtype
+        dtype = self.scene.problem.tensors["q"].dtype
         weights = 0.0 if self.scene.exact or dtype.bytes > 2 else 2.0**-dtype.mantissa
         size = np.abs(self.v).max(axis=(1, 2))[:, None]
         return np.asarray(super()._slack(values) + (weights + 8 * self.terms * 2.0**-24) * size)
@@ -128,6 +128,7 @@ def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
     yield from every.masks()
     yield from every.sequences()
     yield from every.heads()
+    yield from every.scales_of_heads()
     yield from every.tiles()
     yield from every.rescaled()
     yield from every.slices()
@@ -244,6 +245,37 @@ class _QueryMistakes:
             yield self.made(f"values are of {words}", "wrong_group", v=v)
         yield self.made("the values of the next key are read", "operand", v=np.roll(known.v, -1, axis=1))
         yield self.made("the values of the key before are read", "operand", v=np.roll(known.v, 1, axis=1))
+
+    def scales_of_heads(self) -> Iterator[RowMistake]:
+        """Yield scales of keys and values other than those of their heads."""
+        known, stated = self.known, self.stated
+        if not stated.scaled:
+            return
+        group = known.group
+        key, value = (known.inputs[f"{role}_scale"] for role in ("k", "v"))
+        none, x, v = np.ones_like(key), known.x, known.v
+        ways = (
+            ("the scale of keys is taken for values", key, key, "other"),
+            ("the scale of values is taken for keys", value, value, "other"),
+            ("the scales of keys and values are swapped", value, key, "other"),
+            ("the scale of values is left out", key, none, "other"),
+            ("the scale of keys is left out", none, value, "other"),
+            ("no scale is taken", none, none, "other"),
+            (
+                "the scales of head 0 are taken for all",
+                key[:1].repeat(key.size),
+                value[:1].repeat(key.size),
+                "wrong_group",
+            ),
+            ("the scales of the next head are taken", np.roll(key, -1), np.roll(value, -1), "wrong_group"),
+        )
+        for text, of_keys, of_values, kind in ways:
+            of_x = (of_keys / key)[group][:, None]
+            of_v = (of_values / value)[group][:, None, None]
+            yield self.made(text, kind, x=x * of_x, v=v * of_v)
+            if kind == "wrong_group":
+                yield self.made(f"of keys {text}", kind, x=x * of_x)
+                yield self.made(f"of values {text}", kind, v=v * of_v)
 
     def blocks(self) -> Iterator[tuple[str, int, Ints, Ints]]:
         """Yield tiles of queries and keys in words, keys of a tile, and the first and last key of a query's block.

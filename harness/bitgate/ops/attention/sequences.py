@@ -51,7 +51,7 @@ def admitted_of(sizes: Any, inputs: Mapping[str, NDArray[Any]], late: int | Ints
 
 @dataclass(frozen=True)
 class Dense:
-    """Sizes of which b counts batches, q (b, h, s, d), k and v (b, kv, t, d), and the keys that queries admit."""
+    """Sizes of which b counts batches, q (b, h, s, d), scaled k and v (b, kv, t, d), and the admitted keys."""
 
     sizes: Any
     cells: Mapping[str, NDArray[Any]]
@@ -64,6 +64,8 @@ class Dense:
             cells = {role: cell[None] for role, cell in cells.items()}
         if sizes.paged:
             cells |= {role: gathered(cells[role], inputs["page_table"]) for role in ("k", "v")}
+        if sizes.scaled:
+            cells |= {role: cells[role] * by_head(inputs[f"{role}_scale"]) for role in ("k", "v")}
         return cls(dense_sizes(sizes), cells, admitted_of(sizes, inputs, late))
 
 
@@ -72,6 +74,11 @@ def dense_sizes(sizes: Any) -> Any:
     if sizes.packed:
         return replace(sizes, b=1, packed=False)
     return replace(sizes, t=sizes.table * sizes.p, p=1, paged=False) if sizes.paged else sizes
+
+
+def by_head(scales: NDArray[Any]) -> NDArray[Any]:
+    """Return scales (kv) so that they multiply keys (b, kv, t, d)."""
+    return np.asarray(scales)[None, :, None, None]
 
 
 def gathered(pool: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:

@@ -20,6 +20,10 @@ from bitgate.ops.attention.attention import KeyMask
 
 ELEMENTS = ("f32", "f16", "bf16")
 """The types of the elements."""
+KEYS = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+"""Narrower types that keys and values may have."""
+NARROW = tuple(f"{own}_{key}_{key}_{own}" for own in ("f16", "bf16") for key in KEYS)
+"""The types of q, k, v and o."""
 
 PAGE_SIZES = (16, 1, 64, 7, 32)
 """Keys of a page that are drawn."""
@@ -35,7 +39,8 @@ class AttentionSpace(SizedSpace):
     def quantities(self) -> tuple[Quantity, ...]:
         places = {"s": 0, "t": 1, "d": 2}
         own = (Length(one.name, places.get(one.name)) if isinstance(one, Length) else one for one in super().quantities)
-        types = Choice("dtypes", tuple(map(TensorTypes.parse, ELEMENTS)))
+        narrow = NARROW if self.operation.name == "attention" else ()
+        types = Choice("dtypes", tuple(map(TensorTypes.parse, (*ELEMENTS, *narrow))))
         return tuple(types if one.name == "dtypes" else one for one in own)
 
     def problem_of(self, values: Mapping[str, Any]) -> SizedProblem:
