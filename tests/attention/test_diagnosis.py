@@ -144,6 +144,15 @@ def test_defects_of_pages_are_named(wrong: Wrong, said: str) -> None:
     assert said in sentence(f"attention_{PAGES}", "exact", wrong)
 
 
+def test_nan_of_pages_that_nothing_was_written_to_is_named() -> None:
+    def read_past(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        """Values past the keys of a batch times weights of 0: the last pages of batches that are short are NaN."""
+        short = -(-inputs["lengths"] // sizes.p) < sizes.table
+        return dense(sizes, inputs) + np.where(short, np.nan, 0.0)[:, None, None, None]
+
+    assert "pages past the keys of a batch" in sentence(f"attention_{PAGES}", "exact", read_past)
+
+
 def other_scales(sizes: AttentionSizes, inputs: Arrays, key: str, value: str, roll: int = 0) -> Any:
     """The result of heads of which others scale keys and values: ``k_scale``, ``v_scale`` or ``one``."""
     scales = {**inputs, "one": np.ones(sizes.kv)}

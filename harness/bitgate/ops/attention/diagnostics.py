@@ -8,7 +8,7 @@ import numpy as np
 
 from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.figure import PADDING, PLAIN, Figure, SquaresFigure, Swatch, figures_of, window
-from bitgate.model.finding import Finding, Rule
+from bitgate.model.finding import Finding, Role, Rule
 from bitgate.model.law import Law
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell, ThreadMap
@@ -30,6 +30,16 @@ def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
     return explained(known, mistakes(known))
 
 
+def unwritten(scene: Scene[SizedProblem]) -> Finding | None:
+    """Find NaN that comes from pages past the keys of a batch: nothing was written to them."""
+    sizes: AttentionSizes = scene.problem.sizes
+    if not sizes.paged or not scene.count or not np.isnan(scene.result[scene.wrong].astype(np.float64)).all():
+        return None
+    text = "the wrong cells are NaN, as pages past the keys of a batch are: these are read"
+    evidence = {"nan": scene.count}
+    return Finding("poison", Role.CAUSE, 0.97, text, evidence, frozenset({"other", "shifted", "wrong_group"}))
+
+
 def _key(sizes: AttentionSizes, batch: int, group: int, key: int) -> str:
     """Return where a key begins; data say which page it is on."""
     if not sizes.paged:
@@ -49,7 +59,7 @@ def _words(sizes: AttentionSizes) -> str:
 class AttentionDiagnostics(Diagnostics):
     """The explanations of attention's results."""
 
-    rules: tuple[Rule, ...] = (mistaken,)
+    rules: tuple[Rule, ...] = (mistaken, unwritten)
     laws: tuple[Law, ...] = LAWS
 
     def derived(self, problem: SizedProblem) -> tuple[str, ...]:

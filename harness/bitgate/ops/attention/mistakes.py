@@ -210,9 +210,11 @@ class _QueryMistakes:
         if not stated.paged:
             return
         first, end, size = self.keys.first, self.keys.end, stated.p
-        up, down = -(-end // size) * size, (end - 1) // size * size
-        yield self.made("the tail of the last page is let in", keys=Admitted(first, np.where(end > first, up, end)))
-        yield self.made("the last page is left out", "k_tail", keys=Admitted(first, down))
+        length = known.inputs.get("lengths", np.full(stated.b, stated.t))[known.place[0]][:, None]
+        whole, masked = -(-length // size) * size, known.keys(replace(stated, padded=False)).end
+        up = whole if stated.mask is KeyMask.FULL else np.minimum(masked, whole)
+        yield self.made("the tail of the last page is let in", keys=Admitted(first, up))
+        yield self.made("the last page is left out", "k_tail", keys=Admitted(first, (end - 1) // size * size))
         table = known.inputs["page_table"]
         flat = table.reshape(-1)
         tables = (
