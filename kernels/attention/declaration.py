@@ -25,20 +25,26 @@ from bitgate.operation import F32_ACCUMULATION, SizedProblem
 from ..cpp_names import WAVES
 from ..library_family import library_family
 from ..limits import MAX_COORDINATE, MAX_GRID_THREADS
-from ..naive_attention.declaration import ELEMENTS, unsupported
+from ..naive_attention.declaration import ELEMENTS, query_count, unsupported, with_keys
 from ..thread_maps import WORKSPACE, linear_launch, linear_write, row_number
 
 KEYS, HEADS = 32, (64, 128, 256)
+TYPES = (*((dtype, dtype) for dtype in ELEMENTS), ("f16", "f8ocp"), ("bf16", "f8ocp"))
+"""Types of queries and results, and those of keys and values."""
 ENOUGH_BLOCKS, LEAST_TILES = 128, 4
 MERGE_BLOCK, MOST_MERGE_BLOCKS = 256, 1 << 20
 
 
-def _instance(dtype: str, head: int, wave: int) -> Instance:
+def _named(dtype: str, key: str) -> str:
+    return dtype if key == dtype else f"{dtype}_{key}"
+
+
+def _instance(dtype: str, key: str, head: int, wave: int) -> Instance:
     queries, fragment = (32, (16, 16, 4)) if dtype == "f32" else (64, (16, 16, 16))
     return Instance(
-        name=f"{dtype}_{queries}x{KEYS}x{head}{WAVES[wave]}",
-        group=f"attention_{dtype}",
-        dtypes=(dtype,),
+        name=f"{_named(dtype, key)}_{queries}x{KEYS}x{head}{WAVES[wave]}",
+        group=f"attention_{_named(dtype, key)}",
+        dtypes=(with_keys(dtype, key),),
         layouts=(),
         ndims=(0,),
         accumulation=F32_ACCUMULATION,
@@ -57,9 +63,11 @@ def _tile(instance: Instance) -> tuple[int, int, int]:
 
 
 def _blocks(problem: SizedProblem, instance: Instance) -> int:
-    """Blocks of a slice."""
-    sizes = problem.sizes
-    return int(sizes.b * sizes.h * -(-sizes.s // _tile(instance)[0]))
+    """Blocks of a slice; of packed sequences as many as there may be, wherever they begin."""
+    sizes, queries = problem.sizes, _tile(instance)[0]
+    if sizes.packed:
+        return int(sizes.h * (sizes.s // queries + sizes.b))
+    return int(sizes.b * sizes.h * -(-sizes.s // queries))
 
 
 def supports(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -93,7 +101,7 @@ def dispatch(problem: SizedProblem, instance: Instance, options: Mapping[str, st
     return Dispatch(
         path="split" if is_split else "whole",
         launches=1 + is_split,
-        workspace_bytes=slices * sizes.b * sizes.h * sizes.s * (sizes.d + 2) * 4 * is_split,
+        workspace_bytes=slices * query_count(problem) * (sizes.d + 2) * 4 * is_split,
         facts={"key_slices": slices},
     )
 
@@ -138,12 +146,14 @@ class AttentionMap(ThreadMap):
         return (*parts, linear_write(self.launches[1], 1, cells))
 
 
-def thread_map(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> AttentionMap:
-    return AttentionMap(problem, instance, slices_of(problem, instance, options))
+def thread_map(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> AttentionMap | None:
+    """Return the map, or None of packed sequences: data say where each begins."""
+    return None if problem.sizes.packed else AttentionMap(problem, instance, slices_of(problem, instance, options))
 
 
-def _registered(dtype: str) -> list[Registered]:
-    return [Registered(f"Registrations<{element(dtype)}, {wave}>", (dtype,), wave) for wave in WAVES]
+def _registered(dtype: str, key: str) -> list[Registered]:
+    texts = (_named(dtype, key), with_keys(dtype, key))
+    return [Registered(f"Registrations<{element(dtype)}, {element(key)}, {wave}>", texts, wave) for wave in WAVES]
 
 
 _more: dict[str, Any] = {"supports": supports, "dispatch": dispatch, "thread_map": thread_map}
@@ -151,8 +161,8 @@ _more: dict[str, Any] = {"supports": supports, "dispatch": dispatch, "thread_map
 FAMILY = library_family(
     __file__,
     ("attention",),
-    units("attention", {f"attention_{dtype}": _registered(dtype) for dtype in ELEMENTS}, "dispatch.hpp"),
-    instances=tuple(_instance(dtype, head, wave) for dtype in ELEMENTS for wave in WAVES for head in HEADS),
+    units("attention", {f"attention_{_named(*types)}": _registered(*types) for types in TYPES}, "dispatch.hpp"),
+    instances=tuple(_instance(*types, head, wave) for types in TYPES for wave in WAVES for head in HEADS),
     options=(
         Option(
             "key_slices",

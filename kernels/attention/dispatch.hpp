@@ -26,7 +26,7 @@ inline int64_t query_count(const AttentionProblem& of) {
 }
 
 template <class Shape> int64_t blocks_of(const AttentionProblem& of) {
-  return of.batch * of.heads * ceil_div(of.queries, Shape::queries);
+  return of.batch * of.heads * tiles_of<Shape>(of.queries, of.sequences);
 }
 
 // As many slices as make `enough_blocks`, none shorter than `least_tiles`, unless the option says their
@@ -43,12 +43,16 @@ template <class Shape> Parts parts_of(const Request& request) {
 
 // dtypes, then head_size, then index_range.
 template <class Shape> int32_t supports(const Request& request, bitgate_reason* reason) {
+  using T = typename Shape::Element;
+  using Key = typename Shape::Key;
   const AttentionProblem& of = request.problem;
-  if (of.head > Shape::head && of.q.dtype == bitgate::code_of<typename Shape::Element>)
+  if (const int32_t status = bitgate::check_attention_types<T, Key>(of, {&of.o}, reason);
+      status != BITGATE_OK)
+    return status;
+  if (of.head > Shape::head)
     BITGATE_REFUSE(reason, "head_size", "a head of %lld: at most %d", static_cast<long long>(of.head),
                    Shape::head);
-  if (const int32_t status = bitgate::check_attention<typename Shape::Element>(of, {&of.o}, reason);
-      status != BITGATE_OK)
+  if (const int32_t status = bitgate::check_attention<T, Key>(of, {&of.o}, reason); status != BITGATE_OK)
     return status;
   if (of.keys > bitgate::max_length)
     BITGATE_REFUSE(reason, "index_range", "%lld keys: at most %lld", static_cast<long long>(of.keys),
@@ -68,11 +72,14 @@ template <class Shape> int64_t workspace_bytes(const Request& request) {
 template <class Shape>
 void run(const Request& request, const AttentionProblem::Buffers& buffers, bitgate::Context& context) {
   using T = typename Shape::Element;
+  using Key = typename Shape::Key;
   const AttentionProblem& problem = request.problem;
   const bitgate::AttentionGeometry geometry = bitgate::attention_geometry(problem);
   const Parts parts = parts_of<Shape>(request);
-  const int32_t vectors = has_vectors<T>(
-      {{&problem.q, buffers.q}, {&problem.k, buffers.k}, {&problem.v, buffers.v}, {&problem.o, buffers.o}});
+  const int32_t vectors = has_vectors(Shape::vector, {{&problem.q, buffers.q, sizeof(T)},
+                                                      {&problem.k, buffers.k, sizeof(Key)},
+                                                      {&problem.v, buffers.v, sizeof(Key)},
+                                                      {&problem.o, buffers.o, sizeof(T)}});
   auto* const o = static_cast<T*>(buffers.o);
   auto* const workspace = static_cast<float*>(buffers.workspace);
   bitgate_dispatch_record& record = context.record;
@@ -80,8 +87,9 @@ void run(const Request& request, const AttentionProblem::Buffers& buffers, bitga
       context, "kernel_tiles", kernel_tiles<Shape>,
       dim3(static_cast<unsigned>(blocks_of<Shape>(problem)), static_cast<unsigned>(parts.slices)),
       dim3(Shape::block), bitgate::asked_lds_bytes<typename Shape::Lds>, static_cast<const T*>(buffers.q),
-      static_cast<const T*>(buffers.k), static_cast<const T*>(buffers.v), buffers.lengths, o, buffers.lse,
-      workspace, geometry, parts, vectors);
+      static_cast<const Key*>(buffers.k), static_cast<const Key*>(buffers.v), buffers.lengths, buffers.cu_q,
+      buffers.cu_k, buffers.page_table, buffers.k_scale, buffers.v_scale, o, buffers.lse, workspace, geometry,
+      parts, vectors);
   if (parts.slices > 1) {
     const int64_t blocks = ceil_div(parts.queries * problem.head, merge_block);
     record.launches +=
@@ -94,16 +102,16 @@ void run(const Request& request, const AttentionProblem::Buffers& buffers, bitga
 }
 
 // Named like f16_64x32x128_w32: queries, keys and head of a block. It lives as long as the program.
-template <class Shape> bitgate::Instance<AttentionProblem> instance(const char* dtype) {
+template <class Shape> bitgate::Instance<AttentionProblem> instance(const char* name, const char* dtypes) {
   static std::deque<std::string> names; // a deque moves none
   bitgate::Instance<AttentionProblem> made{};
   made.name = names
-                  .emplace_back(std::string(dtype) + "_" + std::to_string(Shape::queries) + "x" +
+                  .emplace_back(std::string(name) + "_" + std::to_string(Shape::queries) + "x" +
                                 std::to_string(Shape::keys) + "x" + std::to_string(Shape::head) +
                                 (Shape::wave == 32 ? "_w32" : ""))
                   .c_str();
   made.operation = "attention";
-  made.dtypes = dtype;
+  made.dtypes = dtypes;
   made.layouts = "";
   made.accumulator = "f32";
   made.tile[0] = Shape::queries, made.tile[1] = Shape::keys, made.tile[2] = Shape::head;
@@ -119,13 +127,13 @@ template <class Shape> bitgate::Instance<AttentionProblem> instance(const char* 
   return made;
 }
 
-// Heads of up to 64, 128 and 256 elements of T.
-template <class T, int Wave> struct Registrations {
+// Heads of up to 64, 128 and 256 elements of T, and keys of Key.
+template <class T, class Key, int Wave> struct Registrations {
   static constexpr int queries = sizeof(T) == 4 ? 32 : 64;
-  explicit Registrations(const char* dtype)
-      : each{bitgate::Registration(instance<Shape<T, queries, 64, Wave>>(dtype)),
-             bitgate::Registration(instance<Shape<T, queries, 128, Wave>>(dtype)),
-             bitgate::Registration(instance<Shape<T, queries, 256, Wave>>(dtype))} {}
+  Registrations(const char* name, const char* dtypes)
+      : each{bitgate::Registration(instance<Shape<T, queries, 64, Wave, Key>>(name, dtypes)),
+             bitgate::Registration(instance<Shape<T, queries, 128, Wave, Key>>(name, dtypes)),
+             bitgate::Registration(instance<Shape<T, queries, 256, Wave, Key>>(name, dtypes))} {}
   bitgate::Registration<AttentionProblem> each[3];
 };
 

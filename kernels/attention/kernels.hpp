@@ -4,7 +4,11 @@
 // chunks of k and v: while one is multiplied, the next is on its way. With several slices of the keys each
 // leaves its sums unscaled in the workspace, and a second kernel merges them.
 //
-// Powers are of 2: exp(x) = 2^(x log2 e). Any strides and lengths; heads are at most Shape::head.
+// Keys and values of 8 bits become those of the queries on their way to LDS; their scales, which heads have,
+// multiply logits and sums of values.
+//
+// Powers are of 2: exp(x) = 2^(x log2 e). Any strides and lengths; heads are at most Shape::head. Of packed
+// sequences each has its own tiles, of queries and of keys; some blocks have none.
 #pragma once
 
 #include "tiles.hpp"
@@ -14,6 +18,7 @@ namespace attention {
 using bitgate::AttentionGeometry;
 using bitgate::Barrier;
 using bitgate::KeyRange;
+using bitgate::Sequence;
 
 // Where slices meet: sums (slices, queries of all heads, head), then maxima and sums of powers (slices,
 // queries of all heads).
@@ -45,17 +50,24 @@ template <class Shape> struct Chunks {
   using Cover = typename Shape::ReadKeys;
   using Logits = typename Shape::Logits;
   using Values = typename Shape::Values;
-  Rows<const T> k, v;
+  Rows<const typename Shape::Key, T> k, v;
+  Pages pages;
   int64_t key; // of the tile's first
   int chunk, thread, count;
   bool is_value;
   ChunkOf<T, Cover::vector> stage[Cover::passes];
 
   __device__ __forceinline__ void fetch() {
-    const Rows<const T>& rows = is_value ? v : k;
-    for (int pass = 0; pass < Cover::passes; ++pass)
-      stage[pass] = rows.template read<Cover::vector>(key + Cover::row(thread, pass),
-                                                      chunk * Shape::columns + Cover::column(thread));
+    const auto& rows = is_value ? v : k;
+    const int column = chunk * Shape::columns + Cover::column(thread);
+    for (int pass = 0; pass < Cover::passes; ++pass) {
+      const int64_t at = key + Cover::row(thread, pass);
+      const bool is_inside = at < rows.rows;
+      int64_t place = at * rows.row;
+      if (pages.page != 0 && is_inside)
+        place = bitgate::in_page({is_value ? pages.v : pages.k, 0, rows.row, 0}, pages.table, pages.page, at);
+      stage[pass] = rows.template read_at<Cover::vector>(is_inside, place, column);
+    }
   }
   __device__ __forceinline__ void store(T* to) const {
     if (is_value)
@@ -109,14 +121,34 @@ __device__ __forceinline__ void weigh(typename Shape::Lds& lds, int64_t first_ke
   running.top = top;
 }
 
-// The query tile, head and batch of a block.
+// Tiles of a head's queries: of packed sequences as many as there may be.
+template <class Shape> BITGATE_HD int64_t tiles_of(int64_t queries, int64_t sequences) {
+  return sequences == 0 ? (queries + Shape::queries - 1) / Shape::queries
+                        : queries / Shape::queries + sequences;
+}
+
+// The query tile of a block, counted in its sequence, and its head and batch. Past the last tile of packed
+// sequences `first` is past the queries.
 struct Place {
   int64_t batch, head, first;
+  Sequence in;
 
-  template <class Shape> static __device__ __forceinline__ Place of_block(const AttentionGeometry& of) {
-    const int64_t tiles = (of.queries + Shape::queries - 1) / Shape::queries,
+  template <class Shape>
+  static __device__ __forceinline__ Place of_block(const AttentionGeometry& of, const int32_t* cu_q,
+                                                   const int32_t* cu_k) {
+    const int64_t tiles = tiles_of<Shape>(of.queries, of.sequences),
                   head = static_cast<int64_t>(blockIdx.x) / tiles;
-    return {head / of.heads, head % of.heads, static_cast<int64_t>(blockIdx.x) % tiles * Shape::queries};
+    int64_t tile = static_cast<int64_t>(blockIdx.x) % tiles;
+    if (of.sequences == 0)
+      return {head / of.heads, head % of.heads, tile * Shape::queries, bitgate::whole_batch(of)};
+    int64_t number = 0;
+    for (; number + 1 < of.sequences; ++number) {
+      const int64_t own = tiles_of<Shape>(cu_q[number + 1] - cu_q[number], 0);
+      if (tile < own)
+        break;
+      tile -= own;
+    }
+    return {0, head, tile * Shape::queries, bitgate::packed_sequence(cu_q, cu_k, number)};
   }
 };
 
@@ -124,33 +156,37 @@ struct Place {
 template <class Shape>
 __device__ __forceinline__ KeyRange keys_of_block(const AttentionGeometry& of, const int32_t* lengths,
                                                   const Place& place) {
-  const int64_t after = place.first + Shape::queries, last = after < of.queries ? after : of.queries;
-  return {bitgate::admitted_keys(of, lengths, place.batch, place.first).first,
-          bitgate::admitted_keys(of, lengths, place.batch, last - 1).end};
+  const int64_t after = place.first + Shape::queries,
+                last = after < place.in.queries ? after : place.in.queries;
+  return {bitgate::admitted_keys(of, place.in, lengths, place.batch, place.first).first,
+          bitgate::admitted_keys(of, place.in, lengths, place.batch, last - 1).end};
 }
 
 template <class Shape>
 __global__ void __launch_bounds__(Shape::block)
-    kernel_tiles(const typename Shape::Element* q, const typename Shape::Element* k,
-                 const typename Shape::Element* v, const int32_t* lengths, typename Shape::Element* o,
-                 float* lse, float* parts, AttentionGeometry of, Parts meet, int32_t vectors) {
+    kernel_tiles(const typename Shape::Element* q, const typename Shape::Key* k, const typename Shape::Key* v,
+                 const int32_t* lengths, const int32_t* cu_q, const int32_t* cu_k, const int32_t* page_table,
+                 const float* k_scale, const float* v_scale, typename Shape::Element* o, float* lse,
+                 float* parts, AttentionGeometry of, Parts meet, int32_t vectors) {
   using T = typename Shape::Element;
   using Lds = typename Shape::Lds;
   using Logits = typename Shape::Logits;
   using Values = typename Shape::Values;
   BITGATE_LDS(Lds, lds);
   const int thread = static_cast<int>(threadIdx.x), columns = static_cast<int>(of.head);
-  const Place place = Place::of_block<Shape>(of);
-  const int64_t rest = of.queries - place.first, kv_head = place.head / of.group;
-  const auto head_of = [&](auto* cells, const bitgate::HeadLayout& layout, int64_t head, int64_t row,
-                           int64_t rows) {
-    return Rows<std::remove_pointer_t<decltype(cells)>>{cells +
-                                                            bitgate::row_at(layout, place.batch, head, row),
-                                                        layout.row,
-                                                        layout.column,
-                                                        rows,
-                                                        columns,
-                                                        vectors != 0};
+  const Place place = Place::of_block<Shape>(of, cu_q, cu_k);
+  const int64_t rest = place.in.queries - place.first, kv_head = place.head / of.group,
+                first_row = place.in.query + place.first;
+  if (rest <= 0)
+    return;
+  const auto head_of = [&](auto* cells, const bitgate::HeadLayout& layout, int64_t batch, int64_t head,
+                           int64_t row, int64_t rows) {
+    return Rows<std::remove_pointer_t<decltype(cells)>, T>{cells + bitgate::row_at(layout, batch, head, row),
+                                                           layout.row,
+                                                           layout.column,
+                                                           rows,
+                                                           columns,
+                                                           vectors != 0};
   };
 
   // The keys of this slice, in whole tiles.
@@ -159,8 +195,11 @@ __global__ void __launch_bounds__(Shape::block)
                 tiles =
                     range.end > range.first ? (range.end + Shape::keys - 1) / Shape::keys - first_tile : 0;
   const Slice slice = slice_of(static_cast<int32_t>(tiles), meet.slices, static_cast<int32_t>(blockIdx.y));
-  Chunks<Shape> source{head_of(k, of.k, kv_head, 0, of.keys),
-                       head_of(v, of.v, kv_head, 0, of.keys),
+  // Pages past the last admitted key may hold anything; those of a batch begin where the table says.
+  const int64_t keys = of.page == 0 ? place.in.keys : range.end, batch = of.page == 0 ? place.batch : 0;
+  Chunks<Shape> source{head_of(k, of.k, batch, kv_head, place.in.key, keys),
+                       head_of(v, of.v, batch, kv_head, place.in.key, keys),
+                       {page_table + place.batch * of.table_stride, of.page, of.k.batch, of.v.batch},
                        (first_tile + slice.first) * Shape::keys,
                        0,
                        thread,
@@ -168,7 +207,7 @@ __global__ void __launch_bounds__(Shape::block)
                        false,
                        {}};
 
-  const auto queries = head_of(q, of.q, place.head, place.first, rest);
+  const auto queries = head_of(q, of.q, place.batch, place.head, first_row, rest);
   using Cover = typename Shape::ReadQueries;
   for (int chunk = 0; chunk < source.count; ++chunk)
     for (int pass = 0; pass < Cover::passes; ++pass) {
@@ -178,8 +217,8 @@ __global__ void __launch_bounds__(Shape::block)
   const int query = thread / Shape::threads_a_query;
   Running running{{0, 0}, -INFINITY, 0.0f};
   if (query < rest)
-    running.range = bitgate::admitted_keys(of, lengths, place.batch, place.first + query);
-  const float scale = of.scale * bitgate::log2_e;
+    running.range = bitgate::admitted_keys(of, place.in, lengths, place.batch, place.first + query);
+  const float scale = of.scale * bitgate::log2_e * bitgate::scale_of(k_scale, kv_head);
 
   Sums<Values> sums[Shape::chunks];
   for (int chunk = 0; chunk < Shape::chunks; ++chunk)
@@ -240,19 +279,20 @@ __global__ void __launch_bounds__(Shape::block)
   const AttentionGeometry& late = bitgate::loaded_here(of);
   const Parts& ends = bitgate::loaded_here(meet);
   const bool is_whole = ends.slices == 1;
-  const int64_t number = (place.batch * late.heads + place.head) * late.queries + place.first;
+  const int64_t number = (place.batch * late.heads + place.head) * late.queries + first_row;
   if (thread % Shape::threads_a_query == 0) {
-    lds.factor[query] = is_whole ? (running.sum > 0.0f ? 1.0f / running.sum : 0.0f) : 1.0f;
+    lds.factor[query] = (is_whole ? (running.sum > 0.0f ? 1.0f / running.sum : 0.0f) : 1.0f) *
+                        bitgate::scale_of(v_scale, place.head / late.group);
     if (query < rest && !is_whole) {
       parts[ends.top(blockIdx.y, number + query, late.head)] = running.top;
       parts[ends.sum(blockIdx.y, number + query, late.head)] = running.sum;
     } else if (query < rest && lse != nullptr) {
-      lse[bitgate::row_at(late.lse, place.batch, place.head, place.first + query)] =
+      lse[bitgate::row_at(late.lse, place.batch, place.head, first_row + query)] =
           running.sum > 0.0f ? (running.top + bitgate::log_2(running.sum)) * bitgate::ln_2 : -INFINITY;
     }
   }
-  const auto results = head_of(o, late.o, place.head, place.first, rest);
-  const Rows<float> unscaled{
+  const auto results = head_of(o, late.o, place.batch, place.head, first_row, rest);
+  const Rows<float> sums_so_far{
       parts + ends.cell(blockIdx.y, number, late.head), late.head, 1, rest, columns, false};
 #pragma unroll
   for (int chunk = 0; chunk < Shape::chunks; ++chunk) {
@@ -273,7 +313,8 @@ __global__ void __launch_bounds__(Shape::block)
       if (is_whole)
         results.template write<Cover::vector>(row, chunk * Shape::columns + column, values, lds.factor[row]);
       else
-        unscaled.template write<Cover::vector>(row, chunk * Shape::columns + column, values, 1.0f);
+        sums_so_far.template write<Cover::vector>(row, chunk * Shape::columns + column, values,
+                                                  lds.factor[row]);
     }
     __syncthreads(); // they have been taken
   }

@@ -13,8 +13,9 @@ using namespace bitgate::implicit_gemm;
 using bitgate::bits_as;
 using bitgate::Number;
 
-template <class T, int Queries, int Head, int Wave> struct Shape {
+template <class T, int Queries, int Head, int Wave, class KeyElement = T> struct Shape {
   using Element = T;
+  using Key = KeyElement; // of k and v, in memory; in LDS they are of T
   static constexpr int queries = Queries, head = Head, wave = Wave;
   static constexpr int keys = 32;
   static constexpr int columns = sizeof(T) == 4 && Wave == 32 ? 32 : 64; // as registers allow
@@ -65,9 +66,9 @@ template <class T, int Queries, int Head, int Wave> struct Shape {
   static_assert(sizeof(Lds) <= most_lds_bytes, "LDS of one block");
 };
 
-// Rows of a head in memory, `rows` of them of `columns` elements; `vectors`: 16 bytes may be read at once.
-template <class Cells> struct Rows {
-  using T = std::remove_const_t<Cells>;
+// Rows of a head in memory, `rows` of them of `columns` elements, which are read as T; `vectors`: as many as
+// 16 bytes of T hold may be read at once.
+template <class Cells, class T = std::remove_const_t<Cells>> struct Rows {
   Cells* cells;
   int64_t row, column;
   int64_t rows;
@@ -76,18 +77,28 @@ template <class Cells> struct Rows {
 
   // `Vector` elements of a row, zeros outside.
   template <int Vector> __device__ __forceinline__ ChunkOf<T, Vector> read(int64_t at, int first) const {
+    return read_at<Vector>(at < rows, at * row, first);
+  }
+  // Of a row that begins at `place`.
+  template <int Vector>
+  __device__ __forceinline__ ChunkOf<T, Vector> read_at(bool is_inside, int64_t place, int first) const {
     struct Elements {
       T at[Vector];
     };
-    const bool is_inside = at < rows;
-    const T* const from = cells + at * row + first * column;
+    const Cells* const from = cells + place + first * column;
     if (vectors && first + Vector <= columns)
       return read_or_clear<T, Vector>(is_inside, from);
     Elements elements{};
     for (int i = 0; i < Vector; ++i)
       if (is_inside && first + i < columns)
-        elements.at[i] = from[i * column];
+        elements.at[i] = as_factor(from[i * column]);
     return bits_as<ChunkOf<T, Vector>>(elements);
+  }
+  static __device__ __forceinline__ T as_factor(const Cells& cell) {
+    if constexpr (std::is_same_v<std::remove_const_t<Cells>, T>)
+      return cell;
+    else
+      return Number<T>::narrow(Number<std::remove_const_t<Cells>>::widen(cell));
   }
   template <int Vector>
   __device__ __forceinline__ void write(int64_t at, int first, const float* values, float factor) const {
@@ -97,7 +108,7 @@ template <class Cells> struct Rows {
     Elements elements;
     for (int i = 0; i < Vector; ++i)
       elements.at[i] = Number<T>::narrow(values[i] * factor);
-    T* const to = cells + at * row + first * column;
+    Cells* const to = cells + at * row + first * column;
     if (at < rows && vectors && first + Vector <= columns) {
       write_chunk(to, bits_as<ChunkOf<T, Vector>>(elements));
       return;
@@ -108,17 +119,28 @@ template <class Cells> struct Rows {
   }
 };
 
-// May threads move 16 bytes of every row at once?
-template <class T>
-bool has_vectors(std::initializer_list<std::pair<const bitgate_tensor*, const void*>> tensors) {
-  for (const auto& [tensor, cells] : tensors) {
-    if (tensor->strides[3] != 1 || reinterpret_cast<uintptr_t>(cells) % 16 != 0)
+// May threads move `vector` elements of every row at once? `bytes`: of each element.
+struct Aligned {
+  const bitgate_tensor* tensor;
+  const void* cells;
+  size_t bytes;
+};
+inline bool has_vectors(size_t vector, std::initializer_list<Aligned> tensors) {
+  for (const Aligned& one : tensors) {
+    if (one.tensor->strides[3] != 1 || reinterpret_cast<uintptr_t>(one.cells) % (vector * one.bytes) != 0)
       return false;
     for (int i = 0; i < 3; ++i)
-      if (tensor->strides[i] * static_cast<int64_t>(sizeof(T)) % 16 != 0)
+      if (one.tensor->strides[i] % static_cast<int64_t>(vector) != 0)
         return false;
   }
   return true;
 }
+
+// Pages of a head: the table of the batch, and strides of k and v; page 0: there are none.
+struct Pages {
+  const int32_t* table;
+  uint32_t page;
+  int64_t k, v;
+};
 
 } // namespace attention

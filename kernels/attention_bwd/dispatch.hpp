@@ -61,13 +61,13 @@ void run(const Request& request, const AttentionBackwardProblem::Buffers& buffer
   auto* const statistics = static_cast<Statistics*>(buffers.workspace);
   const auto *const q = static_cast<const T*>(buffers.q), *const k = static_cast<const T*>(buffers.k);
   const auto *const v = static_cast<const T*>(buffers.v), *const d_o = static_cast<const T*>(buffers.d_o);
-  const int32_t vectors = attention::has_vectors<T>({{&problem.q, q},
-                                                     {&problem.k, k},
-                                                     {&problem.v, v},
-                                                     {&problem.d_o, d_o},
-                                                     {&problem.dq, buffers.dq},
-                                                     {&problem.dk, buffers.dk},
-                                                     {&problem.dv, buffers.dv}});
+  const int32_t vectors = attention::has_vectors(16 / sizeof(T), {{&problem.q, q, sizeof(T)},
+                                                                  {&problem.k, k, sizeof(T)},
+                                                                  {&problem.v, v, sizeof(T)},
+                                                                  {&problem.d_o, d_o, sizeof(T)},
+                                                                  {&problem.dq, buffers.dq, sizeof(T)},
+                                                                  {&problem.dk, buffers.dk, sizeof(T)},
+                                                                  {&problem.dv, buffers.dv, sizeof(T)}});
   const dim3 of_queries(static_cast<unsigned>(query_blocks<Shape>(problem))),
       of_keys(static_cast<unsigned>(key_blocks<Shape>(problem))), block(Shape::block);
   int launches = 0;

@@ -12,6 +12,8 @@ from ..thread_maps import linear_launch, linear_write, row_number
 
 OPERATIONS = ("attention", "attention_bwd")
 ELEMENTS = ("f32", "f16", "bf16")
+KEYS = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+"""Narrower types of keys and values."""
 BLOCK, MOST_BLOCKS = 64, 1 << 20
 MOST_CELLS = 1 << 50
 
@@ -23,7 +25,7 @@ def unsupported(problem: SizedProblem, instance: Instance) -> Refusal | None:
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     sizes = problem.sizes
-    cells = sizes.b * sizes.h * sizes.s * (sizes.t + sizes.d)
+    cells = query_count(problem) * (sizes.t + sizes.d)
     return Refusal("index_range", f"b h s (t + d) = {cells} is over 2^50") if cells > MOST_CELLS else None
 
 
@@ -32,15 +34,17 @@ def supports(problem: SizedProblem, instance: Instance, options: Mapping[str, st
     return unsupported(problem, instance)
 
 
-def _queries(problem: SizedProblem) -> int:
-    return int(problem.sizes.b * problem.sizes.h * problem.sizes.s)
+def query_count(problem: SizedProblem) -> int:
+    """Return the queries of all heads; packed sequences are one batch."""
+    sizes = problem.sizes
+    return int((1 if sizes.packed else sizes.b) * sizes.h * sizes.s)
 
 
 def _launches(problem: SizedProblem) -> tuple[MapLaunch, ...]:
-    sizes, queries = problem.sizes, _queries(problem)
+    sizes, queries = problem.sizes, query_count(problem)
     logits, cells = queries * sizes.t, queries * sizes.d
     forward = (
-        ("kernel_logits", "a thread a logit", logits),
+        ("kernel_forward_logits", "a thread a logit", logits),
         ("kernel_powers", "a thread a query: maximum, powers and their sum", queries),
         ("kernel_values", "a thread a cell, over the keys in order", cells),
     )
@@ -60,7 +64,7 @@ def _launches(problem: SizedProblem) -> tuple[MapLaunch, ...]:
 def dispatch(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     is_forward = problem.operation.name == "attention"
     numbers = problem.sizes.t + 1 if is_forward else 2 * problem.sizes.t
-    return Dispatch("naive", len(_launches(problem)), workspace_bytes=_queries(problem) * numbers * 4)
+    return Dispatch("naive", len(_launches(problem)), workspace_bytes=query_count(problem) * numbers * 4)
 
 
 class NaiveMap(ThreadMap):
@@ -75,18 +79,25 @@ class NaiveMap(ThreadMap):
 
     def writes(self, cell: tuple[int, ...]) -> Sequence[CellWrite]:
         sizes, place = self._problem.sizes, 2 if self._problem.operation.name == "attention" else 3
-        return (linear_write(self.launches[place], place, row_number(cell, (sizes.h, sizes.s, sizes.d))),)
+        lengths = (sizes.h, sizes.s, sizes.d)[1 - len(cell) :]  # packed sequences have no axis of batches
+        return (linear_write(self.launches[place], place, row_number(cell, lengths)),)
 
 
 def thread_map(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> NaiveMap:
     return NaiveMap(problem)
 
 
-def _instance(operation: str, dtype: str) -> Instance:
+def with_keys(dtype: str, key: str) -> str:
+    """Return the types of q, k, v and o."""
+    return dtype if key == dtype else f"{dtype}_{key}_{key}_{dtype}"
+
+
+def _instance(operation: str, dtype: str, key: str = "") -> Instance:
+    own = f"{dtype}_{key}" if key else dtype
     return Instance(
-        name=dtype if operation == "attention" else f"bwd_{dtype}",
+        name=own if operation == "attention" else f"bwd_{dtype}",
         group="naive_attention",
-        dtypes=(dtype,),
+        dtypes=(with_keys(dtype, key or dtype),),
         layouts=(),
         ndims=(0,),
         accumulation=F32_ACCUMULATION,
@@ -102,7 +113,11 @@ FAMILY = KernelFamily(
     sources=("naive_attention.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
-    instances=tuple(_instance(operation, dtype) for operation in OPERATIONS for dtype in ELEMENTS),
+    instances=(
+        *(_instance("attention", dtype) for dtype in ELEMENTS),
+        *(_instance("attention", dtype, key) for dtype in ELEMENTS[1:] for key in KEYS),
+        *(_instance("attention_bwd", dtype) for dtype in ELEMENTS),
+    ),
     options=(),
     supports=supports,
     dispatch=dispatch,

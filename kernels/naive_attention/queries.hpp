@@ -39,6 +39,16 @@ inline dim3 grid_of(int64_t cells) {
   return dim3(static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks));
 }
 
+// left . right over the head in order, elements `step` and `other_step` apart.
+template <class T, class Other>
+__device__ __forceinline__ float product(const T* left, int64_t step, const Other* right, int64_t other_step,
+                                         int64_t head) {
+  float sum = 0;
+  for (int64_t c = 0; c < head; ++c)
+    sum = bitgate::fused(Number<T>::widen(left[c * step]), Number<Other>::widen(right[c * other_step]), sum);
+  return sum;
+}
+
 // One logit a thread, where a key is admitted: q . k over the head in order, times `scale`.
 template <class T>
 __global__ void __launch_bounds__(block)
@@ -53,11 +63,7 @@ __global__ void __launch_bounds__(block)
       continue;
     const T* const left = q + bitgate::row_at(of.q, query.batch, query.head, query.row);
     const T* const right = k + bitgate::row_at(of.k, query.batch, query.head / of.group, key);
-    float sum = 0;
-    for (int64_t c = 0; c < of.head; ++c)
-      sum = bitgate::fused(Number<T>::widen(left[c * of.q.column]), Number<T>::widen(right[c * of.k.column]),
-                           sum);
-    logits[i] = sum * scale;
+    logits[i] = product(left, of.q.column, right, of.k.column, of.head) * scale;
   }
 }
 

@@ -11,6 +11,7 @@ from tests.attention.test_reference import Arrays, made, sizes_of
 
 from bitgate.numerics.rounding import rounded
 from bitgate.ops.attention.attention import AttentionSizes, KeySoftmax, admitted, logits, weighted
+from bitgate.ops.attention.sequences import Dense
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
 
@@ -33,6 +34,17 @@ def attend(sizes: AttentionSizes, inputs: Arrays, late: int = 0, scale: float = 
     keys = admitted(sizes, other.get("lengths", inputs.get("lengths")), late)
     softmax = KeySoftmax.of(scale * logits(sizes, inputs), keys.mask(sizes.t))
     return softmax.over(weighted(sizes, softmax.powers, inputs["v"]))
+
+
+def packed(sizes: AttentionSizes, inputs: Arrays, late: int = 0, **other: Any) -> Any:
+    """The result of packed sequences that begin where ``other`` numbers say."""
+    return dense(sizes, inputs, late, **other)[0]
+
+
+def dense(sizes: AttentionSizes, inputs: Arrays, late: int = 0, **other: Any) -> Any:
+    own = Dense.of(sizes, {**inputs, **{role: read(inputs) for role, read in other.items()}}, late)
+    softmax = KeySoftmax.of(logits(own.sizes, own.cells), own.keys.mask(own.sizes.t))
+    return softmax.over(weighted(own.sizes, softmax.powers, own.cells["v"]))
 
 
 def by_modulo(sizes: AttentionSizes, inputs: Arrays) -> Any:
@@ -82,6 +94,84 @@ def in_tiles(sizes: AttentionSizes, inputs: Arrays, keeps_sums: bool) -> Any:
 )
 def test_defects_are_named(case: str, fill: str, wrong: Wrong, said: str) -> None:
     assert said in sentence(f"attention_{case}", fill, wrong)
+
+
+CAUSAL, FULL = "f16_b4h2kv1s60t90d40_causal_packed", "f16_b4h2kv1s60t90d40_full_packed"
+
+
+@pytest.mark.parametrize(
+    ("case", "wrong", "said"),
+    [
+        (CAUSAL, lambda s, x: packed(s, x, 1), "the diagonal of the mask is a key late"),
+        (FULL, lambda s, x: packed(s, x, cu_seqlens_k=lambda x: np.append(x["cu_seqlens_k"][1:], 90)), "next sequence"),
+        (
+            FULL,
+            lambda s, x: packed(s, x, cu_seqlens_k=lambda x: np.append(0, x["cu_seqlens_k"][:-1])),
+            "sequence before",
+        ),
+        (FULL, lambda s, x: packed(s, x, cu_seqlens_k=lambda x: x["cu_seqlens_q"]), "cu_seqlens_q is taken for"),
+        (
+            CAUSAL,
+            lambda s, x: packed(s, x, cu_seqlens_k=lambda x: np.minimum(x["cu_seqlens_k"] + 1, 90)),
+            "the keys of each sequence begin a key late",
+        ),
+        (CAUSAL, lambda s, x: packed(s, x, cu_seqlens_q=lambda x: x["cu_seqlens_q"] + 1), "begin a query late"),
+    ],
+)
+def test_defects_of_packed_sequences_are_named(case: str, wrong: Wrong, said: str) -> None:
+    assert said in sentence(f"attention_{case}", "exact", wrong)
+
+
+PAGES = "f16_b4h2kv1s30t96d64p16_full_padded_paged"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            lambda s, x: dense(s, x, page_table=lambda x: np.roll(x["page_table"].reshape(-1), -1).reshape(4, 6)),
+            "the page table is read one entry late",
+        ),
+        (lambda s, x: dense(s, x, page_table=lambda x: x["page_table"][[0, 0, 0, 0]]), "read of batch 0"),
+        (
+            lambda s, x: dense(s, x, lengths=lambda x: -(-x["lengths"] // 16) * 16),
+            "the tail of the last page is let in",
+        ),
+        (lambda s, x: dense(s, x, lengths=lambda x: (x["lengths"] - 1) // 16 * 16), "the last page is left out"),
+    ],
+)
+def test_defects_of_pages_are_named(wrong: Wrong, said: str) -> None:
+    assert said in sentence(f"attention_{PAGES}", "exact", wrong)
+
+
+def test_nan_of_pages_that_nothing_was_written_to_is_named() -> None:
+    def read_past(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        """Values past the keys of a batch times weights of 0: the last pages of batches that are short are NaN."""
+        short = -(-inputs["lengths"] // sizes.p) < sizes.table
+        return dense(sizes, inputs) + np.where(short, np.nan, 0.0)[:, None, None, None]
+
+    assert "pages past the keys of a batch" in sentence(f"attention_{PAGES}", "exact", read_past)
+
+
+def other_scales(sizes: AttentionSizes, inputs: Arrays, key: str, value: str, roll: int = 0) -> Any:
+    """The result of heads of which others scale keys and values: ``k_scale``, ``v_scale`` or ``one``."""
+    scales = {**inputs, "one": np.ones(sizes.kv)}
+    other = {"k_scale": np.roll(scales[key], roll), "v_scale": np.roll(scales[value], roll)}
+    return dense(sizes, {**inputs, **other})
+
+
+@pytest.mark.parametrize(
+    ("fill", "wrong", "said"),
+    [
+        ("exact", lambda s, x: other_scales(s, x, "k_scale", "k_scale"), "the scale of keys is taken for values"),
+        ("exact", lambda s, x: other_scales(s, x, "k_scale", "one"), "the scale of values is left out"),
+        ("exact", lambda s, x: other_scales(s, x, "k_scale", "v_scale", 1), "the scales of the next head are taken"),
+        ("decimal", lambda s, x: other_scales(s, x, "one", "v_scale"), "the scale of keys is left out"),
+        ("decimal", lambda s, x: other_scales(s, x, "v_scale", "v_scale"), "the scale of values is taken for keys"),
+    ],
+)
+def test_defects_of_scales_are_named(fill: str, wrong: Wrong, said: str) -> None:
+    assert said in sentence("attention_f16_f8ocp_f8ocp_f16_b2h4kv2s20t40d40_full_scaled", fill, wrong)
 
 
 def test_a_logarithm_to_another_base_is_named() -> None:

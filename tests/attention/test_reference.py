@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from bitgate.model import F32_ACCUMULATION, Problem, ProblemError, case_id, pars
 from bitgate.numerics.certificate import certify
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.rounding import rounded
-from bitgate.ops.attention.attention import Admitted, AttentionSizes, admitted, logits
+from bitgate.ops.attention.attention import Admitted, AttentionSizes, logits
+from bitgate.ops.attention.sequences import Dense
 from bitgate.verify.bounds import bounded_results, round_safe
 
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -22,6 +24,12 @@ SHAPES = (
     "b1h2kv2s100t60d64_causal",
     "b2h6kv3s100t100d64w5_window_padded",
     "b1h2kv1s5t256d32_full",
+    "b5h4kv2s130t170d64_causal_packed",
+    "b7h2kv1s300t300d64_full_packed",
+    "b4h2kv1s100t128d64w20_window_packed",
+    "b4h2kv1s100t228d128w70_window_packed",
+    "b2h4kv2s130t170d64p7_causal_paged",
+    "b2h2kv1s9t100d64p16_full_paged",
 )
 
 
@@ -42,6 +50,13 @@ def sizes_of(problem: Any) -> AttentionSizes:
         ("attention_f16_b2h8kv2s512t512d64_causal", "attention_f16_b2h8kv2s512t512d64_causal"),
         ("attention_f16_b1h1kv1s3t5d32", "attention_f16_b1h1kv1s3t5d32_full"),
         ("attention_f16_b1h1kv1s3t5d32w4_lse_window_padded", "attention_f16_b1h1kv1s3t5d32w4_window_padded_lse"),
+        ("attention_f16_b2h1kv1s3t5d32p4_paged_padded", "attention_f16_b2h1kv1s3t5d32p4_full_padded_paged"),
+        (
+            "attention_f16_f8ocp_f8ocp_f16_b2h1kv1s3t5d32_scaled",
+            "attention_f16_f8ocp_f8ocp_f16_b2h1kv1s3t5d32_full_scaled",
+        ),
+        ("attention_f16_b2h1kv1s3t5d32_packed_lse", "attention_f16_b2h1kv1s3t5d32_full_lse_packed"),
+        ("attention_f16_b2h1kv1s3t5d32_packed_gapkh8", "attention_f16_b2h1kv1s3t5d32_full_packed_gapkh8"),
         ("attention_f16_b1h1kv1s3t5d32w1_window_gapkt8", "attention_f16_b1h1kv1s3t5d32_window_gapkt8"),
     ],
 )
@@ -54,6 +69,9 @@ def test_spellings(text: str, canonical: str) -> None:
     [
         ("attention_f16_b1h3kv2s3t5d32_full", "h = 3 is no multiple of kv = 2"),
         ("attention_f16_b1h2kv2s3t5d32w4_causal", "w = 4 without window"),
+        ("attention_f16_b1h2kv2s3t5d32_full_padded_packed", "cu_seqlens_k says how many keys"),
+        ("attention_f16_b1h2kv2s3t5d32_full_packed_paged", "packed and paged"),
+        ("attention_f16_b1h2kv2s3t5d32p4_full", "p = 4 without paged"),
     ],
 )
 def test_what_cannot_be(text: str, said: str) -> None:
@@ -61,14 +79,16 @@ def test_what_cannot_be(text: str, said: str) -> None:
         parse_case_id(text)
 
 
-def random_case(rng: np.random.Generator) -> str:
+def random_case(rng: np.random.Generator, places: tuple[str, ...] = ("",)) -> str:
+    """A case of any lengths; ``places`` are words for where keys are, of which batches that lie apart may be padded."""
     kv, group = rng.integers(1, 4, 2)
     b, s, t, d, w = (int(rng.integers(1, most)) for most in (4, 40, 60, 70, 20))
-    mask = str(rng.choice(["full", "causal", "window"]))
+    mask, place = str(rng.choice(["full", "causal", "window"])), str(rng.choice(places))
     window = f"w{w}" * (mask == "window")
-    return (
-        f"attention_f32_b{b}h{kv * group}kv{kv}s{s}t{t}d{d}{window}_{mask}" + "_padded" * int(rng.integers(2)) + "_lse"
-    )
+    padded = "_padded" * int(rng.integers(2)) * (place != "_packed")
+    pages = f"p{int(rng.integers(1, 20))}" * (place == "_paged")
+    scaled = "_scaled" * (len(places) > 1 and bool(rng.integers(2)))
+    return f"attention_f32_b{b}h{kv * group}kv{kv}s{s}t{t}d{d}{window}{pages}_{mask}{padded}_lse{place}{scaled}"
 
 
 @pytest.mark.needs("torch")
@@ -76,7 +96,7 @@ def random_case(rng: np.random.Generator) -> str:
 def test_200_references_agree_with_pytorch() -> None:
     rng = np.random.default_rng(1)
     for seed in range(200):
-        case = random_case(rng)
+        case = random_case(rng, ("", "_packed", "_paged"))
         has_exact = len(parse_case_id(case).operation.numerics.fills(parse_case_id(case))) > 1
         problem, inputs = made(case, ("exact", "decimal")[seed % 2] if has_exact else "decimal", seed)
         found = problem.operation.reference(problem, inputs)
@@ -108,10 +128,41 @@ def mask_of(sizes: Any, inputs: Arrays) -> Any:
 
 
 def by_torch(problem: Any, inputs: Arrays) -> Arrays:
-    """The results of PyTorch on the CPU in f64."""
+    """The results of PyTorch on the CPU in f64; of packed sequences those of each alone, one after the other."""
+    sizes = sizes_of(problem)
+    if sizes.scaled:
+        scaled = {role: np.einsum("...htd,h->...htd", inputs[role], inputs[f"{role}_scale"]) for role in ("k", "v")}
+        inputs = {**inputs, **scaled}
+    if sizes.paged:
+        inputs = {**inputs, **{role: one_by_one(sizes, inputs, role) for role in ("k", "v")}}
+    if not sizes.packed:
+        return of_batches(sizes, inputs)
+    found: Arrays = {"o": inputs["q"] * 0, "lse": inputs["q"][..., 0] * 0}
+    ends = [inputs[f"cu_seqlens_{one}"].astype(int)[1:] for one in "qk"]
+    first, start = 0, 0
+    for last, end in zip(*ends, strict=True):
+        if last > first:
+            alone = replace(sizes, b=1, s=int(last - first), t=int(end - start), packed=False)
+            cells = {"q": inputs["q"][None, :, first:last]} | {r: inputs[r][None, :, start:end] for r in ("k", "v")}
+            for role, cell in of_batches(alone, cells).items():
+                found[role][:, first:last] = cell[0]
+        first, start = last, end
+    return found
+
+
+def one_by_one(sizes: AttentionSizes, inputs: Arrays, role: str) -> Any:
+    """Keys or values (b, kv, t, d), each read from its page; 0 past the length of a batch."""
+    found = np.zeros((sizes.b, sizes.kv, sizes.t, sizes.d))
+    for batch in range(sizes.b):
+        for key in range(int(inputs["lengths"][batch]) if sizes.padded else sizes.t):
+            page = int(inputs["page_table"][batch, key // sizes.p])
+            found[batch, :, key] = inputs[role][page, :, key % sizes.p]
+    return found
+
+
+def of_batches(sizes: AttentionSizes, inputs: Arrays) -> Arrays:
     import torch
 
-    sizes = sizes_of(problem)
     q, k, v = (torch.from_numpy(inputs[role]) for role in ("q", "k", "v"))
     k, v = (one.repeat_interleave(sizes.h // sizes.kv, dim=1) for one in (k, v))
     mask = mask_of(sizes, inputs)
@@ -155,9 +206,8 @@ def test_saved_data_are_what_the_forward_pass_leaves(fill: str) -> None:
 def seen(shape: str, fill: str) -> tuple[AttentionSizes, Admitted, Arrays]:
     """Logits, the mask, the largest admitted logit of each query that has one, and how many have it."""
     problem, inputs = made(f"attention_f16_{shape}", fill, 1)
-    sizes = sizes_of(problem)
-    x = logits(sizes, inputs)
-    keys = admitted(sizes, inputs.get("lengths"))
+    own = Dense.of(problem.sizes, inputs)  # type: ignore[attr-defined]
+    sizes, keys, x = own.sizes, own.keys, logits(own.sizes, own.cells)
     mask = np.broadcast_to(keys.mask(sizes.t), x.shape)
     some = np.broadcast_to(~keys.none[:, None], x.shape[:3])
     top = np.max(x, axis=3, where=mask, initial=-np.inf)[some]
@@ -190,6 +240,41 @@ def test_winners_are_last_on_edges_and_in_each_pair_of_tiles(shape: str) -> None
         in_tile = (query >= tile) & (query < tile + 64)
         reached = {key // 64 for key in range(int(end[in_tile].max()))}
         assert {int(key) // 64 for key in winner[in_tile]} == reached
+
+
+def test_packed_sequences_begin_anywhere_on_edges_after_them_and_some_are_empty() -> None:
+    met = set[str]()
+    for seed in range(8):
+        _, inputs = made("attention_f32_b6h1kv1s200t300d64_full_packed", seed=seed)
+        for begins in (inputs["cu_seqlens_q"], inputs["cu_seqlens_k"]):
+            inner = begins[1:-1]
+            met |= {"edge"} if (inner[inner > 0] % 64 == 0).any() else set()
+            met |= {"after"} if (inner[inner > 1] % 64 == 1).any() else set()
+            met |= {"empty"} if (np.diff(begins) == 0).any() else set()
+    assert met == {"edge", "after", "empty"}
+
+
+def test_pages_are_anywhere_and_those_past_the_keys_hold_nothing() -> None:
+    problem, inputs = made("attention_f16_b5h2kv1s3t70d64p16_full_padded_paged")
+    table, sizes = inputs["page_table"].astype(int), sizes_of(problem)
+    assert len(np.unique(table)) == table.size == sizes.pages - 2
+    assert (np.diff(table.reshape(-1)) != 1).any()
+    used = [table[batch, : -(-int(length) // 16)] for batch, length in enumerate(inputs["lengths"])]
+    is_used = np.isin(np.arange(sizes.pages), np.concatenate(used))
+    for role in ("k", "v"):
+        assert np.isnan(inputs[role][~is_used]).all()
+        assert np.isfinite(inputs[role][is_used]).all()  # the tail of a last page has decoys
+
+
+@pytest.mark.parametrize("key", ["f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz"])
+def test_scales_of_keys_and_values_differ_and_their_types_hold_the_data(key: str) -> None:
+    for seed in range(5):
+        case = f"attention_f16_{key}_{key}_f16_b1h8kv8s9t70d40_causal_scaled"
+        problem, inputs = made(case, seed=seed)  # data that a type does not hold would be refused
+        assert (inputs["k_scale"] != inputs["v_scale"]).all()
+        assert len(np.unique(inputs["v_scale"])) > 1
+        plan = plan_fill(problem, F32_ACCUMULATION, "exact", seed)
+        assert certify(problem, plan, make_inputs(problem, plan), F32_ACCUMULATION).holds
 
 
 def test_lengths_are_all_short_on_an_edge_and_none() -> None:

@@ -116,8 +116,12 @@ def kind(instruction):
     return re.sub(r"\d+x\d+x\d+_?|_1k", "", instruction)
 
 
+FOUR_TYPES = replace(MATRIX, dtypes=("f16_f8ocp_f8ocp_f16",), operations=("attention",))
+
+
 @pytest.mark.parametrize(
-    ("instance", "target"), [(of("f32", 32), "gfx1201"), (replace(MATRIX, fragment=None), "gfx942")]
+    ("instance", "target"),
+    [(of("f32", 32), "gfx1201"), (replace(MATRIX, fragment=None), "gfx942"), (FOUR_TYPES, "gfx942")],
 )
 def test_what_needs_none(instance, target):
     assert required(instance, target) == ()

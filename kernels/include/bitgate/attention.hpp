@@ -9,7 +9,17 @@
 //     w = 1            keys of a window
 //     padded = 0       of batch b only the first lengths[b] keys are admitted as well
 //     lse = 0          the logarithm of the sum of exp(logits) is written; -inf where no key is admitted
-// A query that admits no key gets 0.
+//     packed = 0       b sequences in a row: q and o are (h, s, d), k and v (kv, t, d), lse is (h, s); the
+//     i32
+//                      tensors cu_seqlens_q and cu_seqlens_k (b + 1) say where each begins, and masks count
+//                      in it
+//     b                packed sequences
+//     paged = 0        k and v are (n, kv, p, d): n pages of p keys; the i32 tensor page_table (b, m) names
+//     the
+//                      m pages of a batch, in order
+//     t                keys of a batch, where they are in pages
+//     scaled = 0       the f32 tensors k_scale and v_scale (kv) multiply the keys and values of each head
+// A query that admits no key gets 0. What lies in pages past a batch's keys is not read.
 //
 // attention_bwd: the gradients dq (b, h, s, d), dk and dv (b, kv, t, d) of q, k and v, from that of o: do (b,
 // h, s, d). Attributes are the same but lse. dk and dv are summed over the heads of queries that share them.
@@ -44,12 +54,15 @@ struct AttentionProblem : MaskedAttention {
   // Device pointers, by role.
   struct Buffers {
     const void *q, *k, *v;
-    const int32_t* lengths;
+    const int32_t *lengths, *cu_q, *cu_k, *page_table;
     void* o;
     float* lse;
+    const float *k_scale, *v_scale;
     void* workspace;
   };
-  bitgate_tensor o, lse;
+  bitgate_tensor o, lse, cu_q, cu_k, page_table, k_scale, v_scale;
+  int64_t sequences; // packed ones, which are one batch; else 0
+  int64_t page;      // keys of a page; 0: keys are in a row
 };
 
 struct AttentionBackwardProblem : MaskedAttention {
@@ -94,18 +107,41 @@ struct HeadTensor {
   int rank = 4;
 };
 
-// The lengths that q and k say, held against those of all tensors.
+// A tensor of packed sequences as that of one batch.
+inline void as_batch(bitgate_tensor& tensor) noexcept {
+  if (tensor.rank == 0 || tensor.rank >= BITGATE_MAX_RANK)
+    return;
+  std::memmove(tensor.lengths + 1, tensor.lengths, sizeof(int64_t) * static_cast<size_t>(tensor.rank));
+  std::memmove(tensor.strides + 1, tensor.strides, sizeof(int64_t) * static_cast<size_t>(tensor.rank));
+  tensor.lengths[0] = 1, tensor.strides[0] = 0;
+  ++tensor.rank;
+}
+
+// BITGATE_BAD_ARGUMENT unless a tensor, if it is there, is `length` numbers of a type in a row.
+inline int32_t check_numbers(const bitgate_tensor& tensor, int32_t dtype, int64_t length,
+                             bitgate_reason* reason) noexcept {
+  if (tensor.rank != 0 && tensor.dtype != dtype)
+    BITGATE_BAD(reason, "problem", "%s is of type %s: it must be %s", tensor.role, dtype_name(tensor.dtype),
+                dtype_name(dtype));
+  if (tensor.rank == 1 && tensor.strides[0] != 1)
+    BITGATE_BAD(reason, "problem", "%s has stride %lld: 1 is due", tensor.role,
+                static_cast<long long>(tensor.strides[0]));
+  return check_tensor(tensor, false, &length, 1, reason);
+}
+
+// The lengths that q and k say, held against those of all tensors; `paged_keys`: k and v are pages of them.
 inline int32_t check_masked(MaskedAttention& to, std::initializer_list<HeadTensor> others,
-                            bitgate_reason* reason) noexcept {
+                            bitgate_reason* reason, int64_t paged_keys = 0) noexcept {
   to.batch = to.q.lengths[0], to.heads = to.q.lengths[1], to.queries = to.q.lengths[2];
-  to.keys = to.k.lengths[2], to.head = to.q.lengths[3];
+  to.keys = paged_keys != 0 ? paged_keys : to.k.lengths[2], to.head = to.q.lengths[3];
   if (to.kv_heads < 1 || to.heads % to.kv_heads != 0)
     BITGATE_BAD(reason, "problem", "%lld heads are no multiple of %lld heads of keys",
                 static_cast<long long>(to.heads), static_cast<long long>(to.kv_heads));
   if (to.lengths.rank != 0 && to.lengths.dtype != BITGATE_I32)
     BITGATE_BAD(reason, "problem", "lengths is of type %s: it must be i32", dtype_name(to.lengths.dtype));
   const int64_t of_queries[] = {to.batch, to.heads, to.queries, to.head},
-                of_keys[] = {to.batch, to.kv_heads, to.keys, to.head};
+                of_keys[] = {paged_keys != 0 ? to.k.lengths[0] : to.batch, to.kv_heads, to.k.lengths[2],
+                             to.head};
   const HeadTensor inputs[] = {
       {to.q, false, false}, {to.k, false, true}, {to.v, false, true}, {to.lengths, false, false, 1}};
   int32_t status = BITGATE_OK;
@@ -124,10 +160,23 @@ inline int32_t check_masked(MaskedAttention& to, std::initializer_list<HeadTenso
 
 inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgate_reason* reason) noexcept {
   ProblemReader reader(problem, reason);
-  int32_t has_lse = 0;
+  int32_t has_lse = 0, is_packed = 0, is_paged = 0, is_scaled = 0;
   detail::read_masked(reader, to);
   reader.integer("lse", has_lse);
-  to.lse = {};
+  reader.integer("packed", is_packed);
+  reader.integer("paged", is_paged);
+  reader.integer("scaled", is_scaled);
+  to.lse = to.cu_q = to.cu_k = to.page_table = to.k_scale = to.v_scale = {};
+  to.sequences = to.page = 0;
+  int64_t paged_keys = 0;
+  if (is_packed != 0) {
+    reader.integer("b", to.sequences);
+    reader.tensor("cu_seqlens_q", to.cu_q), reader.tensor("cu_seqlens_k", to.cu_k);
+  }
+  if (is_paged != 0)
+    reader.integer("t", paged_keys), reader.tensor("page_table", to.page_table);
+  if (is_scaled != 0)
+    reader.tensor("k_scale", to.k_scale), reader.tensor("v_scale", to.v_scale);
   reader.tensor("o", to.o);
   if (has_lse != 0)
     reader.tensor("lse", to.lse);
@@ -135,7 +184,35 @@ inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgat
     return status;
   if (has_lse != 0 && to.lse.dtype != BITGATE_F32)
     BITGATE_BAD(reason, "problem", "lse is of type %s: it must be f32", dtype_name(to.lse.dtype));
-  return detail::check_masked(to, {{to.o, true, false}, {to.lse, true, false, 3}}, reason);
+  if (is_packed != 0) {
+    if (to.sequences < 1 || to.lengths.rank != 0)
+      BITGATE_BAD(reason, "problem", "%lld packed sequences%s: 1 or more are due, without lengths",
+                  static_cast<long long>(to.sequences), to.lengths.rank != 0 ? " with lengths" : "");
+    for (bitgate_tensor* tensor : {&to.q, &to.k, &to.v, &to.o, &to.lse})
+      detail::as_batch(*tensor);
+    for (const bitgate_tensor* tensor : {&to.cu_q, &to.cu_k})
+      if (const int32_t status = detail::check_numbers(*tensor, BITGATE_I32, to.sequences + 1, reason);
+          status != BITGATE_OK)
+        return status;
+  }
+  if (is_paged != 0) {
+    if (is_packed != 0 || paged_keys < 1 || to.k.rank != 4)
+      BITGATE_BAD(reason, "problem", "%lld keys in pages, k of rank %d: keys and rank 4 are due, not packed",
+                  static_cast<long long>(paged_keys), to.k.rank);
+    to.page = to.k.lengths[2];
+    const int64_t table[] = {to.q.lengths[0], (paged_keys + to.page - 1) / to.page};
+    if (to.page_table.dtype != BITGATE_I32 || to.page_table.strides[1] != 1)
+      BITGATE_BAD(reason, "problem", "page_table is of type %s: rows of i32 are due",
+                  dtype_name(to.page_table.dtype));
+    if (const int32_t status = detail::check_tensor(to.page_table, false, table, 2, reason);
+        status != BITGATE_OK)
+      return status;
+  }
+  for (const bitgate_tensor* tensor : {&to.k_scale, &to.v_scale})
+    if (const int32_t status = detail::check_numbers(*tensor, BITGATE_F32, to.kv_heads, reason);
+        status != BITGATE_OK)
+      return status;
+  return detail::check_masked(to, {{to.o, true, false}, {to.lse, true, false, 3}}, reason, paged_keys);
 }
 
 inline int32_t read(const bitgate_problem& problem, AttentionBackwardProblem& to,
@@ -169,6 +246,11 @@ inline void read_buffers(const bitgate_problem& problem, const bitgate_buffers& 
   to.k = buffer_of(problem, buffers, "k");
   to.v = buffer_of(problem, buffers, "v");
   to.lengths = static_cast<const int32_t*>(buffer_of(problem, buffers, "lengths"));
+  to.cu_q = static_cast<const int32_t*>(buffer_of(problem, buffers, "cu_seqlens_q"));
+  to.cu_k = static_cast<const int32_t*>(buffer_of(problem, buffers, "cu_seqlens_k"));
+  to.page_table = static_cast<const int32_t*>(buffer_of(problem, buffers, "page_table"));
+  to.k_scale = static_cast<const float*>(buffer_of(problem, buffers, "k_scale"));
+  to.v_scale = static_cast<const float*>(buffer_of(problem, buffers, "v_scale"));
   to.o = buffer_of(problem, buffers, "o");
   to.lse = static_cast<float*>(buffer_of(problem, buffers, "lse"));
   to.workspace = buffers.workspace;
@@ -203,6 +285,9 @@ struct AttentionGeometry {
   int64_t heads, group, queries, keys, head, window, length_stride;
   float scale;
   KeyMask mask;
+  int64_t sequences;    // packed ones; else 0
+  int64_t table_stride; // of batches
+  uint32_t page;        // keys of a page; 0: they are in a row
 };
 inline AttentionGeometry attention_geometry(const MaskedAttention& of, const bitgate_tensor& o,
                                             const HeadLayout& lse = {}) noexcept {
@@ -219,11 +304,19 @@ inline AttentionGeometry attention_geometry(const MaskedAttention& of, const bit
           of.window,
           of.lengths.rank == 0 ? -1 : of.lengths.strides[0],
           static_cast<float>(1.0 / std::sqrt(static_cast<double>(of.head))),
-          of.mask};
+          of.mask,
+          0,
+          0,
+          0};
 }
 
 inline AttentionGeometry attention_geometry(const AttentionProblem& of) noexcept {
-  return attention_geometry(of, of.o, of.lse.rank == 0 ? HeadLayout{} : head_layout(of.lse));
+  AttentionGeometry geometry =
+      attention_geometry(of, of.o, of.lse.rank == 0 ? HeadLayout{} : head_layout(of.lse));
+  geometry.sequences = of.sequences;
+  geometry.table_stride = of.page == 0 ? 0 : of.page_table.strides[0];
+  geometry.page = static_cast<uint32_t>(of.page);
+  return geometry;
 }
 
 // Where a row of a head begins.
@@ -231,14 +324,38 @@ BITGATE_HD inline int64_t row_at(const HeadLayout& of, int64_t batch, int64_t he
   return batch * of.batch + head * of.head + row * of.row;
 }
 
-// The keys from `first` up to `end` that a query admits; none where end <= first.
+// The scale of a head of keys or values: 1 without scales.
+BITGATE_HD inline float scale_of(const float* scales, int64_t head) {
+  return scales == nullptr ? 1.0f : scales[head];
+}
+
+// Where a key begins, or its values, of pages by the table of its batch.
+BITGATE_HD inline int64_t in_page(const HeadLayout& of, const int32_t* table, uint32_t page, int64_t key) {
+  const uint32_t at = static_cast<uint32_t>(key), number = at / page;
+  return table[number] * of.batch + (at - number * page) * of.row;
+}
+
+// A sequence: where its queries and keys begin in their batch, and how many there are.
+struct Sequence {
+  int64_t query, queries, key, keys;
+};
+// The one that is all of a batch.
+BITGATE_HD inline Sequence whole_batch(const AttentionGeometry& of) {
+  return {0, of.queries, 0, of.keys};
+}
+// One of those that are packed.
+BITGATE_HD inline Sequence packed_sequence(const int32_t* cu_q, const int32_t* cu_k, int64_t number) {
+  return {cu_q[number], cu_q[number + 1] - cu_q[number], cu_k[number], cu_k[number + 1] - cu_k[number]};
+}
+
+// The keys from `first` up to `end` that a query admits; none where end <= first. Both count in a sequence.
 struct KeyRange {
   int64_t first, end;
 };
-BITGATE_HD inline KeyRange admitted_keys(const AttentionGeometry& of, const int32_t* lengths, int64_t batch,
-                                         int64_t query) {
-  const int64_t last = query + 1 + of.keys - of.queries;
-  KeyRange range{0, of.keys};
+BITGATE_HD inline KeyRange admitted_keys(const AttentionGeometry& of, const Sequence& in,
+                                         const int32_t* lengths, int64_t batch, int64_t query) {
+  const int64_t last = query + 1 + in.keys - in.queries;
+  KeyRange range{0, in.keys};
   if (of.mask != KeyMask::full && last < range.end)
     range.end = last;
   if (of.mask == KeyMask::window && last > of.window)
@@ -249,28 +366,43 @@ BITGATE_HD inline KeyRange admitted_keys(const AttentionGeometry& of, const int3
   }
   return range;
 }
+BITGATE_HD inline KeyRange admitted_keys(const AttentionGeometry& of, const int32_t* lengths, int64_t batch,
+                                         int64_t query) {
+  return admitted_keys(of, whole_batch(of), lengths, batch, query);
+}
 
 inline constexpr float ln_2 = 0.693147181f;
 
 // Cells that a workspace may have.
 inline constexpr double most_attention_cells = 0x1p50;
 
-// dtypes, then index_range: every element of what is there is of T, and counts of cells fit 64 bits.
-template <class T>
-int32_t check_attention(const MaskedAttention& of, std::initializer_list<const bitgate_tensor*> others,
-                        bitgate_reason* reason) noexcept {
-  const auto check = [reason](const bitgate_tensor& tensor) noexcept -> int32_t {
-    if (tensor.rank != 0 && tensor.dtype != code_of<T>)
+// dtypes: keys and values are of Key, every other element of what is there is of T.
+template <class T, class Key = T>
+int32_t check_attention_types(const MaskedAttention& of, std::initializer_list<const bitgate_tensor*> others,
+                              bitgate_reason* reason) noexcept {
+  const auto check = [reason](const bitgate_tensor& tensor, int32_t dtype) noexcept -> int32_t {
+    if (tensor.rank != 0 && tensor.dtype != dtype)
       BITGATE_REFUSE(reason, "dtypes", "%s is %s: it must be %s", tensor.role, dtype_name(tensor.dtype),
-                     dtype_name(code_of<T>));
+                     dtype_name(dtype));
     return BITGATE_OK;
   };
-  for (const bitgate_tensor* tensor : {&of.q, &of.k, &of.v})
-    if (const int32_t status = check(*tensor); status != BITGATE_OK)
+  if (const int32_t status = check(of.q, code_of<T>); status != BITGATE_OK)
+    return status;
+  for (const bitgate_tensor* tensor : {&of.k, &of.v})
+    if (const int32_t status = check(*tensor, code_of<Key>); status != BITGATE_OK)
       return status;
   for (const bitgate_tensor* tensor : others)
-    if (const int32_t status = check(*tensor); status != BITGATE_OK)
+    if (const int32_t status = check(*tensor, code_of<T>); status != BITGATE_OK)
       return status;
+  return BITGATE_OK;
+}
+
+// dtypes, then index_range: counts of cells fit 64 bits.
+template <class T, class Key = T>
+int32_t check_attention(const MaskedAttention& of, std::initializer_list<const bitgate_tensor*> others,
+                        bitgate_reason* reason) noexcept {
+  if (const int32_t status = check_attention_types<T, Key>(of, others, reason); status != BITGATE_OK)
+    return status;
   const double cells = static_cast<double>(of.batch) * static_cast<double>(of.heads) *
                        static_cast<double>(of.queries) * static_cast<double>(of.keys + of.head);
   if (cells > most_attention_cells)

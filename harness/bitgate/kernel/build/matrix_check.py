@@ -43,12 +43,17 @@ def mnemonics(assembly: str) -> dict[str, frozenset[str]]:
 
 
 def operand_types(instance: Instance) -> list[tuple[Dtype, Dtype, Dtype, Dtype, Dtype]]:
-    """List the types of A, B and C in memory and of the factors of A and B, for each pass of the instance."""
+    """List the types of A, B and C in memory and of the factors of A and B, for each pass of the instance.
+
+    There are none of an instance whose operations are no products: its types are of other tensors.
+    """
+    every = operations()
+    products = [one.matrices for name in instance.operations or every if (one := every.get(name)) and one.matrices]
+    if not products:
+        return []
     types = DtypeSet.parse(instance.dtypes[0])
     tensors = (types.inp, types.wei, types.out)
     found = []
-    every = operations()
-    products = [one.matrices for name in instance.operations or every if (one := every.get(name)) and one.matrices]
     for places in dict.fromkeys(products):
         a, b, c = (tensors[place] for place in places)
         found.append((a, b, c, types.multiplicand(a), types.multiplicand(b)))

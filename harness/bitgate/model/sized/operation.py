@@ -51,6 +51,10 @@ class Sized(Operation):
     def tensors(self, sizes: Any) -> Iterable[StatedTensor]:
         """Return ``read`` and ``written`` tensors, in the order in which a kernel gets them."""
 
+    def points(self, sizes: Any) -> int | None:
+        """Return how many products a problem takes, where those of all axes together are too many: tables are axes."""
+        return None
+
     def form(self, problem: SizedProblem) -> Form | None:
         """Return the maths without rounding, if it is linear in each operand."""
         from bitgate.model.sized.numerics import Product

@@ -118,12 +118,16 @@ class SizedProblem(PlainProblem):
     def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
         """The attributes that a kernel cannot read off the tensors' lengths.
 
-        They are flags that are true as 1, choices that are not the first as words, and lengths whose name no axis has.
+        They are flags that are true as 1, choices that are not the first as words, and lengths whose name no axis has,
+        but for silent ones that have their default.
         """
-        schema, axes = self.operation.schema, {name for one in self.stated for name in one.axes}
+        schema, silent = self.operation.schema, self.operation.silent
+        axes = {name for one in self.stated for name in one.axes}
         values = schema.plain(self.sizes)
         attributes: dict[str, int | float | str | tuple[int, ...]] = {
-            size.name: values[size.name] for size in schema.of_kind(LENGTH) if size.name not in axes
+            size.name: values[size.name]
+            for size in schema.of_kind(LENGTH)
+            if size.name not in axes and not (size.name in silent and values[size.name] == size.default)
         }
         attributes |= {size.name: 1 for size in schema.of_kind(FLAG) if values[size.name]}
         chosen = {size.name: (values[size.name], size.words[0]) for size in schema.of_kind(CHOICE)}
@@ -131,6 +135,9 @@ class SizedProblem(PlainProblem):
 
     @cached_property
     def flops(self) -> int:
-        """Two for each point of all axes together: of a product of its operands that is what it takes."""
+        """Two for each point of all axes together, of a product of its operands what it takes, or as stated."""
+        stated = self.operation.points(self.sizes)
+        if stated is not None:
+            return 2 * stated
         lengths = {name: length for one in self.stated for name, length in one.axes.items()}
         return 2 * prod(lengths.values())

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 
+SPARE_PAGES = 2
+"""Pages that no sequence has."""
+
+
 class KeyMask(str, Enum):
     """The keys that a query may see."""
 
@@ -20,9 +24,18 @@ class KeyMask(str, Enum):
     WINDOW = "window"
 
 
+class Apart:
+    """The base of sizes whose batches lie apart: sizes that can state another place have a field for it."""
+
+    packed = paged = scaled = False
+
+
 @dataclass(frozen=True)
-class AttentionSizes:
-    """Batch, heads of queries, heads of keys and values, queries, keys, head size, and the keys of a window."""
+class AttentionSizes(Apart):
+    """Batch, heads of queries, heads of keys and values, queries, keys, head size, keys of a window, and of a page.
+
+    Of ``packed`` sequences ``b`` is their number, and ``s`` and ``t`` count the queries and keys of all.
+    """
 
     b: int
     h: int
@@ -31,9 +44,23 @@ class AttentionSizes:
     t: int
     d: int
     w: int = 1
+    p: int = 1
     mask: KeyMask = KeyMask.FULL
     padded: bool = False
     lse: bool = False
+    packed: bool = False
+    paged: bool = False
+    scaled: bool = False
+
+    @property
+    def table(self) -> int:
+        """The pages of a sequence, the last of which may be partial."""
+        return -(-self.t // self.p)
+
+    @property
+    def pages(self) -> int:
+        """The pages of all sequences, and spare ones."""
+        return self.b * self.table + SPARE_PAGES
 
 
 @dataclass(frozen=True)
@@ -53,7 +80,7 @@ class Admitted:
         return np.asarray((key >= self.first[:, None, :, None]) & (key < self.end[:, None, :, None]))
 
 
-def admitted(sizes: AttentionSizes, lengths: NDArray[Any] | None = None, late: int = 0) -> Admitted:
+def admitted(sizes: AttentionSizes, lengths: NDArray[Any] | None = None, late: int | Ints = 0) -> Admitted:
     """Return the admitted keys; ``lengths`` is what a padded problem reads, ``late`` moves the diagonal."""
     last = np.broadcast_to(np.arange(sizes.s) + 1 + sizes.t - sizes.s + late, (sizes.b, sizes.s))
     first = last - sizes.w if sizes.mask is KeyMask.WINDOW else np.zeros_like(last)

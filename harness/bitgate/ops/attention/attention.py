@@ -7,6 +7,18 @@ A mask admits all keys (``full``); those up to i + t - s, so that the last query
 of these (``window``). ``padded`` adds the i32 tensor ``lengths``: in batch b only the first lengths[b] keys are
 admitted as well. A query that admits no key gets 0. ``lse`` adds the f32 output lse[b,h,i], the logarithm of the sum
 of exp(logits): -inf where no key is admitted.
+
+``packed``: b sequences follow each other without padding, s queries and t keys in all. q and o are (h, s, d), k and v
+(kv, t, d), lse is (h, s), in memory with a query or key after the other. The i32 tensors ``cu_seqlens_q`` and
+``cu_seqlens_k`` (b + 1) say where each sequence begins. A query admits keys of the same sequence, in which a mask
+counts as it does in a batch.
+
+``paged``: keys and values are in pages of p keys, k and v are (n, kv, p, d), in memory with a key of a page after the
+other. The i32 tensor ``page_table`` (b, m) names the pages of each batch, of which m hold t keys; the last may be
+partial. Two pages more than these are unused. What lies past the keys of a batch is not to be read.
+
+``attention_f16_f8ocp_f8ocp_f16_b2h8kv2s1t512d64_full_scaled``: types of q, k, v and o may differ. ``scaled`` adds the
+f32 tensors ``k_scale`` and ``v_scale`` (kv), by which the keys and values of each head are multiplied.
 """
 
 from __future__ import annotations
@@ -21,10 +33,11 @@ from numpy.typing import NDArray
 
 from bitgate.model.fill import Fill
 from bitgate.model.numerics import Accumulation, Measuring, Numerics
-from bitgate.model.sized import Sized, SizedProblem, StatedTensor, read, written
+from bitgate.model.sized import Sized, SizedProblem, StatedTensor, read
 from bitgate.model.sized.numerics import SizedNumerics
 from bitgate.ops.attention import fills
 from bitgate.ops.attention.admitted import Admitted, AttentionSizes, Ints, KeyMask, admitted, by_group, products
+from bitgate.ops.attention.sequences import Dense
 
 __all__ = ["Admitted", "Attention", "AttentionSizes", "Floats", "Ints", "KeyMask", "KeySoftmax", "admitted", "logits"]
 
@@ -91,13 +104,19 @@ class AttentionNumerics(SizedNumerics):
 class MaskedAttention(Sized):
     """The base of both passes: sizes that belong together, and windows that are silent in case ids."""
 
-    silent = ("w",)
+    silent = ("w", "p")
 
     def check(self, sizes: Any) -> str | None:
         if sizes.h % sizes.kv:
             return f"h = {sizes.h} is no multiple of kv = {sizes.kv}: each key head serves as many query heads"
         if sizes.w != 1 and sizes.mask is not KeyMask.WINDOW:
             return f"w = {sizes.w} without window: w is how many keys a sliding window admits"
+        if sizes.packed and sizes.padded:
+            return "packed and padded: cu_seqlens_k says how many keys a packed sequence has"
+        if sizes.packed and sizes.paged:
+            return "packed and paged: keys in pages are of batches that lie apart"
+        if getattr(sizes, "p", 1) != 1 and not sizes.paged:
+            return f"p = {sizes.p} without paged: p is how many keys a page has"
         return None
 
 
@@ -122,20 +141,34 @@ class Attention(MaskedAttention):
         return AttentionNumerics(self)
 
     def tensors(self, sizes: AttentionSizes) -> Iterator[StatedTensor]:
-        yield read("q", b=sizes.b, h=sizes.h, s=sizes.s, d=sizes.d)
-        yield read("k", b=sizes.b, h=sizes.kv, t=sizes.t, d=sizes.d)
-        yield read("v", b=sizes.b, h=sizes.kv, t=sizes.t, d=sizes.d)
+        batch = {} if sizes.packed else {"b": sizes.b}
+        queries = {**batch, "h": sizes.h, "s": sizes.s}
+        keys = {**batch, "h": sizes.kv, "t": sizes.t, "d": sizes.d}
+        if sizes.paged:
+            keys = {"n": sizes.pages, "h": sizes.kv, "p": sizes.p, "d": sizes.d}
+        yield StatedTensor("q", {**queries, "d": sizes.d}, order="shd" * sizes.packed)
+        for role in ("k", "v"):
+            yield StatedTensor(role, keys, order="thd" * sizes.packed + "nphd" * sizes.paged)
         if sizes.padded:
             yield read("lengths", dtype="i32", b=sizes.b)
-        yield written("o", b=sizes.b, h=sizes.h, s=sizes.s, d=sizes.d)
+        for role in ("cu_seqlens_q", "cu_seqlens_k") if sizes.packed else ():
+            yield read(role, dtype="i32", n=sizes.b + 1)
+        if sizes.paged:
+            yield read("page_table", dtype="i32", b=sizes.b, m=sizes.table)
+        for role in ("k_scale", "v_scale") if sizes.scaled else ():
+            yield read(role, dtype="f32", h=sizes.kv)
+        yield StatedTensor("o", {**queries, "d": sizes.d}, is_written=True, order="shd" * sizes.packed)
         if sizes.lse:
-            yield written("lse", dtype="f32", b=sizes.b, h=sizes.h, s=sizes.s)
+            yield StatedTensor("lse", queries, is_written=True, dtype="f32")
+
+    def points(self, sizes: AttentionSizes) -> int:
+        return (1 if sizes.packed else sizes.b) * sizes.h * sizes.s * sizes.t * sizes.d
 
     def reference(self, problem: SizedProblem, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        sizes: AttentionSizes = problem.sizes
-        softmax = KeySoftmax.of(logits(sizes, inputs), admitted(sizes, inputs.get("lengths")).mask(sizes.t))
-        every = {"o": softmax.over(weighted(sizes, softmax.powers, inputs["v"])), "lse": softmax.lse}
-        return {role: every[role] for role in problem.outputs}
+        own = Dense.of(problem.sizes, inputs)
+        softmax = KeySoftmax.of(logits(own.sizes, own.cells), own.keys.mask(own.sizes.t))
+        every = {"o": softmax.over(weighted(own.sizes, softmax.powers, own.cells["v"])), "lse": softmax.lse}
+        return _as_stated(problem, every)
 
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, NDArray[Any]], accumulation: Accumulation
@@ -146,19 +179,19 @@ class Attention(MaskedAttention):
         off by e = (d + 8) A u (Higham, Accuracy and Stability of Numerical Algorithms, 3.1: d for the sum, 8 for scale,
         base and the difference from the maximum). Powers and their sum are off by (6 n + 9 D + 12) u as those of a
         softmax are, and by e each; the sum of values by 3 n u, each step of an online sum being rescaled. Weights may
-        be rounded to the type of the values before they are multiplied, as matrix instructions of 16 bits need it.
+        be rounded to the type of the queries before they are multiplied, as matrix instructions of 16 bits need it. A
+        scale of keys or of values rounds once more, which adds u to either.
 
         Integers whose sums the accumulator holds have exact logits before they are scaled. If a power of two of them
         are equal and the others 104 lower, o is exact and left out, and lse is off by its scale, base and logarithm:
         16 (|lse| + 1) u.
         """
-        sizes: AttentionSizes = problem.sizes
-        cells = {role: np.asarray(array, np.float64) for role, array in inputs.items()}
-        keys = admitted(sizes, inputs.get("lengths"))
+        own = Dense.of(problem.sizes, {role: np.asarray(array, np.float64) for role, array in inputs.items()})
+        sizes, cells, keys = own.sizes, own.cells, own.keys
         is_in, x = keys.mask(sizes.t), logits(sizes, cells)
         softmax, unit = KeySoftmax.of(x, is_in), 2.0**-accumulation.accumulator.mantissa
         size = logits(sizes, {role: np.abs(cells[role]) for role in ("q", "k")})
-        off = (sizes.d + 8) * unit * np.max(size, axis=-1, keepdims=True, where=is_in, initial=0.0)
+        off = (sizes.d + 8 + sizes.scaled) * unit * np.max(size, axis=-1, keepdims=True, where=is_in, initial=0.0)
         least = np.min(x, axis=-1, keepdims=True, where=is_in, initial=np.inf)
         is_none = keys.none[:, None, :, None]
         with np.errstate(invalid="ignore"):
@@ -166,16 +199,21 @@ class Attention(MaskedAttention):
             high = np.where(is_none, 0.0, np.abs(softmax.top) + np.log(np.maximum(softmax.sums, 1.0)))
         count = np.where(is_none, 0, (keys.end - keys.first)[:, None, :, None])
         summed = (6 * count + 9 * spread + 12) * unit
-        narrow = problem.tensors["v"].dtype
+        narrow = problem.tensors["q"].dtype
         weights = 2.0**-narrow.mantissa if narrow.bytes < 4 else 0.0
         magnitude = softmax.over(weighted(sizes, softmax.powers, np.abs(cells["v"])))
         every = {
-            "o": magnitude * (2 * off + summed + 3 * count * unit + weights),
+            "o": magnitude * (2 * off + summed + (3 * count + sizes.scaled) * unit + weights),
             "lse": (off + summed + 8 * unit * (high + 1))[..., 0],
         }
         if fills.is_mean(cells, x, is_in, softmax.top):
             every = {"lse": (16 * unit * (high + 1))[..., 0]}
-        return {role: every[role] for role in problem.outputs if role in every}
+        return _as_stated(problem, every)
+
+
+def _as_stated(problem: SizedProblem, every: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the outputs that a problem has, in the lengths that it states: packed ones have no axis of batches."""
+    return {role: every[role].reshape(problem.tensors[role].lengths) for role in problem.outputs if role in every}
 
 
 def logits(sizes: AttentionSizes, inputs: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

@@ -23,12 +23,12 @@ from bitgate.model.numerics import Accumulation, Numerics
 from bitgate.model.sized import SizedProblem, StatedTensor, read, written
 from bitgate.numerics.rounding import rounded, smallest
 from bitgate.ops.attention import fills
-from bitgate.ops.attention.admitted import KeyMask, admitted, by_group, products
+from bitgate.ops.attention.admitted import Apart, KeyMask, admitted, by_group, products
 from bitgate.ops.attention.attention import AttentionNumerics, Floats, KeySoftmax, MaskedAttention, logits, weighted
 
 
 @dataclass(frozen=True)
-class BackwardSizes:
+class BackwardSizes(Apart):
     """Batch, heads of queries, heads of keys and values, queries, keys, head size, and the keys of a window."""
 
     b: int

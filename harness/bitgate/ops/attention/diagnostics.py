@@ -8,7 +8,7 @@ import numpy as np
 
 from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.figure import PADDING, PLAIN, Figure, SquaresFigure, Swatch, figures_of, window
-from bitgate.model.finding import Finding, Rule
+from bitgate.model.finding import Finding, Role, Rule
 from bitgate.model.law import Law
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell, ThreadMap
@@ -30,6 +30,23 @@ def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
     return explained(known, mistakes(known))
 
 
+def unwritten(scene: Scene[SizedProblem]) -> Finding | None:
+    """Find NaN that comes from pages past the keys of a batch: nothing was written to them."""
+    sizes: AttentionSizes = scene.problem.sizes
+    if not sizes.paged or not scene.count or not np.isnan(scene.result[scene.wrong].astype(np.float64)).all():
+        return None
+    text = "the wrong cells are NaN, as pages past the keys of a batch are: these are read"
+    evidence = {"nan": scene.count}
+    return Finding("poison", Role.CAUSE, 0.97, text, evidence, frozenset({"other", "shifted", "wrong_group"}))
+
+
+def _key(sizes: AttentionSizes, batch: int, group: int, key: int) -> str:
+    """Return where a key begins; data say which page it is on."""
+    if not sizes.paged:
+        return f"k[{batch},{group},{key},0]"
+    return f"k[page_table[{batch},{key // sizes.p}],{group},{key % sizes.p},0]"
+
+
 def _words(sizes: AttentionSizes) -> str:
     words = {
         KeyMask.FULL: "all keys",
@@ -42,19 +59,24 @@ def _words(sizes: AttentionSizes) -> str:
 class AttentionDiagnostics(Diagnostics):
     """The explanations of attention's results."""
 
-    rules: tuple[Rule, ...] = (mistaken,)
+    rules: tuple[Rule, ...] = (mistaken, unwritten)
     laws: tuple[Law, ...] = LAWS
 
     def derived(self, problem: SizedProblem) -> tuple[str, ...]:
         sizes: AttentionSizes = problem.sizes
+        shared = f"{sizes.h // sizes.kv} of {sizes.h} heads of queries share each head of keys and values"
+        if sizes.packed:
+            return shared, f"a query i of s in a sequence of t keys admits {_words(sizes)}; {sizes.b} sequences"
         pairs = int(admitted(sizes).mask(sizes.t)[0].sum())
-        return (
-            f"{sizes.h // sizes.kv} of {sizes.h} heads of queries share each head of keys and values",
-            f"a query i admits {_words(sizes)}: {pairs} of {sizes.s * sizes.t} pairs of a query and a key",
-        )
+        words = f"a query i admits {_words(sizes)}: {pairs} of {sizes.s * sizes.t} pairs of a query and a key"
+        pages = f"each batch has {sizes.table} of {sizes.pages} pages of {sizes.p} keys"
+        return (shared, words, pages) if sizes.paged else (shared, words)
 
     def cell_lines(self, problem: SizedProblem, cell: Cell) -> Sequence[str]:
         sizes: AttentionSizes = problem.sizes
+        if sizes.packed:
+            head, query = cell[:2]
+            return [f"inputs: q[{head},{query}] against k and v of head {head // (sizes.h // sizes.kv)}, its sequence"]
         batch, head, query = cell[:3]
         group, keys = head // (sizes.h // sizes.kv), admitted(sizes)
         first, end = int(keys.first[batch, query]), int(keys.end[batch, query])
@@ -62,10 +84,12 @@ class AttentionDiagnostics(Diagnostics):
         padding = f", and of these the first lengths[{batch}]" * sizes.padded
         return [
             f"inputs: q[{batch},{head},{query}] against k and v of head {group}, {what}{padding}",
-            f"  first q[{batch},{head},{query},0]" + f" and k[{batch},{group},{first},0]" * (end > first),
+            f"  first q[{batch},{head},{query},0]" + f" and {_key(sizes, batch, group, first)}" * (end > first),
         ]
 
     def figures(self, problem: SizedProblem, threads: ThreadMap | None, cell: Cell | None) -> Sequence[Figure]:
+        if problem.sizes.packed:  # data say where sequences begin
+            return []
         return [mask_figure(problem.sizes, cell), *figures_of(threads, cell, (0, 0, 0, 0))]
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, KeyMask, KeySoftmax, admitted
+from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, KeyMask, KeySoftmax
+from bitgate.ops.attention.sequences import Dense, Rows, admitted_of
 from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake
+
+Of = TypeVar("Of", Admitted, Rows)
 
 KEY_TILES = (32, 64, 128, 16)
 """Keys that kernels take at once, tried where an instance does not say."""
@@ -26,8 +29,23 @@ class KnownQueries(KnownRows):
     """Some queries of a scene: all their cells, and which are wrong."""
 
     @property
-    def sizes(self) -> AttentionSizes:
+    def stated(self) -> AttentionSizes:
+        """The sizes of the problem."""
         sizes: AttentionSizes = self.scene.problem.sizes
+        return sizes
+
+    @cached_property
+    def inputs(self) -> Mapping[str, Floats]:
+        return {role: np.asarray(cells, np.float64) for role, cells in self.scene.inputs.items()}
+
+    @cached_property
+    def dense(self) -> Dense:
+        return Dense.of(self.stated, self.inputs)
+
+    @property
+    def sizes(self) -> AttentionSizes:
+        """The sizes of the batches: all packed sequences are one."""
+        sizes: AttentionSizes = self.dense.sizes
         return sizes
 
     @property
@@ -40,28 +58,35 @@ class KnownQueries(KnownRows):
 
     def by_row(self, array: NDArray[Any]) -> NDArray[Any]:
         queries = self.sizes.b * self.sizes.h * self.sizes.s
-        return array.reshape(queries, *array.shape[3:])
+        return array.reshape(queries, *array.shape[-1:] * (self.scene.role == "o"))
 
     @cached_property
     def place(self) -> tuple[NDArray[np.intp], ...]:
         """The batch, head and query of each."""
         return np.unravel_index(self.rows, (self.sizes.b, self.sizes.h, self.sizes.s))
 
+    @cached_property
+    def in_sequences(self) -> Rows:
+        """The begin and end of each query's sequence, shape (queries, 1)."""
+        return self._chosen(Rows.of(self.stated, self.inputs))
+
+    def _chosen(self, every: Of) -> Of:
+        """Return arrays (b, s) at the chosen queries, shape (queries, 1)."""
+        at = (self.place[0], self.place[2])
+        return type(every)(*(array[at][:, None] for array in vars(every).values()))
+
     def _slack(self, values: Floats) -> Floats:
         """Return what rounding of weights and sums may change: it goes by the values, not by what they sum to."""
         if values.ndim == 1:
             return super()._slack(values)
-        dtype = self.scene.problem.tensors["v"].dtype
+        dtype = self.scene.problem.tensors["q"].dtype
         weights = 0.0 if self.scene.exact or dtype.bytes > 2 else 2.0**-dtype.mantissa
         size = np.abs(self.v).max(axis=(1, 2))[:, None]
         return np.asarray(super()._slack(values) + (weights + 8 * self.terms * 2.0**-24) * size)
 
-    def tensor(self, role: str) -> Floats:
-        return np.asarray(self.scene.inputs[role], np.float64)
-
     @cached_property
     def q(self) -> Floats:
-        return np.asarray(self.tensor("q")[self.place])
+        return np.asarray(self.dense.cells["q"][self.place])
 
     @cached_property
     def group(self) -> NDArray[np.intp]:
@@ -72,24 +97,24 @@ class KnownQueries(KnownRows):
     def v(self) -> Floats:
         return self.heads("v", self.group)
 
-    def heads(self, role: str, group: NDArray[np.intp]) -> Floats:
+    def heads(self, role: str, group: NDArray[np.intp], cells: Mapping[str, Floats] | None = None) -> Floats:
         """Return keys or values of a head for each query, shape (queries, t, d)."""
-        return np.asarray(self.tensor(role)[self.place[0], group])
+        return np.asarray((cells or self.dense.cells)[role][self.place[0], group])
 
-    def logits(self, group: NDArray[np.intp], columns: int | None = None) -> Floats:
+    def logits(
+        self, group: NDArray[np.intp], columns: int | None = None, cells: Mapping[str, Floats] | None = None
+    ) -> Floats:
         """Return logits against the keys of a head, of the first ``columns`` columns; shape (queries, t)."""
-        keys = self.heads("k", group)[:, :, :columns]
+        keys = self.heads("k", group, cells)[:, :, :columns]
         return np.asarray(np.einsum("rd,rtd->rt", self.q[:, :columns], keys) / np.sqrt(self.sizes.d))
 
     @cached_property
     def x(self) -> Floats:
         return self.logits(self.group)
 
-    def keys(self, sizes: AttentionSizes, late: int = 0, given: Any = None) -> Admitted:
-        """Return which keys another mask admits, or other lengths than those ``given``; shape (queries, 1)."""
-        every = admitted(sizes, self.scene.inputs.get("lengths") if given is None else given, late)
-        at = (self.place[0], self.place[2])
-        return Admitted(every.first[at][:, None], every.end[at][:, None])
+    def keys(self, sizes: AttentionSizes, late: int | Ints = 0, **other: Any) -> Admitted:
+        """Return which keys another mask admits, or ``other`` numbers than those read; shape (queries, 1)."""
+        return self._chosen(admitted_of(sizes, {**self.inputs, **other}, late))
 
     def mask(self, keys: Admitted) -> NDArray[np.bool_]:
         key = np.arange(self.sizes.t)
@@ -99,8 +124,11 @@ class KnownQueries(KnownRows):
 def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
     """Yield what defects make of the queries, the likely ones first."""
     every = _QueryMistakes(known)
+    yield from every.pages()
     yield from every.masks()
+    yield from every.sequences()
     yield from every.heads()
+    yield from every.scales_of_heads()
     yield from every.tiles()
     yield from every.rescaled()
     yield from every.slices()
@@ -110,8 +138,8 @@ def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
 
 class _QueryMistakes:
     def __init__(self, known: KnownQueries) -> None:
-        self.known, self.sizes = known, known.sizes
-        self.keys = known.keys(known.sizes)
+        self.known, self.sizes, self.stated = known, known.sizes, known.stated
+        self.keys, self.own = known.keys(known.stated), known.in_sequences
         tile = known.scene.tile
         self.key_tiles = KEY_TILES if tile is None else (tile[1], *KEY_TILES)
         self.query_tiles = QUERY_TILES if tile is None else (tile[0], *QUERY_TILES)
@@ -124,30 +152,84 @@ class _QueryMistakes:
         return RowMistake(text, {"o": softmax.over(values), "lse": softmax.lse}, kind)
 
     def masks(self) -> Iterator[RowMistake]:
-        known, sizes, first, end = self.known, self.sizes, self.keys.first, self.keys.end
-        later = np.minimum(end + 1, sizes.t)
+        known, stated, first, end = self.known, self.stated, self.keys.first, self.keys.end
+        later = np.minimum(end + 1, self.sizes.t)
         yield self.made("a key more than each query admits is let in", keys=Admitted(first, later))
         yield self.made("the last admitted key of each query is left out", "k_tail", keys=Admitted(first, end - 1))
-        if sizes.mask is KeyMask.WINDOW:
+        if stated.mask is KeyMask.WINDOW:
             yield self.made("a key before the window is let in", keys=Admitted(np.maximum(first - 1, 0), end))
-            narrow = Admitted(np.where(first > 0, first + 1, first), end)
+            narrow = Admitted(np.where(first > self.own.first_key, first + 1, first), end)
             yield self.made("the first key of the window is left out", "k_tail", keys=narrow)
-            wide = known.keys(replace(sizes, mask=KeyMask.CAUSAL, w=1))
+            wide = known.keys(replace(stated, mask=KeyMask.CAUSAL, w=1))
             yield self.made("the window is left out: all earlier keys are let in", keys=wide)
-        if sizes.mask is not KeyMask.FULL:
+        if stated.mask is not KeyMask.FULL:
             text = "the mask is left out: later keys are let in"
-            yield self.made(text, keys=known.keys(replace(sizes, mask=KeyMask.FULL, w=1)))
-            for late, words in ((sizes.s - sizes.t, "begins at the first key"), (1, "is a key late")):
-                yield self.made(f"the diagonal of the mask {words}", keys=known.keys(sizes, late))
-        if sizes.padded:
-            lengths = np.full(sizes.b, np.asarray(known.scene.inputs["lengths"])[0])
-            yield self.made("the length of batch 0 is taken for all", keys=known.keys(sizes, given=lengths))
+            yield self.made(text, keys=known.keys(replace(stated, mask=KeyMask.FULL, w=1)))
+            rows = Rows.of(stated, known.inputs)
+            shift = (rows.end_query - rows.first_query) - (rows.end_key - rows.first_key)
+            for late, words in ((shift, "begins at the first key"), (1, "is a key late")):
+                yield self.made(f"the diagonal of the mask {words}", keys=known.keys(stated, late))
+        if stated.padded:
+            lengths = np.full(stated.b, known.inputs["lengths"][0])
+            yield self.made("the length of batch 0 is taken for all", keys=known.keys(stated, lengths=lengths))
             text = "the padding is left out: padded keys are let in"
-            yield self.made(text, keys=known.keys(sizes, given=np.full(sizes.b, sizes.t)))
-            yield self.made("all masks are left out", keys=Admitted(first * 0, end * 0 + sizes.t))
+            yield self.made(text, keys=known.keys(stated, lengths=np.full(stated.b, stated.t)))
+            yield self.made("all masks are left out", keys=Admitted(first * 0, end * 0 + stated.t))
+        origin, most = self.own.first_key, self.own.end_key
         for tile in dict.fromkeys(self.key_tiles):
-            up = np.where(end > first, np.minimum(-(-end // tile) * tile, sizes.t), end)
+            up = np.where(end > first, np.minimum(origin - (origin - end) // tile * tile, most), end)
             yield self.made(f"masked keys in the last tile of {tile} are let in", keys=Admitted(first, up))
+
+    def sequences(self) -> Iterator[RowMistake]:
+        """Yield keys of packed sequences that begin elsewhere."""
+        if not self.stated.packed:
+            return
+        queries, keys = (self.known.inputs[f"cu_seqlens_{one}"] for one in "qk")
+        last = keys[-1:]
+        mistakes = (
+            ("the keys of the next sequence are read", {"cu_seqlens_k": np.concatenate([keys[1:], last])}),
+            ("the keys of the sequence before are read", {"cu_seqlens_k": np.concatenate([keys[:1], keys[:-1]])}),
+            ("cu_seqlens_q is taken for cu_seqlens_k", {"cu_seqlens_k": np.minimum(queries, last)}),
+            ("cu_seqlens_k is taken for cu_seqlens_q", {"cu_seqlens_q": keys}),
+            ("the keys of each sequence begin a key late", {"cu_seqlens_k": np.minimum(keys + 1, last)}),
+            ("the keys of each sequence begin a key early", {"cu_seqlens_k": np.maximum(keys - 1, 0)}),
+            ("the queries of each sequence begin a query late", {"cu_seqlens_q": queries + 1}),
+            ("the queries of each sequence begin a query early", {"cu_seqlens_q": queries - 1}),
+        )
+        for text, other in mistakes:
+            yield self.made(text, "wrong_image", keys=self.known.keys(self.stated, **other))
+        first, end = self.keys.first, self.keys.end
+        past, before = end * 0 + self.sizes.t, first * 0
+        yield self.made("keys of later sequences are let in", "wrong_image", keys=Admitted(first, past))
+        yield self.made("keys of earlier sequences are let in", "wrong_image", keys=Admitted(before, end))
+        yield self.made("the keys of all sequences are let in", "wrong_image", keys=Admitted(before, past))
+
+    def pages(self) -> Iterator[RowMistake]:
+        """Yield pages other than those of the table, and keys past the last one in its page."""
+        known, stated = self.known, self.stated
+        if not stated.paged:
+            return
+        first, end, size = self.keys.first, self.keys.end, stated.p
+        length = known.inputs.get("lengths", np.full(stated.b, stated.t))[known.place[0]][:, None]
+        whole, masked = -(-length // size) * size, known.keys(replace(stated, padded=False)).end
+        up = whole if stated.mask is KeyMask.FULL else np.minimum(masked, whole)
+        yield self.made("the tail of the last page is let in", keys=Admitted(first, up))
+        yield self.made("the last page is left out", "k_tail", keys=Admitted(first, (end - 1) // size * size))
+        table = known.inputs["page_table"]
+        flat = table.reshape(-1)
+        tables = (
+            ("one entry late", np.append(flat[1:], flat[-1]).reshape(table.shape)),
+            ("one entry early", np.append(flat[0], flat[:-1]).reshape(table.shape)),
+            ("of the next batch", np.roll(table, -1, axis=0)),
+            ("of batch 0", np.broadcast_to(table[0], table.shape)),
+            ("not at all: pages are read in their order", np.arange(table.size).reshape(table.shape)),
+        )
+        for words, other in tables:
+            cells = Dense.of(stated, {**known.inputs, "page_table": other}).cells
+            x, v = known.logits(known.group, cells=cells), known.heads("v", known.group, cells)
+            yield self.made(f"the page table is read {words}", "operand", x=x, v=v)
+            yield self.made(f"of keys the page table is read {words}", "operand", x=x)
+            yield self.made(f"of values the page table is read {words}", "operand", v=v)
 
     def heads(self) -> Iterator[RowMistake]:
         known, sizes = self.known, self.sizes
@@ -166,26 +248,61 @@ class _QueryMistakes:
         yield self.made("the values of the next key are read", "operand", v=np.roll(known.v, -1, axis=1))
         yield self.made("the values of the key before are read", "operand", v=np.roll(known.v, 1, axis=1))
 
+    def scales_of_heads(self) -> Iterator[RowMistake]:
+        """Yield scales of keys and values other than those of their heads."""
+        known, stated = self.known, self.stated
+        if not stated.scaled:
+            return
+        group = known.group
+        key, value = (known.inputs[f"{role}_scale"] for role in ("k", "v"))
+        none, x, v = np.ones_like(key), known.x, known.v
+        ways = (
+            ("the scale of keys is taken for values", key, key, "other"),
+            ("the scale of values is taken for keys", value, value, "other"),
+            ("the scales of keys and values are swapped", value, key, "other"),
+            ("the scale of values is left out", key, none, "other"),
+            ("the scale of keys is left out", none, value, "other"),
+            ("no scale is taken", none, none, "other"),
+            (
+                "the scales of head 0 are taken for all",
+                key[:1].repeat(key.size),
+                value[:1].repeat(key.size),
+                "wrong_group",
+            ),
+            ("the scales of the next head are taken", np.roll(key, -1), np.roll(value, -1), "wrong_group"),
+        )
+        for text, of_keys, of_values, kind in ways:
+            of_x = (of_keys / key)[group][:, None]
+            of_v = (of_values / value)[group][:, None, None]
+            yield self.made(text, kind, x=x * of_x, v=v * of_v)
+            if kind == "wrong_group":
+                yield self.made(f"of keys {text}", kind, x=x * of_x)
+                yield self.made(f"of values {text}", kind, v=v * of_v)
+
     def blocks(self) -> Iterator[tuple[str, int, Ints, Ints]]:
-        """Yield tiles of queries and keys in words, keys of a tile, and the first and last key of a query's block."""
-        every = admitted(self.sizes, self.known.scene.inputs.get("lengths"))
+        """Yield tiles of queries and keys in words, keys of a tile, and the first and last key of a query's block.
+
+        They count in its sequence.
+        """
+        every = admitted_of(self.stated, self.known.inputs)
         batch, query = self.known.place[0], self.known.place[2]
+        begin, end, origin = self.own.first_query[:, 0], self.own.end_query[:, 0], self.own.first_key
         for queries in dict.fromkeys(self.query_tiles):
-            start = query // queries * queries
-            last = np.minimum(start + queries, self.sizes.s) - 1
+            start = begin + (query - begin) // queries * queries
+            last = np.minimum(start + queries, end) - 1
             for keys in dict.fromkeys(self.key_tiles):
-                first = every.first[batch, start][:, None]
-                yield f"{keys} keys", keys, first // keys * keys, every.end[batch, last][:, None]
+                first = every.first[batch, start][:, None] - origin
+                yield f"{keys} keys", keys, first // keys * keys, every.end[batch, last][:, None] - origin
 
     def tiles(self) -> Iterator[RowMistake]:
-        first, end = self.keys.first, self.keys.end
+        first, end, origin = self.keys.first, self.keys.end, self.own.first_key
         for words, keys, begin, last in self.blocks():
-            whole = np.minimum(end, np.maximum(-(-last // keys) - 1, 0) * keys)
+            whole = np.minimum(end, origin + np.maximum(-(-last // keys) - 1, 0) * keys)
             yield self.made(f"the last tile of {words} is left out", "k_tail", keys=Admitted(first, whole))
-            full = np.minimum(end, last // keys * keys)
+            full = np.minimum(end, origin + last // keys * keys)
             text = f"the last tile of {words}, which is not whole, is left out"
             yield self.made(text, "k_tail", keys=Admitted(first, full))
-            later = np.maximum(first, begin + keys)
+            later = np.maximum(first, origin + begin + keys)
             yield self.made(f"the first tile of {words} is left out", "k_tail", keys=Admitted(later, end))
 
     def parts(self, edges: Ints) -> tuple[Floats, Floats, Floats]:
@@ -203,7 +320,7 @@ class _QueryMistakes:
     def rescaled(self) -> Iterator[RowMistake]:
         """Yield sums that were not rescaled when a maximum grew from a tile to the next."""
         for keys in dict.fromkeys(self.key_tiles):
-            edges = np.arange(0, self.sizes.t, keys)[None, :] + 0 * self.keys.end
+            edges = np.arange(0, self.sizes.t, keys)[None, :] + self.own.first_key
             tops, sums, values = self.parts(edges)
             grown = np.maximum.accumulate(tops, axis=1)
             with np.errstate(invalid="ignore"):
@@ -225,7 +342,7 @@ class _QueryMistakes:
             tiles = -(-last // keys) - begin // keys
             for count in SLICES:
                 each = -(-tiles // count)
-                edges = begin + np.arange(count) * each * keys
+                edges = self.own.first_key + begin + np.arange(count) * each * keys
                 tops, sums, values = self.parts(edges)
                 top = tops.max(axis=1, keepdims=True)
                 text = f"{count} slices in tiles of {words} meet without being rescaled to the common maximum"
@@ -271,8 +388,8 @@ class _QueryMistakes:
         softmax = KeySoftmax.of(self.known.x, self.known.mask(self.keys))
         values = np.einsum("rt,rtd->rd", softmax.powers, self.known.v)
         for keys in dict.fromkeys(self.key_tiles):
-            more = -self.sizes.t % keys
-            if more:
+            more = -(self.own.end_key - self.own.first_key) % keys
+            if more.any():
                 top = np.maximum(softmax.top, 0.0)
                 with np.errstate(invalid="ignore"):
                     factor = np.exp(softmax.top - top)

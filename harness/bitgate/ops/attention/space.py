@@ -20,26 +20,39 @@ from bitgate.ops.attention.attention import KeyMask
 
 ELEMENTS = ("f32", "f16", "bf16")
 """The types of the elements."""
+KEYS = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+"""Narrower types that keys and values may have."""
+NARROW = tuple(f"{own}_{key}_{key}_{own}" for own in ("f16", "bf16") for key in KEYS)
+"""The types of q, k, v and o."""
+
+PAGE_SIZES = (16, 1, 64, 7, 32)
+"""Keys of a page that are drawn."""
 
 LEAST_HEAD, MOST_HEAD = 32, 256
 """Head sizes that are drawn."""
 
 
 class AttentionSpace(SizedSpace):
-    """The space of attention, whose heads of keys divide those of queries and whose windows belong to one mask."""
+    """The space of attention: heads of keys divide those of queries, and windows and pages belong to words."""
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         places = {"s": 0, "t": 1, "d": 2}
         own = (Length(one.name, places.get(one.name)) if isinstance(one, Length) else one for one in super().quantities)
-        types = Choice("dtypes", tuple(map(TensorTypes.parse, ELEMENTS)))
+        narrow = NARROW if self.operation.name == "attention" else ()
+        types = Choice("dtypes", tuple(map(TensorTypes.parse, (*ELEMENTS, *narrow))))
         return tuple(types if one.name == "dtypes" else one for one in own)
 
     def problem_of(self, values: Mapping[str, Any]) -> SizedProblem:
         """Return the problem of values after those that depend on others are made to fit them."""
         heads = int(np.gcd(values["h"], values["kv"]))
         keys = values["w"] if values["mask"] is KeyMask.WINDOW else 1
-        return super().problem_of({**values, "kv": heads, "w": keys})
+        fitted = {**values, "kv": heads, "w": keys}
+        if values.get("packed"):  # cu_seqlens_k says what lengths would
+            fitted |= {"padded": False, "paged": False}
+        if "paged" in fitted:
+            fitted["p"] = values["p"] if fitted["paged"] else 1
+        return super().problem_of(fitted)
 
     def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> QuantityColumns:
         drawn = super().candidates(seed, size, layouts, distribution)
@@ -69,6 +82,11 @@ def _settled(drawn: QuantityColumns) -> QuantityColumns:
     columns["kv"] = np.gcd(columns["h"], columns["kv"])
     windows = 1 + 13 * columns["w"] % columns["t"]
     columns["w"] = np.where(columns["mask"] == masks.index(KeyMask.WINDOW), windows, 1)
+    if "packed" in columns:
+        for name in ("padded", "paged"):
+            columns[name] = columns[name] * (1 - columns["packed"])
+        sizes = np.array(PAGE_SIZES)[columns["p"] % len(PAGE_SIZES)]
+        columns["p"] = np.where(columns["paged"], sizes, 1)
     columns["d"] = np.minimum(LEAST_HEAD - 1 + columns["d"], MOST_HEAD)
     return QuantityColumns(drawn.space, columns)
 
