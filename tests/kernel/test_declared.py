@@ -43,6 +43,9 @@ THEIRS = plain_family(Path("theirs"), instances=(INSTANCE,), supports=never_aske
         ("fwd_f16_ctf8ocp_nhwgc_n1k8c8_y1x1_h4x4", "dtypes"),
         ("fwd_f16_nwgc_n1k8c8_y1_h4", "ndims"),
         ("fwd_f16_gnhwc_n1k8c8_y1x1_h4x4", "layouts"),
+        ("fwd_f16_nhwgc_n1k8c8_y1x1_h4x4_nd1_dtf32", "d_forms"),
+        ("fwd_f16_nhwgc_n1k8c8_y1x1_h4x4_nd1_dlgnhwk", "d_forms"),
+        ("fwd_f16_nhwgc_n1k8c8_y1x1_h4x4_nd1_dbhw", "d_forms"),
     ],
 )
 def test_what_is_not_declared_is_refused_and_nobody_is_asked(case: str, clause: str) -> None:
@@ -50,6 +53,16 @@ def test_what_is_not_declared_is_refused_and_nobody_is_asked(case: str, clause: 
     assert refusal is not None
     assert refusal.clause == clause
     assert "theirs.plain declares" in refusal.text
+
+
+def test_a_form_of_d_that_is_declared_is_asked_about() -> None:
+    stated = replace(INSTANCE, d_forms=("broadcast", "f32"))
+    family = plain_family(Path("theirs"), instances=(stated,), supports=takes_all)
+    taken, other = (f"fwd_f16_nhwgc_n1k8c8_y1x1_h4x4_nd1_{words}" for words in ("dtf32_dbhw", "dtbf16"))
+    assert refusal_of(family, stated, parse_case_id(taken), {}) is None
+    refusal = refusal_of(family, stated, parse_case_id(other), {})
+    assert refusal is not None
+    assert refusal.text == "bf16 is not among what theirs.plain declares (broadcast, f32)"
 
 
 @pytest.mark.parametrize("case", ["fwd_f16_gnhwc_n1k8c8_y1x1_h4x4", "reduction_f16_o3l17i2_sum"])

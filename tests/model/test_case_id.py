@@ -26,6 +26,23 @@ def test_human_form_names_the_sizes(problem):
     assert ("sub-GEMM" in text) == (problem.direction.value == "bwd_data")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fwd_f16_nhwgc_g1n16k256c128_y5x5_h40x175_s2x2_d1x1_p1x1_q1x1",
+        "bwd_data_bf16_f32_bf16_gnhwc_gkcyx_g1n16k256c128_y5x5_h40x175_s2x2_d1x1_p1x1_q1x1_nd1_gap_sk4",
+        "bwd_weight_f16_ctf8ocp_ndhwgc_g2n1k8c8_y3x3x3_h5x5x5_s1x1x1_d1x1x1_p1x1x1_q1x1x1_scale_gapinw8_skauto",
+        "fwd_i8_nwgc_g1n1k8c8_y3_h5_s1_d1_p0_q1_bilinear_a1p2_bm1_dlgnwk_dtf32_dbnw",
+        "fwd_f32_ngchw_g1n1k8c8_y3x3_h5x5_s1x1_d1x1_p0x0_q0x0_bias_inscale_weirelu_gapinh8_gapd0k4",
+        "gemm_f16_rcr_b2m64n64k32_bilinear_b0_dlc_dtbf16_dbm",
+        "softmax_f16_r64c1000_full",
+        "attention_f16_b2h8kv2s512t512d64_causal",
+    ],
+)
+def test_each_kind_of_word_has_one_spelling(text):
+    assert case_id(parse_case_id(text)) == text
+
+
 def test_defaults_may_be_left_out_and_scalars_spread():
     short = parse_case_id("bwd_data_f16_nhwgc_n4k128c64_y3_h28_s3_p1")
     assert case_id(short) == "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1"

@@ -84,8 +84,9 @@ class Instance:
     (m, n, k) or (a, b, c), None where the kernel has none; ``wave_size`` 0 means any; ``operations`` None means
     those of the family. ``accumulation`` is one contract, or one for each spelling of the dtypes. ``rounds_slices``:
     with split-K, slices add their sums to the result in the result's own type (atomics). ``traits`` are further facts
-    by name for the family's predicates. ``tiles``: by the name of a problem's length, how much of it one tile takes,
-    where ``tile`` does not say it: coverage then asks for one tile, two, and more.
+    by name for the family's predicates. ``d_forms``: in what D may differ from the result: ``layout``, ``broadcast``,
+    names of types; a loaded kernel sees no other D. ``tiles``: by the name of a problem's length, how much of it one
+    tile takes, where ``tile`` does not say it: coverage then asks for one tile, two, and more.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Instance:
     fragment: tuple[int, int, int] | None = None
     operations: tuple[str, ...] | None = None
     rounds_slices: bool = False
+    d_forms: tuple[str, ...] = ()
     traits: Mapping[str, int | str] = field(default_factory=dict, hash=False)
     tiles: Mapping[str, int] = field(default_factory=dict, hash=False)
 

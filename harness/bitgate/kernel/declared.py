@@ -1,4 +1,4 @@
-"""Refusals by what a family declares about its instances: operations, dtypes, layouts, dimensions.
+"""Refusals by what a family declares about its instances: operations, dtypes, layouts, dimensions, forms of D.
 
 They come before the family's own predicate, for planning, ``verify``, fuzzing, shrinking, laws and the pipeline alike.
 """
@@ -12,6 +12,7 @@ from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.model import Problem
+from bitgate.model.d_form import DForm
 from bitgate.model.registry import own_operations
 
 
@@ -33,13 +34,20 @@ def declared_refusal(family: KernelFamily, instance: Instance, problem: Problem)
         ("dtypes", problem.dtypes.canonical, instance.dtypes),
         ("ndims", problem.ndim, instance.ndims),
         ("layouts", problem.layout, instance.layouts),
+        *(("d_forms", part, (*instance.d_forms, "")) for part in _forms_of_d(problem)),
     ):
         if clause == "layouts" and not declared:  # whatever its strides, as bitgate's own reductions
             continue
         if value not in declared and (value or declared):  # an operation may have no layouts, and no dimensions
-            stated = ", ".join(map(str, declared)) or "nothing"
+            stated = ", ".join(filter(None, map(str, declared))) or "nothing"
             return Refusal(clause, f"{value} is not among what {family.name}.{instance.name} declares ({stated})")
     return None
+
+
+def _forms_of_d(problem: Problem) -> tuple[str, ...]:
+    """Return in what D differs from the result; nothing for operations without such a D."""
+    form = getattr(problem, "d_form", None)
+    return form.differs if isinstance(form, DForm) else ()
 
 
 def harness_refusal(family: KernelFamily, instance: Instance, problem: Problem) -> Refusal | None:

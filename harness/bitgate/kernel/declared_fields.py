@@ -44,6 +44,7 @@ class _Instance(Struct):
     fragment: Triple | None
     operations: tuple[Any, ...] | None
     rounds_slices: bool
+    d_forms: tuple[Word, ...]
     traits: dict[str, Any]
     tiles: dict[str, Size]
 

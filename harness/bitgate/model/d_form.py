@@ -27,6 +27,12 @@ class DForm:
         return tuple(prefix + text for prefix, text in parts if text)
 
     @property
+    def differs(self) -> tuple[str, ...]:
+        """Names, for a declaration, of what differs: ``layout``, ``broadcast``, or the name of the type."""
+        parts = ("layout" if self.layout else "", "broadcast" if self.broadcast else "", str(self.dtype or ""))
+        return tuple(filter(None, parts))
+
+    @property
     def plainer(self) -> tuple[DForm, ...]:
         """The forms that are one step plainer."""
         fewer = (replace(self, broadcast=self.broadcast.replace(letter, "")) for letter in self.broadcast)
