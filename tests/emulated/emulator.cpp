@@ -76,3 +76,17 @@ __bitgate_launch_turns(const bitgate_host::LaunchRequest* request,
     log_race(folder, kernel, dispatch);
   return status;
 }
+
+// What libraries of ROCm's compiler call as they are loaded. Those of the stand-in's compiler call none of
+// them.
+#define OF_ROCM_COMPILER(name)                                                                               \
+  extern "C" __attribute__((visibility("default"))) void name() {                                            \
+    std::abort();                                                                                            \
+  }
+
+OF_ROCM_COMPILER(__hipRegisterFatBinary)
+OF_ROCM_COMPILER(__hipRegisterFunction)
+OF_ROCM_COMPILER(__hipRegisterVar)
+OF_ROCM_COMPILER(__hipUnregisterFatBinary)
+OF_ROCM_COMPILER(__hipPushCallConfiguration)
+OF_ROCM_COMPILER(__hipPopCallConfiguration)

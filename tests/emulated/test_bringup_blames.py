@@ -76,7 +76,7 @@ def test_a_runtime_without_a_function_is_to_blame(emulator: StandIn, tmp_path: P
     shutil.copytree(emulator.root, without.root)
     library = without.root / "lib" / "libamdhip64.so"
     data = library.read_bytes()
-    library.write_bytes(data.replace(b"\0hipStreamCreateWithFlags\0", b"\0hipStreamCreateWithoutA\0"))
+    library.write_bytes(data.replace(b"\0hipStreamCreateWithFlags\0", b"\0hipStreamCreateWithFlag_\0"))
     assert library.read_bytes() != data
     found = bring_up(without, tmp_path, {})
     assert (found.code, found.document["verdict"]) == (2, "installation")

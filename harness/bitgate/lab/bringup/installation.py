@@ -41,7 +41,9 @@ def runtime(report: Report, *, target: str, project: Any) -> StepAnswer:
     names = functions.listed()
     users = functions.needed(names)
     launching = functions.LAUNCHING if platform_of(target) == "amd" else ()
-    unexported = [name for name in (*names, *launching) if not hasattr(handle, name)]
+    unexported = [name for name in names if not hasattr(handle, name)]
+    # Libraries of kernels are linked as they are loaded: what an emulator has preloaded is found, too.
+    unexported += [name for name in launching if not hasattr(handle, name) and not hasattr(CDLL(None), name)]
     unspoken = [
         name
         for name in users
