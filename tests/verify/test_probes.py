@@ -74,3 +74,12 @@ def test_a_library_that_keeps_something_of_an_earlier_case(session: Session) -> 
         assert verdict.outcome is Outcome.MISMATCH
         words = f"the library keeps something of an earlier case ({first.case}): in a new process every cell is right"
         assert verdict.reason.startswith(words)
+
+
+def test_a_crash_leaves_no_written_padding(session: Session) -> None:
+    """Outputs of a launch that was ended were never copied: what the judge's memory holds there is its own poison."""
+    kernel = kernel_called(session.families, "unhealthy", "fwd_f32", [("illness", "past")])
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as process:
+        verdict = process.verify(PlannedCase(parse_case_id(f"{CASE}_gap"), kernel))
+    assert verdict.outcome is Outcome.CRASHED
+    assert "padding" not in verdict.reason
