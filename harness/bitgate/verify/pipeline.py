@@ -30,6 +30,7 @@ from bitgate.verify.device_check import DeviceCheck, check_ahead, check_on_devic
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
 from bitgate.verify.launcher import KernelAnswer, Launch, LauncherDied, LaunchStep, Measured
 from bitgate.verify.memory import device_shortage, limit_shortage, memory_shortage, workspace_disagreement
+from bitgate.verify.near_refusals import with_neighbours
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.probes import probed
@@ -120,6 +121,9 @@ def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
         return verdict_of(evidence, Outcome.CRASHED, f"is_supported failed: {answer.failed}")
     refused = _refusal(evidence, declared, answered)
     if refused is not None:
+        if states and _refusal_disagreement(declared, answered):
+            clauses = [refusal.clause for refusal in (declared, answered) if refusal is not None]
+            refused = with_neighbours(refused, planned, session, clauses[0])
         return _harmed(evidence, answer) or refused
     if answer.measured is not None:
         return _measured(evidence, answer.measured)
