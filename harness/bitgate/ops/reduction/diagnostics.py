@@ -69,8 +69,8 @@ def _saturated(known: Recomputed[ReductionProblem]) -> Iterator[Mistake]:
 
 def _slices(known: Recomputed[ReductionProblem]) -> Iterator[Mistake]:
     problem = known.scene.problem
-    if problem.split_k > 1:
-        edges = slice_edges(problem.length, 1, problem.split_k)
+    if (slices := known.scene.split_k) > 1:
+        edges = slice_edges(problem.length, 1, slices)
         yield from slice_mistakes(known, known.products, edges, 1)
 
 
