@@ -20,7 +20,7 @@ from bitgate.verify.launcher import LauncherDied
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 
-MOST_ASKED = 160
+MOST_ASKED = 480
 """Problems that both are asked about."""
 MOST_NAMED = 3
 

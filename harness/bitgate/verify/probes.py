@@ -27,11 +27,13 @@ from bitgate.verify.diagnose.places import format_list
 from bitgate.verify.diagnose.products import Data, Search, search
 from bitgate.verify.evidence import Evidence
 from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep
+from bitgate.verify.poison import poison_bits
 from bitgate.verify.problem_data import Reference
 from bitgate.verify.running import CLEARABLE, EVERYTHING, RESULT, SCRATCH, WORKSPACE, LaunchConfig, LaunchResult
 
 MOST_PER_KERNEL = 4
 """The wrong results of a kernel that are probed in a session: afterwards its reds are much the same."""
+BLAMED = (Outcome.MISMATCH, Outcome.CRASHED, Outcome.CORRUPTED)
 TOGETHER = 16
 """Launches of a search that are made at once."""
 ORDERS = ("forward", "reverse", "lockstep")
@@ -76,6 +78,30 @@ def probed(evidence: Evidence, launch: Launch, verdict: Verdict, delayed: bool =
     if shown is None:
         return verdict
     return led_by(verdict, shown.text, shown.kind) if shown.text else _followed_by(verdict, shown.otherwise)
+
+
+def blamed(evidence: Evidence, verdict: Verdict, again: Callable[[], Verdict]) -> Verdict:
+    """Return the verdict on a harmed launch, or on a record that is not as predicted, led by what a new process shows:
+    that an earlier case is to blame, if what ``again`` launches is right there."""
+    planned, session = evidence.planned, evidence.session
+    if verdict.outcome not in BLAMED or verdict.diagnosis is None or not session.is_cheap(planned.problem):
+        return verdict
+    earlier = session.first_case(planned.kernel.family.name, case_id(planned.problem))
+    if earlier == case_id(planned.problem):
+        return verdict
+    if not any(session.is_first("blamed", planned.kernel.name, str(turn)) for turn in range(MOST_PER_KERNEL)):
+        return verdict
+    session.foresee(verdict)
+    session.stage(LAUNCH)
+    try:
+        if not session.launcher.replace() or again().outcome is not Outcome.PASS:
+            return verdict
+    except (HipError, KernelFailed, KernelRefused, LauncherDied, RecordRejected, MemoryError):
+        return verdict
+    finally:
+        session.stage(LOOK)
+    text = f"the library keeps something of an earlier case ({earlier}): in a new process all is right"
+    return led_by(verdict, text, "other")
 
 
 def led_by(verdict: Verdict, text: str, kind: str) -> Verdict:
@@ -194,7 +220,7 @@ def _of_products(evidence: Evidence, launch: Launch, wrong: LaunchResult) -> _Pr
     if reference is None or problem.result not in wrong.results:
         return None
     cell = _middle_wrong(wrong, reference, problem.result)
-    if cell is None:
+    if cell is None or wrong.results[problem.result].bits[cell] == poison_bits(problem.tensors[problem.result].dtype):
         return None
     kernel = _SumsOfKernel(evidence, launch, wrong.config)
     padded = [role for role in kernel.inputs if has_gaps(problem.tensors[role])]
@@ -229,7 +255,8 @@ def _holds_nan(kernel: _SumsOfKernel, cell: tuple[int, ...], cleared: Sequence[s
 def _middle_wrong(wrong: LaunchResult, reference: Reference, role: str) -> tuple[int, ...] | None:
     """Return the wrong cell in the middle of all, which is seldom at an edge."""
     ours, theirs = (tensors[role].logical for tensors in (wrong.results, reference.tensors))
-    places = np.flatnonzero(bits_of(ours) != bits_of(theirs))
+    judge = reference.judges.get(role)
+    places = np.flatnonzero(bits_of(ours) != bits_of(theirs) if judge is None else judge.outside(ours))
     if not places.size:
         return None
     return tuple(int(i) for i in np.unravel_index(places[places.size // 2], ours.shape))

@@ -25,6 +25,7 @@ ILLNESSES = (
     "third",
     "cached",
     "kept",
+    "later",
 )
 DISAGREEMENTS = ("more", "less", "blind")
 

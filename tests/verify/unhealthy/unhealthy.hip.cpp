@@ -11,7 +11,8 @@ using Types = naive_conv::Types<float>;
 
 const bitgate::Option options[] = {
     {"illness",
-     "none,wrong,past,before,input,gap,race,idle,hang,abort,fail,record,third,cached,kept,more,less,blind",
+     "none,wrong,past,before,input,gap,race,idle,hang,abort,fail,record,third,cached,kept,later,more,less,"
+     "blind",
      "none", "what goes wrong"},
 };
 
@@ -74,7 +75,11 @@ void harm(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, 
     context.error = hipErrorInvalidValue;
   else if (is("record"))
     context.record.launches = 7;
-  else if (is("third")) {
+  else if (is("later")) {
+    static int launches = 0;
+    if (++launches > 2)
+      poke(out, space);
+  } else if (is("third")) {
     static int launches = 0;
     if (++launches > 2)
       poke(out, 5);

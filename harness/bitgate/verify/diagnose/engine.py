@@ -92,12 +92,17 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
         # Next to a cause, the contents of a part of the cells are noise.
         noise = finding.role is Role.CONTENT and finding.score < TELLING and reported and reported[0].role is Role.CAUSE
         # The cells are explained once: another way to compute the same values is no further cause.
-        again = finding.role is Role.CAUSE and finding.examined and any(one.kind != "race" for one in reported)
+        again = finding.role is Role.CAUSE and finding.examined and not _is_after_race(finding, reported)
         if not noise and not again and not any(finding.kind in earlier.implies for earlier in reported):
             reported.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in reported)) or ("other",)
     evidence = _evidence(scene, reported) | ({"failed_rules": failed} if failed else {})
     return Diagnosis(kinds, "; ".join([_with_output_name(scene, _sentence(scene, reported)), *late]), evidence)
+
+
+def _is_after_race(finding: Finding, reported: Sequence[Finding]) -> bool:
+    """Return whether a cause may follow what was reported: nothing, or a race, of which slices say more."""
+    return all(one.kind == "race" and finding.kind == "split_slice" for one in reported)
 
 
 def _apply_rule(rule: Rule, scene: Scene[Problem]) -> Finding | None:

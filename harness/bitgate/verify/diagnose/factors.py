@@ -79,7 +79,7 @@ def _kinds(cells: Array, dtype: Dtype) -> Iterator[tuple[str, Mask]]:
             if mask.any() and not mask.all():
                 yield words, mask
         sizes = np.unique(size[np.isfinite(size) & (size > 0)])
-        for limit in sizes[::-1][:MOST_SIZES]:
+        for limit in sizes[:0:-1][:MOST_SIZES]:
             yield f"{limit:g} or more in size", np.isfinite(size) & (size >= limit)
-        for limit in sizes[:MOST_SIZES]:
+        for limit in sizes[:-1][:MOST_SIZES]:
             yield f"{limit:g} or less in size, and not 0", (size > 0) & (size <= limit)

@@ -90,13 +90,13 @@ def place_of_fault(problem: Problem, role: str, offset: int) -> str:
     element = offset // tensor.dtype.bytes
     if 0 <= element < tensor.space:
         return ""
-    name = problem.operation.diagnostics.names(problem).get(role, role)
+    name = {"d0": "D", **problem.operation.diagnostics.names(problem)}.get(role, role)
     letters = problem.operation.diagnostics.letters(problem, role)
     found = list(_beyond(tensor, element))
     form = problem.operation.numerics.form(problem)
     edges = form.own_axes(role) if form is not None and role in form.axes else ()
-    # What one axis is beyond may be so of the next one: coordinates that a window computes go wrong before counters do.
-    found = [one for one in found if one[2] in edges] or [one for one in found if one[0] <= NEAR]
+    # Where memory has no gaps several axes may be left to blame: first those whose coordinates a window computes.
+    found = sorted((one for one in found if one[0] <= NEAR or one[2] in edges), key=lambda one: one[2] not in edges)
     nearest = [one for one in found if one[0] == min(found)[0]]
     if nearest:
         cells = format_list([f"{name}({','.join(map(str, cell))})" for _, cell, _ in nearest[:MOST_NAMED]], "or")

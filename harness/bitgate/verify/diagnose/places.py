@@ -131,7 +131,7 @@ def last_cells(scene: Scene[Problem]) -> Finding | None:
     if first == 0 or last + 1 < scene.wrong.size or wrong.size < last + 1 - first or first % BLOCKS:
         return None
     text = f"only from cell {first} on, in logical order ({first // BLOCKS} * {BLOCKS} cells are right)"
-    return Finding("other", Role.PLACE, 0.72, text, {"first": first})
+    return Finding("other", Role.PLACE, 0.72, text, {"first": first}, along="")
 
 
 LISTED_RANGES = 6

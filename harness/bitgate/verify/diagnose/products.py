@@ -60,6 +60,8 @@ class Wrong:
     due: Index | None
     count: float
     met: Index | None
+    is_one_product: bool = True
+    """Is each of the products that of ``one`` and ``due``?"""
 
     @property
     def kind(self) -> str:
@@ -70,7 +72,7 @@ class Wrong:
             return "missing"
         if self.count == 1:
             return "moved" if self.met is not None and self.met != self.due else ""
-        return "repeated" if self.met in (None, self.due) else "also"
+        return "also" if self.met not in (None, self.due) else "repeated" if self.is_one_product else "crowded"
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +249,7 @@ def _searched(known: _Cell, launches: int) -> Generator[Sequence[Data], Sequence
     if not found:
         return "", False
     kinds = {wrong.kind for wrong in found}
-    is_telling = bool(kinds & {"moved", "also"}) or kinds == {"repeated"}
+    is_telling = bool(kinds & {"moved", "also", "crowded"}) or kinds == {"repeated"}
     return _sentence(known, found, places, is_complete), is_telling
 
 
@@ -307,7 +309,10 @@ def _examine(known: _Cell, place: int) -> Generator[Sequence[Data], Sequence[Flo
         for (axis, scale), digit in zip(digits, values[1:], strict=True):
             at[axis] += int(digit) * scale
         met = tuple(at)
-    return Wrong(one, due, count, met)
+    sums = [0.0] * len(lengths)
+    for (axis, scale), digit in zip(digits, values[1:], strict=True):
+        sums[axis] += digit * scale
+    return Wrong(one, due, count, met, due is not None and sums == [count * i for i in due])
 
 
 def _due(known: _Cell, one: Index) -> Index | None:
@@ -393,12 +398,18 @@ def _also(known: _Cell, wrong: Wrong) -> str:
     return f"holds {right}, and {_name(known, known.hot, wrong.one)} * {_name(known, known.other, wrong.met)} as well"
 
 
+def _crowded(known: _Cell, wrong: Wrong) -> str:
+    right = _product(known, wrong.one, wrong.due)
+    return f"holds {wrong.count:g} products with {_name(known, known.hot, wrong.one)}, and not {right} alone"
+
+
 _TEXTS: dict[str, Callable[[_Cell, Wrong], str]] = {
     "missing": _missing,
     "added": _added,
     "moved": _moved,
     "repeated": _repeated,
     "also": _also,
+    "crowded": _crowded,
 }
 
 
