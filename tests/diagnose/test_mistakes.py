@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -240,3 +241,39 @@ def test_cells_near_the_right_ones_say_nothing_of_a_slice(patient):
     up = np.nextafter(p.reference, np.array(np.inf, p.reference.dtype))
     p.result = np.where(rng.random(p.reference.shape) < 0.1, up, p.reference)
     assert diagnose(p.scene(exact=False)).kinds == ("rounding",)
+
+
+def test_slices_that_overwrite_each_other(patient):
+    """The last slice of each order stays: a race, and the cells say of what."""
+    p = patient("bwd_weight_f32_nhwgc_g1n2k4c4_y2x2_h8x8_sk2")
+    sums = [terms(p.problem, p.inputs, cell).reshape(-1) for cell in np.ndindex(*p.reference.shape)]
+    edges = slice_edges(98, 16, 2)
+    first, second = (
+        np.array([one[begin:end].sum() for one in sums], np.float32).reshape(p.reference.shape)
+        for begin, end in pairwise(edges)
+    )
+    p.result = second
+    diagnosis = diagnose(p.scene(tile=(64, 64, 16), other_run=first, runs=("forward", "reverse")))
+    assert diagnosis.kinds == ("race", "split_slice")
+    assert "in forward: slice 1 of 2 of the split reduction is missing from the sums" in diagnosis.sentence
+    assert "slice 2 of 2 of the split reduction alone: slices overwrite each other" in diagnosis.sentence
+
+
+def test_a_race_is_not_explained_by_anything_but_slices(patient):
+    p = patient("fwd_f32_nhwgc_g1n2k4c4_y2x2_h8x8")
+    p.result = p.convolve(**{"in": p.inputs["in"] * 0})
+    diagnosis = diagnose(p.scene(other_run=p.reference, runs=("forward", "reverse")))
+    assert diagnosis.kinds[0] == "race"
+    assert "in forward:" not in diagnosis.sentence
+
+
+def test_slices_that_the_kernel_chose(patient):
+    """Of an automatic split the dispatch record says how many slices there are."""
+    p = patient("bwd_weight_f32_nhwgc_g1n2k4c4_y2x2_h8x8_skauto")
+    begin, end = slice_edges(98, 16, 3)[1:3]
+    sums = [terms(p.problem, p.inputs, cell).reshape(-1) for cell in np.ndindex(*p.reference.shape)]
+    values = [one.sum() - one[begin:end].sum() for one in sums]
+    p.result = np.array(values, np.float32).reshape(p.reference.shape)
+    sentence = diagnose(p.scene(tile=(64, 64, 16), slices=3)).sentence
+    assert sentence.startswith("slice 2 of 3 of the split reduction is missing from the sums")
+    assert "slice" not in diagnose(p.scene(tile=(64, 64, 16))).sentence

@@ -45,6 +45,26 @@ def test_an_index_that_counts_from_its_slice():
     assert "index counts from the first cell of its slice of 5, not from the row's" in diagnosis.sentence
 
 
+def test_an_index_within_a_slice_whose_maximum_comes_again():
+    """Of equal maxima that of the lower place within its slice wins, which is not the row's first one."""
+    problem, x = cells("reduction_f32_o8l20i3_argmax_sk4", -99, 98)
+    x[:, 7], x[:, 11] = 99, 99
+    right = np.full((8, 3), 7, np.int32)
+    wrong = np.full((8, 3), 1, np.int32)
+    diagnosis = diagnose(Scene(problem, wrong, right, poison=0, inputs={"x": x}, output="index"))
+    assert "index counts from the first cell of its slice of 5" in diagnosis.sentence
+    other = diagnose(Scene(problem, wrong + 2, right, poison=0, inputs={"x": x}, output="index"))
+    assert "slice" not in other.sentence
+
+
+def test_one_cell_of_few_digits_names_no_tail():
+    problem, x = cells("reduction_bf16_o80l1000i1_sum", 0, 3)
+    right = x.astype(np.float64).sum(axis=1).astype(ml_dtypes.bfloat16)
+    wrong = right.copy()
+    wrong[7] = np.float32(right[7]) * np.float32(0.97)
+    assert "missing" not in diagnose(Scene(problem, wrong, right, poison=0xFFFF, inputs={"x": x})).sentence
+
+
 def test_integers_that_saturate_too_early(patient):
     p = patient("fwd_i8_nhwgc_g1n2k8c16_y1x1_h5x5")
     p.reference = np.clip(p.reference.astype(np.int64) * 9, -128, 127).astype(np.int8)

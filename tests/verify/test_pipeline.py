@@ -95,6 +95,21 @@ def test_each_illness_is_red_and_named(session, illness, outcome, words):
     assert from_event(to_event(verdict)) == verdict
 
 
+def test_a_disagreement_names_what_the_library_does_not_look_at(session):
+    """The declaration refuses any stride; the library asks for the last axis only."""
+    verdict = verify(plan("blind", CASE + "_s2x1"), session)
+    assert verdict.outcome is Outcome.REFUSED
+    assert (
+        "refuses (stride_1): strides of (2, 1); both refuse it with stride (1, 2) instead of (2, 1)" in verdict.reason
+    )
+    assert "both take it with stride[0] 1 instead of 2" in verdict.reason
+
+
+def test_a_disagreement_over_every_problem_has_no_neighbours(session):
+    reason = "the library supports what its declaration refuses (mood): the declaration does not feel like it"
+    assert verify(plan("less"), session).reason == reason
+
+
 def test_a_fault_names_kernel_block_thread_buffer_and_offset(session):
     diagnosis = verify(plan("past"), session).diagnosis
     assert diagnosis
@@ -258,7 +273,8 @@ def test_an_endless_wait_is_reported_before_the_timeout():
     assert "it spins: 1" in verdict.reason
 
 
-def test_an_isolated_verdict_is_the_same_as_one_here(session):
+def test_an_isolated_verdict_is_the_same_as_one_here():
+    session = Session("host", project=ours().loading([DECLARATION]))  # which has probed no wrong result yet
     there, here = verify_alone(plan("wrong"), (DECLARATION,)), verify(plan("wrong"), session)
     assert (there.key, there.outcome, there.diagnosis, there.digest) == (
         here.key,

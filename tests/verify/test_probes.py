@@ -60,11 +60,10 @@ def test_a_library_that_remembers_its_first_result(session: Session) -> None:
     assert verdict.reason.startswith(words)
 
 
-def test_no_probe_of_a_result_that_is_simply_wrong(session: Session) -> None:
+def test_a_cell_that_does_not_come_from_products(session: Session) -> None:
     verdict = found(session, "unhealthy", "fwd_f32", ("illness", "wrong"))
-    assert verdict.reason == "1 of 288 cells of y are wrong, within k 5, h 0, w 0"
-    assert verdict.diagnosis
-    assert "probe" not in verdict.diagnosis.evidence
+    rest = "1 of 288 cells of y are wrong, within k 5, h 0, w 0"
+    assert verdict.reason == f"with all operands 0, y(0,0,5,0,0) holds 77777, not 0; {rest}"
 
 
 def test_a_library_that_keeps_something_of_an_earlier_case(session: Session) -> None:
@@ -77,3 +76,33 @@ def test_a_library_that_keeps_something_of_an_earlier_case(session: Session) -> 
         assert verdict.outcome is Outcome.MISMATCH
         words = f"the library keeps something of an earlier case ({first.case}): in a new process every cell is right"
         assert verdict.reason.startswith(words)
+
+
+def test_a_crash_that_an_earlier_case_is_to_blame_for(session: Session) -> None:
+    """The library writes out of bounds from its third launch on: the first two are those of another case."""
+    kernel = kernel_called(session.families, "unhealthy", "fwd_f32", [("illness", "later")])
+    first, second = (PlannedCase(parse_case_id(case), kernel, repeated=False) for case in (CASE, f"{CASE}_d2"))
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as process:
+        assert process.verify(first).outcome is Outcome.PASS
+        verdict = process.verify(second)
+    assert verdict.outcome is Outcome.CRASHED
+    words = f"the library keeps something of an earlier case ({first.case}): in a new process all is right; "
+    assert verdict.reason.startswith(words)
+    assert "past the end of buffer out" in verdict.reason
+
+
+def test_a_crash_that_recurs_in_a_new_process(session: Session) -> None:
+    kernel = kernel_called(session.families, "unhealthy", "fwd_f32", [("illness", "past")])
+    first, second = (PlannedCase(parse_case_id(case), kernel, repeated=False) for case in (CASE, f"{CASE}_d2"))
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as process:
+        assert process.verify(first).outcome is Outcome.CRASHED
+        assert "earlier case" not in process.verify(second).reason
+
+
+def test_a_crash_leaves_no_written_padding(session: Session) -> None:
+    """Outputs of a launch that was ended were never copied: what the judge's memory holds there is its own poison."""
+    kernel = kernel_called(session.families, "unhealthy", "fwd_f32", [("illness", "past")])
+    with CaseProcess(Opening("host", ours().loading([UNHEALTHY]))) as process:
+        verdict = process.verify(PlannedCase(parse_case_id(f"{CASE}_gap"), kernel))
+    assert verdict.outcome is Outcome.CRASHED
+    assert "padding" not in verdict.reason

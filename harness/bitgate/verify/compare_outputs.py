@@ -254,6 +254,9 @@ def _diagnosis(
         other_run=None if other is None else _without_poison(expectation, run, other, role),
         runs=(run.config.description, "" if other is None else other.config.description),
         exact=expectation.reference.kind in ("exact", "gpu") or not dtype.is_float,
+        slices=0 if run.record is None else int(run.record.summary().get("split_k", 0)),
+        ordered=expectation.reference.kind == "ordered",
+        operands={name: host.logical for name, host in expectation.inputs.items()},
     )
     diagnosis = diagnose(scene, expectation.rules)
     if "never_written" in diagnosis.kinds and _launched_nothing(run):

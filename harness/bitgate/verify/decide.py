@@ -20,6 +20,7 @@ from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds, Judge
 from bitgate.verify.compare_outputs import Judgement, OutputExpectation, diagnose_harm, judge_harm, judge_outputs
 from bitgate.verify.device_check import DeviceCheck
+from bitgate.verify.diagnose.outside import place_of_fault, written_elsewhere
 from bitgate.verify.evidence import Evidence, verdict_of
 from bitgate.verify.launch_count import miscounts
 from bitgate.verify.poison import poison_bits
@@ -27,6 +28,8 @@ from bitgate.verify.running import LaunchResult
 from bitgate.verify.stored import REFRESH
 from bitgate.verify.view import view_of
 
+OUTSIDE = frozenset({"global_memory", "global_canary"})
+"""Faults of the host runtime at a place outside a buffer."""
 LOOSE = "the bound of every cell admits zero: a kernel that only clears its result passes"
 ALL_NAN = "the expected result is NaN in every cell: a kernel that computes nothing may give that"
 
@@ -35,7 +38,11 @@ def judge(evidence: Evidence) -> Verdict:
     """Return the verdict of a case whose launches have ended."""
     harm = judge_harm(evidence.runs[-1])
     if harm is not None:
-        verdict = verdict_of(evidence, harm.outcome, harm.reason, harm.diagnosis)
+        reason, diagnosis = harm.reason, harm.diagnosis
+        if (cause := _cause_of_harm(evidence, harm.run)) and diagnosis is not None:
+            reason = f"{reason}; {cause}"
+            diagnosis = replace(diagnosis, sentence=reason, evidence={**diagnosis.evidence, "harm": cause})
+        verdict = verdict_of(evidence, harm.outcome, reason, diagnosis)
         return replace(verdict, view=_view(evidence, harm.run))
     if evidence.reference is not None and evidence.reference.kind == "none":
         return _uncompared(evidence)
@@ -45,6 +52,20 @@ def judge(evidence: Evidence) -> Verdict:
         return _discount_blind_pass(evidence, check_dispatch(evidence))
     verdict = verdict_of(evidence, found.outcome, found.reason, found.diagnosis, found.run.results)
     return replace(verdict, view=_view(evidence, found.run, found.role))
+
+
+def _cause_of_harm(evidence: Evidence, run: LaunchResult) -> str:
+    """Return the mistake that leads to the memory that a launch took by mistake; empty if none is known."""
+    problem, reference, fault = evidence.planned.problem, evidence.reference, run.fault
+    if fault is not None and fault.buffer in problem.tensors and fault.kind in OUTSIDE:
+        return place_of_fault(problem, fault.buffer, fault.offset)
+    if reference is None or reference.kind == "none":
+        return ""
+    found = (
+        written_elsewhere(problem, left, reference.tensors[role], poison_bits(left.tensor.dtype, run.config.poison))
+        for role, left in run.results.items()
+    )
+    return next(filter(None, found), "")
 
 
 def _announce(evidence: Evidence, judgement: Judgement) -> None:

@@ -155,7 +155,10 @@ class CallGuest(Message):
 
 
 class LaunchAnswer(Struct):
-    """A launch without its outputs, which are in the arena: the fields are those of ``DeviceLaunchResult``."""
+    """A launch without its outputs, which are in the arena: the fields are those of ``DeviceLaunchResult``.
+
+    ``has_outputs`` is false if the launch was harmed before they were copied: the arena then holds its own poison.
+    """
 
     record: RawRecord | None
     crash: str
@@ -165,6 +168,7 @@ class LaunchAnswer(Struct):
     seen: list[SeenWork] | None
     seconds: dict[str, float]
     began: float
+    has_outputs: bool
     digest: str = ""
     weighed: tuple[int, int] | None = None
     wrong: str = ""
@@ -182,6 +186,7 @@ class LaunchAnswer(Struct):
             None if run.seen is None else list(run.seen),
             run.seconds,
             run.began,
+            bool(run.outputs),
         )
         if not isinstance(run, DeviceLaunchResult):
             return cls(*common)

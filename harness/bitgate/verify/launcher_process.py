@@ -484,7 +484,7 @@ class LauncherProcess(Endable):
             raise LauncherDied(f"its process answered with {len(answers)} results of {len(runs)}")
         for answer, run, found in zip(answers, runs, outputs, strict=False):
             answer.fill(run, instance)
-            run.outputs = found
+            run.outputs = found if answer.has_outputs else {}
         return runs[: len(answers)]
 
 

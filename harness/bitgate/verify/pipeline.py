@@ -31,9 +31,10 @@ from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
 from bitgate.verify.launcher import KernelAnswer, Launch, LauncherDied, LaunchStep, Measured
 from bitgate.verify.memory import device_shortage, limit_shortage, memory_shortage, workspace_disagreement
 from bitgate.verify.module_check import module_verdict, needs_gpu
+from bitgate.verify.near_refusals import with_neighbours
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
-from bitgate.verify.probes import probed
+from bitgate.verify.probes import blamed, probed
 from bitgate.verify.problem_data import ZEROS, Inputs, Reference, reference_kind
 from bitgate.verify.repeat import is_repeated, repeat
 from bitgate.verify.running import LaunchConfig, LaunchResult
@@ -123,6 +124,9 @@ def _run_steps(builder: EvidenceBuilder, judge: Judge) -> Verdict:
         return verdict_of(evidence, Outcome.CRASHED, f"is_supported failed: {answer.failed}")
     refused = _refusal(evidence, declared, answered)
     if refused is not None:
+        if states and _refusal_disagreement(declared, answered):
+            clauses = [refusal.clause for refusal in (declared, answered) if refusal is not None]
+            refused = with_neighbours(refused, planned, session, clauses[0])
         return _harmed(evidence, answer) or refused
     if answer.measured is not None:
         return _measured(evidence, answer.measured)
@@ -210,7 +214,14 @@ def _device_side_check(builder: EvidenceBuilder, launch: Launch, on_run: OnRun |
     if on_run is not None:
         for run in check.runs:
             on_run(run)
-    return judge(evidence)
+
+    def again() -> Verdict:
+        other = check_on_device(planned, session, route, launch, _launches(builder.evidence)[:1])
+        if other.shortage or other.disagreement:
+            return verdict_of(evidence, Outcome.MISMATCH, other.disagreement)
+        return judge(replace(evidence, device_check=other, runs=()).launched(*other.runs))
+
+    return blamed(evidence, judge(evidence), again)
 
 
 def _host_side_check(
@@ -243,7 +254,16 @@ def _host_side_check(
     evidence = builder.evidence
     if observer is not None:
         _observe(evidence, inputs, reference, observer)
-    verdict = probed(evidence, launch, judge(evidence))
+
+    def again() -> Verdict:
+        (run, *_) = session.launcher.launch(launch, steps[:1])
+        reference.hold(run)
+        reference.settle(run)
+        return judge(replace(evidence, runs=(run,)))
+
+    verdict = judge(evidence)
+    is_wrong = any(run.results for run in evidence.runs) and not any(run.crash or run.damage for run in evidence.runs)
+    verdict = probed(evidence, launch, verdict) if is_wrong else blamed(evidence, verdict, again)
     # Where NaN is a class, the device's comparison of bits decides nothing.
     settled = verdict.outcome is not Outcome.PASS or reference.judges
     return verdict if settled or evidence.device_check is None else contradiction(evidence, evidence.device_check)

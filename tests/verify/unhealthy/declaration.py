@@ -25,13 +25,16 @@ ILLNESSES = (
     "third",
     "cached",
     "kept",
+    "later",
 )
-DISAGREEMENTS = ("more", "less")
+DISAGREEMENTS = ("more", "less", "blind")
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
     if options.get("illness") == "less":
         return Refusal("mood", "the declaration does not feel like it")
+    if options.get("illness") == "blind" and any(stride != 1 for stride in problem.stride):
+        return Refusal("stride_1", f"strides of {problem.stride}")
     if problem.c % 2:
         return Refusal("c_even", f"C = {problem.c} is odd")
     return None

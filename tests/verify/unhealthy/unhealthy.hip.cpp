@@ -11,8 +11,9 @@ using Types = naive_conv::Types<float>;
 
 const bitgate::Option options[] = {
     {"illness",
-     "none,wrong,past,before,input,gap,race,idle,hang,abort,fail,record,third,cached,kept,more,less", "none",
-     "what goes wrong"},
+     "none,wrong,past,before,input,gap,race,idle,hang,abort,fail,record,third,cached,kept,later,more,less,"
+     "blind",
+     "none", "what goes wrong"},
 };
 
 // `at` is an element of `cells`, anywhere.
@@ -34,6 +35,9 @@ __global__ void spin(volatile float* cells) {
 int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   if (request.options.is("illness", "more"))
     BITGATE_REFUSE(reason, "mood", "the library does not feel like it");
+  const auto& stride = request.problem.stride;
+  if (request.options.is("illness", "blind") && stride[request.problem.ndim - 1] != 1)
+    BITGATE_REFUSE(reason, "stride_1", "the last axis has a stride");
   if (request.problem.in.lengths[2] % 2)
     BITGATE_REFUSE(reason, "c_even", "C = %lld is odd",
                    static_cast<long long>(request.problem.in.lengths[2]));
@@ -71,7 +75,11 @@ void harm(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, 
     context.error = hipErrorInvalidValue;
   else if (is("record"))
     context.record.launches = 7;
-  else if (is("third")) {
+  else if (is("later")) {
+    static int launches = 0;
+    if (++launches > 2)
+      poke(out, space);
+  } else if (is("third")) {
     static int launches = 0;
     if (++launches > 2)
       poke(out, 5);

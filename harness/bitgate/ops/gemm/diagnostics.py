@@ -18,6 +18,7 @@ from bitgate.model.thread_map import Cell
 from bitgate.numerics.bits import Array
 from bitgate.ops.gemm.problem import GemmProblem
 from bitgate.verify.diagnose import sums as aliased
+from bitgate.verify.diagnose.layouts import layout_mistakes
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
 from bitgate.verify.diagnose.operations import operand_mistakes, operation_mistakes
 from bitgate.verify.diagnose.places import slice_finding, tail_along, tail_of_rows
@@ -58,14 +59,14 @@ def mistaken(scene: Scene[GemmProblem]) -> Finding | None:
     known = Recomputed(scene, terms)
     lanes = lane_mistakes(known, known.products, "terms of K")
     steps = step_mistakes(known, known.products, scene.tile[2]) if scene.tile is not None else ()
-    mistakes = chain(operation_mistakes(known), _slices(known), steps, lanes, operand_mistakes(known))
-    return explained_by(known, mistakes)
+    read = chain(operand_mistakes(known), layout_mistakes(known))
+    return explained_by(known, chain(operation_mistakes(known), _slices(known), steps, lanes, read))
 
 
 def _slices(known: Recomputed[GemmProblem]) -> Iterator[Mistake]:
-    problem, tile = known.scene.problem, known.scene.tile
-    if problem.split_k > 1 and tile is not None:
-        edges = slice_edges(problem.k, tile[2], problem.split_k)
+    problem, tile, slices = known.scene.problem, known.scene.tile, known.scene.split_k
+    if slices > 1 and tile is not None:
+        edges = slice_edges(problem.k, tile[2], slices)
         yield from slice_mistakes(known, known.products, edges, tile[2], "batch item")
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Finding, Role, Rule
@@ -28,6 +29,8 @@ ROWS = tuple(
     for letter, noun, place, at in (("o", "outer", 0, 0), ("i", "inner", 2, 1))
 )
 LENGTH = Axis("l", "length", {"x": 1}, resized("length"))
+
+Ints = NDArray[np.int64]
 
 MANY = 4
 """Fewer indices may be those within a slice by chance."""
@@ -69,8 +72,8 @@ def _saturated(known: Recomputed[ReductionProblem]) -> Iterator[Mistake]:
 
 def _slices(known: Recomputed[ReductionProblem]) -> Iterator[Mistake]:
     problem = known.scene.problem
-    if problem.split_k > 1:
-        edges = slice_edges(problem.length, 1, problem.split_k)
+    if (slices := known.scene.split_k) > 1:
+        edges = slice_edges(problem.length, 1, slices)
         yield from slice_mistakes(known, known.products, edges, 1)
 
 
@@ -127,10 +130,24 @@ def place_in_slice(scene: Scene[ReductionProblem]) -> Finding | None:
         return None
     each = -(-problem.length // problem.split_k)
     found, due = scene.wrong_result.astype(np.int64), scene.wrong_reference.astype(np.int64)
-    if (found != due % each).any() or scene.count < MANY:
+    if scene.count < MANY or not _holds_in_a_slice(scene, found, due, each):
         return None
     text = f"the index counts from the first cell of its slice of {each}, not from the row's"
     return Finding("split_slice", Role.CAUSE, 0.96, text, {"slice": each}, frozenset({"shifted", "zero", "other"}))
+
+
+def _holds_in_a_slice(scene: Scene[ReductionProblem], found: Ints, due: Ints, each: int) -> bool:
+    """Return whether each index is the place within its slice of a cell that holds the maximum, later ones too."""
+    if (found < 0).any() or (found >= each).any():
+        return False
+    if not scene.inputs or scene.channels is not None:
+        return bool((found == due % each).all())
+    x, (outer, inner) = np.asarray(scene.inputs["x"]), np.nonzero(scene.wrong)
+    top, is_one = x[outer, due, inner], np.zeros(found.size, np.bool_)
+    for begin in range(each, scene.problem.length, each):
+        at = np.minimum(begin + found, scene.problem.length - 1)
+        is_one |= (begin + found < scene.problem.length) & (x[outer, at, inner] == top)
+    return bool(is_one.all())
 
 
 class ReductionDiagnostics(Diagnostics):

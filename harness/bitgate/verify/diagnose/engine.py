@@ -24,17 +24,38 @@ from bitgate.kernel.python_files import run_file
 from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.results.record import KINDS, Diagnosis
+from bitgate.verify.diagnose.conversions import converted
+from bitgate.verify.diagnose.factors import telling_factors
+from bitgate.verify.diagnose.outside import stored_elsewhere
+from bitgate.verify.diagnose.places import last_cells
 from bitgate.verify.diagnose.receptive_field import receptive_field
 from bitgate.verify.diagnose.rules import misplaced, never_written, overflow, poison, race, rounding, shifted, zero
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.values import alike, special_values
+from bitgate.verify.diagnose.values import alike, special_values, turned_nan
 
 FIRST: tuple[Rule, ...] = (race, receptive_field)
 """Rules of any operation that run before the operation's."""
-RULES: tuple[Rule, ...] = (special_values, never_written, shifted, misplaced, rounding, alike, poison, overflow, zero)
+RULES: tuple[Rule, ...] = (
+    converted,
+    stored_elsewhere,
+    special_values,
+    never_written,
+    shifted,
+    misplaced,
+    rounding,
+    alike,
+    poison,
+    overflow,
+    zero,
+    last_cells,
+    telling_factors,
+    turned_nan,
+)
 """Rules of any operation that run after the operation's."""
 EVIDENCE_BYTES = 2800
 """Limit of the evidence; with the first wrong cells, which compare_outputs.py adds, it is 4 KB."""
+CAUSE = "cause"
+"""The key of the evidence under which the kind of a cause is, where one was found."""
 TELLING = 0.8
 """Score of a content that all wrong cells share, or that no correct kernel gives."""
 
@@ -71,12 +92,17 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
         # Next to a cause, the contents of a part of the cells are noise.
         noise = finding.role is Role.CONTENT and finding.score < TELLING and reported and reported[0].role is Role.CAUSE
         # The cells are explained once: another way to compute the same values is no further cause.
-        again = finding.role is Role.CAUSE and finding.examined and reported
+        again = finding.role is Role.CAUSE and finding.examined and not _is_after_race(finding, reported)
         if not noise and not again and not any(finding.kind in earlier.implies for earlier in reported):
             reported.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in reported)) or ("other",)
     evidence = _evidence(scene, reported) | ({"failed_rules": failed} if failed else {})
     return Diagnosis(kinds, "; ".join([_with_output_name(scene, _sentence(scene, reported)), *late]), evidence)
+
+
+def _is_after_race(finding: Finding, reported: Sequence[Finding]) -> bool:
+    """Return whether a cause may follow what was reported: nothing, or a race, of which slices say more."""
+    return all(one.kind == "race" and finding.kind == "split_slice" for one in reported)
 
 
 def _apply_rule(rule: Rule, scene: Scene[Problem]) -> Finding | None:
@@ -113,6 +139,8 @@ def _sentence(scene: Scene[Problem], reported: list[Finding]) -> str:
             return sentence + ("; " + ", ".join(places) if places else "")
         if scene.count:
             sentence += f"; {share}"
+        if causes[0].kind == "race" and len(causes) > 1:
+            sentence += f"; in {scene.runs[0]}: {causes[1].text}"
         if 0 < causes[0].examined < scene.count:
             sentence += f" ({causes[0].examined} recomputed)"
         sentence = ", ".join([sentence, *places])
@@ -138,6 +166,8 @@ def _box(scene: Scene[Problem], reported: str) -> list[str]:
 def _evidence(scene: Scene[Problem], reported: list[Finding]) -> dict[str, Any]:
     """Return evidence by kind; what does not fit into EVIDENCE_BYTES is left out, the lowest score first."""
     evidence: dict[str, Any] = {"cells": {"wrong": scene.count, "of": scene.result.size}}
+    if reported and reported[0].role is Role.CAUSE:
+        evidence[CAUSE] = reported[0].kind
     for finding in reported:
         candidate = {**evidence, finding.kind: {**evidence.get(finding.kind, {}), **finding.evidence}}
         if len(json.dumps(candidate)) <= EVIDENCE_BYTES:

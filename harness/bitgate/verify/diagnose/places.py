@@ -116,6 +116,24 @@ def tail_of_rows(scene: Scene[Problem], rows: NDArray[np.bool_]) -> Finding | No
     return Finding("other", Role.PLACE, 0.7, text, {"gemm_m": rows.size, "tile_m": height, "first_row": full})
 
 
+FEWEST_LAST = 8
+BLOCKS = 64
+"""Grids are whole numbers of waves: cells that begin anywhere else were not left by one."""
+
+
+def last_cells(scene: Scene[Problem]) -> Finding | None:
+    """Find that the wrong cells are all those after some whole number of waves: a grid that covers no more, or a loop
+    over it that ends early."""
+    wrong = np.flatnonzero(scene.wrong)
+    if scene.channels is not None or wrong.size < FEWEST_LAST:
+        return None
+    first, last = int(wrong[0]), int(wrong[-1])
+    if first == 0 or last + 1 < scene.wrong.size or wrong.size < last + 1 - first or first % BLOCKS:
+        return None
+    text = f"only from cell {first} on, in logical order ({first // BLOCKS} * {BLOCKS} cells are right)"
+    return Finding("other", Role.PLACE, 0.72, text, {"first": first}, along="")
+
+
 LISTED_RANGES = 6
 """The number of ranges that are listed; the rest are counted."""
 

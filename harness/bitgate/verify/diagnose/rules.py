@@ -74,7 +74,8 @@ def poison(scene: Scene[Problem]) -> Finding | None:
         f" nothing had written ({added}{between}LDS, workspace, memory beyond a tensor, or a lane that takes no part"
         " in a shuffle)"
     )
-    return Finding("poison", Role.CONTENT, 0.95, text, {"nan": count, "wrong": scene.count})
+    evidence = {"nan": count, "wrong": scene.count}
+    return Finding("poison", Role.CONTENT, 0.95, text, evidence, frozenset({"special_value"}))
 
 
 def _holds_nan(array: Array) -> bool:

@@ -52,6 +52,12 @@ class Scene(Generic[P_co]):
     """The role of the examined output; empty for ``problem.result``."""
     exact: bool = True
     """False where the sums of these data are rounded, so that recomputed ones agree but for their rounding."""
+    slices: int = 0
+    """The number of slices of a split reduction that the dispatch record states; 0 if there is no record."""
+    ordered: bool = False
+    """True where the reference sums in the order that the kernel states, so that rounded sums agree too."""
+    operands: Mapping[str, Array] = field(default_factory=dict)
+    """The operands before the operations that they go through; ``inputs`` has them after these."""
 
     @staticmethod
     def thinned(problem: P, result: Array, reference: Array, **more: Any) -> Scene[P]:
@@ -85,6 +91,12 @@ class Scene(Generic[P_co]):
     @cached_property
     def wrong_reference(self) -> Array:
         return np.asarray(self.reference[self.wrong])
+
+    @property
+    def split_k(self) -> int:
+        """The slices of the reduction: those of the record where the kernel chooses."""
+        stated = int(getattr(self.problem, "split_k", 1))
+        return stated if stated > 0 else max(1, self.slices)
 
     @property
     def role(self) -> str:

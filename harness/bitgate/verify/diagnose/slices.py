@@ -62,6 +62,8 @@ def slice_mistakes(
     for number in range(min(slices, MOST_SLICES)):
         name = f"slice {number + 1} {whole}"
         yield mistake(f"{name} is missing from the sums", plus([(number, -1)]))
+        others = [(other, -1) for other in range(slices) if other != number]
+        yield mistake(f"the sums hold {name} alone: slices overwrite each other, or the rest is lost", plus(others))
         yield mistake(f"{name} is added twice", plus([(number, 1)]))
         for other in sorted({0, number - 1, number + 1} - {number, -1, slices}):
             yield mistake(f"{name} holds the terms of slice {other + 1}", plus([(number, -1), (other, 1)]))

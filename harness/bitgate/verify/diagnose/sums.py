@@ -63,6 +63,8 @@ def applied_to(op: Elementwise, sums: Floats, d: float) -> Floats:
 
 ENOUGH = 8
 """Cells that all lengths of a tail cannot agree with by chance."""
+DIGITS = 14
+"""Bits that the wrong cells must have together, eight of which choose among the tails."""
 LONGEST = 256
 """The longest tail that is tried, in terms of the reduction."""
 
@@ -90,7 +92,7 @@ def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
     limit = cells_at_most(max(reduction.length for reduction in reductions))
     for reduction in reductions:
         missing = _common_tail(scene, reduction, limit)
-        if missing and (scene.count >= ENOUGH or not _in_last_place(scene)):
+        if missing and (scene.count >= ENOUGH or not _in_last_place(scene)) and not _is_chance(scene):
             evidence = {"missing": missing, "of": reduction.length, "order": reduction.order}
             text = _tail_sentence(missing, reduction.words, reduction.length)
             # As sure as a mistake that gives every cell, unless there are few cells for the lengths that are tried.
@@ -98,6 +100,12 @@ def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
             implied = frozenset({"other", "zero"})
             return Finding("k_tail", Role.CAUSE, score, text, evidence, implied, examined=min(limit, scene.count))
     return None
+
+
+def _is_chance(scene: Scene[S]) -> bool:
+    """Return whether the digits of the wrong cells are too few to choose one of the tails that are tried."""
+    digits = scene.dtype.mantissa if scene.dtype.is_float else 8 * scene.dtype.bytes
+    return scene.count * digits < DIGITS
 
 
 def _in_last_place(scene: Scene[S]) -> bool:

@@ -77,6 +77,18 @@ def _classes(scene: Scene[Problem], cells: Array) -> NDArray[np.int8]:
     return classes
 
 
+def turned_nan(scene: Scene[Problem]) -> Finding | None:
+    """Find cells that are NaN where numbers are due, of data that hold NaN or infinities themselves."""
+    if not scene.dtype.is_float:
+        return None
+    nan = np.isnan(scene.wrong_result.astype(np.float64)) & ~np.isnan(scene.wrong_reference.astype(np.float64))
+    count = int(np.count_nonzero(nan & ~holds_bits(scene.wrong_result, scene.poison)))
+    if not count:
+        return None
+    text = f"{'all' if count == scene.count else count} of them are NaN where a number is due"
+    return Finding("special_value", Role.CONTENT, 0.85, text, {"nan": count, "wrong": scene.count})
+
+
 SIZES = (1 / 8, 1 / 4, 1 / 3, 1 / 2, 1, 3 / 2, 2, 3, 4, 8)
 FACTORS = tuple(sign * size for size in SIZES for sign in (1, -1) if sign * size != 1)
 ENOUGH = 4

@@ -12,6 +12,7 @@ from bitgate.model.finding import Finding
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.rules.sums import gemm_terms, terms
 from bitgate.ops.convolution.rules.window import carry_mistakes, window_mistakes
+from bitgate.verify.diagnose.layouts import layout_mistakes
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
 from bitgate.verify.diagnose.operations import operand_mistakes, operation_mistakes
 from bitgate.verify.diagnose.scene import Scene
@@ -40,6 +41,7 @@ def mistaken(scene: Scene[ConvProblem]) -> Finding | None:
             step_mistakes(known, _flat(known), scene.tile[2]) if scene.tile is not None else (),
             lane_mistakes(known, _flat(known), "terms of the GEMM's K"),
             operand_mistakes(known),
+            layout_mistakes(known),
         ),
     )
 
@@ -62,9 +64,9 @@ def _slices(known: Recomputed[ConvProblem]) -> Iterator[Mistake]:
     """Yield mistakes of slices; backward data cuts each tap's channels into steps, which ``split_slice`` knows."""
     scene = known.scene
     problem = scene.problem
-    if problem.split_k < 2 or scene.tile is None or problem.direction is not Pass.BWD_WEIGHT:
+    if scene.split_k < 2 or scene.tile is None or problem.direction is not Pass.BWD_WEIGHT:
         return
-    edges = slice_edges(problem.reduction, scene.tile[2], problem.split_k)
+    edges = slice_edges(problem.reduction, scene.tile[2], scene.split_k)
     yield from slice_mistakes(known, _flat(known), edges, scene.tile[2], "group")
 
 

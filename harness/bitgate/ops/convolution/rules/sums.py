@@ -198,29 +198,38 @@ def split_slice(scene: Scene[ConvProblem]) -> Finding | None:
     This is for kernels that cut taps times K, in steps of Tile K within a tap, into slices of equal numbers of steps.
     """
     problem = scene.problem
-    if problem.split_k < 2 or scene.tile is None or not scene.inputs or problem.direction is not Pass.BWD_DATA:
+    if scene.split_k < 2 or scene.tile is None or not scene.inputs or problem.direction is not Pass.BWD_DATA:
         return None
-    missing = set(range(problem.split_k))
+    missing = set(range(scene.split_k))
+    alone = set(missing)
     for cell in scene.sample(cells_at_most(problem.reduction)):
-        missing &= _missing_slices(scene, cell, scene.tile[2])
-        if not missing:
+        lacked, held = _missing_slices(scene, cell, scene.tile[2])
+        missing, alone = missing & lacked, alone & held
+        if not missing and not alone:
             return None
+    if not missing:
+        which = " or ".join(f"slice {number + 1}" for number in sorted(alone))
+        text = (
+            f"the wrong cells hold {which} of {scene.split_k} of the split reduction alone: slices overwrite each other"
+        )
+        shown = {"alone": sorted(alone)[:16], "split_k": scene.split_k, "tile_k": scene.tile[2]}
+        return Finding("split_slice", Role.CAUSE, 0.985, text, shown, frozenset({"k_tail", "other", "zero"}))
     numbers = [number + 1 for number in sorted(missing)]
     which = " or ".join(f"slice {number}" for number in numbers)
-    text = f"{which} of {problem.split_k} of the split reduction is missing from the sums of the wrong cells"
-    evidence = {"slices": numbers[:16], "split_k": problem.split_k, "tile_k": scene.tile[2]}
+    text = f"{which} of {scene.split_k} of the split reduction is missing from the sums of the wrong cells"
+    evidence = {"slices": numbers[:16], "split_k": scene.split_k, "tile_k": scene.tile[2]}
     return Finding("split_slice", Role.CAUSE, 0.99, text, evidence, frozenset({"k_tail", "other", "zero"}))
 
 
-def _missing_slices(scene: Scene[ConvProblem], cell: tuple[int, ...], tile_k: int) -> set[int]:
-    """Return the slices, counted from 0, without any one of which the sum is what the cell holds."""
+def _missing_slices(scene: Scene[ConvProblem], cell: Index, tile_k: int) -> tuple[set[int], set[int]]:
+    """Return the slices, counted from 0, without any one of which the sum is what the cell holds, and those that it is
+    alone."""
     problem, true = scene.problem, scene.true_cell(cell)
-    sums = _slice_sums(
-        gemm_terms(problem, terms(problem, scene.inputs, true), true), problem.k, tile_k, problem.split_k
-    )
-    bits = finish(problem, scene.inputs, true, sums.sum() - sums)
+    sums = _slice_sums(gemm_terms(problem, terms(problem, scene.inputs, true), true), problem.k, tile_k, scene.split_k)
+    without, own = (finish(problem, scene.inputs, true, part) for part in (sums.sum() - sums, sums))
     found = bits_of(scene.result[cell].reshape(1))[0]
-    return {int(number) for number in np.flatnonzero((bits == found) & (sums != 0))}
+    lacked = {int(number) for number in np.flatnonzero((without == found) & (sums != 0))}
+    return lacked, {int(number) for number in np.flatnonzero((own == found) & (sums != 0))}
 
 
 def _slice_sums(products: Floats, k: int, tile_k: int, slices: int) -> Floats:
@@ -288,6 +297,8 @@ def _mistakes(p: ConvProblem) -> Iterator[tuple[tuple[int, ...], str]]:
 def _explains(scene: Scene[ConvProblem], other: ConvProblem) -> bool:
     """Return whether every sampled cell, wrong or right, is the one of the other problem."""
     limit = cells_at_most(other.reduction)
+    if 2 * np.count_nonzero(scene.wrong_result) < scene.count:
+        return False  # zeros are what many mistakes leave
     for cell in (*scene.sample(limit), *scene.sample(limit // 3, wrong=False)):
         true = scene.true_cell(cell)
         value = finish(other, scene.inputs, true, terms(other, scene.inputs, true).sum().reshape(1))

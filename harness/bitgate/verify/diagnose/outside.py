@@ -1,0 +1,145 @@
+"""Places outside a tensor's cells that a kernel wrote or read, and the mistakes that lead there: another tensor's
+strides, or a coordinate beyond its axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.model import Problem, Tensor
+from bitgate.model.finding import Finding, Role
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.bits import Array, bits_of
+from bitgate.verify.diagnose.layouts import offsets, other_strides
+from bitgate.verify.diagnose.operations import MOST_CELLS
+from bitgate.verify.diagnose.places import format_list
+from bitgate.verify.diagnose.scene import Scene
+
+Index = tuple[int, ...]
+
+MOST_NAMED = 3
+FARTHEST = 64
+NEAR = 2
+"""Coordinates that are at most this far outside are likelier than other strides."""
+ENOUGH = 4
+"""Cells with another content than they should have, fewer of which agree with some strides by chance."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Written:
+    """Memory that a result was written into with other strides; ``several`` marks places that more than one cell has
+    taken."""
+
+    bits: Array
+    several: NDArray[np.bool_]
+
+
+def _written(right: HostTensor, poison: int, strides: Index) -> _Written:
+    """Return the memory that has a result's cells at other places, and poison and gaps where none is."""
+    tensor = right.tensor
+    memory = HostTensor(tensor, right.storage.copy())
+    memory.bits[...] = poison
+    places = offsets(tensor.lengths, strides).reshape(-1)
+    inside = (places >= 0) & (places < tensor.space)
+    flat = memory.storage.view(tensor.dtype.bits)
+    flat[places[inside]] = right.bits.reshape(-1)[inside]
+    return _Written(flat, np.bincount(places[inside], minlength=tensor.space) > 1)
+
+
+def written_elsewhere(problem: Problem, found: HostTensor, right: HostTensor, poison: int) -> str:
+    """Return the strides with which a result's memory is what a launch left there; empty if there are none."""
+    role, tensor = right.tensor.name, right.tensor
+    if tensor.space > MOST_CELLS or problem.in_place:
+        return ""
+    left = found.storage.view(tensor.dtype.bits)
+    for text, strides in other_strides(problem, role, "written"):
+        written = _written(right, poison, strides)
+        if ((written.bits == left) | written.several).all() and not written.several.all():
+            return text
+    return ""
+
+
+def stored_elsewhere(scene: Scene[Problem]) -> Finding | None:
+    """Find that a result was written with other strides, within its cells."""
+    problem, role = scene.problem, scene.role
+    tensor = problem.tensors[role]
+    if scene.channels is not None or tensor.space > MOST_CELLS or problem.in_place or scene.count < ENOUGH:
+        return None
+    right = HostTensor.empty(tensor)
+    right.bits[...] = bits_of(scene.reference)
+    for text, strides in other_strides(problem, role, "written"):
+        written = _written(right, scene.poison, strides)
+        cells = HostTensor(tensor, written.bits.view(tensor.dtype.numpy)).bits
+        several = written.several[offsets(tensor.lengths, tensor.strides)]
+        same = (cells == bits_of(scene.result)) | several
+        moved = scene.wrong & ~several & (bits_of(scene.result) != scene.poison)
+        if same.all() and np.count_nonzero(moved) >= ENOUGH:
+            implied = frozenset({"never_written", "zero", "shifted", "other"})
+            return Finding("operand", Role.CAUSE, 0.97, text, {"strides": list(strides)}, implied)
+    return None
+
+
+def place_of_fault(problem: Problem, role: str, offset: int) -> str:
+    """Return the mistakes that lead to a byte offset outside a tensor's memory; empty if none is near at hand."""
+    if role not in problem.tensors:
+        return ""
+    tensor = problem.tensors[role]
+    element = offset // tensor.dtype.bytes
+    if 0 <= element < tensor.space:
+        return ""
+    name = {"d0": "D", **problem.operation.diagnostics.names(problem)}.get(role, role)
+    letters = problem.operation.diagnostics.letters(problem, role)
+    found = list(_beyond(tensor, element))
+    form = problem.operation.numerics.form(problem)
+    edges = form.own_axes(role) if form is not None and role in form.axes else ()
+    # Where memory has no gaps several axes may be left to blame: first those whose coordinates a window computes.
+    found = sorted((one for one in found if one[0] <= NEAR or one[2] in edges), key=lambda one: one[2] not in edges)
+    nearest = [one for one in found if one[0] == min(found)[0]]
+    if nearest:
+        cells = format_list([f"{name}({','.join(map(str, cell))})" for _, cell, _ in nearest[:MOST_NAMED]], "or")
+        lengths = format_list([f"{letters[axis]} has {tensor.lengths[axis]}" for _, _, axis in nearest[:MOST_NAMED]])
+        if nearest[0][0] <= NEAR:
+            return f"that is {cells} ({lengths})"
+    likely = []
+    if tensor.space <= MOST_CELLS:
+        likely = [text for text, strides in other_strides(problem, role, "taken") if _leads(tensor, strides, element)]
+    if len(likely) == 1:
+        return f"as where {likely[0]}"
+    return f"that is {cells} ({lengths})" if nearest else ""
+
+
+def _beyond(tensor: Tensor, element: int) -> Iterator[tuple[int, Index, int]]:
+    """Yield elements with one coordinate outside its axis that would lie at a place: how far outside, and which axis.
+
+    Their other coordinates are inside.
+    """
+    for axis, (length, stride) in enumerate(zip(tensor.lengths, tensor.strides, strict=True)):
+        if stride <= 0:
+            continue
+        for distance in range(1, FARTHEST):
+            for index in (length - 1 + distance, -distance):
+                rest = _inside(tensor, element - index * stride, axis)
+                if rest is not None:
+                    yield distance, (*rest[:axis], index, *rest[axis + 1 :]), axis
+
+
+def _inside(tensor: Tensor, place: int, without: int) -> Index | None:
+    """Return the coordinates of a place along all axes but one, None if there is no such cell."""
+    cell = [0] * len(tensor.lengths)
+    for axis in sorted(range(len(cell)), key=lambda a: -tensor.strides[a]):
+        stride, length = tensor.strides[axis], tensor.lengths[axis]
+        if axis == without or stride <= 0:
+            continue
+        cell[axis] = min(max(place // stride, 0), length - 1)
+        place -= cell[axis] * stride
+    return tuple(cell) if place == 0 else None
+
+
+def _leads(tensor: Tensor, strides: Index, element: int) -> bool:
+    """Return whether the first cell that these strides put outside lies at a place."""
+    places = offsets(tensor.lengths, strides).reshape(-1)
+    outside = places[(places < 0) | (places >= tensor.space)]
+    return bool(outside.size and element in (outside[0], outside[outside >= 0].min(initial=np.iinfo(np.int64).max)))

@@ -1,0 +1,45 @@
+"""Cells that are wrong where a factor is of some kind, and the places of cells that a grid did not reach."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bitgate.verify.diagnose import Scene, diagnose
+from bitgate.verify.diagnose.factors import telling_factors
+from bitgate.verify.diagnose.places import last_cells
+
+CASE = "fwd_f32_nhwgc_g1n4k4c2_y1x1_h8x8"
+
+
+def scene_of(p) -> Scene:
+    return p.scene(operands=p.inputs)
+
+
+def test_wrong_cells_with_an_infinity_as_factor(patient) -> None:
+    p = patient(CASE)
+    p.inputs["in"][0, 1, 0, 2, 3] = np.inf
+    p.inputs["in"][0, 2, 1, 4, 4] = np.inf
+    p.inputs["wei"][...] = np.abs(p.inputs["wei"]) + 1
+    p.reference = p.convolve()
+    p.result = np.where(np.isinf(p.reference), np.float32(7), p.reference)
+    finding = telling_factors(scene_of(p))
+    assert finding is not None
+    assert finding.text == "only where a factor of x is an infinity, and everywhere there"
+
+
+def test_silence_where_right_cells_have_such_factors_too(patient) -> None:
+    p = patient(CASE)
+    p.result[0, 1, 2, 3] += 1
+    assert telling_factors(scene_of(p)) is None
+
+
+def test_cells_behind_a_grid(patient) -> None:
+    p = patient(CASE)
+    p.result.reshape(-1)[768:] = p.poison
+    assert "only from cell 768 on, in logical order (12 * 64 cells are right)" in diagnose(p.scene()).sentence
+
+
+def test_silence_where_the_last_cells_begin_anywhere(patient) -> None:
+    p = patient(CASE)
+    p.result.reshape(-1)[771:] = p.poison
+    assert last_cells(p.scene()) is None
