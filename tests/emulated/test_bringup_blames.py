@@ -32,7 +32,7 @@ class BringupRun:
     @property
     def blames(self) -> set[str]:
         """What is said of the red small cases."""
-        return {red["sentence"].partition("to blame: ")[2] for red in self.step("tiny")["reds"]}
+        return {red["sentence"].partition("to blame: ")[2].removesuffix(")") for red in self.step("tiny")["reds"]}
 
 
 def bring_up(emulator: StandIn, out: Path, environment: Mapping[str, str], *more: str, **says: object) -> BringupRun:
