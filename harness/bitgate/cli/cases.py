@@ -152,7 +152,7 @@ def _on_emulator(target: str, launcher: str) -> str:
 def _print_predictions(
     targets: list[str], launcher: str, seconds: float, project: Project, kernel: str, as_json: bool
 ) -> None:
-    from bitgate.cli.emulated_tier import in_words, predictions
+    from bitgate.lab.planning.emulated_tier import in_words, predictions
 
     if launcher:
         targets = [opened(launcher, "", targets[0] if targets else None).name]

@@ -101,7 +101,7 @@ def run(
     arguments = [] if own else suites_and_root(project)
     arguments += [*(spared(context.args) if is_bare else ()), *context.args]
     if tier == EMULATED:
-        from bitgate.cli.emulated_tier import chosen_ids
+        from bitgate.lab.planning.emulated_tier import chosen_ids
 
         if select or plan or shard:
             raise UsageError(f"--tier {EMULATED} chooses its cases: leave --select, --plan and --shard out")
