@@ -27,6 +27,28 @@ def test_wrong_cells_with_an_infinity_as_factor(patient) -> None:
     assert finding.text == "only where a factor of x is an infinity, and everywhere there"
 
 
+def test_a_factor_at_the_end_of_its_range(patient) -> None:
+    p = patient(CASE)
+    p.inputs["wei"][...] = 1
+    p.inputs["in"][0, 1, 0, 2, 3] = p.inputs["in"][0, 3, 1, 5, 5] = np.finfo(np.float32).max
+    p.reference = p.convolve()
+    p.result = np.where(np.abs(p.reference) > 1e30, np.float32(np.nan), p.reference)
+    finding = telling_factors(scene_of(p))
+    assert finding is not None
+    assert finding.text == "only where a factor of x is 3.40282e+38 or more in size, and everywhere there"
+
+
+def test_silence_at_a_size_between_two_groups_of_cells(patient) -> None:
+    """One image has larger numbers than the others: that its cells are wrong has other causes."""
+    p = patient(CASE)
+    p.inputs["in"][0, 2] += 10
+    p.inputs["wei"][...] = 1
+    p.reference = p.convolve()
+    p.result = p.reference.copy()
+    p.result[0, 2] += 1
+    assert telling_factors(scene_of(p)) is None
+
+
 def test_silence_where_right_cells_have_such_factors_too(patient) -> None:
     p = patient(CASE)
     p.result[0, 1, 2, 3] += 1

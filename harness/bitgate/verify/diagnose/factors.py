@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bitgate.model import Dtype, Problem
 from bitgate.model.finding import Finding, Role
 from bitgate.numerics.bits import Array
-from bitgate.numerics.rounding import smallest_normal
+from bitgate.numerics.rounding import largest, smallest_normal
 from bitgate.verify.diagnose.places import format_list
 from bitgate.verify.diagnose.scene import Scene
 
@@ -19,7 +19,9 @@ MOST_PRODUCTS = 4_000_000
 FEWEST = 4
 """The least number of wrong cells, and of right ones, between which a kind of factor can tell."""
 MOST_SIZES = 24
-"""The largest sizes that are tried as limits."""
+"""Sizes at each end of a type's range that are tried as limits."""
+EDGE = 8
+"""The factor within which a size is at the end of its type's range."""
 
 Mask = NDArray[np.bool_]
 
@@ -78,8 +80,11 @@ def _kinds(cells: Array, dtype: Dtype) -> Iterator[tuple[str, Mask]]:
             mask = np.asarray(test())
             if mask.any() and not mask.all():
                 yield words, mask
+        if not dtype.is_float:
+            return
+        # Any other size would be a limit between two cells by chance.
         sizes = np.unique(size[np.isfinite(size) & (size > 0)])
-        for limit in sizes[:0:-1][:MOST_SIZES]:
+        for limit in sizes[sizes >= largest(dtype) / EDGE][::-1][:MOST_SIZES]:
             yield f"{limit:g} or more in size", np.isfinite(size) & (size >= limit)
-        for limit in sizes[:-1][:MOST_SIZES]:
+        for limit in sizes[sizes <= smallest_normal(dtype) * EDGE][:MOST_SIZES]:
             yield f"{limit:g} or less in size, and not 0", (size > 0) & (size <= limit)
