@@ -21,7 +21,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def cases(
-    tier: Annotated[str, typer.Option(help="Take this tier: smoke, regression, emulated [the project's first].")] = "",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke, regression or emulated [the first].")] = "",
     target: Annotated[str, typer.Option(help="Plan for this target, present or not [the best present].")] = "",
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Take only kernels whose family.instance matches.")] = "",
     load: Annotated[

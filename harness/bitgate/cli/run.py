@@ -32,7 +32,7 @@ app = typer.Typer(add_completion=False)
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
     context: typer.Context,
-    tier: Annotated[str, typer.Option(help="Take this tier: smoke, regression, emulated [the project's first].")] = "",
+    tier: Annotated[str, typer.Option(help="Take this tier: smoke, regression or emulated [the first].")] = "",
     seconds: Annotated[
         float, typer.Option(min=0.1, help="Limit the tier emulated to these seconds on one worker.")
     ] = EMULATED_SECONDS,
