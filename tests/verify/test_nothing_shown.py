@@ -85,6 +85,12 @@ def test_a_case_without_products_compares_nothing(session: Session, reference: s
     assert from_event(json.loads(json.dumps(event))) == verdict
 
 
+def test_a_case_without_products_is_not_red_where_it_is_held_to_bounds(session: Session) -> None:
+    """1.2 times D has no bits that any order gives: what is left of the problem is D alone."""
+    verdict = verify(plan(f"{NOTHING}_bilinear_b1p2", suite="toy"), session)
+    assert (verdict.outcome, verdict.compared, verdict.reason) == (Outcome.PASS, False, NO_PRODUCT)
+
+
 def test_a_row_that_states_it_holds_that_zeros_are_written(session: Session) -> None:
     verdict = verify(plan(NOTHING, zero_result=True, suite="toy"), session)
     assert (verdict.outcome, verdict.compared) == (Outcome.PASS, True)

@@ -93,7 +93,8 @@ def _discount_blind_pass(evidence: Evidence, verdict: Verdict) -> Verdict:
     if evidence.planned.zero_result:
         return verdict
     is_loose = evidence.reference is not None and bool(evidence.reference.judges)
-    if is_loose and evidence.planned.suite:  # a suite must not take this for a check of real numbers
+    # A suite must not take this for a check of real numbers; that there is nothing to sum is the problem's.
+    if is_loose and evidence.planned.suite and why != NO_PRODUCT:
         return replace(verdict, outcome=Outcome.NOT_RUN, reason=f"nothing was compared: {why}", digest="")
     return replace(verdict, shows=False, reason=why)
 
