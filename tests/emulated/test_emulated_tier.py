@@ -59,12 +59,12 @@ def test_all_promised_gpus_are_predicted() -> None:
 def test_a_run_takes_what_its_seconds_allow(emulator: StandIn, tmp_path: Path) -> None:
     launcher = ("--target", "gfx942", "--launcher", emulator.command("gfx942"))
     environment = {**emulator.environment(os.environ), "BITGATE_OUT": str(tmp_path)}
-    words = ("run", "--tier", "emulated", "--seconds", "1", "--kernel", "naive_softmax.f32", "-n", "1", *launcher)
+    words = ("run", "--tier", "emulated", "--seconds", "0.1", "--kernel", "naive_softmax.f32", "-n", "1", *launcher)
     code, document, said = bitgate(*words, environment=environment)
     assert code == 0, said
     assert "emulated_gfx942: " in said
     assert " cases, " in said
-    assert " on one worker, within 1 s" in said
+    assert " on one worker, within 0.1 s" in said
     lines = (tmp_path / "emulated_gfx942" / "results.jsonl").read_text().splitlines()
     verdicts = [json.loads(line) for line in lines]
     assert {(one["verdict"], one["device"]["kind"]) for one in verdicts if one["verdict"] != "REFUSED"} == {

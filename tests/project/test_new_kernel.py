@@ -136,6 +136,7 @@ def test_every_template_is_written_and_none_keeps_a_placeholder(tmp_path: Path) 
     every = [
         skeleton.Skeleton(f"a{number}", operation, kind)
         for number, (operation, kind) in enumerate(product(("", *skeleton.CASES), skeleton.KINDS))
+        if kind != "module" or operation in ("", "gemm")  # of others there is none to begin with
     ]
     assert templates == {template for one in every for template in one.files.values()}
     for one in every:

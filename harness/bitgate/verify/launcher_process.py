@@ -483,6 +483,9 @@ class LauncherProcess(Endable):
             self.replace()
             raise LauncherDied(f"its process answered with {len(answers)} results of {len(runs)}")
         for answer, run, found in zip(answers, runs, outputs, strict=False):
+            if found and not (answer.has_outputs or answer.crash or answer.damage):
+                self.replace()
+                raise LauncherDied("its process answered without outputs, and with nothing that went wrong")
             answer.fill(run, instance)
             run.outputs = found if answer.has_outputs else {}
         return runs[: len(answers)]

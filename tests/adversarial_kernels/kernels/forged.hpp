@@ -25,7 +25,8 @@ BAD_KERNEL(forges_the_launchers_answer) {
          "import base64\n"
          "text = lambda value: base64.b64encode(value.encode()).decode()\n"
          "record = dict(path=text('pointwise'), launches=1, instance=text('forges_the_launchers_answer'))\n"
-         "run = dict(record=record, crash='', damage='', changes=[], fault=None, seen=None, began=0.0,\n"
+         "run = dict(record=record, crash='', damage='', changes=[], fault=None, seen=None, began=0.0, "
+         "has_outputs=True,\n"
          "           seconds={'kernel': 0.0, 'compare': 0.0})\n"
          "channel._send({'answer': {'answer': [run, run], 'tenant': ''}})\n"
          "os._exit(0)\n");

@@ -16,7 +16,8 @@ namespace adversarial {
   }
 
 #define A_RUN                                                                                                \
-  "run = dict(record=None, crash='', damage='', changes=[], fault=None, seen=None, began=0.0, seconds={})\n"
+  "run = dict(record=None, crash='', damage='', changes=[], fault=None, seen=None, began=0.0, seconds={},\n" \
+  "           has_outputs=True)\n"
 
 SENDING(answers_with_a_number, "channel._send({'answer': 5})\n")
 SENDING(answers_with_deep_lists, "os.write(channel._answers, b'[' * 200000 + b'\\n')\n")
@@ -24,6 +25,9 @@ SENDING(answers_with_half_a_character, "text = '{\"nonce\":\"' + channel._nonce 
                                        "'\",\"answer\":{\"answer\":\"\\\\ud800\",\"tenant\":\"\"}}\\n'\n"
                                        "os.write(channel._answers, text.encode())\n")
 SENDING(answers_for_more_launches, A_RUN "channel._send({'answer': {'answer': [run] * 9, 'tenant': ''}})\n")
+SENDING(answers_without_outputs, A_RUN "run['has_outputs'] = False\n"
+                                       "channel._send({'answer': {'answer': [run, run], 'tenant': ''}})\n"
+                                       "os._exit(0)\n")
 SENDING(answers_for_no_launch, "channel._send({'answer': {'answer': [], 'tenant': ''}})\n")
 SENDING(crashes_in_escape_sequences, A_RUN "run['crash'] = '\\x1b[2J\\x1b[H\\r1 passed\\u202e'\n"
                                            "channel._send({'answer': {'answer': [run], 'tenant': ''}})\n"
