@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,9 +65,16 @@ def test_a_module_that_fits_is_not_run_and_not_green(compiled: Callable[[str], s
     )
 
 
-def test_a_test_of_a_module_is_skipped(bitgate, compiled: Callable[[str], str]) -> None:
-    with pytest.raises(pytest.skip.Exception, match="NOT_RUN: compiled device code runs on no host"):
-        bitgate.check(CASE, kernel=compiled(".param .u64 a, .param .u64 b, .param .u64 c"), target="host")
+def test_a_test_of_a_module_is_skipped_and_its_run_is_not_green(compiled: Callable[[str], str], tmp_path: Path) -> None:
+    declaration = compiled(".param .u64 a, .param .u64 b, .param .u64 c")
+    own = tmp_path / "test_own.py"
+    own.write_text(f"def test_it(bitgate):\n    bitgate.check({CASE!r}, kernel={declaration!r}, target='host')\n")
+    command = [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", str(own)]
+    environment = {**os.environ, "BITGATE_OUT": str(tmp_path / "out")}
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert ran.returncode in (1, 3), ran.stdout
+    assert "NOT_RUN: compiled device code runs on no host" in ran.stdout
+    assert "GREEN" not in ran.stdout
 
 
 @pytest.mark.parametrize(
