@@ -25,7 +25,7 @@ ATTENTION = {
     "attention": ("q", "k", "v", "lengths", "o"),
     "attention_bwd": ("q", "k", "v", "do", "lengths", "dq", "dk", "dv"),
 }
-"""What one call of scaled_dot_product_attention reads and writes, or its gradient."""
+"""The tensors of one call of scaled_dot_product_attention, or of its gradient."""
 BACKENDS = {"flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION", "math": "MATH"}
 
 OPTIONS = (

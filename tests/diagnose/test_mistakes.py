@@ -268,7 +268,7 @@ def test_a_race_is_not_explained_by_anything_but_slices(patient):
 
 
 def test_slices_that_the_kernel_chose(patient):
-    """Of an automatic split the dispatch record says how many slices there are."""
+    """The dispatch record says how many slices an automatic split has."""
     p = patient("bwd_weight_f32_nhwgc_g1n2k4c4_y2x2_h8x8_skauto")
     begin, end = slice_edges(98, 16, 3)[1:3]
     sums = [terms(p.problem, p.inputs, cell).reshape(-1) for cell in np.ndindex(*p.reference.shape)]

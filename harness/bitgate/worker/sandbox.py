@@ -28,7 +28,7 @@ from bitgate.worker.bubblewrap import Bubble
 VARIABLE = "BITGATE_SANDBOX"
 
 _bubble: Bubble | None = None
-"""What holds the namespaces of the sandbox that is stated."""
+"""The process that holds the namespaces of the sandbox that is stated."""
 
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 38, 22
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446

@@ -25,7 +25,7 @@ OWN, GEMM, STUB = "", "gemm_", "stub_"
 SUFFIXES: dict[Kind, str] = {"library": "hip.cpp", "source": "cu", "module": "cu"}
 """A function is in the declaration itself."""
 COMPILED = "ptx"
-"""What a module is: the source, compiled by nvcc; text, which GPUs of several generations take."""
+"""The suffix of a module: the source, compiled by nvcc to text, which GPUs of several generations take."""
 MADE_BY = """
 
 The module was compiled by `nvcc -ptx -arch=compute_75 {name}.cu`, and is for NVIDIA GPUs since sm_75. Another file in
