@@ -46,7 +46,7 @@ def test_an_index_that_counts_from_its_slice():
 
 
 def test_an_index_within_a_slice_whose_maximum_comes_again():
-    """Of equal maxima that of the lower place within its slice wins, which is not the row's first one."""
+    """Equal maxima: the lower place within its slice wins, which is not the first one of the row."""
     problem, x = cells("reduction_f32_o8l20i3_argmax_sk4", -99, 98)
     x[:, 7], x[:, 11] = 99, 99
     right = np.full((8, 3), 7, np.int32)

@@ -31,7 +31,7 @@ class BringupRun:
 
     @property
     def blames(self) -> set[str]:
-        """What is said of the red small cases."""
+        """The sentences on the red small cases."""
         return {red["sentence"].partition("to blame: ")[2].removesuffix(")") for red in self.step("tiny")["reds"]}
 
 

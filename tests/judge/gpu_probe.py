@@ -47,10 +47,10 @@ class Trial:
     name: str
     without: Sequence[str] = ()
     before: str = "pass"
-    """What the process does before it enters the sandbox."""
+    """Python code that the process runs before it enters the sandbox."""
     then: str = STARTS
     changed: Mapping[str, Any] = field(default_factory=dict)
-    """What its statement has instead."""
+    """Fields of its statement that have other values."""
     environment: Mapping[str, str | None] = field(default_factory=dict)
 
     def answer(self, folder: Path) -> str:

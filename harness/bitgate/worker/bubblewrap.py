@@ -43,14 +43,14 @@ class Bubble:
             return
         needed = _with_targets([*_own_files(), *reads])
         self.hidden = [str(one) for one in _hides() if not any(one.is_relative_to(need) for need in needed)]
-        told, tells = os.pipe()
-        with os.fdopen(told, "rb") as information:
-            command = [program, *_words(self.hidden, needed, folder.resolve()), "--info-fd", str(tells)]
+        reader, writer = os.pipe()
+        with os.fdopen(reader, "rb") as information:
+            command = [program, *_words(self.hidden, needed, folder.resolve()), "--info-fd", str(writer)]
             pipe = subprocess.PIPE
             self._held = subprocess.Popen(
-                [*command, "sh", "-c", "echo ready; exec cat"], stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=(tells,)
+                [*command, "sh", "-c", "echo ready; exec cat"], stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=(writer,)
             )
-            os.close(tells)
+            os.close(writer)
             assert self._held.stdout is not None
             if self._held.stdout.readline() == b"ready\n":
                 self.pid = int(json.load(information)["child-pid"])
