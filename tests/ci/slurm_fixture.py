@@ -27,12 +27,13 @@ _CONF = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller_port}
+FirstJobId={first_job}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool/%n
+SlurmdSpoolDir={folder}/%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -70,8 +71,11 @@ class SlurmFixture:
         self.has_groups = has_groups
         self.nodes = dict(nodes)
         self._cpus = cpus
+        self._ports = _free_ports(1 + len(nodes))
+        # A job's control group is named by its node and number, and tests run several Slurms at once.
+        self._first_job = self._ports[0] * 1000
         self._controller: subprocess.Popen[bytes] | None = None
-        for name in ("state", *(f"spool/{node}" for node in nodes)):
+        for name in ("state", *nodes):  # a name of a job's socket has room for 108 bytes
             (folder / name).mkdir(parents=True)
         self.conf = folder / "slurm.conf"
         self.conf.write_text(self._configuration())
@@ -101,9 +105,11 @@ class SlurmFixture:
     def stop(self) -> None:
         self._kill(lambda _: True)
         for node in self.nodes:
-            for folder in sorted(MEMORY.glob(f"slurm_{node}/**/"), reverse=True):
-                with suppress(OSError):  # another Slurm's of this machine
-                    folder.rmdir()
+            jobs = range(self._first_job, self._first_job + 1000)
+            for job in (one for one in MEMORY.glob(f"slurm_{node}/uid_*/job_*") if int(one.name[4:]) in jobs):
+                for folder in sorted(job.glob("**/"), reverse=True):
+                    with suppress(OSError):  # the kernel has not let go of it yet
+                        folder.rmdir()
 
     def start_controller(self) -> None:
         self._controller = self._daemon("slurmctld", "-D", "-f", str(self.conf))
@@ -138,13 +144,13 @@ class SlurmFixture:
 
     def _configuration(self) -> str:
         host = socket.gethostname().split(".")[0]
-        ports = _free_ports(1 + len(self.nodes))
-        places = {"host": host, "controller_port": ports[0], "user": getuser(), "folder": self.folder}
+        places = {"host": host, "user": getuser(), "folder": self.folder}
+        places |= {"controller_port": self._ports[0], "first_job": self._first_job}
         memory = {"task": "task/cgroup", "gather": "NoOverMemoryKill"}
         if not self.has_groups:
             memory = {"task": "task/none", "gather": "OverMemoryKill"}
         lines = [_CONF.format(**places, **memory)]
-        for port, (node, features) in zip(ports[1:], self.nodes.items(), strict=True):
+        for port, (node, features) in zip(self._ports[1:], self.nodes.items(), strict=True):
             lines.append(
                 f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self._cpus}"
                 f" RealMemory={MEMORY_MIB} Gres=gpu:1 Feature={features}"

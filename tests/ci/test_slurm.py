@@ -124,8 +124,8 @@ def test_a_job_out_of_memory_is_told_and_gets_all_of_it(slurm: Slurm, tmp_path: 
 
 
 def test_a_slurm_that_watches_memory_itself_says_so_in_a_log(tmp_path: Path) -> None:
-    (tmp_path / "slurm").mkdir()
-    with slurm_fixture(tmp_path / "slurm", {"n1": "gfx942"}, has_groups=False):
+    (tmp_path / "s").mkdir()
+    with slurm_fixture(tmp_path / "s", {"n1": "gfx942"}, has_groups=False):
         slurm = Slurm(tmp_path / "logs")
         (status,) = wait(slurm, list(slurm.submit([at("gfx942", tmp_path / "t", EATS)]))).values()
     assert status.state is TaskState.OUT_OF_MEMORY
