@@ -57,6 +57,15 @@ def smallest_normal(dtype: Dtype) -> float:
     return float(ml_dtypes.finfo(dtype.numpy).smallest_normal)  # type: ignore[no-untyped-call]
 
 
+FLUSHED = ("f16", "bf16")
+"""Types whose subnormal operands the matrix instructions of some targets take for zeros."""
+
+
+def flushed(magnitudes: NDArray[np.float64], dtype: Dtype) -> NDArray[np.float64]:
+    """Return magnitudes without those that such a matrix instruction takes for zeros."""
+    return np.where(magnitudes < smallest_normal(dtype), 0.0, magnitudes) if dtype.name in FLUSHED else magnitudes
+
+
 def ulps_between(first: NDArray[Any], second: NDArray[Any]) -> int:
     """Return the largest distance of finite floats in units in the last place; -0 and 0 are the same number."""
     return int(np.abs(_in_order(first) - _in_order(second)).max(initial=0))

@@ -29,7 +29,7 @@ from bitgate.model import Accumulation, Dtype, Elementwise, Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.bits import bits_of, parts
 from bitgate.numerics.ordered import sums, through_epilogue
-from bitgate.numerics.rounding import factors, largest, rounded, smallest, smallest_normal
+from bitgate.numerics.rounding import factors, flushed, largest, rounded, smallest, smallest_normal
 from bitgate.numerics.stated import defined, rounded_to, stated_bounds
 from bitgate.verify.poison import poison_bits, unwritten
 
@@ -385,12 +385,7 @@ def _finite_magnitude(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float6
 
 
 def _flushed_magnitude(cells: NDArray[np.float64], dtype: Dtype) -> NDArray[np.float64]:
-    """Return magnitudes without the subnormals that a matrix instruction may take for zeros."""
-    kept = _finite_magnitude(cells, dtype)
-    return np.where(kept < smallest_normal(dtype), 0.0, kept) if dtype.name in FLUSHED else kept
-
-
-FLUSHED = ("f16", "bf16")
+    return flushed(_finite_magnitude(cells, dtype), dtype)
 
 
 def nan_class(reference: HostTensor, poison: int) -> NanClass | None:

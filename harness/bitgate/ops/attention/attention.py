@@ -31,10 +31,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.model.dtype import Dtype
 from bitgate.model.fill import Fill
 from bitgate.model.numerics import Accumulation, Measuring, Numerics
 from bitgate.model.sized import Sized, SizedProblem, StatedTensor, read
 from bitgate.model.sized.numerics import SizedNumerics
+from bitgate.numerics.rounding import flushed, smallest_normal
 from bitgate.ops.attention import fills
 from bitgate.ops.attention.admitted import Admitted, AttentionSizes, Ints, KeyMask, admitted, by_group, products
 from bitgate.ops.attention.sequences import Dense
@@ -180,7 +182,8 @@ class Attention(MaskedAttention):
         base and the difference from the maximum). Powers and their sum are off by (6 n + 9 D + 12) u as those of a
         softmax are, and by e each; the sum of values by 3 n u, each step of an online sum being rescaled. Weights may
         be rounded to the type of the queries before they are multiplied, as matrix instructions of 16 bits need it. A
-        scale of keys or of values rounds once more, which adds u to either.
+        scale of keys or of values rounds once more, which adds u to either. Where matrix instructions take subnormals
+        for zeros, what these contribute may be missing.
 
         Integers whose sums the accumulator holds have exact logits before they are scaled. If a power of two of them
         are equal and the others 104 lower, o is exact and left out, and lse is off by its scale, base and logarithm:
@@ -190,8 +193,16 @@ class Attention(MaskedAttention):
         sizes, cells, keys = own.sizes, own.cells, own.keys
         is_in, x = keys.mask(sizes.t), logits(sizes, cells)
         softmax, unit = KeySoftmax.of(x, is_in), 2.0**-accumulation.accumulator.mantissa
-        size = logits(sizes, {role: np.abs(cells[role]) for role in ("q", "k")})
+        narrow = problem.tensors["q"].dtype
+        sizes_of = {role: np.abs(cells[role]) for role in ("q", "k", "v")}
+        size, powers = logits(sizes, sizes_of), softmax.powers
         off = (sizes.d + 8 + sizes.scaled) * unit * np.max(size, axis=-1, keepdims=True, where=is_in, initial=0.0)
+        magnitude, lost = softmax.over(weighted(sizes, powers, sizes_of["v"])), 0.0
+        if accumulation.flushes_subnormals:
+            kept = Dense.of(problem.sizes, without_subnormals(inputs, narrow)).cells
+            off += np.max(size - logits(sizes, kept), axis=-1, keepdims=True, where=is_in, initial=0.0)
+            powers = np.where(powers < smallest_normal(narrow), 0.0, powers)
+            lost = magnitude - softmax.over(weighted(sizes, powers, kept["v"]))
         least = np.min(x, axis=-1, keepdims=True, where=is_in, initial=np.inf)
         is_none = keys.none[:, None, :, None]
         with np.errstate(invalid="ignore"):
@@ -199,16 +210,22 @@ class Attention(MaskedAttention):
             high = np.where(is_none, 0.0, np.abs(softmax.top) + np.log(np.maximum(softmax.sums, 1.0)))
         count = np.where(is_none, 0, (keys.end - keys.first)[:, None, :, None])
         summed = (6 * count + 9 * spread + 12) * unit
-        narrow = problem.tensors["q"].dtype
         weights = 2.0**-narrow.mantissa if narrow.bytes < 4 else 0.0
-        magnitude = softmax.over(weighted(sizes, softmax.powers, np.abs(cells["v"])))
         every = {
-            "o": magnitude * (2 * off + summed + (3 * count + sizes.scaled) * unit + weights),
+            "o": magnitude * (2 * off + summed + (3 * count + sizes.scaled) * unit + weights) + lost,
             "lse": (off + summed + 8 * unit * (high + 1))[..., 0],
         }
         if fills.is_mean(cells, x, is_in, softmax.top):
             every = {"lse": (16 * unit * (high + 1))[..., 0]}
         return _as_stated(problem, every)
+
+
+def without_subnormals(inputs: Mapping[str, NDArray[Any]], dtype: Dtype) -> dict[str, NDArray[Any]]:
+    """Return the magnitudes of operands that matrix instructions count; other inputs as they are."""
+    return {
+        role: flushed(np.abs(np.asarray(array, np.float64)), dtype) if role in ("q", "k", "v", "do") else array
+        for role, array in inputs.items()
+    }
 
 
 def _as_stated(problem: SizedProblem, every: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -21,10 +21,18 @@ from numpy.typing import NDArray
 from bitgate.model.fill import Fill, Make
 from bitgate.model.numerics import Accumulation, Numerics
 from bitgate.model.sized import SizedProblem, StatedTensor, read, written
-from bitgate.numerics.rounding import rounded, smallest
+from bitgate.numerics.rounding import rounded, smallest, smallest_normal
 from bitgate.ops.attention import fills
 from bitgate.ops.attention.admitted import Apart, KeyMask, admitted, by_group, products
-from bitgate.ops.attention.attention import AttentionNumerics, Floats, KeySoftmax, MaskedAttention, logits, weighted
+from bitgate.ops.attention.attention import (
+    AttentionNumerics,
+    Floats,
+    KeySoftmax,
+    MaskedAttention,
+    logits,
+    weighted,
+    without_subnormals,
+)
 
 
 @dataclass(frozen=True)
@@ -149,7 +157,9 @@ class AttentionBackward(MaskedAttention):
         A weight p is off by r = 2 e + (6 n + 9 D + 12) u of it, and a product dp by (d + 1) u times A, the sum of
         |do| |v|. A slope then is off by 2 r + (d + n + 8) u times p (A + sum of p A), which bounds its size too. Sums
         of slopes and of weights are off by one u for each term, and 2 for the scale. Weights and slopes may be rounded
-        to the type of q before they are multiplied; what is below its smallest number then goes by half of that.
+        to the type of q before they are multiplied; what is below its smallest number then goes by half of that. Where
+        matrix instructions take subnormals for zeros, weights and slopes go by the smallest normal number, and what
+        subnormal operands contribute may be missing.
 
         Of a power of two of equal logits, the others 104 lower, weights and products are exact, and so is dv.
 
@@ -182,7 +192,14 @@ class AttentionBackward(MaskedAttention):
             weight += 8 * unit * (np.where(keys.none[:, None, :, None], 0.0, high) + 1)
         a = products(sizes, sizes_of["do"], sizes_of["v"])
         slope = p * (a + (p * a).sum(axis=3, keepdims=True))
-        off = slope * (2 * weight + (sizes.d + count + 8) * unit + (1 + sizes.saved) * rounding) + least * is_in
+        lost = 0.0
+        if accumulation.flushes_subnormals:
+            kept, least = without_subnormals(cells, narrow), smallest_normal(narrow)
+            of_logits = logits(sizes, sizes_of) - logits(sizes, kept)
+            weight += 2 * np.max(of_logits, axis=3, keepdims=True, where=is_in, initial=0.0)
+            of_products = a - products(sizes, kept["do"], kept["v"])
+            lost = p * (of_products + (p * of_products).sum(axis=3, keepdims=True))
+        off = slope * (2 * weight + (sizes.d + count + 8) * unit + (1 + sizes.saved) * rounding) + lost + least * is_in
         terms = sizes.s * sizes.h // sizes.kv
         scale = 1 / np.sqrt(sizes.d)
         found = {
@@ -190,6 +207,11 @@ class AttentionBackward(MaskedAttention):
             "dk": scale * over_queries(sizes, off + slope * (terms + 2) * unit, sizes_of["q"]),
             "dv": over_queries(sizes, p * (weight + terms * unit) + least * is_in, sizes_of["do"]),
         }
+        if accumulation.flushes_subnormals:
+            gone = {role: sizes_of[role] - kept[role] for role in ("q", "k", "do")}
+            found["dq"] += scale * weighted(sizes, slope, gone["k"])
+            found["dk"] += scale * over_queries(sizes, slope, gone["q"])
+            found["dv"] += over_queries(sizes, p, gone["do"])
         if is_mean and not sizes.saved:
             del found["dv"]
         return found
