@@ -38,7 +38,7 @@ template <class Shape> Parts parts_of(const Request& request) {
                   most = ceil_div(request.problem.keys, Shape::keys * least_tiles);
     slices = wanted < most ? wanted : most;
   }
-  return {query_count(request.problem), static_cast<int32_t>(slices)};
+  return {query_count(request.problem), static_cast<int32_t>(slices), 0};
 }
 
 // dtypes, then head_size, then index_range.

@@ -25,6 +25,7 @@ using bitgate::Sequence;
 struct Parts {
   int64_t queries; // of all heads
   int32_t slices;
+  int32_t zero; // no byte of a kernel's argument is left undefined
 
   BITGATE_HD int64_t cell(int64_t slice, int64_t query, int64_t head) const {
     return (slice * queries + query) * head;

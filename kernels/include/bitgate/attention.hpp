@@ -288,6 +288,7 @@ struct AttentionGeometry {
   int64_t sequences;    // packed ones; else 0
   int64_t table_stride; // of batches
   uint32_t page;        // keys of a page; 0: they are in a row
+  uint32_t zero;        // no byte of a kernel's argument is left undefined
 };
 inline AttentionGeometry attention_geometry(const MaskedAttention& of, const bitgate_tensor& o,
                                             const HeadLayout& lse = {}) noexcept {
@@ -305,6 +306,7 @@ inline AttentionGeometry attention_geometry(const MaskedAttention& of, const bit
           of.lengths.rank == 0 ? -1 : of.lengths.strides[0],
           static_cast<float>(1.0 / std::sqrt(static_cast<double>(of.head))),
           of.mask,
+          0,
           0,
           0,
           0};
