@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.results.record import Outcome, Stamp, Verdict
+from bitgate.results.record import UNKNOWN, Outcome, Stamp, Verdict
 from bitgate.results.report.attempts import jobs_of
 from bitgate.results.report.ledger import Ledger, read_ledgers
 
@@ -78,6 +78,22 @@ def test_another_build_may_answer_otherwise(verdict: Make, run_folder: Folder) -
     ledger = _read(run_folder("b", verdict(fingerprint={"build": "new"}, run=_stamp(2))).parent)
     assert ledger.entries[0].verdict.outcome is Outcome.PASS
     assert not ledger.findings
+
+
+@pytest.mark.parametrize("ended", [Outcome.CRASHED, Outcome.HUNG])
+@pytest.mark.parametrize(("run", "is_green"), [("night", False), ("tomorrow", True)])
+def test_a_process_that_died_knows_no_build(
+    verdict: Make, run_folder: Folder, ended: Outcome, run: str, is_green: bool
+) -> None:
+    died = verdict(ended, fingerprint={"build": UNKNOWN}, run=_stamp(1, job="x"))
+    (entry,) = _read(run_folder("a", died, verdict(run=_stamp(2, 5, run=run, job="x")))).entries
+    assert entry.verdict.green is is_green
+
+
+def test_what_was_not_built_has_no_build(verdict: Make, run_folder: Folder) -> None:
+    failed = verdict(Outcome.BUILD_FAILED, fingerprint={"build": UNKNOWN}, run=_stamp(1))
+    (entry,) = _read(run_folder("a", failed, verdict(run=_stamp(1, 5)))).entries
+    assert entry.verdict.outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize("later", [Outcome.INFRA, Outcome.NOT_RUN])

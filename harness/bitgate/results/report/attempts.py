@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from bitgate.results.record import Diagnosis, Outcome, Verdict, to_event
+from bitgate.results.record import UNKNOWN, Diagnosis, Outcome, Verdict, to_event
 
 _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -125,12 +125,15 @@ def _of_one_mind(verdicts: Sequence[Verdict]) -> Verdict:
 def _is_comparable(verdict: Verdict, last: Verdict) -> bool:
     """Return whether two verdicts can contradict each other: they are of one build.
 
+    A case whose process died, or had to be ended, names no build: within one run it is that of its other attempts.
     Between two runs the test may have been edited, which says nothing about bits. A verdict of another run is therefore
     left out if the test alone made it red.
     """
-    if verdict.fingerprint.get("build") != last.fingerprint.get("build"):
-        return False
     same_run = verdict.run and last.run and verdict.run.id == last.run.id
+    builds = {one.fingerprint.get("build", UNKNOWN) for one in (verdict, last)}
+    has_no_build = Outcome.BUILD_FAILED in (verdict.outcome, last.outcome)
+    if len(builds - {UNKNOWN} if same_run and not has_no_build else builds) > 1:
+        return False
     return bool(same_run) or not verdict.reason.startswith("the verdict alone was PASS, but ")
 
 
