@@ -54,8 +54,8 @@ class NightReader:
 
     @property
     def recorded(self) -> frozenset[str]:
-        """The targets of which a file has verdicts."""
-        return frozenset(target for one in self._facts if one.commits for target in one.targets)
+        """The targets of which there is a file, if only a damaged one."""
+        return frozenset(target for one in self._facts for target in one.targets)
 
     @property
     def findings(self) -> tuple[RunFinding, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -59,7 +60,9 @@ def find_sources(paths: Sequence[Path], *, may_be_empty: bool = False) -> tuple[
 
 def results_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> list[Path]:
     """Return the paths of the files that ``find_sources`` reads, each once."""
-    return sorted({file.resolve() for path in paths for file in _results_files(path, may_be_empty)})
+    # A link keeps its place: the plan is next to it, not next to what a store of artifacts calls its content.
+    found = (file for path in paths for file in _results_files(path, may_be_empty))
+    return sorted({file.parent.resolve() / file.name for file in found})
 
 
 def _results_files(path: Path, may_be_empty: bool) -> Iterable[Path]:
@@ -68,14 +71,38 @@ def _results_files(path: Path, may_be_empty: bool) -> Iterable[Path]:
     if not path.is_dir():
         raise UsageError(f"{path}: no such file or folder; give a {RESULTS} or a folder that holds some")
     # A plan without results is a run that died before its first verdict: all its cases are reported as lost.
-    found = {plan.with_name(RESULTS) for plan in path.rglob(PLAN)} | set(path.rglob(RESULTS))
+    found = {folder / RESULTS for folder, names in _folders(path) if {PLAN, RESULTS} & names}
     if not found and not may_be_empty:
         raise UsageError(f"{path}: holds no {RESULTS} at any depth; run `bitgate run` first, or give another folder")
     return found
 
 
+def _folders(top: Path) -> Iterator[tuple[Path, set[str]]]:
+    """Yield the folders below, linked ones too, each once with the names of its files.
+
+    UsageError for one that cannot be read: its results would be missed without a word.
+    """
+
+    def fail(error: OSError) -> None:
+        raise UsageError(f"{error.filename}: cannot be read: {error.strerror or error}; its results would be left out")
+
+    seen: set[str] = set()
+    for place, below, names in os.walk(top, onerror=fail, followlinks=True):
+        if (real := os.path.realpath(place)) in seen:
+            below.clear()
+            continue
+        seen.add(real)
+        yield Path(place), set(names)
+
+
+def _plan_of(file: Path) -> Path:
+    """Return the place of the plan next to a results file; next to what it links to, if it stands alone."""
+    beside = file.with_name(PLAN)
+    return beside if beside.exists() else file.resolve().with_name(PLAN)
+
+
 def read_source(file: Path) -> Source:
-    plan_path = file.with_name(PLAN)
+    plan_path = _plan_of(file)
     flaws: list[str] = []
     plan, verdicts = None, []
     try:
@@ -88,6 +115,8 @@ def read_source(file: Path) -> Source:
         flaws += _bad_lines(file, [line for line in lines if isinstance(line, BadLine)])
     except RecordError as error:
         flaws.append(str(error))
+    if not (plan or verdicts or flaws):
+        flaws.append(f"{file}: it holds no verdict, and no plan is next to it: its run died before its first verdict")
     stamps = [verdict.run for verdict in verdicts if verdict.run]
     shard = _shard(file, plan, {stamp.shard for stamp in stamps if stamp.shard})
     return Source(
