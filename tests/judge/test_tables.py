@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +62,13 @@ def test_each_submission_is_held_to_the_nearest_task(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    found = {one.name: str(Path(one.task).relative_to(tmp_path)) for one in entries_in(tmp_path, "")}
+    found = {one.name: str(Path(one.task).relative_to(tmp_path)) for one in entries_in(tmp_path, "")[0]}
     nearest = {"one": "task.py", "below/two": "task.py", "other/three": "other/task.py", "broken": "task.py"}
     assert found == nearest
-    assert {one.task for one in entries_in(tmp_path, "gemm")} == {"gemm"}
+    assert {one.task for one in entries_in(tmp_path, "gemm")[0]} == {"gemm"}
     (tmp_path / "second.py").write_text(TASK)
     with pytest.raises(UsageError, match=r"has two tasks, second\.py and task\.py"):
-        list(entries_in(tmp_path, ""))
+        entries_in(tmp_path, "")
 
 
 def test_a_kept_report_is_of_the_same_files(tmp_path: Path) -> None:
@@ -78,12 +79,64 @@ def test_a_kept_report_is_of_the_same_files(tmp_path: Path) -> None:
     assert (table["exit"], table["notes"]) == (3, ["1 of 1 were not judged: the budget is spent: --resume"])
     from bitgate.tools.judge.many import _mark
 
-    (entry,) = entries_in(tmp_path / "in", request.task)
+    ((entry,), _) = entries_in(tmp_path / "in", request.task)
     kept = {"exit": 0, **report("one.py", "right", 2.0)}
     (tmp_path / "out" / "one.json").write_text(json.dumps({"mark": _mark(entry, request), "report": kept}))
     assert judge_many(tmp_path / "in", request, tmp_path / "out", True, lambda line: None)["exit"] == 0
+    other = replace(request, task="no_other_operation")
+    assert judge_many(tmp_path / "in", other, tmp_path / "out", True, lambda line: None)["exit"] == 3
     (tmp_path / "in" / "one.py").write_text(SUBMISSION + "\n")
     assert judge_many(tmp_path / "in", request, tmp_path / "out", True, lambda line: None)["exit"] == 3
+
+
+def test_a_changed_file_next_to_a_task_is_another_task(tmp_path: Path) -> None:
+    from bitgate.tools.judge.many import _mark
+
+    for name, text in {"one.py": SUBMISSION, "task.py": f"import sizes\n{TASK}", "sizes.py": "n = 1\n"}.items():
+        (tmp_path / name).write_text(text)
+    ((entry,), _) = entries_in(tmp_path, "")
+    before = _mark(entry, JudgeRequest(Path(), ""))
+    (tmp_path / "sizes.py").write_text("n = 2\n")
+    assert _mark(entry, JudgeRequest(Path(), "")) != before
+
+
+def test_a_large_file_of_a_declaration_counts(tmp_path: Path) -> None:
+    """A library is of 20 MB and more."""
+    from bitgate.tools.judge.many import _mark
+
+    (tmp_path / "declaration.py").write_text("FAMILY = 1\n")
+    marks = set()
+    for last in (b"a", b"b"):
+        with (tmp_path / "libk.so").open("wb") as stream:
+            stream.seek(20 << 20)
+            stream.write(last)
+        ((entry,), _) = entries_in(tmp_path, "gemm")
+        marks.add(_mark(entry, JudgeRequest(Path(), "gemm")))
+    assert len(marks) == 2
+
+
+def test_a_submission_without_a_task_is_not_left_out(tmp_path: Path) -> None:
+    for name, text in {"a/task.py": TASK, "a/one.py": SUBMISSION, "b/two.py": SUBMISSION}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    entries, alone = entries_in(tmp_path, "")
+    assert ([one.name for one in entries], alone) == (["a/one"], ["b/two"])
+    table = judge_many(tmp_path, JudgeRequest(Path(), "", budget=0.0), tmp_path / "out", False, lambda line: None)
+    assert table["exit"] == 3
+    assert "1 have no task, and were not judged: b/two" in table["notes"][0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    import triton\nexcept ImportError:\n    def custom_kernel(data): return data\n",
+        "from typing import Any\ncustom_kernel: Any = max\n",
+        "if True:\n    class ModelNew: pass\n",
+    ],
+)
+def test_a_submission_is_found_where_python_finds_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "one.py").write_text(text)
+    assert [one.name for one in entries_in(tmp_path, "gemm")[0]] == ["one"]
 
 
 def test_a_changed_file_next_to_it_is_another_submission(tmp_path: Path) -> None:
@@ -95,7 +148,7 @@ def test_a_changed_file_next_to_it_is_another_submission(tmp_path: Path) -> None
         (tmp_path / name).write_text(text)
     (tmp_path / "mine" / "declaration.py").write_text("FAMILY = 1\n")
     (tmp_path / "mine" / "k.cu").write_text("// one\n")
-    every = list(entries_in(tmp_path, "gemm"))
+    every, _ = entries_in(tmp_path, "gemm")
     before = [_mark(entry, request) for entry in every]
     (tmp_path / "helper.py").write_text("x = 2\n")
     (tmp_path / "mine" / "k.cu").write_text("// two\n")

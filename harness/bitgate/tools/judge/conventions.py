@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -40,9 +40,11 @@ def names_in(file: Path) -> set[str]:
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{file}: cannot be read as Python: {shown(error)}") from None
     found: set[str] = set()
-    for node in tree.body:
+    for node in _statements(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             found.add(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
         elif isinstance(node, ast.Assign):
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.ImportFrom):
@@ -50,6 +52,15 @@ def names_in(file: Path) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {one.name.partition(".")[0] for one in node.names}
     return found
+
+
+def _statements(block: ast.AST) -> Iterator[ast.stmt | ast.ExceptHandler]:
+    """Yield the statements of a file's top, those in its if, try, with and loops too."""
+    for node in ast.iter_child_nodes(block):
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+            yield node
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield from _statements(node)
 
 
 def load_task(file: Path, name: str) -> Any:

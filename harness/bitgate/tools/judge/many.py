@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +16,8 @@ from bitgate import __version__
 from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.core.untrusted import shown
-from bitgate.tools.judge.conventions import CUSTOM, FUNCTION, MODEL, NEW_MODEL, is_text, names_in
+from bitgate.results.report.findings import some
+from bitgate.tools.judge.conventions import CUSTOM, FUNCTION, MODEL, NEW_MODEL, names_in
 from bitgate.tools.judge.run import DECLARATION, JudgeRequest
 from bitgate.tools.judge.table import table_of
 
@@ -41,12 +42,14 @@ def judge_many(
 
     ``request.budget`` is for all of them together. UsageError for a folder without submissions.
     """
-    entries = list(entries_in(folder, request.task))
+    entries, alone = entries_in(folder, request.task)
     if not entries:
         what = f"*.py that define {CUSTOM}, {NEW_MODEL} or {DECLARATION}"
         raise UsageError(f"{folder}: no submissions: it needs {what}" + ("" if request.task else ", next to a task"))
     out.mkdir(parents=True, exist_ok=True)
     until, reports, notes = monotonic() + request.budget, list[dict[str, Any]](), list[str]()
+    if alone:
+        notes.append(f"{len(alone)} have no task, and were not judged: {some(alone)}: give --task, or a task's file")
     for place, entry in enumerate(entries):
         file = out / f"{entry.name.replace('/', '__')}.json"
         mark = _mark(entry, request)
@@ -63,8 +66,10 @@ def judge_many(
     return table_of(reports, notes)
 
 
-def entries_in(folder: Path, task: str) -> Iterator[Entry]:
-    """Yield the submissions of a folder and those below. UsageError for a folder that is none, or has two tasks.
+def entries_in(folder: Path, task: str) -> tuple[list[Entry], list[str]]:
+    """Return the submissions of a folder and those below, and the names of those that have no task.
+
+    UsageError for a folder that is none, or has two tasks.
 
     Without a ``task`` each is held to the one task's file in its own folder, or in the nearest folder above.
     """
@@ -86,10 +91,15 @@ def entries_in(folder: Path, task: str) -> Iterator[Entry]:
             if file.parent in tasks:
                 raise UsageError(f"{file.parent}: has two tasks, {tasks[file.parent].name} and {file.name}: keep one")
             tasks[file.parent] = file
+    entries, alone = list[Entry](), list[str]()
     for file in found:
+        name = str(file.relative_to(folder).with_suffix(""))
         near = next((tasks[one] for one in file.parents if one in tasks and one.is_relative_to(folder)), None)
         if task or near is not None:
-            yield Entry(str(file.relative_to(folder).with_suffix("")), file, task or str(near))
+            entries.append(Entry(name, file, task or str(near)))
+        else:
+            alone.append(name)
+    return entries, alone
 
 
 def _judged(entry: Entry, request: JudgeRequest, left: float) -> dict[str, Any]:
@@ -123,10 +133,15 @@ def _judged(entry: Entry, request: JudgeRequest, left: float) -> dict[str, Any]:
 
 def _mark(entry: Entry, request: JudgeRequest) -> str:
     """Return what a kept report must have been made of."""
-    files = [*_files_of(entry.submission), *([Path(entry.task)] if entry.task.endswith(".py") else [])]
-    content = [sha256(file.read_bytes()).hexdigest() for file in files if is_text(file)]
+    of_task = _files_of(Path(entry.task)) if entry.task.endswith(".py") else []
+    content = [_contents(_files_of(entry.submission)), _contents(of_task)]
     drawn = (request.tier, request.problems, request.own, request.samples, request.seed, dict(request.arguments))
-    return sha256(repr((__version__, content, request.target, drawn, request.dtypes)).encode()).hexdigest()
+    stated = (__version__, entry.task, content, request.target, drawn, request.dtypes)
+    return sha256(repr(stated).encode()).hexdigest()
+
+
+def _contents(files: Iterable[Path]) -> list[tuple[str, str]]:
+    return [(file.name, sha256(file.read_bytes()).hexdigest()) for file in files]
 
 
 def _files_of(submission: Path) -> list[Path]:
@@ -135,7 +150,7 @@ def _files_of(submission: Path) -> list[Path]:
     found, wanted = dict[Path, None](), [submission]
     while wanted:
         file = wanted.pop()
-        if file in found or not is_text(file):
+        if file in found or not file.is_file():
             continue
         found[file] = None
         try:
