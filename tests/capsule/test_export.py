@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def test_the_loader_runs_it_and_a_changed_bit_is_red(case: str, kernel: str, tar
     ran = loaded(tmp_path, libraries)
     assert ran.returncode == 0, ran.stderr
     code, (right,) = checked(tmp_path)
-    assert (code, right["verdict"], right["by"], right["target"]) == (0, "PASS", "me", target)
+    assert (code, right["verdict"], right["by"], right["target"]) == (3, "PASS", "me", target)
+    assert right["ran"] == "host"
     assert right["digest"] == right["expected_digest"]
     document = json.loads((tmp_path / "export.json").read_text())
     results = json.loads((tmp_path / "results.json").read_text())
@@ -72,6 +74,46 @@ def test_the_loader_runs_it_and_a_changed_bit_is_red(case: str, kernel: str, tar
     code, _, why = bitgate("capsule", "check", str(tmp_path))
     assert code == 2
     assert f"{result}: {len(wrong) - 1} bytes, the buffer" in why
+
+
+def test_results_are_of_the_document_that_was_run(tmp_path: Path) -> None:
+    """Written by hand, as the loader for a GPU writes them: what ran is known by its document alone."""
+    folder = tmp_path / "night" / "gfx1100" / "one"
+    exported(*CASES[0], folder)
+    data = (folder / "export.json").read_bytes()
+    document = json.loads(data)
+    (output,) = document["expected"]
+    wanted = (folder / output["file"]).read_bytes()[output["at"] :][: output["bytes"]]
+    (folder / "out.bin").write_bytes(wanted)
+    results = {name: document[name] for name in ("case", "kernel", "target")}
+    results |= {"format": "bitgate capsule results", "schema": 1, "by": "me"}
+    results |= {"outputs": [{"buffer": output["buffer"], "file": "out.bin"}]}
+
+    def check(text: bytes) -> tuple[int, str, str]:
+        (folder / "results.json").write_text(json.dumps({**results, "document": sha256(text).hexdigest()}))
+        return bitgate("capsule", "check", str(tmp_path))
+
+    code, said, _ = check(data)
+    assert (code, said.split()[3]) == (0, "gfx1100")
+    code, said, _ = check((folder / "host.json").read_bytes())
+    assert (code, said.split()[3]) == (3, "host")
+    assert "the host ran 1 of them: that says nothing about gfx1100" in said
+    code, _, why = check(data + b"\n")
+    assert code == 2
+    assert "is of another export.json than that in the folder: run its loader again" in why
+    (folder / "export.json").write_text(json.dumps({**document, "steps": []}))
+    code, _, why = check(data)
+    assert code == 2
+    assert "export.json: is not of" in why
+    (folder / "export.json").write_bytes(data)
+    (tmp_path / "night" / "two").mkdir()
+    for file in folder.iterdir():
+        if file.name not in ("export.json", "results.json"):
+            (tmp_path / "night" / "two" / file.name).write_bytes(file.read_bytes())
+    code, said, _ = check(data)
+    assert code == 1
+    assert "1 of 2 capsules came back as expected" in said
+    assert "LOST" in said
 
 
 def test_a_run_that_failed_is_no_answer(tmp_path: Path) -> None:

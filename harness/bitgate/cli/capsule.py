@@ -173,7 +173,8 @@ def check(
 
     Each folder has results.json, as the loader in it writes it. A capsule without results is red.
 
-    Exit codes: 0 all as expected; 1 one is not; 2 a capsule or document is damaged; 3 there was none.
+    Exit codes: 0 all as expected; 1 one is not; 2 a capsule or document is damaged, or there is none; 3 all as
+    expected, and the host ran one in its target's place.
     """
     from bitgate.cli.capsule_export import print_checked
 

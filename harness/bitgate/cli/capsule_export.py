@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import folders_below
 from bitgate.core.project import Project
 from bitgate.core.targets import emulated, target_id
 from bitgate.core.untrusted import printable
@@ -18,6 +19,7 @@ from bitgate.kernel.cache.content import sha256
 from bitgate.results.record import Outcome
 from bitgate.suite.suites import make_plan
 from bitgate.tools.capsule.export_format import EXPORT
+from bitgate.tools.capsule.manifest import MANIFEST
 from bitgate.tools.capsule.returned import CheckedReturn, check_returned
 from bitgate.tools.capsule.selection import chosen
 from bitgate.tools.capsule.server import WriteCapsule
@@ -83,26 +85,35 @@ def print_checked(places: Sequence[Path], project: Project, as_json: bool) -> in
     """Judge every exported capsule in these folders, and return the command's exit code."""
     families = registry.families(project)
     found = [check_returned(folder, families) for place in places for folder in _folders(place)]
+    passed = [one for one in found if one.outcome is Outcome.PASS]
+    elsewhere = [one for one in passed if one.target != one.manifest.target]
     if as_json:
         print(json.dumps({"capsules": [_document(one) for one in found]}, indent=1))
     else:
         for one in found:
             manifest = one.manifest
             by = f"  by {one.by}" if one.by else ""
-            print(f"{one.outcome}  {manifest.case}  {manifest.family}.{manifest.instance}  {manifest.target}{by}")
+            target = one.target or manifest.target
+            print(f"{one.outcome}  {manifest.case}  {manifest.family}.{manifest.instance}  {target}{by}")
             if one.reason:
                 print(f"  {printable(one.reason)}")
-        passed = sum(one.outcome is Outcome.PASS for one in found)
-        print(f"{passed} of {len(found)} capsules came back as expected")
-    return 0 if all(one.outcome is Outcome.PASS for one in found) else 1
+        for target in sorted({one.manifest.target for one in elsewhere}):
+            count = sum(one.manifest.target == target for one in elsewhere)
+            print(f"the host ran {count} of them: that says nothing about {target}")
+        print(f"{len(passed)} of {len(found)} capsules came back as expected")
+    return 1 if len(passed) < len(found) else 3 if elsewhere else 0
 
 
 def _folders(place: Path) -> list[Path]:
-    """Return the exported capsules of a folder: itself, or those in it. UsageError if there is none."""
+    """Return the exported capsules of a folder: itself, or those below. UsageError if there is none.
+
+    One whose export was broken off is among them, as it was asked for.
+    """
     if place.is_file() or (place / EXPORT).is_file():
         return [place]
-    found = sorted(path.parent for path in place.glob(f"*/{EXPORT}")) if place.is_dir() else []
-    if not found:
+    every = list(folders_below(place)) if place.is_dir() else []
+    found = sorted(folder for folder, names in every if {MANIFEST, EXPORT} & names)
+    if not any(EXPORT in names for _, names in every):
         raise UsageError(f"{place}: no exported capsule, and no folder of some: there is no {EXPORT}")
     return found
 
@@ -114,6 +125,7 @@ def _document(one: CheckedReturn) -> dict[str, Any]:
         "case": manifest.case,
         "kernel": f"{manifest.family}.{manifest.instance}",
         "target": manifest.target,
+        "ran": one.target,
         "by": one.by,
         "verdict": str(one.outcome),
         "reason": one.reason,

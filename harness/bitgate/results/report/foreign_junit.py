@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import folders_below
 from bitgate.results.report.findings import RunFinding, some
 from bitgate.results.report.names import fresh, part_of
 from bitgate.results.report.text import one_line
@@ -74,7 +75,7 @@ def read_foreign(paths: Sequence[Path]) -> tuple[ForeignJUnit, ...]:
     """Read JUnit files, or those in folders. UsageError for a path that is neither, or holds none."""
     files: dict[Path, None] = {}
     for path in paths:
-        found = sorted(path.rglob("*.xml")) if path.is_dir() else [path] if path.is_file() else []
+        found = _documents_in(path) if path.is_dir() else [path] if path.is_file() else []
         if not found:
             what = "holds no .xml file" if path.is_dir() else "does not exist"
             raise UsageError(
@@ -83,6 +84,10 @@ def read_foreign(paths: Sequence[Path]) -> tuple[ForeignJUnit, ...]:
         files |= dict.fromkeys(found)
     names: set[str] = set()
     return tuple(_read(file, fresh(part_of(file.stem), names)) for file in files)
+
+
+def _documents_in(folder: Path) -> list[Path]:
+    return sorted(place / name for place, names in folders_below(folder) for name in names if name.endswith(".xml"))
 
 
 def _read(file: Path, name: str) -> ForeignJUnit:

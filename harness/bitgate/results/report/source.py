@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
+from bitgate.core.files import folders_below
 from bitgate.results.plan import Plan, PlanError
 from bitgate.results.record import BadLine, RecordError, Verdict, scan
 from bitgate.results.shard import Shard
@@ -71,28 +71,10 @@ def _results_files(path: Path, may_be_empty: bool) -> Iterable[Path]:
     if not path.is_dir():
         raise UsageError(f"{path}: no such file or folder; give a {RESULTS} or a folder that holds some")
     # A plan without results is a run that died before its first verdict: all its cases are reported as lost.
-    found = {folder / RESULTS for folder, names in _folders(path) if {PLAN, RESULTS} & names}
+    found = {folder / RESULTS for folder, names in folders_below(path) if {PLAN, RESULTS} & names}
     if not found and not may_be_empty:
         raise UsageError(f"{path}: holds no {RESULTS} at any depth; run `bitgate run` first, or give another folder")
     return found
-
-
-def _folders(top: Path) -> Iterator[tuple[Path, set[str]]]:
-    """Yield the folders below, linked ones too, each once with the names of its files.
-
-    UsageError for one that cannot be read: its results would be missed without a word.
-    """
-
-    def fail(error: OSError) -> None:
-        raise UsageError(f"{error.filename}: cannot be read: {error.strerror or error}; its results would be left out")
-
-    seen: set[str] = set()
-    for place, below, names in os.walk(top, onerror=fail, followlinks=True):
-        if (real := os.path.realpath(place)) in seen:
-            below.clear()
-            continue
-        seen.add(real)
-        yield Path(place), set(names)
 
 
 def _plan_of(file: Path) -> Path:

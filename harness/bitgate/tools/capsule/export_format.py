@@ -130,7 +130,10 @@ class ReturnedOutput(Struct, frozen=True):
 
 
 class Results(Struct, frozen=True):
-    """results.json: what a run brought back, and ``by`` what it ran. ``failed`` says why it did not come to its end."""
+    """results.json: what a run brought back, and ``by`` what it ran. ``failed`` says why it did not come to its end.
+
+    ``document`` is the SHA-256 (hex) of the export.json that it ran: results of an older one are none of this one's.
+    """
 
     format: Literal["bitgate capsule results"]
     schema: Literal[1]
@@ -138,6 +141,7 @@ class Results(Struct, frozen=True):
     kernel: Text
     target: Name
     by: Short
+    document: Short
     outputs: tuple[ReturnedOutput, ...] = ()
     failed: Text = ""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import hashlib
 import json
 import struct
 import sys
@@ -110,9 +111,11 @@ def main() -> int:
     parser.add_argument("--json", default="export.json", help="the document of the launches")
     asked = parser.parse_args()
     libraries = asked.hip or ["libamdhip64.so"]
-    document = json.loads((asked.folder / asked.json).read_text())
+    text = (asked.folder / asked.json).read_bytes()
+    document = json.loads(text)
     same = {name: document[name] for name in ("case", "kernel", "target")}
     results = {"format": "bitgate capsule results", "schema": 1, **same, "by": asked.by or libraries[0]}
+    results["document"] = hashlib.sha256(text).hexdigest()
     try:
         run = Run(asked.folder, document, Hip(libraries))
         run.fill()

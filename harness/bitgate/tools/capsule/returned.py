@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -15,22 +16,26 @@ from bitgate.model import parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.results.record import Diagnosis, Outcome
 from bitgate.tools.capsule.expectation import expectation_of
-from bitgate.tools.capsule.export_format import RESULTS, Results
+from bitgate.tools.capsule.export import document_of
+from bitgate.tools.capsule.export_format import EXPORT, HOST, RESULTS, Export, Results
 from bitgate.tools.capsule.folder import Capsule, open_capsule
-from bitgate.tools.capsule.manifest import Manifest
+from bitgate.tools.capsule.manifest import MANIFEST, Manifest
 from bitgate.verify.compare_outputs import judge_outputs
 from bitgate.verify.running import LaunchConfig, LaunchResult
+
+HOST_TARGET = "host"
 
 
 @dataclass(frozen=True)
 class CheckedReturn:
-    """The verdict on one exported capsule; ``by`` names what ran it."""
+    """The verdict on one exported capsule; ``by`` names what ran it, ``target`` whose code that was."""
 
     folder: Path
     manifest: Manifest
     outcome: Outcome
     reason: str
     by: str = ""
+    target: str = ""
     digest: str = ""
     diagnosis: Diagnosis | None = None
 
@@ -51,10 +56,30 @@ def check_returned(place: Path, families: dict[str, KernelFamily]) -> CheckedRet
     stated = (manifest.case, f"{manifest.family}.{manifest.instance}", manifest.target)
     if (results.case, results.kernel, results.target) != stated:
         raise UsageError(f"{path}: is of {results.case} {results.kernel} {results.target}, not of this capsule")
-    by = printable(results.by)
+    by, target = printable(results.by), _target_of(capsule, results, path)
     if results.failed:
-        return CheckedReturn(folder, manifest, Outcome.INFRA, printable(results.failed), by)
-    return replace(_judged(capsule, results, folder, families), by=by)
+        return CheckedReturn(folder, manifest, Outcome.INFRA, printable(results.failed), by, target)
+    return replace(_judged(capsule, results, folder, families), by=by, target=target)
+
+
+def _target_of(capsule: Capsule, results: Results, path: Path) -> str:
+    """Return whose code a run executed: the target's, or in its place the host's.
+
+    UsageError for results of another document than those in the folder, and for a document that is not the capsule's.
+    """
+    folder = capsule.folder
+    try:
+        text = read_bytes(folder / EXPORT)
+        exported = shaped(Export, parse_json(text))
+    except InvalidInput as error:
+        raise UsageError(f"{folder / EXPORT}: {error}: export the capsule again") from None
+    if exported != document_of(capsule):
+        raise UsageError(f"{folder / EXPORT}: is not of {folder / MANIFEST}: export the capsule again")
+    if results.document == sha256(text).hexdigest():
+        return capsule.manifest.target
+    if (folder / HOST).is_file() and results.document == sha256(read_bytes(folder / HOST)).hexdigest():
+        return HOST_TARGET
+    raise UsageError(f"{path}: is of another {EXPORT} than that in the folder: run its loader again")
 
 
 def _judged(capsule: Capsule, results: Results, folder: Path, families: dict[str, KernelFamily]) -> CheckedReturn:
