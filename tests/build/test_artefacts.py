@@ -279,6 +279,15 @@ def test_a_night_proves_that_it_ran_what_was_built_for_it(tmp_path: Path) -> Non
     assert "toy ran as abababababababab, which is not what was built for it" in (tmp_path / "m/summary.md").read_text()
 
 
+def test_a_folder_without_manifests_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = Key("gemm_f16_rcr_b1m8n8k8", "toy", "f16", (), "exact", 0, "forward", "gfx942")
+    append(tmp_path / "results.jsonl", Verdict(key, Outcome.PASS, fingerprint={"build": "ab" * 8, "commit": "c0ffee"}))
+    (tmp_path / "store").mkdir()
+    asked = [str(tmp_path / "results.jsonl"), "--built", str(tmp_path / "store"), "--out", str(tmp_path / "m")]
+    assert run(["ci", "merge", *asked]) == 2
+    assert "store: holds no built-*.json: it would prove nothing" in capsys.readouterr().err
+
+
 def _bitgate(*arguments: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "bitgate", *arguments],

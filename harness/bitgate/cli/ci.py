@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,10 @@ import typer
 from bitgate.cli import ci_plan, ci_select, submit
 from bitgate.cli.report import Foreign, Html, Junit
 from bitgate.core.errors import UsageError, near
+from bitgate.core.files import folders_below
+
+BUILT = "built-*.json"
+"""Manifests of builds, as workflows name them."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -179,5 +184,12 @@ def merge(
 
 
 def _manifests(stated: list[Path]) -> list[Path]:
-    """Return the files that are stated, and those in stated folders."""
-    return [file for path in stated for file in (sorted(path.rglob("built-*.json")) if path.is_dir() else [path])]
+    """Return the files that are stated, and those in stated folders. UsageError for a folder without one."""
+    found: list[Path] = []
+    for path in stated:
+        folders = folders_below(path) if path.is_dir() else ()
+        below = sorted(place / name for place, names in folders for name in names if fnmatch(name, BUILT))
+        if path.is_dir() and not below:
+            raise UsageError(f"--built {path}: holds no {BUILT}: it would prove nothing; give what `compile` wrote")
+        found += below or [path]
+    return found
