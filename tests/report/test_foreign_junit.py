@@ -144,6 +144,35 @@ def test_what_shows_no_green_test_makes_the_run_red(
     capsys.readouterr()
 
 
+PASSED = '<testsuite name="a" tests="1"><testcase name="x"/></testsuite>'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '<testsuite tests="1" failures="1"><testcase name="x"/></testsuite>',
+            "it states 1 failed tests, and names none",
+        ),
+        (f'<testsuites>{PASSED}<testsuite errors="2"/></testsuites>', "it states 2 failed tests, and names none"),
+        (f'<testsuites>{PASSED}<testsuite tests="3"><testcase name="y"/></testsuite></testsuites>', "2 of its 4 tests"),
+        (
+            f"<testsuites>{PASSED}<testcase name='y'><failure/></testcase></testsuites>",
+            "1 of its tests are in no suite",
+        ),
+        (
+            f'<testsuites>{PASSED}<testsuite name="b"><error message="no set-up"/></testsuite></testsuites>',
+            "failed: b.b",
+        ),
+    ],
+)
+def test_a_failure_of_no_test_is_red_too(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "t.xml").write_text(text)
+    (found,) = read_foreign([tmp_path / "t.xml"])
+    (finding,) = found.findings
+    assert words in finding.sentence
+
+
 def test_a_file_that_does_not_exist_ends_with_2(
     verdict: Make, run_folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from xml.etree import ElementTree
@@ -103,18 +103,43 @@ def _read(file: Path, name: str) -> ForeignJUnit:
             raise ValueError(f"no JUnit: it begins with <{root.tag[:40]}>")
         suites = list(root.iter("testsuite"))
         tests = tuple(_test(suite, case) for suite in suites for case in suite.findall("testcase"))
+        whole = tuple(
+            _whole(suite, tag) for suite in suites for tag in ("failure", "error") if suite.find(tag) is not None
+        )
     except (OSError, ValueError, ElementTree.ParseError) as error:
         return ForeignJUnit(str(file), name, flaw=str(error)[:300], started=now)
     host = next((text for one in suites if (text := one.get("hostname", ""))), "unknown")
-    missing = _promised(root) - len(tests)
-    flaw = f"{missing} of its {len(tests) + missing} tests are missing" if missing > 0 else ""
-    return ForeignJUnit(str(file), name, tests, flaw, _zoned(suites) or now, one_line(host))
+    found = ForeignJUnit(str(file), name, (*tests, *whole), "", _zoned(suites) or now, one_line(host))
+    return replace(found, flaw=_flaw(root, len(tests), bool(found.red)))
 
 
-def _promised(root: Element) -> int:
-    """Return the number of tests that the file says it has; 0 if it does not."""
-    stated = root.get("tests", "")
-    return int(stated) if stated.isdecimal() and len(stated) < 9 else 0
+def _flaw(root: Element, tests: int, is_red: bool) -> str:
+    """Return how a file contradicts itself: it states more tests than it has, or a failure that none of them has."""
+    if (missing := _stated(root, "tests") - tests) > 0:
+        return f"{missing} of its {tests + missing} tests are missing"
+    if apart := len(list(root.iter("testcase"))) - tests:
+        return f"{apart} of its tests are in no suite"
+    failed = max(_stated(one, "failures") + _stated(one, "errors") for one in root.iter() if one.tag in _COUNTED)
+    return f"it states {failed} failed tests, and names none" if failed and not is_red else ""
+
+
+_COUNTED = ("testsuite", "testsuites")
+
+
+def _stated(element: Element, name: str) -> int:
+    """Return a number that an element states, else the sum of what the suites in it state; 0 if none does."""
+    stated = element.get(name, "")
+    if stated.isdecimal() and len(stated) < 9:
+        return int(stated)
+    return sum(_stated(one, name) for one in element.findall("testsuite"))
+
+
+def _whole(suite: Element, tag: str) -> ForeignTest:
+    """Return the failure of a suite as such, such as one that could not be set up, as a test's."""
+    said = suite.findall(tag)
+    name = suite.get("name", "") or "tests"
+    message = "; ".join(filter(None, (one.get("message", "").strip() for one in said)))
+    return ForeignTest(name, "", name, 0.0, tag, message, "\n".join(one.text or "" for one in said))
 
 
 def _zoned(suites: Sequence[Element]) -> str:
