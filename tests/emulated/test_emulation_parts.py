@@ -100,6 +100,21 @@ def test_a_promise_is_kept_by_an_emulator_only_if_it_says_so(tmp_path: Path) -> 
     assert not any(cell.runs for cell in cells(found, "smoke")), "its gate opens the nights"
 
 
+PROMISE = 'schema = 2\n[target.{}]\nplatform = "{}"\ngate = "nightly"\nminutes = {{ smoke = 1, regression = 2 }}\n{}'
+
+
+@pytest.mark.parametrize(
+    ("name", "platform", "more", "words"),
+    [
+        ("emulated_gfx942", "amd", "", r"no machine has it: write emulated = 'nightly' in \[target\.gfx942\]"),
+        ("host", "host", 'emulated = "nightly"', "emulated: emulators are of AMD GPUs, and host is none"),
+    ],
+)
+def test_only_a_gpu_is_promised_and_emulated(name: str, platform: str, more: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=words):
+        config(tmp_path, PROMISE.format(name, platform, more))
+
+
 def test_a_gpu_keeps_its_promise_beside_an_emulator(tmp_path: Path) -> None:
     found = config(tmp_path, TARGETS.replace("drained: fans", "up"))
     assert {cell.target: cell.runs for cell in cells(found, "regression")} == {

@@ -208,6 +208,11 @@ def _target(path: Path, name: str, values: Mapping[str, Any], tiers: Sequence[st
         raise UsageError(f"{place}: {error}") from None
     if target.platform != platform:
         raise FieldError(place, "platform", f"{target.platform!r} is not that of {target.name}: {platform}")
+    if is_emulated(target.name):
+        promised = target.name.removeprefix(EMULATED)
+        raise UsageError(f"{place}: no machine has it: write emulated = '{target.gate}' in [target.{promised}]")
+    if target.emulated and platform != "amd":
+        raise FieldError(place, "emulated", f"emulators are of AMD GPUs, and {target.name} is none: leave it out")
     has = features_of(architecture_of(target.name))
     for word in target.features:
         if word not in has:
