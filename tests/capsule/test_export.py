@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,18 @@ import jsonschema
 import pytest
 from tests.needs import NIGHTLY
 
+from bitgate.cli.capsule_export import code_of
+from bitgate.results.record import Outcome
 from bitgate.tools.capsule.export_format import schema
+from bitgate.tools.capsule.manifest import Manifest
+from bitgate.tools.capsule.returned import CheckedReturn
 
 CASES = [
     ("softmax_f32_r4c16", "softmax.*", "gfx1100"),
     ("reduction_f32_o2l70i3_argmax", "reduction.*", "gfx942"),
 ]
+
+MANIFEST = Manifest(2, "", "softmax_f32_r4c16_full", "", "", "f", "i", {}, "exact", 0, "gfx942", 64, (), (), (), (), "")
 
 
 def bitgate(*words: str) -> tuple[int, str, str]:
@@ -114,6 +121,15 @@ def test_results_are_of_the_document_that_was_run(tmp_path: Path) -> None:
     assert code == 1
     assert "1 of 2 capsules came back as expected" in said
     assert "LOST" in said
+
+
+@pytest.mark.parametrize(("shows", "code"), [(True, 0), (False, 3)])
+def test_results_that_show_nothing_are_no_green(shows: bool, code: int, tmp_path: Path) -> None:
+    passed = CheckedReturn(tmp_path, MANIFEST, Outcome.PASS, "", target="gfx942", shows=shows)
+    assert code_of([passed]) == code
+    assert code_of([passed, replace(passed, shows=True)]) == 0
+    assert code_of([passed, replace(passed, target="host")]) == 3
+    assert code_of([passed, replace(passed, outcome=Outcome.LOST)]) == 1
 
 
 def test_a_run_that_failed_is_no_answer(tmp_path: Path) -> None:

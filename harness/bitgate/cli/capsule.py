@@ -174,7 +174,7 @@ def check(
     Each folder has results.json, as the loader in it writes it. A capsule without results is red.
 
     Exit codes: 0 all as expected; 1 one is not; 2 a capsule or document is damaged, or there is none; 3 all as
-    expected, and the host ran one in its target's place.
+    expected, but the host ran one in its target's place, or none shows more than that results were cleared.
     """
     from bitgate.cli.capsule_export import print_checked
 

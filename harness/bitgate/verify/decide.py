@@ -24,6 +24,7 @@ from bitgate.verify.diagnose.outside import place_of_fault, written_elsewhere
 from bitgate.verify.evidence import Evidence, verdict_of
 from bitgate.verify.launch_count import miscounts
 from bitgate.verify.poison import poison_bits
+from bitgate.verify.problem_data import Reference
 from bitgate.verify.running import LaunchResult
 from bitgate.verify.stored import REFRESH
 from bitgate.verify.view import view_of
@@ -101,12 +102,19 @@ def _discount_blind_pass(evidence: Evidence, verdict: Verdict) -> Verdict:
 
 def _nothing_shown(evidence: Evidence) -> str:
     """Return why right bits say nothing of what the kernel sums; empty if they do."""
-    problem, reference = evidence.planned.problem, evidence.reference
+    problem = evidence.planned.problem
+    if evidence.reference is not None:
+        return blindness(problem, evidence.reference)
     if not has_products(problem):
         return NO_PRODUCT
-    if reference is None:
-        digest = "" if evidence.device_check is None else evidence.device_check.last.digest
-        return ZERO_RESULT if digest and digest == digest_of_zeros(problem) else ""
+    digest = "" if evidence.device_check is None else evidence.device_check.last.digest
+    return ZERO_RESULT if digest and digest == digest_of_zeros(problem) else ""
+
+
+def blindness(problem: Problem, reference: Reference) -> str:
+    """Return why a kernel that only clears its results equals a reference; empty if it does not."""
+    if not has_products(problem):
+        return NO_PRODUCT
     # One of several outputs that shows something is enough: an index that is 0 in every row is not the case's fault.
     reasons = [
         _passes_when_cleared(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()

@@ -21,6 +21,7 @@ from bitgate.tools.capsule.export_format import EXPORT, HOST, RESULTS, Export, R
 from bitgate.tools.capsule.folder import Capsule, open_capsule
 from bitgate.tools.capsule.manifest import MANIFEST, Manifest
 from bitgate.verify.compare_outputs import judge_outputs
+from bitgate.verify.decide import blindness
 from bitgate.verify.running import LaunchConfig, LaunchResult
 
 HOST_TARGET = "host"
@@ -38,6 +39,8 @@ class CheckedReturn:
     target: str = ""
     digest: str = ""
     diagnosis: Diagnosis | None = None
+    shows: bool = True
+    """False for a PASS that a kernel which only clears its results gets as well; ``reason`` says why."""
 
 
 def check_returned(place: Path, families: dict[str, KernelFamily]) -> CheckedReturn:
@@ -106,4 +109,6 @@ def _judged(capsule: Capsule, results: Results, folder: Path, families: dict[str
     expectation.reference.hold(run)
     expectation.reference.settle(run)
     found = judge_outputs(expectation, [run])
-    return CheckedReturn(folder, manifest, found.outcome, found.reason, digest=found.digest, diagnosis=found.diagnosis)
+    blind = blindness(problem, expectation.reference) if found.outcome is Outcome.PASS else ""
+    judged = CheckedReturn(folder, manifest, found.outcome, blind or found.reason, shows=not blind)
+    return replace(judged, digest=found.digest, diagnosis=found.diagnosis)
