@@ -93,7 +93,7 @@ def _load(asked: TrySubmission) -> LoadedSubmission:
     with redirect_stdout(sys.stderr):
         try:
             start_runtime(asked.platform)
-            load_function(Path(asked.file), asked.name)
+            load_function(Path(asked.file), asked.name, is_foreign=True)
         except ModuleNotFoundError as error:
             return LoadedSubmission(f"ModuleNotFoundError: {shown(error)}", str(error.name))
         except BaseException as error:
@@ -105,7 +105,7 @@ def _call(asked: CallSubmission) -> CalledSubmission:
     facts, shapes = asked.facts, dict(asked.shapes)
     with redirect_stdout(sys.stderr):
         try:
-            made, device = load_function(Path(asked.file), asked.name), device_of(asked.platform)
+            made, device = load_function(Path(asked.file), asked.name, is_foreign=True), device_of(asked.platform)
             torch, inputs, buffers = bool(facts["torch"]), list[Any](), list[Any]()
             for place, one in enumerate(facts["inputs"]):
                 if "role" in one:
