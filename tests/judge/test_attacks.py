@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import resource
+import sys
 from pathlib import Path
 
 import pytest
 
 from bitgate.core.errors import UsageError
-from bitgate.tools.judge.conventions import CUSTOM
+from bitgate.tools.judge.conventions import CUSTOM, load_task
 from bitgate.tools.judge.problems import of_file
 from bitgate.tools.judge.run import JudgeRequest, _declaration, judge
 
@@ -101,6 +102,40 @@ def test_a_forged_clock_shortens_nothing(judged) -> None:
     assert report["verdict"] == "right", report["diagnosis"]
     (row,) = report["time"]["rows"]
     assert row["claimed"] < row["floor"] < 50 <= row["low"] <= row["ms"]
+
+
+HIDES = """
+import numpy
+numpy.exp = lambda x, *more, **named: x * 0 + 1
+"""
+LEAVES = f"""
+import numpy as np
+
+with open("colorsys.py", "w") as file:
+    file.write({HIDES!r})
+
+
+def custom_kernel(x):
+    return np.full_like(x, 1 / max(1, x.shape[-1]))
+"""
+
+
+def test_what_it_leaves_is_no_module_of_the_task(tmp_path: Path) -> None:
+    """A module that the task's reference imports later, left in the folder that every process of the judge is in."""
+    (tmp_path / "task.py").write_text("import colorsys\n" + (HERE / "tasks" / "softmax.py").read_text())
+    (tmp_path / "s.py").write_text(LEAVES)
+    request = JudgeRequest(tmp_path / "s.py", str(tmp_path / "task.py"), problems=1, seed=3, own=True)
+    report = judge(request, lambda one, verdict: None, lambda line: None)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+
+
+def test_a_submission_is_no_module_of_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that lies next to the task, with the name of an installed module that the task imports."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    (tmp_path / "colorsys.py").write_text("raise SystemExit('the submission')")
+    (tmp_path / "task.py").write_text("import colorsys\n\n\ndef ref_kernel(x):\n    return colorsys.__file__\n")
+    assert load_task(tmp_path / "task.py", "ref_kernel")(0) != str(tmp_path / "colorsys.py")
 
 
 def test_a_wrong_one_is_wrong(judged) -> None:

@@ -34,6 +34,25 @@ def test_few_right_of_many_refused_are_open(found: Findings) -> None:
     assert found.diagnosis == "it refuses more of the task's problems than it takes: dtypes: f32 only"
 
 
+def test_a_case_that_was_run_on_no_data_is_open(found: Findings) -> None:
+    """A declaration may predict a workspace that no device has, for the very sizes that it gets wrong."""
+
+    def judged(case: str, fill: str, outcome: Outcome, reason: str = "") -> tuple[JudgedCase, Verdict]:
+        key = Key(case, "mine", "f32", (), fill, 0, "forward", "host")
+        verdict = Verdict(key, outcome, reason=reason, expected=outcome is Outcome.NOT_RUN)
+        assert verdict.green
+        return JudgedCase(case, fill, "own"), verdict
+
+    own, other = "gemm_f32_m3n4k5", "gemm_f32_m4n5k6"
+    found.verdicts = [judged(own, "exact", Outcome.PASS), judged(own, "decimal", Outcome.NOT_RUN, "no bound stated")]
+    assert found.verdict == "right"
+    found.verdicts.append(judged(other, "exact", Outcome.NOT_RUN, "the case needs 1048576.00 GiB of device memory"))
+    assert (found.verdict, found.exit) == ("open", 3)
+    assert (
+        found.diagnosis == f"1 of the task's cases were not compared, such as {other}: {found.verdicts[-1][1].reason}"
+    )
+
+
 def test_wrong_results_of_timed_calls_are_wrong(found: Findings) -> None:
     found.times = Time((), "case: wrong results while it was timed")
     assert (found.verdict, found.exit) == ("wrong", 1)

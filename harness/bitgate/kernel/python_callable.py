@@ -297,7 +297,10 @@ VIEWS: Mapping[str, Callable[[Tensor, int], Any]] = {"numpy": cells, "torch": to
 NAMED = "numpy, torch or device"
 
 
-def load_function(file: Path, name: str) -> Any:
-    """Run a file in this process, as pytest does with modules of tests, and return what it calls ``name``."""
-    sys.path.insert(0, str(file.parent))
+def load_function(file: Path, name: str, *, is_foreign: bool = False) -> Any:
+    """Run a file in this process, as pytest does with modules of tests, and return what it calls ``name``.
+
+    Of one that ``is_foreign`` no neighbour hides an installed module: others may write next to it.
+    """
+    sys.path.insert(len(sys.path) if is_foreign else 0, str(file.parent))
     return getattr(run_file(file, f"bitgate_callable_{file.stem}"), name)

@@ -167,6 +167,8 @@ def enter() -> list[str]:
         return []
     stated = json.loads(text)
     folder = Path(stated["folder"])
+    # Submissions write there: what they leave must not be a module of a reference.
+    sys.path[:] = [os.path.abspath(one) for one in sys.path if one]
     without = stated.get("without", ())
     had = ["private folder", "descriptors closed"]
     if "bubblewrap" not in without and (holder := stated.get("bubble", 0)) and bubblewrap.join(holder):

@@ -74,6 +74,11 @@ def with_gradient(make: Make, is_real: bool = False) -> Make:
     return made
 
 
+def over_keys(weights: NDArray[Any]) -> NDArray[Any]:
+    """Return sums over keys of weights (b, h, s, t), shape (b, h, s, 1)."""
+    return np.asarray(weights.sum(axis=3, keepdims=True))
+
+
 def over_queries(sizes: Any, weights: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """Return sums over queries, and heads that share keys, of weights (b, h, s, t) times rows (b, h, s, d)."""
     found = np.swapaxes(by_group(sizes, weights), 3, 4) @ by_group(sizes, rows)
@@ -92,7 +97,7 @@ class Slopes:
         softmax = KeySoftmax.of(x, is_in)
         p = softmax.over(softmax.powers)
         dp = products(sizes, inputs["do"], inputs["v"])
-        return cls(p, p * (dp - (p * dp).sum(axis=3, keepdims=True)))
+        return cls(p, p * (dp - over_keys(p * dp)))
 
     def gradients(self, sizes: Any, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         q, k = np.asarray(inputs["q"]), np.asarray(inputs["k"])
@@ -154,17 +159,21 @@ class AttentionBackward(MaskedAttention):
     ) -> Mapping[str, Floats]:
         """Return bounds in any order of summation, from those of the forward pass.
 
-        A weight p is off by r = 2 e + (6 n + 9 D + 12) u of it, and a product dp by (d + 1) u times A, the sum of
-        |do| |v|. A slope then is off by 2 r + (d + n + 8) u times p (A + sum of p A), which bounds its size too. Sums
-        of slopes and of weights are off by one u for each term, and 2 for the scale. Weights and slopes may be rounded
-        to the type of q before they are multiplied; what is below its smallest number then goes by half of that. Where
-        matrix instructions take subnormals for zeros, weights and slopes go by the smallest normal number, and what
-        subnormal operands contribute may be missing.
+        A weight p is off by r = 2 e + (6 n + 9 D + 12) u of it, and by one rounding where it is rounded to the type of
+        q. A product dp is off by (d + 8) u times A, the sum of |do| |v|. The same error of a weight is in each column
+        of o, so that the sum of p dp, taken as do . o or not, is off by r times the sum of p |dp|, and by
+        (d + 3 n + 8) u times the sum of p A. A slope ds = p (dp - sum) then is off by r |ds|, and by p times what its
+        two differences are off. Sums of slopes and of weights are off by one u for each term, and 2 for the scale.
+        Slopes may be rounded to the type of q before they are multiplied. Weights and slopes below its smallest number
+        then go by half of that. Where matrix instructions take subnormals for zeros, weights and slopes go by the
+        smallest normal number, and what subnormal operands contribute may be missing.
 
         Of a power of two of equal logits, the others 104 lower, weights and products are exact, and so is dv.
 
         Where lse is read it is rounded, taken to base 2 and subtracted, which is off by 8 (|largest logit| + log n + 1)
-        u: of equal logits weights are off by that. The sum of p dp is then off by the rounding of o as well.
+        u: of equal logits weights are off by that. The sum of p dp is then off by the rounding of o, times |do|, too.
+        Without lse a kernel may still take weights from a logarithm. Those of 16 bits round to exact ones, so that dv
+        is exact, but slopes are made of weights before that.
         """
         sizes = problem.sizes
         operands = [role for role in inputs if role not in ("o", "lse")]
@@ -181,25 +190,32 @@ class AttentionBackward(MaskedAttention):
         count = np.maximum(keys.end - keys.first, 0)[:, None, :, None]
         narrow = problem.tensors["q"].dtype
         rounding = 2.0**-narrow.mantissa if narrow.bytes < 4 else 0.0
-        least = smallest(narrow) / 2 if narrow.bytes < 4 else 0.0
+        half = least = smallest(narrow) / 2 if narrow.bytes < 4 else 0.0
         is_mean = fills.is_mean(cells, x, is_in, softmax.top)
         weight = 2 * (sizes.d + 8) * most * unit + (6 * count + 9 * spread + 12) * unit + rounding
         if is_mean:
             weight = np.full_like(weight, rounding if sizes.saved else 0.0)
-        if sizes.saved:
+        if sizes.saved or (is_mean and narrow.bytes < 4):
             with np.errstate(invalid="ignore"):
                 high = np.abs(softmax.top) + np.log(np.maximum(softmax.sums, 1.0))
             weight += 8 * unit * (np.where(keys.none[:, None, :, None], 0.0, high) + 1)
-        a = products(sizes, sizes_of["do"], sizes_of["v"])
-        slope = p * (a + (p * a).sum(axis=3, keepdims=True))
+        dp, most_dp = products(sizes, cells["do"], cells["v"]), products(sizes, sizes_of["do"], sizes_of["v"])
+        apart = np.abs(dp - over_keys(p * dp))
         lost = 0.0
         if accumulation.flushes_subnormals:
             kept, least = without_subnormals(cells, narrow), smallest_normal(narrow)
             of_logits = logits(sizes, sizes_of) - logits(sizes, kept)
             weight += 2 * np.max(of_logits, axis=3, keepdims=True, where=is_in, initial=0.0)
-            of_products = a - products(sizes, kept["do"], kept["v"])
-            lost = p * (of_products + (p * of_products).sum(axis=3, keepdims=True))
-        off = slope * (2 * weight + (sizes.d + count + 8) * unit + (1 + sizes.saved) * rounding) + lost + least * is_in
+            of_products = most_dp - products(sizes, kept["do"], kept["v"])
+            lost = of_products + over_keys(p * of_products)
+        of_sum = over_keys((weight * p + half * is_in) * np.abs(dp))
+        of_sum += (1 + weight) * (sizes.d + 3 * count + 8) * unit * over_keys(p * most_dp)
+        if sizes.saved:
+            of_sum += rounding * np.sum(sizes_of["do"] * np.abs(inputs["o"]), axis=3, keepdims=True)
+        off = (weight * p + half * is_in) * apart
+        off += (1 + weight) * p * ((sizes.d + 8) * unit * most_dp + of_sum + lost)
+        off += rounding * (p * apart + off) + least * is_in
+        slope = p * apart + off
         terms = sizes.s * sizes.h // sizes.kv
         scale = 1 / np.sqrt(sizes.d)
         found = {

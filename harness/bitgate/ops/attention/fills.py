@@ -110,8 +110,9 @@ def numbers_of(problem: SizedProblem, seed: int) -> dict[str, Ints]:
     sizes, found = problem.sizes, dict[str, Ints]()
     if sizes.packed:
         keys = begins(sizes.b, sizes.t, seed, seed)
-        # As many queries as keys attend to themselves.
-        queries = keys if sizes.s == sizes.t else begins(sizes.b, sizes.s, seed, seed + 1)
+        # As many queries as keys attend to themselves; of odd seeds to others, whose number is that by chance.
+        is_own = sizes.s == sizes.t and seed % 2 == 0
+        queries = keys if is_own else begins(sizes.b, sizes.s, seed, seed + 1)
         found = {"cu_seqlens_q": queries, "cu_seqlens_k": keys}
     if sizes.padded:
         found["lengths"] = lengths_of(sizes, seed)
@@ -357,18 +358,21 @@ def decimal(problem: SizedProblem, seed: int) -> Mapping[str, Cells]:
     x = products(sizes, q, k) * q.dtype.type(1 / np.sqrt(sizes.d))
     spread = np.ptp(x, axis=3)[..., None]
     q = q * (SPREAD / np.maximum(spread, SPREAD))
-    scales = scales_of(problem, seed)
+    # A scale that was rounded, or cut to its exponent, shows.
+    scales = {
+        role: scale * (1 + np.abs(real(seed, role, sizes.kv)) / 2) for role, scale in scales_of(problem, seed).items()
+    }
     q = q / of_queries(sizes, scales)
     return _stated(problem, {"q": q, "k": k, "v": v}, {**numbers_of(problem, seed), **scales})
 
 
 def is_mean(cells: Mapping[str, Cells], x: Cells, is_in: Flags, top: Cells) -> bool:
-    """Return whether sums of values are exact: cells are integers, and a power of two of each query's admitted logits
-    are equal, the others 104 lower.
+    """Return whether sums of values are exact: cells are integers, or these times a scale, and a power of two of each
+    query's admitted logits are equal, the others 104 lower.
 
     The largest sums of products that the fills above make are below 2^24.
     """
-    if not all(bool((np.rint(one) == one).all() and np.abs(one).max() < 2**12) for one in cells.values()):
+    if not all(bool((np.rint(4 * one) == 4 * one).all() and np.abs(one).max() < 2**12) for one in cells.values()):
         return False
     is_top, is_far = is_in & (x == top), x <= top - LOW
     count = is_top.sum(axis=-1)

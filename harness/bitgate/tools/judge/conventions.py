@@ -66,7 +66,7 @@ def _statements(block: ast.AST) -> Iterator[ast.stmt | ast.ExceptHandler]:
 def load_task(file: Path, name: str) -> Any:
     """Return what a task's file calls ``name``. UsageError says what is missing."""
     try:
-        return load_function(file, name)
+        return load_function(file, name, is_foreign=True)
     except ModuleNotFoundError as error:
         install = f": pip install {error.name}" if error.name in ("torch", "triton") else ""
         raise UsageError(f"{file}: needs the module {error.name}, which is not installed{install}") from None

@@ -68,13 +68,20 @@ class Findings:
         if self.does_not_load or is_wrong or (self.times is not None and self.times.wrong):
             return WRONG
         takes_most = len(self.refused) <= len({one.case for one in self.right})
-        is_whole = not self.is_cut and takes_most and all(one.green for _, one in self.verdicts)
+        is_whole = not self.is_cut and takes_most and not self.not_run
+        is_whole = is_whole and all(one.green for _, one in self.verdicts)
         return RIGHT if is_whole and any(one.group == "own" or not self.task.facts for one in self.right) else OPEN
 
     @property
     def right(self) -> list[JudgedCase]:
         """The cases that were compared and are right."""
         return list(dict.fromkeys(one for one, verdict in self.verdicts if verdict.green and verdict.compared))
+
+    @property
+    def not_run(self) -> dict[str, str]:
+        """The cases that the submission takes and that no data ran on, with the reason: a workspace is its choice."""
+        ran = {one.case for one, verdict in self.verdicts if verdict.outcome is not Outcome.NOT_RUN}
+        return {one.case: verdict.reason for one, verdict in self.verdicts if one.case not in ran}
 
     @property
     def exit(self) -> int:
@@ -93,6 +100,9 @@ class Findings:
             return zero[0]
         if len(self.refused) > len({one.case for one in self.right}):
             return f"it refuses more of the task's problems than it takes: {next(iter(self.refused.values()))}"
+        if not_run := self.not_run:
+            case, why = next(iter(not_run.items()))
+            return f"{len(not_run)} of the task's cases were not compared, such as {case}: {why}"
         return f"while it was timed: {self.times.wrong}" if self.times is not None and self.times.wrong else ""
 
     def _alone(self) -> str:

@@ -36,7 +36,7 @@ def family_of(
 
     def opens(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> CallableRunner:
         start_runtime(platform)
-        made = load_function(Path(file), name)  # now: nothing is watched yet, and a runtime may start what it needs
+        made = load_function(Path(file), name, is_foreign=True)  # now: nothing is watched yet, and a runtime starts
         device = device_of(platform)
         call = TaskCall(made, facts, device) if facts else OperationCall(made, name, torch, device)
         tensors = "torch" if torch else "numpy"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import printable, shown
@@ -30,6 +32,7 @@ RUNTIMES = ("torch", "triton", "cupy", "jax", "numba")
 """Modules that a submission may need and this environment lack: no fault of the submission."""
 CLOSE = 2.0**-6
 """The share by which a cell may be off where there are no terms to sum."""
+Answer = TypeVar("Answer")
 
 
 def load_seconds(platform: str) -> float:
@@ -57,6 +60,28 @@ class CallSubmission(Message):
     platform: str
 
 
+class LoadedSubmission(Struct):
+    """The reason that a file does not load, and the module that is missing; both are empty if it does."""
+
+    why: str = ""
+    module: str = ""
+
+
+class CalledOutput(Struct):
+    """An output; without cells where its shape is another one than is asked for."""
+
+    type: str
+    shape: list[int]
+    cells: list[float | None]
+
+
+class CalledSubmission(Struct):
+    """The outputs of a submission, or what it raised."""
+
+    outputs: list[CalledOutput] = []
+    raised: str = ""
+
+
 def serve(channel: Channel) -> None:
     """Answer for one submission."""
     enter()
@@ -64,23 +89,23 @@ def serve(channel: Channel) -> None:
     serving.serve(channel, {TrySubmission: _load, CallSubmission: _call})
 
 
-def _load(asked: TrySubmission) -> dict[str, str]:
+def _load(asked: TrySubmission) -> LoadedSubmission:
     with redirect_stdout(sys.stderr):
         try:
             start_runtime(asked.platform)
-            load_function(Path(asked.file), asked.name)
+            load_function(Path(asked.file), asked.name, is_foreign=True)
         except ModuleNotFoundError as error:
-            return {"why": f"ModuleNotFoundError: {shown(error)}", "module": str(error.name)}
+            return LoadedSubmission(f"ModuleNotFoundError: {shown(error)}", str(error.name))
         except BaseException as error:
-            return {"why": f"{type(error).__name__}: {shown(error)}", "module": ""}
-    return {"why": "", "module": ""}
+            return LoadedSubmission(f"{type(error).__name__}: {shown(error)}")
+    return LoadedSubmission()
 
 
-def _call(asked: CallSubmission) -> dict[str, Any]:
+def _call(asked: CallSubmission) -> CalledSubmission:
     facts, shapes = asked.facts, dict(asked.shapes)
     with redirect_stdout(sys.stderr):
         try:
-            made, device = load_function(Path(asked.file), asked.name), device_of(asked.platform)
+            made, device = load_function(Path(asked.file), asked.name, is_foreign=True), device_of(asked.platform)
             torch, inputs, buffers = bool(facts["torch"]), list[Any](), list[Any]()
             for place, one in enumerate(facts["inputs"]):
                 if "role" in one:
@@ -97,17 +122,16 @@ def _call(asked: CallSubmission) -> dict[str, Any]:
             outputs = module(inputs, reals[0] if reals else "float32")
             outputs = buffers if buffers and outputs[0] is None else outputs
         except BaseException as error:
-            return {"raised": f"{type(error).__name__}: {shown(error)}"}
+            return CalledSubmission(raised=f"{type(error).__name__}: {shown(error)}")
     if not all(map(is_tensor, outputs)):
-        return {"raised": f"it returned {shown(outputs)}: return tensors"}
-    return {
-        "types": [type_of(one) for one in outputs],
-        "shapes": [list(one.shape) for one in outputs],
-        "cells": [
-            [float(cell) for cell in to_numpy(one).ravel()] if list(one.shape) in asked.outputs else []
-            for one in outputs
-        ],
-    }
+        return CalledSubmission(raised=f"it returned {shown(outputs)}: return tensors")
+    return CalledSubmission([_output(one, asked.outputs) for one in outputs])
+
+
+def _output(one: Any, wanted: list[list[int]]) -> CalledOutput:
+    shape = list(one.shape)
+    cells = [float(cell) for cell in to_numpy(one).ravel()] if shape in wanted else []
+    return CalledOutput(type_of(one), shape, list(cells))
 
 
 class SubmissionTrial:
@@ -122,44 +146,49 @@ class SubmissionTrial:
 
     def why_not_loaded(self) -> str:
         """Return why the file does not load; empty if it does. UsageError for a runtime that is not installed here."""
+        asked = TrySubmission(self._file, self._name, self._platform)
         try:
-            said = self._worker.ask(
-                TrySubmission(self._file, self._name, self._platform), max(load_seconds(self._platform), self._seconds)
-            )
+            said = self._answer(asked, max(load_seconds(self._platform), self._seconds), LoadedSubmission)
         except WorkerDied as ended:
             return f"its file does not load: {_reason(ended)}"
-        if said["module"] in RUNTIMES:
-            raise UsageError(f"{self._file}: needs the module {said['module']}, which is not installed here")
-        return f"its file does not load: {printable(str(said['why']))}" if said["why"] else ""
+        if said.module in RUNTIMES and find_spec(said.module) is None:
+            raise UsageError(f"{self._file}: needs the module {said.module}, which is not installed here")
+        return f"its file does not load: {printable(said.why)}" if said.why else ""
 
     def of_zero_length(self, facts: Mapping[str, Any], problem: Mapping[str, Any], seed: int) -> str:
         """Return what is wrong with the outputs of a problem with a length of zero; empty if nothing is."""
+        shapes, outputs = problem["shapes"], problem["outputs"]
+        asked = CallSubmission(self._file, self._name, dict(facts), shapes, outputs, seed, self._platform)
         try:
-            said = self._worker.ask(
-                CallSubmission(
-                    self._file,
-                    self._name,
-                    dict(facts),
-                    problem["shapes"],
-                    problem["outputs"],
-                    seed,
-                    self._platform,
-                ),
-                self._seconds,
-            )
+            said = self._answer(asked, self._seconds, CalledSubmission)
         except WorkerDied as ended:
             return _reason(ended)
-        if "raised" in said:
-            return printable(str(said["raised"]))
-        for place, (lengths, cells) in enumerate(zip(problem["outputs"], problem["cells"], strict=True)):
+        if said.raised:
+            return printable(said.raised)
+        for place, (lengths, cells) in enumerate(zip(outputs, problem["cells"], strict=True)):
             kind = facts["outputs"][place]["given"]
-            if place >= len(said["shapes"]) or (said["shapes"][place], said["types"][place]) != (lengths, kind):
-                found = ", ".join(f"{one} of {shape}" for one, shape in zip(said["types"], said["shapes"], strict=True))
+            given = said.outputs[place] if place < len(said.outputs) else None
+            if given is None or (given.shape, given.type) != (lengths, kind):
+                found = ", ".join(f"{one.type} of {one.shape}" for one in said.outputs)
                 return f"it returned {shown(found) or 'nothing'}: output {place} is {kind} of {lengths}"
-            for right, cell in zip(cells, said["cells"][place], strict=True):
+            if len(given.cells) != len(cells):
+                return f"its process answered with {len(given.cells)} of {len(cells)} cells of output {place}"
+            for right, cell in zip(cells, given.cells, strict=True):
                 if right is not None and not (cell is not None and abs(cell - right) <= CLOSE * (1 + abs(right))):
                     return f"a cell of output {place} is {cell} instead of {right}"
         return ""
+
+    def _answer(self, asked: Message, seconds: float, into: type[Answer]) -> Answer:
+        """Return the child's answer. WorkerDied if there is none: errors are caught there, so one that is reported is
+        the submission's own."""
+        try:
+            answer: Answer = self._worker.ask(asked, seconds, into=into)
+            return answer
+        except (UsageError, RuntimeError) as error:
+            if isinstance(error, WorkerDied):
+                raise
+            self._worker.end()
+            raise WorkerDied(f"its process answered with no result: {shown(error)}") from None
 
 
 def _reason(ended: WorkerDied) -> str:
