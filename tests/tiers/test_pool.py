@@ -44,12 +44,12 @@ def test_data_options_and_gaps_of_single_tensors_are_drawn():
 
 @pytest.mark.parametrize(
     ("family", "operation", "tensors"),
-    [("norm", "layernorm", {"x", "gamma", "beta", "y", "mean", "rstd"}), ("batched_gemm", "gemm", set("abcd"))],
+    [("reduction", "reduction", {"x", "y", "index"}), ("batched_gemm", "gemm", set("abcd"))],
 )
 def test_elements_of_each_tensor_lie_apart_once_a_path(family, operation, tensors):
     cases = [case for case in drawn(family, operation) if apart(case.problem)]
     assert {gap.tensor for case in cases for gap in case.problem.gaps} == tensors
-    assert len(cases) <= 2 * len(tensors)
+    assert len(cases) <= 6 * len(tensors)  # three paths, of one launch or two
     for case in cases:
         (gap,) = case.problem.gaps
         strides = [tensor.strides for tensor in case.problem.tensors.values()]
