@@ -21,4 +21,4 @@ def gapped(draw: st.DrawFn, problems: st.SearchStrategy[Contracted]) -> Contract
         (tensor, axis) for tensor, order in problem.gap_orders.items() for axis in (*order[1:], *ELEMENT[: len(order)])
     ]
     chosen = draw(st.lists(st.sampled_from(places), unique=True, max_size=3)) if draw(st.booleans()) else []
-    return replace(problem, gaps=tuple(Gap(*place, draw(st.integers(1, 9))) for place in chosen))
+    return replace(problem, gaps=tuple(Gap(tensor, axis, draw(st.integers(1, 9))) for tensor, axis in chosen))
