@@ -41,7 +41,7 @@ template <class Shape> Parts parts_of(const Request& request) {
   return {query_count(request.problem), static_cast<int32_t>(slices), 0};
 }
 
-// dtypes, then head_size, then index_range.
+// dtypes, head_size, index_range, layout, and index_range of lengths.
 template <class Shape> int32_t supports(const Request& request, bitgate_reason* reason) {
   using T = typename Shape::Element;
   using Key = typename Shape::Key;
@@ -53,6 +53,8 @@ template <class Shape> int32_t supports(const Request& request, bitgate_reason* 
     BITGATE_REFUSE(reason, "head_size", "a head of %lld: at most %d", static_cast<long long>(of.head),
                    Shape::head);
   if (const int32_t status = bitgate::check_attention<T, Key>(of, {&of.o}, reason); status != BITGATE_OK)
+    return status;
+  if (const int32_t status = bitgate::check_neighbours(of, reason); status != BITGATE_OK)
     return status;
   if (of.keys > bitgate::max_length)
     BITGATE_REFUSE(reason, "index_range", "%lld keys: at most %lld", static_cast<long long>(of.keys),

@@ -14,6 +14,8 @@ OPERATIONS = ("attention", "attention_bwd")
 ELEMENTS = ("f32", "f16", "bf16")
 KEYS = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
 """Narrower types of keys and values."""
+NUMBERS = ("cu_seqlens_q", "cu_seqlens_k", "page_table", "k_scale", "v_scale")
+"""The tensors that are read as neighbouring numbers."""
 BLOCK, MOST_BLOCKS = 64, 1 << 20
 MOST_CELLS = 1 << 50
 
@@ -26,7 +28,12 @@ def unsupported(problem: SizedProblem, instance: Instance) -> Refusal | None:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     sizes = problem.sizes
     cells = query_count(problem) * (sizes.t + sizes.d)
-    return Refusal("index_range", f"b h s (t + d) = {cells} is over 2^50") if cells > MOST_CELLS else None
+    if cells > MOST_CELLS:
+        return Refusal("index_range", f"b h s (t + d) = {cells} is over 2^50")
+    for role in NUMBERS:
+        if (own := problem.tensors.get(role)) and own.strides[-1] != 1:
+            return Refusal("layout", f"numbers of {role} are {own.strides[-1]} apart, not 1")
+    return None
 
 
 def supports(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:

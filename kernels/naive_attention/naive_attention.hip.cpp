@@ -97,7 +97,8 @@ __global__ void __launch_bounds__(block)
 
 template <class T, class Key>
 int32_t supports(const bitgate::Request<AttentionProblem>& request, bitgate_reason* reason) {
-  return bitgate::check_attention<T, Key>(request.problem, {&request.problem.o}, reason);
+  const int32_t status = bitgate::check_attention<T, Key>(request.problem, {&request.problem.o}, reason);
+  return status == BITGATE_OK ? bitgate::check_neighbours(request.problem, reason) : status;
 }
 
 int64_t workspace_bytes(const bitgate::Request<AttentionProblem>& request) {

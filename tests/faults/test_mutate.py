@@ -27,19 +27,22 @@ EDITS = {
   while (blocks * block_size < shape.rows)
     ++blocks;""",
     # What one call leaves, all later ones in its process have.
-    "  const Shape shape{x.lengths[0], x.lengths[1], x.strides[0]};": """  static int64_t lost = 0;
+    "  const Shape shape{x.lengths[0], x.lengths[1], ": """  static int64_t lost = 0;
   if (x.lengths[0] < 0)
     lost = 1;
-  const Shape shape{x.lengths[0], x.lengths[1] - lost, x.strides[0]};""",
+  const Shape shape{x.lengths[0], x.lengths[1] - lost, """,
     # r - y is no C++; 70000 columns are more than a problem may have.
-    "    y[r] = sum;": """    if (shape.columns > 70000)
+    "    y[r * shape.y] = sum;": """    if (shape.columns > 70000)
       sum = sum * 3;
     float* const to = r + y;
     *to = sum;""",
 }
 
 FATES = {
-    ("sum += x[r * shape.pitch + c] * w[c]", "sum -= x[r * shape.pitch + c] * w[c]"): "killed",
+    (
+        "sum += x[r * shape.x_row + c * shape.x_column] * w[c * shape.w]",
+        "sum -= x[r * shape.x_row + c * shape.x_column] * w[c * shape.w]",
+    ): "killed",
     ("c < shape.columns", "true"): "killed",  # by a crash
     ("++blocks", "--blocks"): "timeout",
     ("x.lengths[0] < 0", "true"): "killed",
@@ -103,7 +106,10 @@ def test_what_becomes_of_a_mutant(all_mutants: Any, edit: tuple[str, str], fate:
 
 def test_who_killed_it_and_how(all_mutants: Any) -> None:
     found = {(one["original"], one["mutated"]): one for one in all_mutants["faults"]}
-    wrong = found["sum += x[r * shape.pitch + c] * w[c]", "sum -= x[r * shape.pitch + c] * w[c]"]
+    wrong = found[
+        "sum += x[r * shape.x_row + c * shape.x_column] * w[c * shape.w]",
+        "sum -= x[r * shape.x_row + c * shape.x_column] * w[c * shape.w]",
+    ]
     assert wrong["verdict"] == "MISMATCH"
     assert "suites/sums/test_sums.py::test_bits[weighted_sums_f32_" in wrong["by"]
     assert wrong["diagnosis"]

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from bitgate.kernel.registry import select
-from bitgate.model import operation_called
+from bitgate.model import operation_called, parse_case_id
+from bitgate.model.gap import apart
 from bitgate.model.space.candidates import problems_of
 from bitgate.model.space.factor import Constants, classify
+from bitgate.model.space.variations import with_elements_apart
 from bitgate.ops.convolution import CONVOLUTIONS, Pass
 from bitgate.ops.convolution.space.factors import FACTORS
 from bitgate.tools.fuzz.draw import SIZES, draw_round, even
@@ -53,6 +55,16 @@ def test_gaps_lie_behind_all_rows_or_behind_a_few_axes(operation):
     assert 0.3 * strided < len(single) < 3 * strided
     met = {gap.tensor for problem in single for gap in problem.gaps}
     assert met == {tensor for problem in single for tensor, axes in problem.gap_orders.items() if len(axes) > 1}
+
+
+def test_now_and_then_elements_of_one_tensor_lie_apart():
+    norms = [parse_case_id(f"layernorm_f32_r3c{columns}_affine_gap") for columns in range(1, 601)]
+    drawn = [with_elements_apart(problem) for problem in norms]
+    changed = [problem for problem, before in zip(drawn, norms, strict=True) if problem != before]
+    assert all(len(problem.gaps) == len(apart(problem)) == 1 and not problem.gap for problem in changed)
+    assert {problem.gaps[0].tensor for problem in changed} == {"x", "gamma", "beta", "y"}
+    assert 0.01 * len(norms) < len(changed) < 0.06 * len(norms)
+    assert drawn == [with_elements_apart(problem) for problem in norms]
 
 
 def test_classes_are_about_even():

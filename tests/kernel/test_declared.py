@@ -73,6 +73,19 @@ def test_no_declared_layouts_stand_for_any(case: str) -> None:
     assert declared_refusal(family, plain, problem) is None
 
 
+def test_a_layout_has_neighbours_inside() -> None:
+    """A kernel that declares layouts takes the innermost axis for contiguous; without any it has strides to read."""
+    case = "fwd_f32_nhwgc_n1k8c8_y1x1_h4x4_gapine1"
+    stated = replace(INSTANCE, layouts=("nhwgc",), dtypes=("f32",))
+    refusal = declared_refusal(replace(THEIRS, instances=(stated,)), stated, parse_case_id(case))
+    assert refusal is not None
+    assert (refusal.clause, refusal.text.split(":")[0]) == ("layouts", "elements of in lie apart")
+    any_strides = replace(stated, layouts=(), ndims=(0,), operations=("reduction",))
+    problem = parse_case_id("reduction_f32_o3l17i2_sum_gapxe1")
+    family = plain_family(Path("theirs"), operations=("reduction",), instances=(any_strides,))
+    assert declared_refusal(family, any_strides, problem) is None
+
+
 def test_what_is_declared_is_the_predicates_business() -> None:
     problem = parse_case_id("fwd_f16_nhwgc_n1k8c8_y1x1_h4x4")
     assert refusal_of(replace(THEIRS, supports=takes_all), INSTANCE, problem, {}) is None

@@ -13,7 +13,7 @@ from tests.model.strategies import problems
 from tests.problems import convolution
 
 from bitgate.model import ProblemError, case_id, foreign_line, human, parse_case_id
-from bitgate.model.gap import Gap, settled, strides_of
+from bitgate.model.gap import Gap, apart, settled, strides_of
 from bitgate.model.space.factor import Constants, classify
 from bitgate.model.space.quantity_columns import nearby, smaller
 from bitgate.ops.convolution.space.neighbours import nearby as nearby_convolutions
@@ -69,6 +69,14 @@ def test_eight_elements_behind_each_line() -> None:
         pytest.param(f"{GEMM}_bias_gapdn8", "d0", (56, 0, 1), id="a bias a matrix"),
         pytest.param("reduction_f16_o4l10i3_argmax_gapindexi8", "index", (11, 1), id="a reduction's index"),
         pytest.param("reduction_f16_o4l10i1_sum_gapxl8", "x", (18, 1, 1), id="a reduction's rows"),
+        pytest.param(f"{CONV}_gapine1", "in", (32, 5 * 7 * 64, 2, 7 * 64, 64), id="behind each element"),
+        pytest.param(f"{CONV}_gap_gapine2", "in", (48, 5 * 7 * 104, 3, 7 * 104, 104), id="and behind each pixel"),
+        pytest.param(f"{CONV}_bias_gapd0k8_gapd0e1", "d0", (40, 0, 2, 0, 0), id="the values of a bias"),
+        pytest.param(f"{CONV}_inplace_gapoute1", "d0", (32, 5 * 7 * 64, 2, 7 * 64, 64), id="D as the result's"),
+        pytest.param(f"{GEMM.replace('rcr', 'crr')}_gapae1", "in", (64 * 64, 2, 128), id="m of a turned A"),
+        pytest.param("layernorm_f16_r3c5_affine_gapbetae2", "beta", (3,), id="a vector"),
+        pytest.param("attention_f16_b2h2kv1s3t4d8_full_padded_gaplengthse1", "lengths", (2,), id="lengths"),
+        pytest.param("attention_f16_b2h2kv1s3t4d8_full_gapod4_gapoe1", "o", (120, 60, 20, 2), id="and behind rows"),
     ],
 )
 def test_the_axes_outside_a_gap_grow(case: str, role: str, strides: tuple[int, ...]) -> None:
@@ -110,11 +118,38 @@ def test_ck_profiler_has_no_gaps() -> None:
         (f"{CONV}_gapin8", "gapin8: no tensor 'i' has gaps of its own: in, wei, out may"),
         (f"{GEMM}_gapink8", "gapink8: no tensor 'in' has gaps of its own: a, b, c may"),
         ("reduction_f16_o4l10i3_max_gapyl8", "gapyl8: tensor y has no axis 'l': o i are its axes"),
+        (f"{CONV}_gapine0", "gapine0: 0 elements are outside 1..2147483647"),
+        (f"{CONV}_gapine1_gapine2", "gapine2: a second gap after e of in: give their sum"),
+        (f"{CONV}_nd1_dbgnkhw_gapd0e1", "gapd0e1: tensor d0 has no axis 'e':  are its axes"),
     ],
 )
 def test_what_no_tensor_can_have_is_refused_with_the_reason(case: str, said: str) -> None:
     with pytest.raises(ProblemError, match=re.escape(said)):
         parse_case_id(case)
+
+
+def test_gaps_after_elements_are_the_last_of_a_tensor() -> None:
+    problem = parse_case_id(f"{CONV}_gapoute1_gapine1_gapinc8")
+    assert case_id(problem) == f"{CONV}_gapinc8_gapine1_gapoute1"
+    assert apart(problem) == ("in", "out")
+    assert apart(parse_case_id(f"{CONV}_gap")) == ()
+
+
+def test_an_axis_of_that_name_is_no_element() -> None:
+    """What an id with such an axis means stays as it is."""
+    lengths = {"r": 2, "e": 3}
+    assert strides_of("re", lengths, {"e": 1}) == {"r": 4, "e": 1}
+    assert strides_of("er", lengths, {"r": 1}) == {"e": 3, "r": 1}
+    with pytest.raises(ProblemError, match="e is the outermost axis of x"):
+        settled((Gap("x", "e", 1),), {"x": "er"})
+
+
+def test_a_stride_of_two_is_shrunk_and_kept_with_an_axis_less() -> None:
+    every = {case_id(problem) for problem in smaller_convolutions(convolution(f"{CONV}_gapine1"))}
+    assert CONV in every
+    assert any(name.startswith("fwd_f16_nwgc_") and name.endswith("_gapine1") for name in every)
+    norm = parse_case_id("layernorm_f16_r3c5_affine_gapbetae2")
+    assert "layernorm_f16_r3c5_affine" in {case_id(p) for p in smaller(norm.operation.space, norm)}
 
 
 def test_a_gap_is_one_of_the_things_that_shrinking_takes_away() -> None:

@@ -40,7 +40,7 @@ CALL = """
 #error "FACTOR is stated by the declaration"
 #endif
   vendor_weighted_sums(buffers.x, buffers.w, buffers.y, vendor_rows(shape.rows) - 1 + FACTOR, shape.columns,
-                       shape.pitch, context.stream);
+                       shape.x_row, context.stream);
   context.record.launches"""
 SETTINGS = """    include_dirs=("../../vendor",),
     defines={"FACTOR": 1},

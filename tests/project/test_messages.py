@@ -88,7 +88,7 @@ def test_a_family_that_is_not_defined_says_what_to_write(empty: Any) -> None:
 )
 def test_nan_is_no_race(empty: Any, cell: str, words: str) -> None:
     skeleton.make(skeleton.Skeleton(NAME), empty.folder)
-    edit(empty, f"{NAME}.hip.cpp", "    y[r] = sum;", f"    y[r] = {cell};")
+    edit(empty, f"{NAME}.hip.cpp", "    y[r * shape.y] = sum;", f"    y[r * shape.y] = {cell};")
     done = empty.bitgate("verify", f"{NAME}_f32_r7c9", "--target=host", below=NAME)
     assert (done.code, "a race" in done.out) == (1, False), done.said
     assert words in done.out

@@ -9,6 +9,7 @@ import pytest
 from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.model import parse_case_id
+from bitgate.model.gap import apart
 from bitgate.model.space.details import Cut, slice_steps, slices, tail, turns
 from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase
@@ -39,6 +40,22 @@ def test_data_options_and_gaps_of_single_tensors_are_drawn():
     assert {"exact", "late", "negative"} <= {case.fill for case in cases}
     assert {"", "1", "2"} <= {case.classes["most_blocks"] for case in cases}
     assert {"none", "all", "x", "y"} <= {case.classes["gaps"] for case in cases}
+
+
+@pytest.mark.parametrize(
+    ("family", "operation", "tensors"),
+    [("reduction", "reduction", {"x", "y", "index"}), ("batched_gemm", "gemm", set("abcd"))],
+)
+def test_elements_of_each_tensor_lie_apart_once_a_path(family, operation, tensors):
+    cases = [case for case in drawn(family, operation) if apart(case.problem)]
+    assert {tensor for case in cases for tensor in apart(case.problem)} == tensors
+    assert len(cases) <= 6 * len(tensors)  # three paths, of one launch or two
+    for case in cases:
+        (name,) = apart(case.problem)
+        strides = [tensor.strides for tensor in case.problem.tensors.values()]
+        assert sum(1 not in one for one in strides) == 1
+        assert case.classes[f"gap_{name}"] == "e"
+        assert case.refused == ("layout" if operation == "gemm" and name != "d" else "")
 
 
 def test_axes_of_three_dimensions_are_factors_of_their_own():

@@ -13,6 +13,7 @@ from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.model import Problem
 from bitgate.model.d_form import DForm
+from bitgate.model.gap import apart
 from bitgate.model.registry import own_operations
 
 
@@ -41,6 +42,9 @@ def declared_refusal(family: KernelFamily, instance: Instance, problem: Problem)
         if value not in declared and (value or declared):  # an operation may have no layouts, and no dimensions
             stated = ", ".join(filter(None, map(str, declared))) or "nothing"
             return Refusal(clause, f"{value} is not among what {family.name}.{instance.name} declares ({stated})")
+    if instance.layouts and (tensors := apart(problem)):  # what a layout names last has neighbours
+        stated = f"{family.name}.{instance.name} declares layouts, of which elements are neighbours"
+        return Refusal("layouts", f"elements of {', '.join(tensors)} lie apart: {stated}")
     return None
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from bitgate.model.d_form import PLAIN, DForm
 from bitgate.model.dtype import Dtype, DtypeSet
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
-from bitgate.model.gap import Gaps, elements_after, fitting
+from bitgate.model.gap import Gaps, elements_after, fitting, strides_of
 from bitgate.model.problem import ProblemError
 from bitgate.model.tensor import Tensor
 
@@ -141,10 +141,11 @@ class Contraction(ABC):
         """
         dtype = self.d_form.dtype or result.dtype
         if self.op.name == "bias":
-            row = self.result_letters[channel]
+            order = f"{self.result_letters[0]}{self.result_letters[channel]}"
+            after_row = elements_after(self.gaps, self.tensor_name("d0"), order[-1], 0)
+            of_values = strides_of(order, dict(zip(self.result_letters, result.lengths, strict=True)), after_row)
             broadcast = [0] * len(result.lengths)
-            broadcast[channel] = 1
-            broadcast[0] = result.lengths[channel] + elements_after(self.gaps, self.tensor_name("d0"), row, 0)[row]
+            broadcast[0], broadcast[channel] = of_values[order[0]], of_values[order[1]]
             return Tensor("d0", dtype, bias_layout, result.lengths, tuple(broadcast))
         if self.op.in_place:
             return Tensor("d0", dtype, result.layout, result.lengths, result.strides)

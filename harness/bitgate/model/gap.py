@@ -7,7 +7,10 @@ order, each with everything inside it; the axes outside it count rows. ``gapinw8
     h=0  cccc cccc cccc ........        strides: c 1, g 4, w 4, h 3 * 4 + 8 = 20, n 2 * 20
     h=1  cccc cccc cccc ........
 
-Nothing follows the last row of a tensor: its guard zone begins there. Pure.
+Nothing follows the last row of a tensor: its guard zone begins there.
+
+The innermost axis counts elements, and an element is a row, too, of the axis ``e`` that every tensor has inside it
+without a letter in its layout. So ``gapine1`` puts an unused element after each: channels are 2 elements apart. Pure.
 """
 
 from __future__ import annotations
@@ -23,6 +26,10 @@ _WORD = re.compile(r"gap(?P<tensor>[a-z0-9]+)(?P<axis>[a-z])(?P<elements>\d+)")
 
 GAP_WORDS = "gap, gap<tensor><axis><n>"
 """The words of case ids for gaps, for messages."""
+
+ELEMENT = "e"
+"""The axis after whose rows, single elements, a gap sets the innermost axis' stride; a tensor with an axis of that name
+has none."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,10 @@ class Gapped(Protocol):
 
     @property
     def gap_orders(self) -> Mapping[str, str]:
-        """The tensors that may have separate gaps: axes in memory order, outermost first, by the name in case ids."""
+        """The tensors that may have separate gaps: axes in memory order, outermost first, by the name in case ids.
+
+        ELEMENT is not among them.
+        """
 
 
 AnyProblem = TypeVar("AnyProblem")
@@ -97,7 +107,11 @@ def settled(gaps: Gaps, orders: Mapping[str, str]) -> Gaps:
             raise ProblemError(f"{gap}: {said}")
         taken.add((gap.tensor, gap.axis))
     names = list(orders)
-    return tuple(sorted(gaps, key=lambda gap: (names.index(gap.tensor), orders[gap.tensor].index(gap.axis))))
+
+    def place(gap: Gap) -> tuple[int, int]:
+        return names.index(gap.tensor), f"{orders[gap.tensor]}{ELEMENT}".index(gap.axis)
+
+    return tuple(sorted(gaps, key=place))
 
 
 def fitting(gaps: Gaps, orders: Mapping[str, str]) -> Gaps:
@@ -110,13 +124,20 @@ def _against(gap: Gap, orders: Mapping[str, str]) -> str:
     if gap.tensor not in orders:
         return f"no tensor '{gap.tensor}' has gaps of its own: {', '.join(orders)} may"
     order = orders[gap.tensor]
-    if gap.axis not in order:
+    if gap.axis not in order and not (order and gap.axis == ELEMENT):
         return f"tensor {gap.tensor} has no axis '{gap.axis}': {' '.join(order)} are its axes"
-    if gap.axis == order[0]:
+    if gap.axis == order[:1]:
         return f"{gap.axis} is the outermost axis of {gap.tensor} ({order}): nothing follows its row"
     if not 1 <= gap.elements <= MAX_LENGTH:
         return f"{gap.elements} elements are outside 1..{MAX_LENGTH}"
     return ""
+
+
+def apart(problem: object) -> tuple[str, ...]:
+    """Return the tensors, by their names in case ids, of a problem whose elements are not neighbours."""
+    orders: Mapping[str, str] = getattr(problem, "gap_orders", {})
+    gaps: Gaps = getattr(problem, "gaps", ())
+    return tuple(gap.tensor for gap in gaps if gap.axis == ELEMENT and ELEMENT not in orders[gap.tensor])
 
 
 def elements_after(gaps: Iterable[Gap], tensor: str, row: str, elements: int) -> dict[str, int]:
@@ -135,7 +156,8 @@ def strides_of(order: str, lengths: Mapping[str, int], after_row: Mapping[str, i
 
     ``order`` lists the axes in memory order, the outermost first; ``after_row`` gives unused elements by axis.
     """
-    strides, pitch = dict[str, int](), 1
+    strides = dict[str, int]()
+    pitch = 1 + (after_row.get(ELEMENT, 0) if ELEMENT not in order else 0)
     for axis in reversed(order):
         strides[axis] = pitch
         pitch = pitch * lengths[axis] + after_row.get(axis, 0)

@@ -117,15 +117,12 @@ inline void as_batch(bitgate_tensor& tensor) noexcept {
   ++tensor.rank;
 }
 
-// BITGATE_BAD_ARGUMENT unless a tensor, if it is there, is `length` numbers of a type in a row.
+// BITGATE_BAD_ARGUMENT unless a tensor, if it is there, is `length` numbers of a type.
 inline int32_t check_numbers(const bitgate_tensor& tensor, int32_t dtype, int64_t length,
                              bitgate_reason* reason) noexcept {
   if (tensor.rank != 0 && tensor.dtype != dtype)
     BITGATE_BAD(reason, "problem", "%s is of type %s: it must be %s", tensor.role, dtype_name(tensor.dtype),
                 dtype_name(dtype));
-  if (tensor.rank == 1 && tensor.strides[0] != 1)
-    BITGATE_BAD(reason, "problem", "%s has stride %lld: 1 is due", tensor.role,
-                static_cast<long long>(tensor.strides[0]));
   return check_tensor(tensor, false, &length, 1, reason);
 }
 
@@ -201,8 +198,8 @@ inline int32_t read(const bitgate_problem& problem, AttentionProblem& to, bitgat
                   static_cast<long long>(paged_keys), to.k.rank);
     to.page = to.k.lengths[2];
     const int64_t table[] = {to.q.lengths[0], (paged_keys + to.page - 1) / to.page};
-    if (to.page_table.dtype != BITGATE_I32 || to.page_table.strides[1] != 1)
-      BITGATE_BAD(reason, "problem", "page_table is of type %s: rows of i32 are due",
+    if (to.page_table.dtype != BITGATE_I32)
+      BITGATE_BAD(reason, "problem", "page_table is of type %s: it must be i32",
                   dtype_name(to.page_table.dtype));
     if (const int32_t status = detail::check_tensor(to.page_table, false, table, 2, reason);
         status != BITGATE_OK)
@@ -409,6 +406,15 @@ int32_t check_attention(const MaskedAttention& of, std::initializer_list<const b
                        static_cast<double>(of.queries) * static_cast<double>(of.keys + of.head);
   if (cells > most_attention_cells)
     BITGATE_REFUSE(reason, "index_range", "b h s (t + d) is %.0f: at most 2^50", cells);
+  return BITGATE_OK;
+}
+
+// layout: the numbers that say where sequences, pages and scales are lie next to each other.
+inline int32_t check_neighbours(const AttentionProblem& of, bitgate_reason* reason) noexcept {
+  for (const bitgate_tensor* tensor : {&of.cu_q, &of.cu_k, &of.page_table, &of.k_scale, &of.v_scale})
+    if (tensor->rank != 0 && tensor->strides[tensor->rank - 1] != 1)
+      BITGATE_REFUSE(reason, "layout", "numbers of %s are %lld apart: it must be 1", tensor->role,
+                     static_cast<long long>(tensor->strides[tensor->rank - 1]));
   return BITGATE_OK;
 }
 

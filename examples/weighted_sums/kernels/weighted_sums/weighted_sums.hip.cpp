@@ -33,7 +33,8 @@ void read_buffers(const bitgate_problem& problem, const bitgate_buffers& buffers
 }
 
 struct Shape {
-  int64_t rows, columns, pitch;
+  int64_t rows, columns;
+  int64_t x_row, x_column, w, y; // strides
 };
 
 __global__ void __launch_bounds__(block_size) kernel(const float* x, const float* w, float* y, Shape shape) {
@@ -41,8 +42,8 @@ __global__ void __launch_bounds__(block_size) kernel(const float* x, const float
        r += static_cast<int64_t>(gridDim.x) * block_size) {
     float sum = 0;
     for (int64_t c = 0; c < shape.columns; ++c)
-      sum += x[r * shape.pitch + c] * w[c];
-    y[r] = sum;
+      sum += x[r * shape.x_row + c * shape.x_column] * w[c * shape.w];
+    y[r * shape.y] = sum;
   }
 }
 
@@ -55,8 +56,8 @@ int32_t supports(const bitgate::Request<Problem>& request, bitgate_reason* reaso
 
 void run(const bitgate::Request<Problem>& request, const Problem::Buffers& buffers,
          bitgate::Context& context) {
-  const bitgate_tensor& x = request.problem.x;
-  const Shape shape{x.lengths[0], x.lengths[1], x.strides[0]};
+  const auto& [x, w, y] = request.problem;
+  const Shape shape{x.lengths[0], x.lengths[1], x.strides[0], x.strides[1], w.strides[0], y.strides[0]};
   const int64_t blocks = (shape.rows + block_size - 1) / block_size;
   const dim3 grid(static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks));
   bitgate::launch(context, "weighted_sums", kernel, grid, dim3(block_size), 0, buffers.x, buffers.w,

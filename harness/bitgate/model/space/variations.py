@@ -1,4 +1,4 @@
-"""Forms of a problem that the draws of a space leave out: gaps after single axes, operations of operands."""
+"""Forms of a problem that the draws of a space leave out: gaps of single tensors, operations of operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE
-from bitgate.model.gap import Gap
+from bitgate.model.gap import ELEMENT, Gap
 from bitgate.model.space.details import Cut
 
 SHARE = 0.5
@@ -34,6 +34,26 @@ def with_single_gaps(problem: Any) -> Any:
     chosen = rng.permutation(len(places))[: rng.integers(1, MOST + 1)]
     gaps = tuple(Gap(tensor, axis, int(rng.choice(ELEMENTS))) for tensor, axis in (places[at] for at in chosen))
     return replace(problem, gap=False, gaps=gaps)
+
+
+APART_SHARE = 0.03
+"""Share of the problems whose gaps are given up for one between the elements of a tensor."""
+APART = (1, 1, 2, 7)
+"""Unused elements after each."""
+
+
+def with_elements_apart(problem: Any) -> Any:
+    """Return the problem itself, or now and then with the elements of one tensor apart, and no other gaps.
+
+    The choice depends on the problem alone, so that no other draw depends on it.
+    """
+    if not hasattr(problem, "gap_orders"):
+        return problem
+    rng = np.random.default_rng([zlib.crc32(problem.operation.spell(problem).encode()), 1])
+    tensors = [tensor for tensor, order in problem.gap_orders.items() if order and ELEMENT not in order]
+    if rng.random() >= APART_SHARE or not tensors:
+        return problem
+    return replace(problem, gap=False, gaps=(Gap(str(rng.choice(tensors)), ELEMENT, int(rng.choice(APART))),))
 
 
 OPERAND_SHARE = 0.05

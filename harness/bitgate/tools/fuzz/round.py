@@ -15,6 +15,7 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, operation_called
 from bitgate.model.space import ProblemSpace
 from bitgate.model.space.candidates import problems_of
+from bitgate.model.space.variations import with_elements_apart
 from bitgate.tools.fuzz.draw import SIZES, RoundSize, draw_round
 from bitgate.verify.planned import PlannedCase
 
@@ -110,7 +111,7 @@ class FuzzSubject:
         sets = [self.space.types(text) for text in self.dtypes]
         drawn = draw_round(self.space, key, replace(size, problems=3 * size.problems), self.layouts)
         for problem in problems_of(drawn):
-            yield self.space.varied(problem, sets, rng)
+            yield with_elements_apart(self.space.varied(problem, sets, rng))
 
     def _fitted(self, problem: Problem, instance: Instance, options: tuple[tuple[str, str], ...]) -> Problem:
         """Return the problem, bent until the instance takes it, or as far as that goes."""

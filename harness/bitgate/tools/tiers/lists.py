@@ -33,6 +33,7 @@ SOURCES = (
     "ops/*/space.py",
     "ops/*/numerics.py",
     "model/fill.py",
+    "tools/tiers/apart.py",
     "tools/tiers/cost.py",
     "tools/tiers/pool.py",
     "tools/tiers/cover.py",

@@ -26,6 +26,7 @@ from bitgate.numerics.certificate import has_products
 from bitgate.numerics.fill import DECIMAL, fill_named, make_inputs, plan_fill
 from bitgate.tools.fuzz.draw import RoundSize, draw_round
 from bitgate.tools.fuzz.round import fills_of
+from bitgate.tools.tiers.apart import elements_apart
 from bitgate.tools.tiers.cost import VERDICT, CostModel
 from bitgate.tools.tiers.limits import limits
 from bitgate.tools.tiers.request import OffsetRequest, SolveRequest
@@ -79,7 +80,8 @@ class CandidatePool:
     def cases(self, count: int, seed: int) -> list[PoolCase]:
         """Return about ``count`` different cases with their classes, the same ones for the same arguments."""
         drawn = self.drawn(count, seed)
-        return self._classified([*drawn, *self._at_limits(drawn)])
+        spaced = elements_apart(drawn, self.costs)
+        return self._classified([*drawn, *self._at_limits(drawn), *spaced])
 
     def drawn(self, count: int, seed: int) -> list[PoolCase]:
         """Return about ``count`` different cases that are taken, and those beside them that are refused, without

@@ -10,7 +10,7 @@ import numpy as np
 
 from bitgate.model import ELEMENTWISE, DtypeSet, ProblemError
 from bitgate.model.d_form import PLAIN
-from bitgate.model.gap import Gap, fitting
+from bitgate.model.gap import ELEMENT, Gap, fitting
 from bitgate.model.space import epilogues
 from bitgate.model.space.neighbour import Nearby, distance, near_values
 from bitgate.ops.convolution.layout import (
@@ -33,7 +33,7 @@ def without_axis(problem: ConvProblem, axis: int) -> ConvProblem:
     }
     changes["layout"] = INPUT_LAYOUTS[ndim - 1][INPUT_LAYOUTS[ndim].index(problem.layout)]
     changes["wei_layout"] = WEIGHT_LAYOUTS[ndim - 1][WEIGHT_LAYOUTS[ndim].index(problem.wei_layout)]
-    letters = {**_others(input_letters, ndim, axis), **_others(weight_letters, ndim, axis)}
+    letters = {ELEMENT: ELEMENT, **_others(input_letters, ndim, axis), **_others(weight_letters, ndim, axis)}
     gaps = [replace(gap, axis=letters[gap.axis]) for gap in problem.gaps if gap.axis in letters]
     bare = replace(problem, **changes, gaps=(), d_form=PLAIN).with_form(problem.d_form)
     return replace(bare, gaps=fitting(tuple(gaps), bare.gap_orders))
