@@ -32,13 +32,13 @@
 #endif
 #endif
 
-// Wave sizes that kernels of this build may have: the host runs both, a GPU has its own.
-#if defined(BITGATE_PLATFORM_HOST)
+// Wave sizes that kernels of this build may have: a GPU has its own, the host runs both.
+#if defined(BITGATE_WAVE)
+#define BITGATE_HAS_WAVE(size) ((size) == BITGATE_WAVE)
+#elif defined(BITGATE_PLATFORM_HOST)
 #define BITGATE_HAS_WAVE(size) 1
 #elif defined(BITGATE_PLATFORM_NVIDIA)
 #define BITGATE_HAS_WAVE(size) ((size) == 32)
-#elif defined(BITGATE_WAVE)
-#define BITGATE_HAS_WAVE(size) ((size) == BITGATE_WAVE)
 #else
 #define BITGATE_HAS_WAVE(size) ((size) == 64)
 #endif
