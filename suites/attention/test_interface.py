@@ -3,3 +3,4 @@
 from bitgate.testing import refused
 
 test_refusal = refused("attention#interface")
+test_solved_refusal = refused("attention#solved_interface")
