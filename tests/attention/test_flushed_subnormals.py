@@ -16,7 +16,7 @@ FLUSHES = replace(F32_ACCUMULATION, flushes_subnormals=True)
 
 
 def missing(case: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """What subnormal operands contribute to each result, and the bounds without and with flushed ones."""
+    """The contribution of subnormal operands to each result, and the bounds without and with flushed ones."""
     problem, inputs = made(case, "decimal")
     operation: Any = problem.operation
     for role in set(inputs) & {"q", "k", "v", "do"}:  # every fifth number is subnormal

@@ -136,7 +136,7 @@ def test_gaps_after_elements_are_the_last_of_a_tensor() -> None:
 
 
 def test_an_axis_of_that_name_is_no_element() -> None:
-    """What an id with such an axis means stays as it is."""
+    """An id with such an axis keeps its meaning."""
     lengths = {"r": 2, "e": 3}
     assert strides_of("re", lengths, {"e": 1}) == {"r": 4, "e": 1}
     assert strides_of("er", lengths, {"r": 1}) == {"e": 3, "r": 1}
