@@ -69,14 +69,14 @@ def test_eight_elements_behind_each_line() -> None:
         pytest.param(f"{GEMM}_bias_gapdn8", "d0", (56, 0, 1), id="a bias a matrix"),
         pytest.param("reduction_f16_o4l10i3_argmax_gapindexi8", "index", (11, 1), id="a reduction's index"),
         pytest.param("reduction_f16_o4l10i1_sum_gapxl8", "x", (18, 1, 1), id="a reduction's rows"),
-        pytest.param(f"{CONV}_gapine1", "in", (32, 5 * 7 * 64, 2, 7 * 64, 64), id="behind each element"),
-        pytest.param(f"{CONV}_gap_gapine2", "in", (48, 5 * 7 * 104, 3, 7 * 104, 104), id="and behind each pixel"),
+        pytest.param(f"{CONV}_gapine1", "in", (32, 5 * 7 * 64, 2, 7 * 64, 64), id="after each element"),
+        pytest.param(f"{CONV}_gap_gapine2", "in", (48, 5 * 7 * 104, 3, 7 * 104, 104), id="and after each pixel"),
         pytest.param(f"{CONV}_bias_gapd0k8_gapd0e1", "d0", (40, 0, 2, 0, 0), id="the values of a bias"),
         pytest.param(f"{CONV}_inplace_gapoute1", "d0", (32, 5 * 7 * 64, 2, 7 * 64, 64), id="D as the result's"),
         pytest.param(f"{GEMM.replace('rcr', 'crr')}_gapae1", "in", (64 * 64, 2, 128), id="m of a turned A"),
         pytest.param("layernorm_f16_r3c5_affine_gapbetae2", "beta", (3,), id="a vector"),
         pytest.param("attention_f16_b2h2kv1s3t4d8_full_padded_gaplengthse1", "lengths", (2,), id="lengths"),
-        pytest.param("attention_f16_b2h2kv1s3t4d8_full_gapod4_gapoe1", "o", (120, 60, 20, 2), id="and behind rows"),
+        pytest.param("attention_f16_b2h2kv1s3t4d8_full_gapod4_gapoe1", "o", (120, 60, 20, 2), id="and after rows"),
     ],
 )
 def test_the_axes_outside_a_gap_grow(case: str, role: str, strides: tuple[int, ...]) -> None:
