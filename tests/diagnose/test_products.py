@@ -123,5 +123,17 @@ def test_of_an_element_of_d(gap: str, d, words: str) -> None:
     assert text == (f"with all operands 0, {words}" if words else "")
 
 
+@pytest.mark.parametrize(("factor", "alpha"), [("a0p5", 0.5), ("am3", -3.0), ("a1p2", 1.2)])
+def test_an_element_of_d_is_found_whatever_alpha_is(factor: str, alpha: float) -> None:
+    """Sums are divided by alpha, which may be less than 1."""
+    wrong = lambda problem, form: with_d(problem, form, lambda d: np.roll(d, 1, 2) * 3 / alpha)  # noqa: E731
+    text = found(f"{FWD}_bilinear_{factor}_b3", wrong, (1, 1, 4, 2, 4))
+    assert text == "with all operands 0, y(1,1,4,2,4) takes D(1,1,3,2,4) instead of D(1,1,4,2,4)"
+
+
+def test_no_product_reaches_a_result_whose_alpha_is_0() -> None:
+    assert found(f"{FWD}_bilinear_a0_b3", moved("in", 1, 4), (1, 1, 4, 2, 4)) == ""
+
+
 def test_large_results_are_left_alone() -> None:
     assert found("gemm_f32_b1m2048n2048k512", right, (0, 1, 1)) == ""

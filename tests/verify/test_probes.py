@@ -9,10 +9,10 @@ import pytest
 from bitgate.core.project import ours
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
-from bitgate.results.record import Outcome, Verdict
+from bitgate.results.record import Outcome, Verdict, to_event
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.process import CaseProcess, Opening
+from bitgate.verify.process import CaseProcess, Opening, found_wrong
 from bitgate.verify.session import Session
 
 FOLDER = Path(__file__).parent
@@ -64,6 +64,14 @@ def test_a_cell_that_does_not_come_from_products(session: Session) -> None:
     verdict = found(session, "unhealthy", "fwd_f32", ("illness", "wrong"))
     rest = "1 of 288 cells of y are wrong, within k 5, h 0, w 0"
     assert verdict.reason == f"with all operands 0, y(0,0,5,0,0) holds 77777, not 0; {rest}"
+
+
+def test_a_wrong_result_stays_wrong_when_its_diagnosis_raises(session: Session) -> None:
+    """A division by 0 in a probe made an INFRA of a proven MISMATCH."""
+    verdict = found_wrong(to_event(found(session, "unhealthy", "fwd_f32", ("illness", "wrong"))), "it raised")
+    assert verdict is not None
+    assert verdict.outcome is Outcome.MISMATCH
+    assert verdict.reason.endswith("what they have in common is not known, the diagnosis broke off: it raised")
 
 
 def test_a_library_that_keeps_something_of_an_earlier_case(session: Session) -> None:

@@ -357,7 +357,8 @@ class CaseProcess(Endable):
             self._see_to_it()
             if not self._worker.is_open:  # it raised when it was opened
                 raise
-            return self._ended(planned, Outcome.INFRA, _format_raised(str(error)), asked.begun)
+            reason = _format_raised(str(error))
+            return found_wrong(begun.foreseen, reason) or self._ended(planned, Outcome.INFRA, reason, asked.begun)
         except BaseException:
             self._see_to_it()
             raise
@@ -370,13 +371,9 @@ class CaseProcess(Endable):
 
     def _died(self, planned: PlannedCase, ended: WorkerDied, started: float, foreseen: dict[str, Any]) -> Verdict:
         """Return the verdict on a case that its process died of. A result that was found wrong before remains so."""
-        if foreseen:
-            with suppress(RecordError, KeyError, TypeError):
-                known = from_event(foreseen)
-                if known.outcome in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC):
-                    return _undiagnosed(known, ended)
+        why = ended.reason.replace("no verdict within", "it did not end within")
         outcome = Outcome.INFRA if ended.out_of_memory else Outcome.HUNG if ended.hung else Outcome.CRASHED
-        return self._ended(planned, outcome, ended.reason, started)
+        return found_wrong(foreseen, why) or self._ended(planned, outcome, ended.reason, started)
 
     def _open(self) -> None:
         """Wait for the process to be open. UsageError if it cannot be opened."""
@@ -467,9 +464,16 @@ def _format_raised(traceback: str) -> str:
     return f"its process raised {shown(lines[-1])} ({shown(place)})"
 
 
-def _undiagnosed(verdict: Verdict, ended: WorkerDied) -> Verdict:
-    """Return the verdict on a wrong result whose diagnosis has ended the process, or had to be ended with it."""
-    why = ended.reason.replace("no verdict within", "it did not end within")
+def found_wrong(foreseen: dict[str, Any], why: str) -> Verdict | None:
+    """Return the verdict on a result that was found wrong before its diagnosis broke off; None if there is none."""
+    if not foreseen:
+        return None
+    try:
+        verdict = from_event(foreseen)
+    except (RecordError, KeyError, TypeError):
+        return None
+    if verdict.outcome not in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC):
+        return None
     sentence = f"{verdict.reason}; what they have in common is not known, the diagnosis broke off: {why}"
     diagnosis = verdict.diagnosis and replace(verdict.diagnosis, sentence=sentence)
     return replace(verdict, reason=sentence, diagnosis=diagnosis)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, prod
+from math import ceil, isfinite, prod
 from typing import TypeVar
 
 import numpy as np
@@ -97,7 +97,7 @@ class _Cell:
         numerics = self.problem.operation.numerics
         tensors = [self.problem.tensors[role].dtype.exact_integer for role in (self.form.result, *self.form.operands)]
         factors = [numerics.multiplicand(self.problem, role).exact_integer for role in self.form.operands]
-        return max(1, min(*tensors, *factors) // int(self.scale))
+        return max(1, min(*tensors, *factors) // max(1, ceil(abs(self.scale))))
 
     @property
     def scale(self) -> float:
@@ -164,6 +164,8 @@ def search(problem: Problem, cell: Index) -> Search:
     if launches < LEAST_LAUNCHES or max(prod(problem.tensors[role].lengths) for role in form.operands) > MOST_ELEMENTS:
         return ""
     both = sorted((_Cell(problem, form, cell, role) for role in form.operands), key=lambda one: one.places().size)
+    if not both[0].scale:
+        return ""  # alpha is 0: no product reaches the result
     (nothing,) = yield [both[0].data(both[0].only(np.empty(0, np.int64)), 0)]
     if np.isnan(nothing[cell]):
         return ""
@@ -188,7 +190,7 @@ def _of_d(known: _Cell) -> Generator[Sequence[Data], Sequence[Floats], str]:
         return ""
     lengths, by = problem.tensors["d0"].lengths, (op.beta or 1.0) / known.scale
     names = problem.operation.diagnostics.names(problem)
-    if max(lengths) * int(by * known.scale) > known.room:
+    if max(lengths) * abs(by * known.scale) > known.room:
         return ""
     zeros = known.data(known.only(np.empty(0, np.int64)), 0)
     ones = np.ones(lengths, np.int64)
