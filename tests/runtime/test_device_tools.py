@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from bitgate.kernel.build import Builder
@@ -65,6 +65,7 @@ class OnDevice:
 
 
 LAW = settings(max_examples=40, deadline=None)
+WITH_GAPS = parse_case_id("fwd_f32_nhwgc_n1k2c3_y2_h5_p1_gap").tensors["in"]
 
 
 @LAW
@@ -141,6 +142,8 @@ def test_any_changed_bit_of_memory_shows(opened, tools, tensor, dtype, byte, bit
     st.integers(0, 40),
     st.sampled_from([0, 1, -1]),
 )
+@example(WITH_GAPS, DTYPES["f32"], {*range(30)}, 0, -1)  # zeros of both signs
+@example(WITH_GAPS, DTYPES["f32"], {7, 8}, 7, 0)  # the first place that counts
 def test_differences_are_counted_and_the_first_one_is_found(opened, tools, tensor, dtype, places, begin, bit):
     """A lowest bit differs, the next one, or the sign alone: -0 is not 0."""
     assume(0 not in tensor.strides)
@@ -162,6 +165,7 @@ def test_differences_are_counted_and_the_first_one_is_found(opened, tools, tenso
 
 @LAW
 @given(tensors(), st.sampled_from(INTEGER_TYPES), st.integers(0, 10**6), st.sampled_from([None, 0, 7]))
+@example(WITH_GAPS, DTYPES["f32"], 0, None)  # a gap that holds zero
 def test_a_written_gap_is_found_and_a_written_cell_is_none(opened, tools, tensor, dtype, place, bit):
     """The gap holds zero, or one bit less than its poison."""
     tensor = replace(tensor, dtype=dtype)

@@ -17,8 +17,7 @@ CHECKOUT = own_kernels().parent
 DEFECTS = read_faults([HERE / "tool_defects.toml"])
 EACH_TIME = "gaps_take_zeros_for_poison"
 TESTS = str(HERE / "test_device_tools.py")
-# Examples that are drawn anew miss a 0 or -0 now and then: these are pinned.
-COMMAND = (sys.executable, "-m", "pytest", TESTS, "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=1")
+COMMAND = (sys.executable, "-m", "pytest", TESTS, "-x", "-q", "-p", "no:cacheprovider")
 
 
 @pytest.mark.parametrize(
