@@ -110,6 +110,24 @@ def test_a_wrong_kernel_is_red_and_the_report_says_what_lacks(broken: Any) -> No
     assert "the last 1 of 33 steps of c are missing" in verdict["diagnosis"]["sentence"]
 
 
+def test_a_resumed_run_keeps_nothing_that_another_reference_judged(example: Any) -> None:
+    repository = example("weighted_sums")
+    folder = repository.folder / "out" / "host"
+    smoke = ("run", "--target=host", "-n0")
+    assert repository.bitgate(*smoke).code == 0
+    first = (folder / "results.jsonl").read_text()
+    assert repository.bitgate(*smoke, "--resume").code == 0
+    assert (folder / "results.jsonl").read_text() == first
+    operation = repository.folder / "kernels" / "weighted_sums" / "operation.py"
+    operation.write_text(operation.read_text() + "# another reference\n")
+    done = repository.bitgate(*smoke, "--resume")
+    assert "suites, operations or bitgate have changed since: all runs again" in done.said
+    assert (folder / "results.prev.jsonl").read_text() == first
+    again = (folder / "results.jsonl").read_text()
+    assert again != first
+    assert len(again.splitlines()) == len(first.splitlines())
+
+
 def test_a_ledger_names_its_sizes(broken: Any) -> None:
     smoke = ("run", "--target=host", "-n0", "--json")
     assert broken.bitgate(*smoke).code == 1

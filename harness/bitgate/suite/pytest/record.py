@@ -13,12 +13,15 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.build.errors import BuildError
 from bitgate.results.blackbox import deaths, left_behind, remember_deaths
 from bitgate.results.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read, verdict_on
+from bitgate.suite.judging_code import digest_of_code
 from bitgate.suite.planning import row_of
 from bitgate.suite.pytest.lock import lock_folder
 from bitgate.suite.pytest.run import PLAN, PREVIOUS, Done, TestRun, as_pytest_error, progress
 from bitgate.verify.planned import PlannedCase
 
 RESUME = "resume.json"
+JUDGED_BY = "judged_by.txt"
+"""The hash of the code that the record's verdicts rest on."""
 FATAL = 2
 """So many runs that died while a test was under way say that it ends them; one may have been ended from outside."""
 DIED = "its process died in two runs before this one"
@@ -34,6 +37,7 @@ def begin(run: TestRun) -> None:
         if not run.resume and run.results.exists():
             run.results.replace(run.folder / PREVIOUS)
         run.results.touch()
+        (run.folder / JUDGED_BY).write_text(digest_of_code(run.project))
         if run.plan:
             run.plan.write(run.folder / PLAN)
         needed = {item.key.kernel for item in run.plan.cases} if run.plan else set()
@@ -103,7 +107,9 @@ def build(run: TestRun, names: Iterable[str], group: str = "") -> dict[str, str]
 
 def settled(run: TestRun) -> Done:
     """Test and key of what a resumed run leaves alone: what was green with the libraries of today, and what was under
-    way when two runs died, since it would end the next one too. Raises UsageError for an unreadable record."""
+    way when two runs died, since it would end the next one too. A record of other judging code is put aside. Raises
+    UsageError for an unreadable record."""
+    _put_aside_what_other_code_judged(run)
     try:
         recorded = list(read(run.results)) if run.results.is_file() else []
     except RecordError as error:
@@ -117,6 +123,15 @@ def settled(run: TestRun) -> Done:
     times = deaths(run.folder)
     fatal = {(item.test, item.key) for item in run.earlier if times[item.test] >= FATAL}
     return frozenset(over | fatal)
+
+
+def _put_aside_what_other_code_judged(run: TestRun) -> None:
+    if not run.results.is_file() or not run.results.stat().st_size:
+        return
+    mark = run.folder / JUDGED_BY
+    if not mark.is_file() or mark.read_text() != digest_of_code(run.project):
+        run.results.replace(run.folder / PREVIOUS)
+        progress(f"--resume: suites, operations or bitgate have changed since: all runs again; {PREVIOUS} has what was")
 
 
 def _drop_cut_line(run: TestRun) -> None:
