@@ -16,14 +16,11 @@ SUITES = (".py", ".toml", ".txt", ".json")
 
 def digest_of_code(project: Project) -> str:
     """Return one hash over bitgate itself and what the project says of its cases: suites with their tables and stored
-    digests, operations, declarations with the Python files beside them, rules of diagnosis, bitgate.toml.
+    digests, operations, declarations with the Python files beside them, rules of diagnosis, bitgate.toml. Another
+    checkout of the same files has the same hash.
     """
-    digest = hashlib.sha256()
-    for file in sorted(set(_files(project))):
-        data = file.read_bytes()
-        digest.update(f"{file} {len(data)} ".encode())
-        digest.update(data)
-    return digest.hexdigest()
+    contents = sorted(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}" for file in set(_files(project)))
+    return hashlib.sha256("\n".join(contents).encode()).hexdigest()
 
 
 def _files(project: Project) -> Iterator[Path]:
