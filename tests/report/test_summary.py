@@ -163,7 +163,7 @@ def test_a_history_says_what_is_new(
     assert "- **new**: 1 x HUNG" in text
     assert "- **known**: 1 x MISMATCH missing_sub_gemm on host" in text
     assert "- **fixed**: was_red grouped_bwd_data.t64x64x32 on host: was CRASHED" in text
-    assert "**HUNG** on host, `grouped_bwd_data`, path `grouped`: 1 case (**new**)" in text
+    assert "**HUNG** on host, `grouped_bwd_data`, path `grouped` (**new**): 1 case" in text
 
 
 ODD = ["<script>alert(1)</script>", "]]>", "</details>", "```\n# x", "|a|b|", "![x](http://x)", "[x](javascript:1)"]
