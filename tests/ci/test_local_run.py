@@ -341,8 +341,15 @@ def test_a_night_tells_a_planted_red_from_a_known_one(twenty_five: Path, tmp_pat
     assert "RED: 2 of 25 verdicts on host" in summary
     assert "1 new, 1 known, 0 fixed; against 1 runs of" in summary
     new, known = (line for line in summary.splitlines() if line.startswith(("- **new**", "- **known**")))
+    assert new.startswith("- **new**: 1 x MISMATCH")
+    assert known.startswith("- **known**: 1 x MISMATCH")
     assert "the last 1 of 9 channels of K are missing" in new
     assert "the last 1 of 5 channels of K are missing" in known
+    said = done.stdout + done.stderr
+    new, known = (line for line in said.splitlines() if line.startswith(("new ", "known ")))
+    assert new.startswith("new    1 x MISMATCH")
+    assert known.startswith("known  1 x MISMATCH")
+    assert "k9c3" in said[said.index(new) : said.index(known)]
     assert [one["text"].split("; ")[-2] for one in posted] == [
         "1 new, 0 known, 0 fixed (1 of cases never seen before)",
         "1 new, 1 known, 0 fixed",
