@@ -3,9 +3,9 @@
 driver starts.
 
 Right ones (torch, Triton, load_inline, device functions, a cubin) have to be right, attacks wrong, and times of the
-kind that they can be of; then PyTorch's own operations run on the smoke suites (examples/torch). Prints a line each and
-a table at the end, keeps every report in FOLDER, and ends with 1 if one is not as it has to be, else with 3 if
---seconds left some out.
+kind that they can be of; ``--many`` makes a table of six, broken off and resumed. Then PyTorch's own operations run on
+the smoke suites (examples/torch). Prints a line each and a table at the end, keeps every report in FOLDER, and ends
+with 1 if one is not as it has to be, else with 3 if --seconds left some out.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "judge_on_gpu")
     parser.add_argument("--target", default="", help="default: the GPU of this machine")
-    parser.add_argument("--only", default="", help="A,B,...: names, or parts of names; 'vendors': PyTorch's operations")
+    parser.add_argument("--only", default="", help="A,B,...: names, or parts of names; 'many'; 'vendors'")
     parser.add_argument("--at-once", type=int, default=7, help="this number of submissions")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="judge no longer, those named first first")
     parser.add_argument("--vendors-seconds", type=float, default=240.0)
@@ -122,7 +122,7 @@ def main() -> int:
     alone = [one for one in every if one.name.endswith("_large")]
     together = [one for one in every if one not in alone]
     print(f"target {target}; sandboxed judge; {len(every)} submissions", flush=True)
-    has_vendors = not asked.only or "vendors" in asked.only.split(",")
+    has_vendors, has_many = (not asked.only or name in asked.only.split(",") for name in ("vendors", "many"))
     failed += [name for one in together[:1] for name in judge(one)]  # builds bitgate's tools for the rest
     with ThreadPoolExecutor(asked.at_once) as pool:
         bits = pool.submit(vendors, target, environment, asked.vendors_seconds) if has_vendors else None
@@ -130,6 +130,8 @@ def main() -> int:
         if bits is not None:
             failed += own_kernels(target, environment)
             print(bits.result(), flush=True)
+    if has_many:
+        failed += many(out, target, environment)
     failed += [name for one in alone for name in judge(one)]  # times want a GPU for themselves
     boxes = (json.loads(one.read_text())["sandbox"] for one in out.glob("*.json") if one.stat().st_size)
     print(f"sandbox: {', '.join(next(boxes, []))}", flush=True)
@@ -226,6 +228,40 @@ def attacks(made: Path, task: str) -> Iterator[Judged]:
                 is_slow = verdict == "right"
                 more = (("--own", "--samples", "3"), "bounded", LONG_MS) if is_slow else ()
                 yield Judged(name, file, task, verdict, *more)
+
+
+def many(out: Path, target: str, environment: dict[str, str]) -> list[str]:
+    """Judge a folder of six with a budget for a part of them, go on with ``--resume``, and hold the table to what the
+    six are."""
+    folder, due = out / "made" / "many", {"right": ["right_torch", "declaration"], "wrong": ["computes_in_f16"]}
+    shutil.copytree(HERE / "softmax_source", folder / "source")
+    shutil.copy(HERE / "gpu" / "right_torch.py", folder)
+    due["wrong"] += ["zeroes_its_input"]
+    for name in due["wrong"]:
+        shutil.copy(out / "made" / f"{name}.py", folder)
+    if find_spec("triton"):
+        for name, verdict in (("triton_softmax", "right"), ("triton_unmasked", "wrong")):
+            shutil.copy(HERE / "gpu" / f"{name}.py", folder)
+            due[verdict].append(name)
+    words = [sys.executable, "-m", "bitgate", "judge", "--many", str(folder), "--out", str(out / "many"), "--resume"]
+    words += ["--task", str(HERE / "gpu" / "tasks" / "softmax.py"), "--target", target, "--seed", "11", "--json"]
+    words += ["--problems", "4", "--samples", "3", "--budget"]
+    parts = [_ended([*words, budget], environment, 400.0) for budget in ("15", "300")]
+    codes = [code for code, _, _ in parts]
+    first, whole = (json.loads(said) for _, said, _ in parts)
+    found: dict[str, list[str]] = {"right": [], "wrong": []}
+    for task in whole["tasks"]:
+        for row in task["rows"]:
+            found.setdefault(row["verdict"], []).append(Path(row["submission"]).stem)
+            print(
+                f"many: {row['place']} {row['verdict']} {row['ms']} ms ({task['time']}) {row['submission']}", flush=True
+            )
+    is_whole = {verdict: sorted(names) for verdict, names in found.items()} == {
+        verdict: sorted(names) for verdict, names in due.items()
+    }
+    is_resumed = codes[0] in (1, 3) and any("--resume" in note for note in first["notes"])
+    print(f"many: first {first['verdicts']} {first['notes']}, then {whole['verdicts']}, exit codes {codes}")
+    return [] if is_whole and is_resumed and codes[1] == 1 else ["many"]
 
 
 def own_kernels(target: str, environment: dict[str, str]) -> list[str]:
