@@ -39,7 +39,7 @@ _NOTE = re.compile(
 """How the lines begin that say nothing of a kernel."""
 _BACKTRACE = re.compile(r"Saved host backtrace|(Host|Device) Frame")
 _OWN_FAILURE = re.compile(
-    r"Internal Sanitizer Error|Error: (Could not|Failed)|Warning: Detected overflow", re.IGNORECASE
+    "Internal Sanitizer Error|Device not supported|Error: (?!Race|.*hazard)|Warning: Detected overflow", re.IGNORECASE
 )
 _KERNEL = re.compile(r"\bat (?!__|0x)(?P<kernel>[^+]+?)(?:\+0x|:0x| in |$)")
 _PLACE = re.compile(r"\((\d+),(\d+),(\d+)\)")
