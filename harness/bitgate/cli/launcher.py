@@ -1,4 +1,4 @@
-"""The options by which a command runs kernels under an emulator: they set what all of its processes read."""
+"""The options by which a command runs kernels under another program: they set what all of its processes read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.core import emulation
+from bitgate.core import compute_sanitizer, emulation
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import printable
 
 if TYPE_CHECKING:
     from bitgate.runtime.targets import Target
@@ -19,6 +20,19 @@ LauncherOption = Annotated[
 DaemonOption = Annotated[
     str, typer.Option("--launcher-daemon", metavar="COMMAND", help="Start this emulator once; --launcher attaches.")
 ]
+
+SanitizerOption = Annotated[
+    str,
+    typer.Option("--sanitizer", metavar="TOOL", help="Watch kernels by NVIDIA's memcheck, racecheck ..."),
+]
+
+
+def set_sanitizer(tool: str) -> None:
+    """Set the tool of NVIDIA's compute-sanitizer in the environment. UsageError for an unknown one."""
+    if tool and tool not in compute_sanitizer.TOOLS:
+        raise UsageError(f"--sanitizer {printable(tool[:40])}: give one of {', '.join(compute_sanitizer.TOOLS)}")
+    if tool:
+        os.environ[compute_sanitizer.TOOL] = tool
 
 
 def set_launcher(launcher: str, daemon: str, target: str | None) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from bitgate.cli.args import bytes_stated
-from bitgate.cli.launcher import DaemonOption, LauncherOption, set_launcher
+from bitgate.cli.launcher import DaemonOption, LauncherOption, SanitizerOption, set_launcher, set_sanitizer
 from bitgate.core.emulation import EMULATED
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
@@ -67,6 +67,7 @@ def run(
     ] = False,
     launcher: LauncherOption = "",
     launcher_daemon: DaemonOption = "",
+    sanitizer: SanitizerOption = "",
     mean_bitgates: Annotated[
         bool, typer.Option("--bitgate-suites", help="Run bitgate's suites, above kernels of yours.")
     ] = False,
@@ -89,6 +90,7 @@ def run(
     from bitgate.suite.session import run_session
 
     set_launcher(launcher, launcher_daemon, target)
+    set_sanitizer(sanitizer)
     budget = bytes_stated("--dump-on-red", dump_on_red) if dump_on_red else 0
     own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
     project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()

@@ -15,8 +15,8 @@ import typer
 
 from bitgate.cli.args import options_named
 from bitgate.cli.fuzz import print_failure
-from bitgate.cli.launcher import DaemonOption, LauncherOption, set_launcher
-from bitgate.core import emulation
+from bitgate.cli.launcher import DaemonOption, LauncherOption, SanitizerOption, set_launcher, set_sanitizer
+from bitgate.core import compute_sanitizer, emulation
 from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, meant
 from bitgate.core.progress import print_progress
@@ -87,6 +87,7 @@ def verify(
     target: Annotated[str | None, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = None,
     launcher: LauncherOption = "",
     launcher_daemon: DaemonOption = "",
+    sanitizer: SanitizerOption = "",
     fill: Annotated[str | None, typer.Option(help=f"Fill with {', '.join(FILLS)} [exact].")] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Draw the data from this seed.")] = 0,
     schedule: Annotated[
@@ -144,6 +145,7 @@ def verify(
     several cases, 3 nothing was compared.
     """
     set_launcher(launcher, launcher_daemon, target)
+    set_sanitizer(sanitizer)
     if reference is not None:
         _one_of("reference", reference, REFERENCES)
     if fill is not None:
@@ -258,6 +260,7 @@ def _verdicts(
     from bitgate.verify.this_process import ThisProcess
 
     where = named(target) if target else best()
+    compute_sanitizer.check(where.name, where.platform, in_process=asked.in_process)
     if asked.schedule == RACE and where.kind == emulation.EMULATED:
         emulation.watch_races()
     begin(where, say)

@@ -21,6 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bitgate.core import compute_sanitizer
 from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import printable
 
@@ -93,9 +94,9 @@ def pace() -> EmulatorPace | None:
 
 
 def slowness() -> float:
-    """Return the factor by which limits in seconds are longer; 1 without an emulator."""
+    """Return the factor by which limits in seconds are longer; 1 without an emulator or a sanitizer of GPUs."""
     if not os.environ.get(LAUNCHER):
-        return 1.0
+        return compute_sanitizer.SLOWNESS if compute_sanitizer.tool() else 1.0
     known = pace()
     return 1.0 if known is None else min(MOST_SLOW, max(1.0, known.factor))
 

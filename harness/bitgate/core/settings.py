@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bitgate.core import paths
+from bitgate.core import compute_sanitizer, paths
 from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -109,6 +109,11 @@ def _gfx(value: str) -> None:
         raise ValueError("give a gfx target as HIP spells it, such as gfx942")
 
 
+def _sanitizer(value: str) -> None:
+    if value not in compute_sanitizer.TOOLS:
+        raise ValueError(f"give one of {', '.join(compute_sanitizer.TOOLS)}")
+
+
 def _only(word: str) -> Check:
     def check(value: str) -> None:
         if value != word:
@@ -120,6 +125,7 @@ def _only(word: str) -> Check:
 VARIABLES: dict[str, Check] = {
     "BITGATE_ARTEFACTS": _path_or_url,
     "BITGATE_CACHE": _place,
+    "BITGATE_COMPUTE_SANITIZER": _sanitizer,
     "BITGATE_DATA_ROOT": _folder,
     "BITGATE_DIAGNOSIS_SECONDS": _seconds,
     "BITGATE_FETCH_ONLY": _only("1"),
@@ -147,6 +153,8 @@ VARIABLES: dict[str, Check] = {
 OWN = (
     "BITGATE_BISECT",
     "BITGATE_CHILD",
+    "BITGATE_COMPUTE_SANITIZER_DIR",
+    "BITGATE_COMPUTE_SANITIZER_LOG",
     "BITGATE_EMULATOR_DIR",
     "BITGATE_EMULATOR_INSIDE",
     "BITGATE_EMULATOR_PACE",

@@ -22,6 +22,8 @@ GUARD_BYTES = 4096
 CANARY = 0xC5
 _GRAIN = 256
 """Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
+NATURAL_ALIGNMENT = 256
+"""That of each allocation of a GPU."""
 SMALL = 1 << 20
 """Up to this size a call costs more than copying the bytes of the guards and of what is between them."""
 
@@ -89,7 +91,7 @@ class Buffer:
 
     def put(self, source: np.ndarray[Any, Any]) -> None:
         """Copy an array to a buffer without guards, and make these: in one copy where that costs less."""
-        if self._device.host is None and self._extent <= SMALL:
+        if self._device.host is None and self._extent <= SMALL and self.zones():
             address = address_of(source, self.bytes)
             whole = np.full(self._extent, CANARY, np.uint8)
             at = self.pointer - self._base
@@ -103,7 +105,7 @@ class Buffer:
     def look(self) -> Look:
         """Check the guards of a GPU's buffer, and copy the content of a small one, which costs no more. Work must have
         ended."""
-        if self._extent > SMALL:
+        if self._extent > SMALL or not self.zones():
             return Look(self.check_guards())
         whole = np.empty(self._extent, np.uint8)
         self._device.copy_out(whole.ctypes.data, self._base, self._extent)
@@ -166,6 +168,11 @@ class Buffer:
                 raise
 
     def _allocate_with_zones(self, alignment: int, placement: str, base: int) -> None:
+        if self._device.pool.exact and not base:
+            self._extent = self.bytes + (alignment if alignment > NATURAL_ALIGNMENT else 0)
+            self._owns, self._base = True, self._device.pool.take(self._extent)
+            self.pointer = -(-self._base // alignment) * alignment
+            return
         self._extent = extent_of(self.bytes)
         inner = self._extent - 2 * GUARD_BYTES
         self._owns = not base
@@ -174,8 +181,9 @@ class Buffer:
         self.pointer = self._base + GUARD_BYTES + slack
 
     def _make_guards(self) -> None:
+        zones = self.zones()
         whole = (self._base, self._base + self._extent)
-        for begin, end in [whole] if self._extent <= SMALL else self.zones():
+        for begin, end in [whole] if zones and self._extent <= SMALL else zones:
             self._device.fill(begin, CANARY, end - begin)
 
     def _find_damage(self) -> GuardDamage | None:
@@ -197,8 +205,13 @@ class Buffer:
         at = int(wrong[-1] if begin < self.pointer else wrong[0])
         return GuardDamage(self.name, begin + at - self.pointer, self.bytes)
 
-    def zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return (begin, end) of the guards before and after the buffer on a GPU: their bytes hold CANARY."""
+    def zones(self) -> tuple[tuple[int, int], ...]:
+        """Return (begin, end) of the guards before and after the buffer on a GPU: their bytes hold CANARY.
+
+        None where a sanitizer watches the borders of allocations (``BlockPool.exact``).
+        """
+        if self._device.pool.exact:
+            return ()
         return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)
 
 
@@ -270,10 +283,11 @@ class BlockPool:
     """Freed memory of the current device, kept for the next buffer: on a GPU an allocation costs more than most
     kernels.
 
-    ``limit`` bounds the bytes that are kept unused.
+    ``limit`` bounds the bytes that are kept unused. ``exact``: each size is allocated as it is, and freed at once.
     """
 
-    def __init__(self, hip: Any, limit: int = 1 << 31) -> None:
+    def __init__(self, hip: Any, limit: int = 1 << 31, *, exact: bool = False) -> None:
+        self.exact = exact
         self._hip = hip
         self._limit = limit
         self._free: dict[int, list[int]] = {}
@@ -282,7 +296,7 @@ class BlockPool:
 
     def take(self, size: int) -> int:
         """Return the address of at least ``size`` bytes. Raises HipError if there is no memory left."""
-        block = _block_size(size)
+        block = self._block_size(size)
         kept = self._free.get(block)
         if kept:
             self.unused -= block
@@ -297,8 +311,8 @@ class BlockPool:
 
     def give(self, address: int, size: int) -> None:
         """Take back the memory of ``take(size)``, whose work has ended."""
-        block = _block_size(size)
-        if block > LARGEST_BLOCK or self.unused + block > self._limit:
+        block = self._block_size(size)
+        if self.exact or block > LARGEST_BLOCK or self.unused + block > self._limit:
             check(self._hip.hipFree(address), "hipFree")
             return
         self._free.setdefault(block, []).append(address)
@@ -312,8 +326,7 @@ class BlockPool:
         self._free.clear()
         self.unused = 0
 
-
-def _block_size(size: int) -> int:
-    if size > LARGEST_BLOCK:
-        return size
-    return max(SMALLEST_BLOCK, 1 << (size - 1).bit_length())
+    def _block_size(self, size: int) -> int:
+        if self.exact or size > LARGEST_BLOCK:
+            return max(1, size)
+        return max(SMALLEST_BLOCK, 1 << (size - 1).bit_length())

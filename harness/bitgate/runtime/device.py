@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from bitgate.core import compute_sanitizer
 from bitgate.core.errors import UsageError
 from bitgate.runtime.buffers import BlockPool, Buffer
 from bitgate.runtime.errors import HipError, check
@@ -45,7 +46,7 @@ class Device:
         self._stream = check(hip.hipStreamCreateWithFlags(flags), "hipStreamCreateWithFlags")
         self.stream = int(self._stream)
         self.ledger.lend_stream(self.stream, True)
-        self.pool = BlockPool(hip)
+        self.pool = BlockPool(hip, exact=compute_sanitizer.inside() in compute_sanitizer.EXACT)
 
     def alloc(
         self, size: int, *, name: str, alignment: int = 16, placement: str = "right", guarded: bool = True

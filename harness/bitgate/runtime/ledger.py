@@ -107,11 +107,14 @@ class NvidiaLedger:
         self._works = WorkLog(self._functions, "bitgateNvidia")
 
     def mark(self) -> int:
+        return self._count()
+
+    def _count(self) -> int:
         return int(self._functions["bitgateNvidiaIncidents"]())
 
     def since(self, mark: int) -> Sequence[Incident]:
         found = []
-        for place in range(mark, self.mark()):
+        for place in range(mark, self._count()):
             value = _CIncident()
             if self._functions["bitgateNvidiaIncident"](place, byref(value)) == 0:
                 found.append(Incident(value.text.decode(errors="replace"), value.address))

@@ -14,12 +14,12 @@ from bitgate.core import emulation
 from bitgate.core.errors import UsageError
 from bitgate.core.targets import runs_on, target_id
 from bitgate.kernel.build import Builder
+from bitgate.runtime import race_log, sanitizer_log
 from bitgate.runtime.device import Attributes, Device
 from bitgate.runtime.errors import HipError, check
 from bitgate.runtime.hip_python import HipFunctions, hip_release, import_hip, installed, lacking
 from bitgate.runtime.host import HostRuntime
-from bitgate.runtime.ledger import IncidentLedger, NvidiaLedger
-from bitgate.runtime.race_log import ledger_of
+from bitgate.runtime.ledger import IncidentLedger
 from bitgate.runtime.targets import Target
 from bitgate.worker.mapped import mapped_runtimes
 
@@ -57,14 +57,14 @@ def open_device(target: Target, builder: Builder | None = None) -> Device:
 def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntime | None, IncidentLedger | None]:
     if target.platform == "amd":
         hip = _rocm()
-        return target.platform, hip, None, ledger_of(hip)
+        return target.platform, hip, None, race_log.ledger_of(hip)
     path = (builder or Builder(target.platform, arch=target.name)).runtime()
     try:
         handle = CDLL(str(path), mode=RTLD_GLOBAL)
     except OSError as error:
         raise UsageError(f"{path}: the {target.platform} runtime cannot be loaded: {error}") from None
     host = HostRuntime(path, handle) if target.platform == "host" else None
-    ledger = NvidiaLedger(str(path), handle) if target.platform == "nvidia" else None
+    ledger = sanitizer_log.ledger_of(str(path), handle) if target.platform == "nvidia" else None
     with _only_what_is_loaded():
         hip = import_hip()
         _count(hip)

@@ -242,6 +242,8 @@ class DeviceTools:
         if self._device.host is not None:  # the host runtime keeps its guards itself
             return self._answer(sum(buffer.check_guards() is not None for buffer in buffers))
         zones, count = self._zones_of(buffers)
+        if not count:
+            return self._answer(0)
         if not self._batch.is_open:
             return self._request(1, "zones", zones, count, CANARY)
         ticket = self._reserve(1)
@@ -252,6 +254,8 @@ class DeviceTools:
         if self._device.host is not None:
             return
         zones, count = self._zones_of(buffers)
+        if not count:
+            return
         if self._batch.is_open:
             self._batch.guard(zones, count)
         else:

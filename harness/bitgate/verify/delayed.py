@@ -12,7 +12,7 @@ from bitgate.model.host_tensor import HostTensor
 from bitgate.runtime.device import Device
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES
-from bitgate.verify.running import KernelWork, LaunchConfig, LaunchResult, add_damage, execute, fill
+from bitgate.verify.running import WORKSPACE, KernelWork, LaunchConfig, LaunchResult, add_damage, execute, fill
 
 
 def run_delayed(
@@ -31,6 +31,8 @@ def run_delayed(
     with Buffers(device, config.placement) as staged, Buffers(device, config.placement) as buffers:
         for each in (staged, buffers):
             fill(each, work, inputs, config)
+        if work.workspace:  # a copy reads it: no sanitizer is to take that for the kernel's read
+            staged.named[WORKSPACE].fill(SCRATCH_BYTES[config.poison])
         for buffer in buffers.named.values():
             buffer.fill(SCRATCH_BYTES[1 - config.poison])
         config.arrange(device)

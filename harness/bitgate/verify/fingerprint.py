@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core import emulation, git
+from bitgate.core.compute_sanitizer import PROGRAM, inside
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel.build.toolchain import find_rocm_runtime
@@ -88,7 +89,8 @@ def runtime_of(device: Device) -> str:
     if version is None:
         return UNKNOWN
     if device.target.platform == "nvidia":  # our layer reports the CUDA runtime's version
-        return f"CUDA {version // 1000}.{version % 1000 // 10}, under bitgate's HIP layer"
+        watched = f", under {PROGRAM} {tool}" if (tool := inside()) else ""
+        return f"CUDA {version // 1000}.{version % 1000 // 10}, under bitgate's HIP layer{watched}"
     hip = f"HIP {version // 10**7}.{version // 10**5 % 100}.{version % 10**5}"
     return f"{hip} on bitgate's host runtime" if device.target.platform == "host" else f"ROCm {_rocm()}, {hip}"
 

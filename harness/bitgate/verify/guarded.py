@@ -43,7 +43,7 @@ class Buffers:
     def put(self, contents: Mapping[str, NDArray[Any]]) -> None:
         """Fill the buffers of these names, adding those that do not exist."""
         new = {name: storage for name, storage in contents.items() if name not in self.named}
-        if self._device.host is None and self._block is None and fits(new):
+        if self._device.host is None and not self._device.pool.exact and self._block is None and fits(new):
             self._block = BufferBlock(self._device, new, DEFAULT_ALIGNMENT, self._placement)
             self.named |= self._block.buffers
         for name, storage in contents.items():

@@ -380,7 +380,9 @@ class LauncherProcess(Endable):
 
     def _trusted_process(self, launch: Launch) -> LauncherProcess:
         if self._trusted is None:
-            self._trusted = LauncherProcess(self.opening.target, ours().as_json(), {}, self._hear)
+            arenas = create_memory(), create_memory()
+            started = launcher_worker(arenas, self._hear, is_trusted=True), arenas
+            self._trusted = LauncherProcess(self.opening.target, ours().as_json(), {}, self._hear, started)
         self._trusted.begin_case(max(0.0, self._until - monotonic()))
         return self._trusted
 

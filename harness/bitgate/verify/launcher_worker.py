@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bitgate.core import emulation
+from bitgate.core import compute_sanitizer, emulation
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.worker import HearNote, Worker
 
@@ -20,9 +20,14 @@ OPEN_SECONDS = 900.0
 """Limit for opening a device or loading a library, builds included."""
 
 
-def launcher_worker(arenas: tuple[int, int], hear: HearNote) -> Worker:
-    """Return the worker of a launcher, which has these arenas; under the run's emulator, if there is one."""
-    under, environment = emulation.started()
+def launcher_worker(arenas: tuple[int, int], hear: HearNote, is_trusted: bool = False) -> Worker:
+    """Return the worker of a launcher, which has these arenas; under the run's emulator or sanitizer, if there is one.
+
+    No sanitizer watches a process that runs trusted kernels alone.
+    """
+    under, environment = compute_sanitizer.started() if not is_trusted else ((), None)
+    if not under:
+        under, environment = emulation.started()
     return Worker(
         LAUNCHER,
         _to_stdout,

@@ -26,7 +26,15 @@ from bitgate.verify.compare_outputs import number
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.launcher import NoReference
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
-from bitgate.verify.running import WORKSPACE, KernelWork, LaunchConfig, LaunchResult, add_damage, execute
+from bitgate.verify.running import (
+    WORKSPACE,
+    KernelWork,
+    LaunchConfig,
+    LaunchResult,
+    add_damage,
+    execute,
+    poison_scratch,
+)
 
 
 @dataclass(eq=False)
@@ -198,7 +206,7 @@ def _put(tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, con
         else:
             tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, config.poison))
     if work.workspace:
-        buffers.add(WORKSPACE, work.workspace, guarded=False).fill(SCRATCH_BYTES[config.poison])
+        poison_scratch(buffers.add(WORKSPACE, work.workspace, guarded=False), SCRATCH_BYTES[config.poison])
     tools.guard(list(buffers.named.values()))
     return before
 

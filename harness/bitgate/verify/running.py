@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from bitgate.core import compute_sanitizer
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
@@ -26,6 +27,7 @@ from bitgate.runtime.errors import HipError
 from bitgate.runtime.host import DeviceFault
 from bitgate.runtime.ledger import Incident, take_last_error
 from bitgate.runtime.race_log import RACE_FAULT, EmulatorLedger, located
+from bitgate.runtime.sanitizer_log import SANITIZER_FAULT
 from bitgate.runtime.seen_work import FILL, KERNEL, SeenWork
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
@@ -209,7 +211,16 @@ def fill(buffers: Buffers, work: KernelWork, inputs: Mapping[str, HostTensor], c
     buffers.put(contents)
     if work.workspace:
         byte = 0 if config.clears(WORKSPACE) else SCRATCH_BYTES[config.poison]
-        buffers.at(WORKSPACE, work.workspace).fill(byte)
+        poison_scratch(buffers.at(WORKSPACE, work.workspace), byte)
+
+
+def poison_scratch(buffer: Buffer, byte: int) -> None:
+    """Set every byte of a workspace, unless a sanitizer is to see which of them a kernel reads that it has not written.
+
+    Zeros are set in any case: they are asked for.
+    """
+    if byte == 0 or compute_sanitizer.inside() != "initcheck":
+        buffer.fill(byte)
 
 
 def run_prepared(
@@ -370,7 +381,7 @@ def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], repor
     if reported:
         why = "" if reported in swallowed else f": {swallowed}"
         return LaunchEffects(crash=reported + why, fault=fault)
-    if fault is not None and fault.kind == RACE_FAULT:  # an emulator's log is its detector's, and no library sees it
+    if fault is not None and fault.kind in (RACE_FAULT, SANITIZER_FAULT):  # a detector's log, which no library sees
         return LaunchEffects(crash=swallowed, fault=fault)
     sentence = f"{swallowed}; the library hid it and returned OK"
     corrupting = fault is not None and fault.kind in CORRUPTING

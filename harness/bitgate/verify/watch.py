@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from bitgate.core import compute_sanitizer
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.runner import LibraryState
@@ -63,7 +64,8 @@ class Watch:
             if now.fp_environment != before.fp_environment:
                 state.restore_fp_environment(before.fp_environment)
             self._conduct.threads |= now.threads - before.threads
-            if not self._conduct.has_launched:  # a first launch may start pools of threads, and open what it keeps
+            # A first launch may start pools of threads, and open what it keeps; so may a sanitizer at any.
+            if not self._conduct.has_launched or compute_sanitizer.inside():
                 now = state.without_additions(before, now)
             found = state.changes(before, now, _runtime, self._changes)
         if (current := self._current_device()) != self._current:
@@ -87,8 +89,13 @@ class Watch:
 
 
 def _is_of_runtime(device: Device, thread: int) -> bool:
-    """Return whether the host runtime has started the thread; another runtime's are started by a first launch."""
-    return device.host is not None and device.host.owns_thread(thread)
+    """Return whether the host runtime has started the thread, or a sanitizer, whose threads are like any.
+
+    Another runtime's are started by a first launch.
+    """
+    if device.host is None:
+        return bool(compute_sanitizer.inside())
+    return device.host.owns_thread(thread)
 
 
 def threads_of(conduct: LibraryState) -> set[int]:

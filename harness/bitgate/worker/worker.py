@@ -127,12 +127,11 @@ class Worker(Endable):
     def start(self) -> None:
         """Start a new process, which knows nothing yet. OSError if the system has none."""
         self.end()
-        environment = os.environ if self._environment is None else self._environment
         self._child = Child(
             self._entry,
             lambda data: self._output(data),
             self._token,
-            environment,
+            self.environment,
             self._bare,
             self._passes,
             self._preload,
@@ -166,6 +165,11 @@ class Worker(Endable):
     def is_open(self) -> bool:
         """False once the process was ended here: what it was given is lost."""
         return self._child is not None
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment of its next process."""
+        return os.environ if self._environment is None else self._environment
 
     @property
     def has_begun(self) -> bool:

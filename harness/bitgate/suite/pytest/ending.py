@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bitgate.core import compute_sanitizer
 from bitgate.model import case_id
 from bitgate.results.blackbox import left_behind, remember_deaths
 from bitgate.results.record import RecordError, read
@@ -75,7 +76,12 @@ class Ending:
         gc.freeze()  # pytest looks for garbage five times at its end; what is left now goes with the process
 
     def _learn(self, night: MergedNight) -> None:
-        """Seconds are an aid: a cache that cannot be written, or a damaged record, is reported, and decides nothing."""
+        """Remember the seconds of cases, unless a sanitizer took most of them.
+
+        Seconds are an aid: a cache that cannot be written, or a damaged record, is reported, and decides nothing.
+        """
+        if compute_sanitizer.tool():
+            return
         try:
             target = self.run.target
             damaged = any(source.flaws for source in night.sources)

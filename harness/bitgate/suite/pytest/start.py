@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bitgate.core import emulation, paths, settings
+from bitgate.core import compute_sanitizer, emulation, paths, settings
 from bitgate.core.choices import SMOKE
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
@@ -69,6 +69,9 @@ def _decide(config: pytest.Config) -> TestRun:
     # What is only planned may be for a target of another machine.
     target = (targets.absent if option.collectonly else targets.named)(name) if name else targets.best()
     if not worker_input and not option.collectonly:
+        compute_sanitizer.check(
+            target.name, target.platform, in_process=option.bitgate_in_process, resumes=option.bitgate_resume
+        )
         leases.devices(target)  # an outer list that leaves nothing is reported before anything is built
         emulated.begin(target, emulated.say)
         if target.platform == "amd" and target.kind == "hardware":
