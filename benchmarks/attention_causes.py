@@ -59,7 +59,8 @@ def of_backend(name: str, target: str, out: Path) -> Iterator[dict[str, Any]]:
     """Run the tier by a backend, and yield what is known of each red verdict."""
     words = ["--load", str(ROOT / "examples" / "torch"), "--option", f"backend={name}", "--target", target]
     bitgate_command(["run", str(ROOT / "suites" / "attention"), "--tier", "smoke", "-n", "4", *words], out)
-    red = [one for one in read(out / target / "results.jsonl") if not one.green]
+    verdicts = read(out / target / "results.jsonl")
+    red = [one for one in verdicts if not one.green and one.outcome is not Outcome.REFUSED]
     for fill in sorted({one.key.fill for one in red if one.outcome is Outcome.MISMATCH}):
         cases = [one.key.case for one in red if one.key.fill == fill and one.outcome is Outcome.MISMATCH]
         bitgate_command(["verify", *cases, "--fill", fill, "--dump", str(out / fill), *words], out / "verify")
@@ -70,7 +71,7 @@ def of_backend(name: str, target: str, out: Path) -> Iterator[dict[str, Any]]:
         if one.outcome is not Outcome.MISMATCH or kept is None:
             yield {**known, "reason": f"{one.outcome.value}: {reason_of(one)}"}
         else:
-            yield {**known, **explained(one.key.case, kept)}
+            yield {**known, **explained(one.key.case, kept, outputs_of(one))}
 
 
 def bitgate_command(words: list[str], out: Path) -> None:
@@ -84,8 +85,14 @@ def reason_of(one: Verdict) -> str:
     return " ".join((one.reason or "").split())[:160]
 
 
-def explained(case: str, kept: Path) -> dict[str, Any]:
-    """Return of each tensor that differs how many cells do, and how many of them each step explains."""
+def outputs_of(one: Verdict) -> set[str]:
+    """Return the tensors that are wrong by their own rule: others may differ from the reference within their bounds."""
+    evidence = one.diagnosis.evidence if one.diagnosis else {}
+    return {str(evidence.get("output", "o")), *map(str, evidence.get("wrong_too", ()))}
+
+
+def explained(case: str, kept: Path, outputs: set[str]) -> dict[str, Any]:
+    """Return of each of these tensors how many cells differ, and how many of them each step explains."""
     tensors = {file.stem: np.load(file).astype(np.float64) for file in kept.glob("*.npy")}
     problem: Any = bitgate.problem(case)
     wrong: dict[str, int] = {}
@@ -94,6 +101,8 @@ def explained(case: str, kept: Path) -> dict[str, Any]:
         if not name.startswith("result"):
             continue
         role = name.removeprefix("result").removeprefix("_") or "o"
+        if role not in outputs:
+            continue
         result, reference = tensors[name], tensors[name.replace("result", "reference")]
         differs = (result != reference) | (np.signbit(result) != np.signbit(reference))
         if not differs.any():
