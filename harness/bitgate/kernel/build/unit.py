@@ -17,6 +17,7 @@ from typing import Any
 from bitgate.core.errors import UsageError
 from bitgate.core.project import own_kernels
 from bitgate.core.untrusted import is_safe
+from bitgate.kernel.build import toolchain
 from bitgate.kernel.build.errors import BuildError, first_error
 from bitgate.kernel.build.hip_source_check import unsupported_on_host
 from bitgate.kernel.build.hip_translate import translated
@@ -100,6 +101,10 @@ class TranslationUnit:
         source, includes = self.prelude.source, self.prelude.includes
         return TranslationUnit(f"header {source.name}", source, includes, self.flags, self.compiler, is_header=True)
 
+    def owns(self, path: str) -> bool:
+        """Return whether a file is in a folder of the unit's. Such a folder may be below the system's, as a wheel's."""
+        return path.startswith(tuple(f"{folder}/" for folder in (*self.includes, self.source.parent, local("{root}"))))
+
     @property
     def identity(self) -> str:
         """A hash of all that the unit is, except for the content of its files."""
@@ -115,6 +120,7 @@ class TranslationUnit:
             # A precompiled header names its files by their places: each checkout has its own.
             *(["header", str(self.source)] if self.is_header else []),
             *(["translated"] if self.is_translated else []),
+            *map(portable, toolchain.settings()),
         )[:32]
 
 
@@ -182,6 +188,7 @@ class UnitStore:
                 ours = {source} if unit.text is not None else set()
                 ours |= {str(self._text_of_header(prelude))} if prelude else set()
                 files = [self.tree.real(path) for path in read_depfile(depfile.read_text()) if path not in ours]
+                files = [path for path in files if unit.owns(path) or not unit.compiler.brings(path)]
                 if prelude is not None and unit.header is not None:
                     files += self._files(unit.header, prelude)
                 if not any(_changed_since(path, begun) for path in files):
@@ -368,10 +375,14 @@ def _is_entry(entry: object) -> bool:
 
 
 def _dependencies(kind: ToolchainKind, depfile: Path) -> tuple[str, ...]:
-    """Return the arguments by which a compiler lists the files that it read; clang drops -MMD for device code alone."""
+    """Return the arguments by which a compiler lists the files that it read; clang drops -MD for device code alone.
+
+    Headers of -isystem and CPLUS_INCLUDE_PATH are among them: users keep theirs there, too.
+    """
     if kind == "zig-hip":
-        return ("-Xclang", "-dependency-file", "-Xclang", str(depfile), "-Xclang", "-MT", "-Xclang", "unit")
-    return ("-MMD", "-MF", str(depfile))
+        words = ("-dependency-file", str(depfile), "-sys-header-deps", "-MT", "unit")
+        return tuple(word for one in words for word in ("-Xclang", one))
+    return ("-MD", "-MF", str(depfile))
 
 
 def read_depfile(text: str) -> list[str]:
