@@ -78,6 +78,21 @@ def test_so_is_one_of_a_folder_of_system_headers(family: KernelFamily, make_buil
     assert CDLL(str(make_builder().family(family))).one() == 7
 
 
+def test_a_new_file_that_is_found_first_is_read(family: KernelFamily, make_builder: Make, lines: list[str]) -> None:
+    for name in ("near", "far"):
+        (family.folder / name).mkdir()
+    (family.folder / "shared.hpp").rename(family.folder / "far" / "shared.hpp")
+    family = replace(family, include_dirs=("near", "far"))
+    assert CDLL(str(make_builder().family(family))).one() == 1
+    (family.folder / "near" / "shared.hpp").write_text("#define SHARED 7\n")
+    assert CDLL(str(make_builder().family(family))).one() == 7
+    (family.folder / "shared.hpp").write_text("#define SHARED 8\n")
+    assert CDLL(str(make_builder().family(family))).one() == 8
+    lines.clear()
+    make_builder().family(family)
+    assert lines == []
+
+
 def test_going_back_to_an_old_content_costs_nothing(family: KernelFamily, make_builder: Make, lines: list[str]) -> None:
     header = family.folder / "shared.hpp"
     first = make_builder().family(family)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -149,10 +149,23 @@ class UnitStore:
     def lookup(self, unit: TranslationUnit) -> str | None:
         """Return the key of the object for the files' present content, if it was ever compiled."""
         for entry in self._entries(unit):
-            files = entry["files"]
-            if all(content is not None and self.contents.of(local(name)) == content for name, content in files):
+            files = {local(name): content for name, content in entry["files"]}
+            is_same = all(self.contents.of(path) == content for path, content in files.items())
+            if is_same and files.keys() >= self._found_before(unit, files):
                 return str(entry["object"])
         return None
+
+    def _found_before(self, unit: TranslationUnit, files: Iterable[str]) -> set[str]:
+        """Return the files that have the name of one of these in an earlier folder of the unit's search path."""
+        places = [f"{folder}/" for folder in (unit.source.parent, *unit.includes)]
+        names = (
+            (place, path.removeprefix(folder))
+            for path in files
+            for number, folder in enumerate(places)
+            if path.startswith(folder)
+            for place in places[:number]
+        )
+        return {path for place, name in names if self.contents.of(path := place + name) is not None}
 
     def reached(self, unit: TranslationUnit) -> list[str]:
         """Return the files that the object of the present contents was compiled from."""
@@ -191,6 +204,7 @@ class UnitStore:
                 files = [path for path in files if unit.owns(path) or not unit.compiler.brings(path)]
                 if prelude is not None and unit.header is not None:
                     files += self._files(unit.header, prelude)
+                files += self._found_before(unit, files)
                 if not any(_changed_since(path, begun) for path in files):
                     return self._store(unit, files, output)
             raise UsageError(f"{unit.source}: it, or a header of it, keeps changing while it is compiled; run again")
