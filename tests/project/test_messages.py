@@ -81,6 +81,28 @@ def test_an_environment_that_a_declaration_has_emptied_is_one_line(empty: Any) -
     assert "Traceback" not in done.err
 
 
+FORGETFUL = """
+from bitgate.kernel import Instance, KernelFamily, PythonKernel
+from bitgate.operation import F32_ACCUMULATION
+
+def forget(problem, tensors):
+    for name in vars(problem):
+        object.__setattr__(problem, name, None)
+
+INSTANCE = Instance("f32", "f32", ("f32",), (), (), F32_ACCUMULATION)
+FAMILY = KernelFamily(
+    name="forgetful", operations=("softmax",), platforms=("host",), instances=(INSTANCE,), opens=PythonKernel(forget)
+)
+"""
+
+
+def test_a_function_that_changes_its_problem_changes_no_other(empty: Any) -> None:
+    (empty.folder / "declaration.py").write_text(FORGETFUL)
+    done = empty.bitgate("verify", "softmax_f32_r2c4", "--target=host", "--load=declaration.py")
+    assert (done.code, done.err) == (1, ""), done.said
+    assert "every cell of y still holds the poison" in done.out
+
+
 def test_a_wrong_number_of_arguments_is_put_to_the_users_line(empty: Any) -> None:
     skeleton.make(skeleton.Skeleton(NAME), empty.folder)
     source = f"{NAME}.hip.cpp"
