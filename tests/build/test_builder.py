@@ -54,6 +54,45 @@ def test_a_changed_header_rebuilds_the_units_that_reach_it(
     assert (CDLL(str(first)).one(), CDLL(str(second)).one()) == (1, 7)
 
 
+@pytest.mark.parametrize("variable", ["CPATH", "CPLUS_INCLUDE_PATH"])
+def test_a_header_that_the_environment_names_is_a_header_like_any(
+    family: KernelFamily, make_builder: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    (family.folder / "shared.hpp").unlink()
+    (family.folder / "one.hip.cpp").write_text((family.folder / "one.hip.cpp").read_text().replace('"shared', '"far'))
+    for number in (1, 2):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "far.hpp").write_text(f"#define SHARED {number}\n")
+        monkeypatch.setenv(variable, str(tmp_path / str(number)))
+        assert CDLL(str(make_builder().family(family))).one() == number
+    (tmp_path / "2" / "far.hpp").write_text("#define SHARED 3\n")
+    assert CDLL(str(make_builder().family(family))).one() == 3
+
+
+def test_so_is_one_of_a_folder_of_system_headers(family: KernelFamily, make_builder: Make, tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (family.folder / "shared.hpp").rename(tmp_path / "far" / "shared.hpp")
+    family = replace(family, flags=("-isystem", str(tmp_path / "far")))
+    assert CDLL(str(make_builder().family(family))).one() == 1
+    (tmp_path / "far" / "shared.hpp").write_text("#define SHARED 7\n")
+    assert CDLL(str(make_builder().family(family))).one() == 7
+
+
+def test_a_new_file_that_is_found_first_is_read(family: KernelFamily, make_builder: Make, lines: list[str]) -> None:
+    for name in ("near", "far"):
+        (family.folder / name).mkdir()
+    (family.folder / "shared.hpp").rename(family.folder / "far" / "shared.hpp")
+    family = replace(family, include_dirs=("near", "far"))
+    assert CDLL(str(make_builder().family(family))).one() == 1
+    (family.folder / "near" / "shared.hpp").write_text("#define SHARED 7\n")
+    assert CDLL(str(make_builder().family(family))).one() == 7
+    (family.folder / "shared.hpp").write_text("#define SHARED 8\n")
+    assert CDLL(str(make_builder().family(family))).one() == 8
+    lines.clear()
+    make_builder().family(family)
+    assert lines == []
+
+
 def test_going_back_to_an_old_content_costs_nothing(family: KernelFamily, make_builder: Make, lines: list[str]) -> None:
     header = family.folder / "shared.hpp"
     first = make_builder().family(family)

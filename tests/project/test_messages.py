@@ -62,6 +62,47 @@ def test_a_kernel_that_is_never_launched_is_reported_as_such(sums: Any) -> None:
     assert "nothing was written: every cell of y still holds the poison" in said
 
 
+def test_words_of_an_enumeration_are_words(sums: Any) -> None:
+    edit(sums, "declaration.py", "BLOCK = 64\n", "class Word(str):\n    pass\n\n\nBLOCK = 64\n")
+    edit(sums, "declaration.py", "    return None\n", '    return Refusal(Word("never"), Word("a test"))\n')
+    done = sums.bitgate("verify", CASES[0], "--target=host", "--load", f"kernels/{NAME}", below=NAME)
+    assert (done.code, done.err) == (3, ""), done.said
+    assert "a test" in done.out
+
+
+def test_an_environment_that_a_declaration_has_emptied_is_one_line(empty: Any) -> None:
+    """Its process then finds neither the host runtime that is built, nor a compiler for another one."""
+    skeleton.make(skeleton.Skeleton(NAME), empty.folder)
+    emptied = f"import os\n\nos.environ.clear()\nos.environ['BITGATE_CACHE'] = {str(empty.folder / 'cache')!r}\n"
+    edit(empty, "declaration.py", "def supports(", f"{emptied}\n\ndef supports(")
+    done = empty.bitgate("verify", CASES[0], "--target=host", below=NAME)
+    assert (done.code, done.out) == (2, ""), done.said
+    assert done.err.splitlines()[-1].startswith("bitgate: host runtime does not build: ")
+    assert "Traceback" not in done.err
+
+
+FORGETFUL = """
+from bitgate.kernel import Instance, KernelFamily, PythonKernel
+from bitgate.operation import F32_ACCUMULATION
+
+def forget(problem, tensors):
+    for name in vars(problem):
+        object.__setattr__(problem, name, None)
+
+INSTANCE = Instance("f32", "f32", ("f32",), (), (), F32_ACCUMULATION)
+FAMILY = KernelFamily(
+    name="forgetful", operations=("softmax",), platforms=("host",), instances=(INSTANCE,), opens=PythonKernel(forget)
+)
+"""
+
+
+def test_a_function_that_changes_its_problem_changes_no_other(empty: Any) -> None:
+    (empty.folder / "declaration.py").write_text(FORGETFUL)
+    done = empty.bitgate("verify", "softmax_f32_r2c4", "--target=host", "--load=declaration.py")
+    assert (done.code, done.err) == (1, ""), done.said
+    assert "every cell of y still holds the poison" in done.out
+
+
 def test_a_wrong_number_of_arguments_is_put_to_the_users_line(empty: Any) -> None:
     skeleton.make(skeleton.Skeleton(NAME), empty.folder)
     source = f"{NAME}.hip.cpp"

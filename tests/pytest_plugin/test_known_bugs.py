@@ -65,6 +65,15 @@ def test_a_known_bug_is_green_and_shown_as_what_it_is(suites: Any, run_here: Any
     assert "## Known bugs" in (suites.out / "summary.md").read_text()
 
 
+@pytest.mark.parametrize(("tier", "listed"), [("regression", True), ("smoke", False)])
+def test_an_entry_that_a_whole_run_has_no_case_of_is_listed(
+    suites: Any, run_here: Any, ledger: Any, tier: str, listed: bool
+) -> None:
+    ledger("g = 1,", "g = 99,")
+    assert run_here(f"--tier={tier}")[0] == 0
+    assert ("is about no case of this run" in (suites.out / "summary.md").read_text()) is listed
+
+
 def test_without_the_ledger_and_without_the_bug_nothing_changes(suites: Any, run_here: Any, ledger: Any) -> None:
     assert run_here()[0] == 0
     assert suites.outcomes == ["PASS"] * 3

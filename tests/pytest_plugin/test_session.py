@@ -53,6 +53,13 @@ def test_a_run_that_only_collects_compares_nothing(suites: Any) -> None:
     assert "nothing was compared" in ended.stderr
 
 
+def test_options_that_no_shell_takes_are_one_line(suites: Any) -> None:
+    ended = bitgate_run(suites.write(), PYTEST_ADDOPTS="-k 'toy")
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("bitgate: PYTEST_ADDOPTS=-k 'toy: No closing quotation")
+
+
 def test_a_conftest_that_kills_pytest_leaves_reports(suites: Any) -> None:
     conftest(suites.write(), EXIT_AFTER_TWO.format("0 if os.kill(os.getpid(), 9) else 0"))
     ended = bitgate_run(suites)

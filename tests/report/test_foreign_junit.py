@@ -130,6 +130,7 @@ ONE = '<testsuite name="s" tests="{}"><testcase name="a" {}>{}</testcase></tests
         (ONE.format(1, "", "<skipped/>"), "none of its 1 tests ran"),
         (ONE.format(1, 'status="fail"', ""), "1 of 1 tests failed: s.a"),
         (ONE.format(1, "", "<error/>"), "1 of 1 tests failed: s.a"),
+        *[(ONE.format(1, "", f"<{tag}/>"), "1 of 1 tests failed: s.a") for tag in ("Failure", "rerunFailure")],
         (ONE.format(3, "", ""), "2 of its 3 tests are missing"),
     ],
 )

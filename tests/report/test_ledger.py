@@ -191,6 +191,13 @@ def test_a_record_cannot_call_itself_a_known_bug(verdict: Make, change: dict[str
         from_event(event)
 
 
+def test_a_line_that_says_pass_and_not_green_is_no_pass(verdict: Make) -> None:
+    event = to_event(verdict())
+    assert from_event(event).green
+    with pytest.raises(RecordError, match="it says PASS, and that it is not green"):
+        from_event({**event, "green": False})
+
+
 def test_cells_that_the_host_ran_in_a_gpus_place_say_so(verdict: Make, run_folder: Folder) -> None:
     (ledger,) = read_ledgers([run_folder("host_for_gfx942", verdict(target="host_for_gfx942"))])
     assert ledger.notes == (

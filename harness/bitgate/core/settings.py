@@ -78,6 +78,9 @@ def _path_or_url(value: str) -> None:
 
 
 def _paths(value: str) -> None:
+    """Check paths of declarations, which go to other processes and into records as text."""
+    if re.search(r"[\ud800-\udfff]", value):
+        raise ValueError("it is not UTF-8")
     for part in value.split(os.pathsep):
         _path(part)
 

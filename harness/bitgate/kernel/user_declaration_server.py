@@ -67,9 +67,8 @@ def _users_code(family: KernelFamily, what: str) -> Iterator[None]:
 
 
 def _checked(said: Any) -> Any:
-    """Return what can be an answer. TypeError if it cannot."""
-    json.dumps(said)
-    return said
+    """Return what can be an answer, of plain types: an enumeration's word is text. TypeError if it cannot."""
+    return json.loads(json.dumps(said))
 
 
 def _as_json(family: KernelFamily) -> dict[str, Any]:

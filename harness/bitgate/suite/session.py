@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.settings import shown
 
 if TYPE_CHECKING:
     from bitgate.results.report.summary import Summary
@@ -49,8 +52,12 @@ class SessionEnd:
 def run_session(arguments: Sequence[str], *, stdout: int | None = None) -> tuple[int, Summary | None, Path | None]:
     """Run pytest with these arguments in a child; return the exit code, and summary and folder of its record if any.
 
-    ``stdout`` is the descriptor that its output goes to.
+    ``stdout`` is the descriptor that its output goes to. UsageError if the options in PYTEST_ADDOPTS cannot be split.
     """
+    try:
+        shlex.split(options := os.environ.get("PYTEST_ADDOPTS", ""))
+    except ValueError as error:
+        raise UsageError(f"PYTEST_ADDOPTS={shown(options)}: {error}: write options as a shell takes them") from None
     before = _plans()
     end = _child(arguments, stdout)
     folder = end.folder

@@ -162,7 +162,7 @@ class LauncherProcess(Endable):
     def device_facts(self) -> DeviceFacts:
         if self._facts is None:
             self._open()
-            self._facts = convert(self._worker.opened()["answer"]["facts"], DeviceFacts)
+            self._facts = convert(_said(self._worker.opened())["facts"], DeviceFacts)
         return self._facts
 
     def free_memory(self) -> int:
@@ -452,9 +452,7 @@ class LauncherProcess(Endable):
         try:
             said = self._worker.answer(asked)
             self._tenant = convert(said["tenant"], str)
-            if "raised" in said:
-                raise raised_by(convert(said["raised"], Raised))
-            return convert(said["answer"], into)
+            return convert(_said(said), into)
         except WorkerDied as ended:
             self._forget()
             is_of_another = ended.at is not asked and ended.at in self._requests_ahead
@@ -491,6 +489,13 @@ class LauncherProcess(Endable):
             answer.fill(run, instance)
             run.outputs = found if answer.has_outputs else {}
         return runs[: len(answers)]
+
+
+def _said(reply: Mapping[str, Any]) -> Any:
+    """Return what a launcher answered. Raise what it raised instead."""
+    if "raised" in reply:
+        raise raised_by(convert(reply["raised"], Raised))
+    return reply["answer"]
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,7 +43,8 @@ def open_python_runner(kernel: Kernel, platform: str) -> Runner:
 
 
 class PythonRunner:
-    """A user's runner whose answers and errors are those that ``Runner`` documents."""
+    """A user's runner whose answers and errors are those that ``Runner`` documents. It gets copies of problems: nothing
+    else would keep it from changing their fields."""
 
     def __init__(self, kernel: Kernel, inner: Runner) -> None:
         self.inner = inner
@@ -57,11 +59,11 @@ class PythonRunner:
 
     def supports(self, problem: Any) -> Refusal | None:
         with _as_kernel_failure(self.family):
-            return checked_answer(Refusal, self.inner.supports(problem), "supports")
+            return checked_answer(Refusal, self.inner.supports(copy(problem)), "supports")
 
     def workspace(self, problem: Any) -> int:
         with _as_kernel_failure(self.family):
-            size = _of_type(int, self.inner.workspace(problem), "workspace")
+            size = _of_type(int, self.inner.workspace(copy(problem)), "workspace")
             if not 0 <= size < 1 << 63:
                 raise ValueError(f"workspace returned {size}, which is no number of bytes")
             return size
@@ -70,7 +72,8 @@ class PythonRunner:
         self, problem: Any, buffers: Mapping[str, int], workspace: tuple[int, int], stream: int
     ) -> DispatchRecord:
         with _as_kernel_failure(self.family):
-            found = checked(raw_of_python(self.inner.launch(problem, buffers, workspace, stream)), self.instance.name)
+            launched = self.inner.launch(copy(problem), buffers, workspace, stream)
+            found = checked(raw_of_python(launched), self.instance.name)
         if isinstance(found, RecordDefect):
             raise RecordRejected(self.family.folder, found)
         return found

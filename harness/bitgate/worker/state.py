@@ -36,6 +36,8 @@ FLAGS = (
     "personality",
     "scheduling class",
     "scheduling priority",
+    "timer slack",
+    "memory that is written or executed",
 )
 """The names of the process' flags."""
 

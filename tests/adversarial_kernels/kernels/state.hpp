@@ -5,7 +5,9 @@
 #include <clocale>
 #include <cstdlib>
 
+#include <fcntl.h>
 #include <sched.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -140,6 +142,34 @@ BAD_KERNEL(outlives_its_parent) {
 BAD_KERNEL(not_dumpable) {
   healthy(call);
   ::prctl(PR_SET_DUMPABLE, 0);
+}
+
+BAD_KERNEL(another_personality) {
+  healthy(call);
+  ::personality(static_cast<unsigned long>(::personality(0xffffffff)) ^ ADDR_NO_RANDOMIZE);
+}
+
+BAD_KERNEL(another_scheduling_class) {
+  healthy(call);
+  const sched_param none{};
+  ::sched_setscheduler(0, ::sched_getscheduler(0) == SCHED_BATCH ? SCHED_OTHER : SCHED_BATCH, &none);
+}
+
+BAD_KERNEL(adopts_no_orphans) {
+  healthy(call);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+BAD_KERNEL(is_killed_first) {
+  healthy(call);
+  const int score = ::open("/proc/self/oom_score_adj", O_WRONLY);
+  (void)!::write(score, "900", 3);
+  ::close(score);
+}
+
+BAD_KERNEL(sleeps_longer_from_now_on) {
+  healthy(call);
+  ::prctl(PR_SET_TIMERSLACK, 1000000000ul);
 }
 
 // Of an address space that it bounds itself: it must not take the machine's.

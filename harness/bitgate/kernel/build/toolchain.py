@@ -35,6 +35,20 @@ INSTALL_CUDA = "install the CUDA toolkit (12 or newer), or set CUDA_HOME to wher
 INSTALL_HIP = "install ROCm, or 'apt-get install hipcc' (Debian's 5.2 compiles for gfx90a)"
 INSTALL_ZIG = "'pip install ziglang' compiles device code for every gfx target"
 
+READ_BY_COMPILERS = (
+    *("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "CCC_OVERRIDE_OPTIONS"),
+    *("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "HIPCC_COMPILE_FLAGS_APPEND", "HIP_DEVICE_LIB_PATH"),
+)
+"""Variables by which compilers find other headers, or add flags: the same command then makes another object."""
+
+HEADERS = ("/usr/include", "/usr/lib", "/usr/local/include", "/usr/local/lib", "/lib", "/opt/rocm")
+"""Folders of systems' and compilers' headers, which are not compared: a compiler is known by its version."""
+
+
+def settings() -> tuple[str, ...]:
+    """Return what the environment says to compilers."""
+    return tuple(f"{name}={value}" for name in READ_BY_COMPILERS if (value := os.environ.get(name)))
+
 
 @dataclass(frozen=True)
 class Compiler:
@@ -48,6 +62,11 @@ class Compiler:
     version: str
     kind: ToolchainKind
     headers: tuple[str, ...] = ()
+
+    def brings(self, path: str) -> bool:
+        """Return whether a header is the compiler's or the system's, where zig's are next to its program."""
+        own = os.path.dirname(self.command[0]) if self.kind in ("zig", "zig-hip") else "/opt/rocm"
+        return path.startswith(tuple(f"{folder}/" for folder in (own, *HEADERS)))
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from bitgate.core.errors import UsageError
 from bitgate.core.project import own_kernels
 from bitgate.core.untrusted import is_safe
+from bitgate.kernel.build import toolchain
 from bitgate.kernel.build.errors import BuildError, first_error
 from bitgate.kernel.build.hip_source_check import unsupported_on_host
 from bitgate.kernel.build.hip_translate import translated
@@ -100,6 +101,10 @@ class TranslationUnit:
         source, includes = self.prelude.source, self.prelude.includes
         return TranslationUnit(f"header {source.name}", source, includes, self.flags, self.compiler, is_header=True)
 
+    def owns(self, path: str) -> bool:
+        """Return whether a file is in a folder of the unit's. Such a folder may be below the system's, as a wheel's."""
+        return path.startswith(tuple(f"{folder}/" for folder in (*self.includes, self.source.parent, local("{root}"))))
+
     @property
     def identity(self) -> str:
         """A hash of all that the unit is, except for the content of its files."""
@@ -115,6 +120,7 @@ class TranslationUnit:
             # A precompiled header names its files by their places: each checkout has its own.
             *(["header", str(self.source)] if self.is_header else []),
             *(["translated"] if self.is_translated else []),
+            *map(portable, toolchain.settings()),
         )[:32]
 
 
@@ -143,10 +149,23 @@ class UnitStore:
     def lookup(self, unit: TranslationUnit) -> str | None:
         """Return the key of the object for the files' present content, if it was ever compiled."""
         for entry in self._entries(unit):
-            files = entry["files"]
-            if all(content is not None and self.contents.of(local(name)) == content for name, content in files):
+            files = {local(name): content for name, content in entry["files"]}
+            is_same = all(self.contents.of(path) == content for path, content in files.items())
+            if is_same and files.keys() >= self._found_before(unit, files):
                 return str(entry["object"])
         return None
+
+    def _found_before(self, unit: TranslationUnit, files: Iterable[str]) -> set[str]:
+        """Return the files that have the name of one of these in an earlier folder of the unit's search path."""
+        places = [f"{folder}/" for folder in (unit.source.parent, *unit.includes)]
+        names = (
+            (place, path.removeprefix(folder))
+            for path in files
+            for number, folder in enumerate(places)
+            if path.startswith(folder)
+            for place in places[:number]
+        )
+        return {path for place, name in names if self.contents.of(path := place + name) is not None}
 
     def reached(self, unit: TranslationUnit) -> list[str]:
         """Return the files that the object of the present contents was compiled from."""
@@ -182,8 +201,10 @@ class UnitStore:
                 ours = {source} if unit.text is not None else set()
                 ours |= {str(self._text_of_header(prelude))} if prelude else set()
                 files = [self.tree.real(path) for path in read_depfile(depfile.read_text()) if path not in ours]
+                files = [path for path in files if unit.owns(path) or not unit.compiler.brings(path)]
                 if prelude is not None and unit.header is not None:
                     files += self._files(unit.header, prelude)
+                files += self._found_before(unit, files)
                 if not any(_changed_since(path, begun) for path in files):
                     return self._store(unit, files, output)
             raise UsageError(f"{unit.source}: it, or a header of it, keeps changing while it is compiled; run again")
@@ -368,10 +389,14 @@ def _is_entry(entry: object) -> bool:
 
 
 def _dependencies(kind: ToolchainKind, depfile: Path) -> tuple[str, ...]:
-    """Return the arguments by which a compiler lists the files that it read; clang drops -MMD for device code alone."""
+    """Return the arguments by which a compiler lists the files that it read; clang drops -MD for device code alone.
+
+    Headers of -isystem and CPLUS_INCLUDE_PATH are among them: users keep theirs there, too.
+    """
     if kind == "zig-hip":
-        return ("-Xclang", "-dependency-file", "-Xclang", str(depfile), "-Xclang", "-MT", "-Xclang", "unit")
-    return ("-MMD", "-MF", str(depfile))
+        words = ("-dependency-file", str(depfile), "-sys-header-deps", "-MT", "unit")
+        return tuple(word for one in words for word in ("-Xclang", one))
+    return ("-MD", "-MF", str(depfile))
 
 
 def read_depfile(text: str) -> list[str]:

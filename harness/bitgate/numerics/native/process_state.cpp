@@ -286,7 +286,8 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
     if (::uselocale(nullptr) != LC_GLOBAL_LOCALE)
       out.put(", and another in this thread", 28);
   });
-  out.section([&] { // process_flags, as state.py names them
+  out.section([&] {                          // process_flags, as state.py names them
+    constexpr int get_write_or_execute = 66; // PR_GET_MDWE, which older headers lack
     int at_death = 0, reaps = 0;
     ::prctl(PR_GET_PDEATHSIG, &at_death, 0, 0, 0);
     ::prctl(PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0);
@@ -294,7 +295,8 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
     ::sched_getparam(0, &scheduling);
     for (const int flag : {::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), at_death, reaps,
                            ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0),
-                           ::personality(0xffffffff), ::sched_getscheduler(0), scheduling.sched_priority})
+                           ::personality(0xffffffff), ::sched_getscheduler(0), scheduling.sched_priority,
+                           ::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), ::prctl(get_write_or_execute, 0, 0, 0, 0)})
       out.put(static_cast<uint32_t>(flag));
   });
   out.section([&] { put_credentials(out); });                      // credentials

@@ -168,7 +168,7 @@ def from_event(event: dict[str, Any]) -> Verdict:
         check_types(event)
         certificate = event["certificate"]
         diagnosis = event["diagnosis"]
-        return Verdict(
+        verdict = Verdict(
             **{name: _shown(event[name]) for name in AS_THEY_ARE if name in event},
             key=_key(event),
             outcome=Outcome(event["verdict"]),
@@ -183,6 +183,9 @@ def from_event(event: dict[str, Any]) -> Verdict:
             known_bug=_known_bug(event),
             run=_stamp(event.get("run")),
         )
+        if verdict.green and not event.get("green", True):
+            raise RecordError(f"it says {verdict.outcome}, and that it is not green: one of them is wrong")
+        return verdict
     except (KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"not a result event: {type(error).__name__}: {error}") from None
     except RecordError:

@@ -165,7 +165,7 @@ def _test(suite: Element, case: Element) -> ForeignTest:
         status in ("notrun", "disabled", "skipped") or case.get("result") in ("suppressed", "skipped")
     ):
         result, message = "skipped", message or "disabled"
-    elif not result and status in ("fail", "failed", "error"):
+    elif not result and (status in ("fail", "failed", "error") or any(_is_failure(one.tag) for one in case)):
         result = "failure"
     output = "\n".join(one.text or "" for name in ("system-out", "system-err") for one in case.findall(name))
     name, classname = case.get("name", ""), case.get("classname", "")
@@ -181,6 +181,12 @@ def _test(suite: Element, case: Element) -> ForeignTest:
         case.get("file", ""),
         case.get("line", "") if case.get("line", "").isdecimal() else "",
     )
+
+
+def _is_failure(tag: str) -> bool:
+    """Return whether an element states a failure in another spelling; a flakyFailure is of a test that passed."""
+    name = tag.rpartition("}")[2].lower()
+    return name.endswith(("failure", "error")) and not name.startswith("flaky")
 
 
 def _seconds(text: str) -> float:
