@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
 from itertools import cycle
 from math import prod
 from typing import Any
@@ -217,13 +218,22 @@ class CandidatePool:
 def subjects_of(
     request: SolveRequest | OffsetRequest, families: Mapping[str, KernelFamily]
 ) -> list[tuple[KernelFamily, str]]:
-    """Return each family of a request, with its instances on the host, and each operation of it that is asked for."""
+    """Return each family of a request, with the instances on the host that it asks for, and each operation of it that
+    is asked for."""
+    asked = {name: _with_instances(families[name].on("host"), request) for name in request.kernels}
     return [
-        (families[name].on("host"), operation)
-        for name in request.kernels
-        for operation in families[name].operations
+        (family, operation)
+        for family in asked.values()
+        for operation in family.operations
         if operation in request.operations
     ]
+
+
+def _with_instances(family: KernelFamily, request: SolveRequest | OffsetRequest) -> KernelFamily:
+    def is_asked(name: str) -> bool:
+        return fnmatchcase(name, request.instances) and not fnmatchcase(name, request.without)
+
+    return replace(family, instances=tuple(one for one in family.instances if is_asked(one.name)))
 
 
 def cut_of(instance: Instance) -> Cut:
