@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import is_safe
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.kernel.resolved import Kernel, Options
 from bitgate.model import Problem, ProblemError, case_id, operation_called
@@ -251,6 +252,12 @@ def may_show_nothing(problem: Problem, instance: Instance, fill: str) -> bool:
         return True
     is_automatic = getattr(problem, "split_k", 1) == -1
     return is_automatic and instance.accumulation_for(problem).partial is not None
+
+
+def has_short_id(case: PoolCase) -> bool:
+    """Return whether a test's id of the case may be a name in a path (core/untrusted.py)."""
+    options = "".join(f"_{name}_{value}" for name, value in case.kernel.options)
+    return is_safe(f"{case_id(case.problem)}__{case.kernel.name}{options}__{case.fill}")
 
 
 def shows_nothing(case: PoolCase) -> bool:
