@@ -111,7 +111,8 @@ def instances(declaration: str, way: Way, rows: Sequence[Row]) -> tuple[Instance
 
 def bits_of(dtypes: str) -> int:
     """Of the factors."""
-    return 8 * DtypeSet.parse(dtypes).compute_dtype.bytes
+    stated = DtypeSet.parse(dtypes)
+    return 8 * min(stated.multiplicand(role).bytes for role in BWD_WEIGHT[:2])
 
 
 def family(

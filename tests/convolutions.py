@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
 
-from bitgate.model import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet
+from bitgate.model import ELEMENTWISE, OPERAND_ELEMENTWISE, Dtype, DtypeSet
+from bitgate.model.dtype import ROLES
 from bitgate.ops.convolution import CONVOLUTIONS, ConvProblem, Pass
 from bitgate.ops.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
@@ -29,6 +30,14 @@ SUMMED = Most(filter=3, dilation=2, pad=2, rest=4, stride=3, images=2, channels=
 """Every product by name is soon done."""
 COUNTED = Most(filter=5, dilation=3, pad=3, rest=9, stride=6, images=3, channels=20)
 """Positions alone are looked at."""
+
+
+@st.composite
+def with_own_types(draw, problems: st.SearchStrategy[ConvProblem], dtypes: st.SearchStrategy[Dtype]) -> ConvProblem:
+    """Often, one operand or both are multiplied each in a separate type."""
+    problem = draw(problems)
+    own = tuple((role, draw(dtypes)) for role in ROLES if role in problem.operands and draw(st.booleans()))
+    return replace(problem, dtypes=replace(problem.dtypes, own=own))
 
 
 @st.composite

@@ -14,7 +14,7 @@ from bitgate.operation import DTYPES, ConvProblem, Pass, SubGemm, gemms_count, s
 from ..backward_data import BackwardDataMap, LaunchedGemms, in_buckets, too_large
 from ..channels_last import channels_last
 from ..clauses import broken_vectors, channel_access, grid_blocks, operand_operations, too_many_threads, wrong_types
-from ..cpp_names import BWD_DATA, WAVES, types
+from ..cpp_names import BWD_DATA, F16_WEI_F8_OUT_BF8, WAVES, types
 from ..image_chunks import SPLIT_N, split_n
 from ..library_family import library_family
 from ..limits import MAX_GRID_YZ
@@ -57,7 +57,7 @@ TILES_8 = (
 TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
 ROUNDED = tuple(f"f16_ct{factor}" for factor in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz"))
 """f16 tensors that are multiplied in 8 bits."""
-ROUNDED_GROUP = "grouped_bwd_data_f16_ct8"
+ROUNDED_GROUP, APART_GROUP = "grouped_bwd_data_f16_ct8", "grouped_bwd_data_f16_ct_bf8_f8"
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -189,7 +189,7 @@ OPTIONS = (
 
 
 def _registered(dtypes: str, wave: int) -> Registered:
-    bits = 8 if dtypes in ROUNDED else 8 * DTYPES[dtypes].bytes
+    bits = 8 * DTYPES[dtypes].bytes if dtypes in TILES else 8
     return Registered(f"Instances{bits}Wave{wave}<{types(dtypes, BWD_DATA)}>", (dtypes,), wave)
 
 
@@ -198,6 +198,7 @@ GENERATED = units(
     {
         **{f"grouped_bwd_data_{dtype}{end}": [_registered(dtype, w)] for dtype in TILES for w, end in WAVES.items()},
         ROUNDED_GROUP: [_registered(dtypes, wave) for wave in WAVES for dtypes in ROUNDED],
+        APART_GROUP: [_registered(dtypes, wave) for wave in WAVES for dtypes in F16_WEI_F8_OUT_BF8],
     },
 )
 
@@ -212,6 +213,11 @@ FAMILY = library_family(
             for shape in shapes
         ),
         *(shape.instance(ROUNDED_GROUP, dtypes, rounds_slices=True) for dtypes in ROUNDED for shape in TILES_8),
+        *(
+            shape.instance(APART_GROUP, dtypes, rounds_slices=True)
+            for dtypes in F16_WEI_F8_OUT_BF8
+            for shape in TILES_8
+        ),
     ),
     options=OPTIONS,
     supports=supports,

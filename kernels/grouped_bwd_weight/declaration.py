@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..backward_weight import LARGE_16, PAIR_16, PAIR_32, PAIR_MIXED, Way, shared_family
+from ..cpp_names import F16_IN_F8_OUT_BF8
 from ..shape import POINTWISE, POINTWISE_STRIDE_1, Shape
 
 SHAPES_16 = (
@@ -37,6 +38,7 @@ ROWS = (
     ("bf16_f32", "bf16_f32_bf16", PAIR_MIXED),
     ("i8", "i8", PAIR_8),
     *(("f16_ct8", f"f16_ct{factor}", PAIR_8) for factor in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
+    *(("f16_ct_bf8_f8", dtypes, PAIR_8) for dtypes in F16_IN_F8_OUT_BF8),
 )
 
 FAMILY = shared_family(

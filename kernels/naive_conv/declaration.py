@@ -8,7 +8,7 @@ from bitgate.kernel import Dispatch, Instance, Option, Refusal, Registered, elem
 from bitgate.operation import CONVOLUTIONS, DTYPES, INPUT_LAYOUTS, Accumulation, ConvProblem, DtypeSet, Pass
 
 from ..clauses import wrong_types
-from ..cpp_names import FWD
+from ..cpp_names import F16_IN_F8_OUT_BF8, F16_WEI_F8_OUT_BF8, FWD
 from ..library_family import library_family
 from ..thread_maps import LinearMap, cell_number, linear_launch
 
@@ -24,11 +24,20 @@ GROUPS = {
     },
     "f16_ct": tuple(f"f16_ct{compute}" for compute in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
 }
-WEIGHT_GRADIENTS = {"bf16": ("bf16_f32_bf16",)}
-"""As GROUPS, with backward weight alone."""
+OF_ONE_PASS = {
+    Pass.FWD: {"f16_ct": tuple(f"f16_ctinf8{flavour}_ctweibf8{flavour}" for flavour in ("ocp", "fnuz"))},
+    Pass.BWD_DATA: {"f16_ct": F16_WEI_F8_OUT_BF8},
+    Pass.BWD_WEIGHT: {"bf16": ("bf16_f32_bf16",), "f16_ct": F16_IN_F8_OUT_BF8},
+}
+"""As GROUPS, with one pass alone."""
 ROWS = (
     *((group, dtypes, direction) for group, types in GROUPS.items() for dtypes in types for direction in CONVOLUTIONS),
-    *((group, dtypes, Pass.BWD_WEIGHT) for group, types in WEIGHT_GRADIENTS.items() for dtypes in types),
+    *(
+        (group, dtypes, direction)
+        for direction, groups in OF_ONE_PASS.items()
+        for group, types in groups.items()
+        for dtypes in types
+    ),
 )
 LAYOUTS = tuple(layout for layouts in INPUT_LAYOUTS.values() for layout in layouts)
 
@@ -72,7 +81,9 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 def _registered(passes: str, dtypes: str) -> Registered:
     """``passes``: all of them, or one."""
     stated = DtypeSet.parse(dtypes)
-    types = [getattr(stated, tensor) for tensor in FWD] + ([stated.compute] if stated.compute else [])
+    compute = stated.compute_dtype
+    types = [*map(stated.of, FWD), *([compute] if stated.compute or stated.own else [])]
+    types += [dict(stated.own).get(role, compute) for role in FWD] if stated.own else []
     elements = ", ".join(element(dtype.name) for dtype in types)
     return Registered(f"{passes}<Types<{elements}>>", (_accumulation(dtypes).accumulator.name,))
 
@@ -86,12 +97,18 @@ def thread_map(problem: ConvProblem, instance: Instance, options: Mapping[str, s
     return LinearMap(launch, lambda cell: cell_number(cell, result.lengths))
 
 
+_ONE_PASS = {Pass.FWD: "Forward", Pass.BWD_DATA: "DataGradient", Pass.BWD_WEIGHT: "WeightGradient"}
+
 GENERATED = units(
     "naive_conv",
     {
         f"naive_conv_{group}": [
             *(_registered("Passes", dtypes) for dtypes in types),
-            *(_registered("WeightGradient", dtypes) for dtypes in WEIGHT_GRADIENTS.get(group, ())),
+            *(
+                _registered(_ONE_PASS[direction], dtypes)
+                for direction, groups in OF_ONE_PASS.items()
+                for dtypes in groups.get(group, ())
+            ),
         ]
         for group, types in GROUPS.items()
     },

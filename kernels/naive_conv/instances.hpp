@@ -132,8 +132,11 @@ template <class T> struct BITGATE_HIDDEN Passes {
   Naive<T> bwd_weight, bwd_data, fwd;
 };
 
-template <class T> struct BITGATE_HIDDEN WeightGradient : Naive<T> {
-  explicit WeightGradient(const char* accumulator) : Naive<T>(Pass::bwd_weight, accumulator) {}
+template <class T, Pass pass> struct BITGATE_HIDDEN OnePass : Naive<T> {
+  explicit OnePass(const char* accumulator) : Naive<T>(pass, accumulator) {}
 };
+template <class T> using Forward = OnePass<T, Pass::fwd>;
+template <class T> using DataGradient = OnePass<T, Pass::bwd_data>;
+template <class T> using WeightGradient = OnePass<T, Pass::bwd_weight>;
 
 } // namespace naive_conv

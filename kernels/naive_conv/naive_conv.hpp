@@ -13,8 +13,9 @@
 // on any finite data.
 //   1. acc = +0 in the accumulator's type: f64 for f64, i32 for i8, f32 for all others.
 //   2. An operand's element goes through its operation (pass, scale, relu; dy: pass), in f64 for f64 and i8,
-//      else in f32, and is rounded once to the type that it is multiplied as: the compute type, but 8-bit
-//      floats stay what they are. An element of that type that just passes is not touched.
+//      else in f32, and is rounded once to the type that it is multiplied as: the operand's own compute
+//      type, else that of the problem, but then 8-bit floats stay what they are. An element of that type that
+//      just passes is not touched.
 //   3. fwd:        for each tap z, y, x (row-major, x fastest), then for each c:  acc = fma(x, w, acc)
 //      bwd_data:   for each tap z, y, x (row-major, x fastest), then for each k:  acc = fma(dy, w, acc)
 //      bwd_weight: for each n, then for each output z, y, x (row-major):          acc = fma(dy, x, acc)
@@ -49,11 +50,12 @@ template <class Element> struct Row {
 };
 
 // acc plus the products of `count` pairs.
-template <class T, class A, class B>
+template <class T, class FactorA, class FactorB, class A, class B>
 BITGATE_HD inline typename T::Accumulator dot(const Row<A>& a, const Row<B>& b, int64_t count,
                                               typename T::Accumulator acc) {
   for (int64_t i = 0; i < count; ++i)
-    acc = bitgate::fused(factor<T>(a.at[i * a.stride], a.op), factor<T>(b.at[i * b.stride], b.op), acc);
+    acc = bitgate::fused(factor<T, FactorA>(a.at[i * a.stride], a.op),
+                         factor<T, FactorB>(b.at[i * b.stride], b.op), acc);
   return acc;
 }
 
@@ -71,9 +73,9 @@ BITGATE_HD typename T::Accumulator sum_fwd(const typename T::X* x, const typenam
         continue;
       for (at_w.at[2] = 0; at_w.at[2] < shape.filter[2]; ++at_w.at[2])
         if (input_at(shape, 2, y.at[2], at_w.at[2], at_x.at[2]))
-          acc = dot<T>(Row<typename T::X>{x + offset_of(shape.x, at_x), shape.x.column, arguments.x_op},
-                       Row<typename T::W>{w + offset_of(shape.w, at_w), shape.w.column, arguments.w_op},
-                       shape.c, acc);
+          acc = dot<T, typename T::FactorX, typename T::FactorW>(
+              Row<typename T::X>{x + offset_of(shape.x, at_x), shape.x.column, arguments.x_op},
+              Row<typename T::W>{w + offset_of(shape.w, at_w), shape.w.column, arguments.w_op}, shape.c, acc);
     }
   }
   return acc;
@@ -94,9 +96,9 @@ BITGATE_HD typename T::Accumulator sum_bwd_data(const typename T::Y* dy, const t
         continue;
       for (at_w.at[2] = 0; at_w.at[2] < shape.filter[2]; ++at_w.at[2])
         if (output_at(shape, 2, dx.at[2], at_w.at[2], at_y.at[2]))
-          acc = dot<T>(Row<typename T::Y>{dy + offset_of(shape.y, at_y), shape.y.column, pass},
-                       Row<typename T::W>{w + offset_of(shape.w, at_w), shape.w.row, arguments.w_op}, shape.k,
-                       acc);
+          acc = dot<T, typename T::FactorY, typename T::FactorW>(
+              Row<typename T::Y>{dy + offset_of(shape.y, at_y), shape.y.column, pass},
+              Row<typename T::W>{w + offset_of(shape.w, at_w), shape.w.row, arguments.w_op}, shape.k, acc);
     }
   }
   return acc;
@@ -118,8 +120,9 @@ BITGATE_HD typename T::Accumulator sum_bwd_weight(const typename T::Y* dy, const
           continue;
         for (at_y.at[2] = 0; at_y.at[2] < shape.output[2]; ++at_y.at[2])
           if (input_at(shape, 2, at_y.at[2], dw.at[2], at_x.at[2]))
-            acc = bitgate::fused(factor<T>(dy[offset_of(shape.y, at_y)], pass),
-                                 factor<T>(x[offset_of(shape.x, at_x)], arguments.x_op), acc);
+            acc = bitgate::fused(factor<T, typename T::FactorY>(dy[offset_of(shape.y, at_y)], pass),
+                                 factor<T, typename T::FactorX>(x[offset_of(shape.x, at_x)], arguments.x_op),
+                                 acc);
       }
     }
   return acc;

@@ -67,6 +67,13 @@ Texts::Texts(Pass pass, const bitgate::ProductDtypes& codes) {
     std::snprintf(dtypes, sizeof dtypes, "%s_ct%s", dtype_name(codes.in), dtype_name(codes.compute));
   else
     std::snprintf(dtypes, sizeof dtypes, "%s", dtype_name(codes.in));
+  const struct {
+    const char* role;
+    int32_t dtype;
+  } own[] = {{"in", codes.in_compute}, {"wei", codes.wei_compute}, {"out", codes.out_compute}};
+  for (const auto& part : own)
+    if (const size_t length = std::strlen(dtypes); part.dtype != codes.compute)
+      std::snprintf(dtypes + length, sizeof dtypes - length, "_ct%s%s", part.role, dtype_name(part.dtype));
   std::snprintf(name, sizeof name, "%s_%s", bitgate::pass_name(pass), dtypes);
 }
 

@@ -115,7 +115,7 @@ def test_benchdnn_shape_files_are_lists(tmp_path: Path) -> None:
     assert [(line.where, line.reason) for line in table.refused] == [
         ("line 4", "descriptor 'ic64oc64iw7kh3': ih is missing or 0"),
         ("line 5", "option '--dir=BWD_D' is not understood: --dt, --stag, --wtag, --dtag, --bia-dt, --bia-mask,"
-                   " --cfg, --reset, --batch are"),
+                   " --attr-post-ops, --cfg, --reset, --batch are"),
     ]  # fmt: skip
 
 

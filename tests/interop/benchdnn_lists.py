@@ -30,10 +30,12 @@ OPTIONS = {
     "mb": ("0", "4"),
     "bia-dt": ("undef", "f32", "f16"),
     "bia_mask": ("1", "2", "4"),
-    "attr-post-ops": ("", "sum:0.5", "relu"),
+    "attr-post-ops": ("", "sum:0.5", "relu", "sum:0.5+relu", "gelu_erf"),
     "attr-zero-points": ("", "src:common:1"),
 }
 NAMES = {"attr-post-ops": "attrs", "attr-zero-points": "zeros"}
+POST_OPS = {"": "", "sum:0.5": "_inplace_a1_b0p5", "relu": "_relu"}
+"""Ends of ids; the others are refused."""
 IGNORED = (
     "--skip-impl=ref,x64:gemm",
     "--mode=C",
@@ -107,7 +109,9 @@ def _convolution(word: str, values: dict[str, str]) -> Iterator[str]:
     name = values["dir"]
     biased = values["bia-dt"] != "undef"
     wrong = biased and (values["bia-dt"] != result or name.startswith("BWD"))
-    if values["attrs"] or values["zeros"] or dtypes is None or wrong:
+    biased = biased or name == "FWD_B"
+    wrong = wrong or (values["attrs"] != "" and (biased or name.startswith("BWD")))
+    if values["attrs"] not in POST_OPS or values["zeros"] or dtypes is None or wrong:
         yield ""
         return
     if values["mb"] != "0":
@@ -120,7 +124,7 @@ def _convolution(word: str, values: dict[str, str]) -> Iterator[str]:
     ]
     one = "iw" in word and "ih" not in word
     layout = {"abx": "ngcw" if one else "ngchw"}.get(values["stag"], "nwgc" if one else "nhwgc")
-    yield f"{direction}_{dtypes}_{layout}_{tail}{'_bias' if biased or name == 'FWD_B' else ''}"
+    yield f"{direction}_{dtypes}_{layout}_{tail}{'_bias' if biased else POST_OPS[values['attrs']]}"
     if name == "BWD_WB":
         if values["stag"] == "abx":
             yield f"reduction_{result}_o{channels}l{places}_sum" if images == 1 else ""
@@ -134,9 +138,10 @@ def _product(word: str, values: dict[str, str]) -> Iterator[str]:
     columns = {1: "2", 2: "4"}[word.partition(":")[0].count("x")]
     biased = values["bia-dt"] != "undef"
     wrong = biased and (values["bia-dt"] != result or values["bia_mask"] != columns or batch > 1)
-    if values["attrs"] or values["zeros"] or dtypes is None or wrong:
+    wrong = wrong or (values["attrs"] != "" and biased)
+    if values["attrs"] not in POST_OPS or values["zeros"] or dtypes is None or wrong:
         yield ""
     else:
         order = {"any": "rcr", "abx": "rcr"}.get(values["stag"])
         order = order or ("crr" if word.count("x") > 2 else "rcr")
-        yield f"gemm_{dtypes}_{order}_{tail}{'_bias' if biased else ''}"
+        yield f"gemm_{dtypes}_{order}_{tail}{'_bias' if biased else POST_OPS[values['attrs']]}"

@@ -21,6 +21,7 @@ def test_refusal_names_the_values(bench):
     assert refusal.text == "K = 12 is not a multiple of the vector of 8"
 
 
+OWN = ("f16_ctweif8ocp_ctoutbf8ocp", "f16_ctweibf8ocp_ctoutf8ocp", "f16_ctoutf8ocp")
 LENGTHS = st.one_of(st.sampled_from([8, 16, 24]), st.integers(1, 40))
 
 
@@ -38,7 +39,7 @@ def problem_texts(draw):
     op = draw(st.sampled_from(["", "", "_bias", "_inplace", "_relu"]))
     gap = draw(st.sampled_from(["", "", "_gap"]))
     split = draw(st.sampled_from(["", "", "_skauto", "_sk2", "_sk128", "_sk129"]))
-    dtype = draw(st.sampled_from(["f32", "f16", "bf16", "f16_ctf8ocp", "f16_ctbf8fnuz"]))
+    dtype = draw(st.sampled_from(["f32", "f16", "bf16", "f16_ctf8ocp", "f16_ctbf8fnuz", *OWN]))
     return f"bwd_data_{dtype}_{draw(st.sampled_from(LAYOUTS[ndim]))}_{dims}_{numbers}{op}{gap}{split}"
 
 

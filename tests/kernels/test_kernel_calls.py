@@ -157,6 +157,8 @@ def test_the_result_is_what_is_written(raw):
         (stated(causal=1), "unknown_attribute", "bwd_data has no attribute 'causal' here"),
         (stated(op="gelu"), "op", "element-wise operation 'gelu' (op) is unknown"),
         (stated(compute="f4"), "dtypes", "compute type 'f4' is unknown"),
+        (stated(out_compute="f4"), "dtypes", "out_compute type 'f4' is unknown"),
+        (stated(wei_compute="f8ocp"), "dtypes", "wei_compute is f8ocp, this instance takes f32"),
     ],
 )
 def test_what_the_library_does_not_know_is_refused_by_name(raw, problem, clause, named):
@@ -170,7 +172,10 @@ def test_attributes_that_are_not_stated_have_their_default(raw):
     """3x3 outputs of stride 2 and pad 1 on either side: without pads there are 2x2."""
     out = replace(PROBLEM.tensors["out"], lengths=(1, 1, 4, 2, 2))
     assert supported(raw, problem=stated(left_pad=None, right_pad=None, tensors={"out": out}))[0] == AbiStatus.OK
-    assert supported(raw, problem=stated(op="pass", alpha=1.0, split_k=1, compute="f32"))[0] == AbiStatus.OK
+    assert (
+        supported(raw, problem=stated(op="pass", alpha=1.0, split_k=1, compute="f32", wei_compute="f32"))[0]
+        == AbiStatus.OK
+    )
 
 
 @pytest.mark.parametrize(("d", "op", "clause"), [(True, "pass", "num_d"), (False, "nd1", "num_d")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from tests.oracle import gaps
@@ -72,12 +74,28 @@ def test_8_bit_types_equal_the_ordered_reference(bench, types, fill):
     for direction, op in zip(
         PASSES * 2, ("bilinear_weiscale", "scale_weirelu", "nd1_inscale", "", "", "inrelu"), strict=True
     ):
-        problem = convolution(f"{direction}_{types}_nhwgc_g2n2k7c5_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2" + f"_{op}" * bool(op))
-        inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill))
-        result = bench.run(problem, inputs, "naive_conv", f"{direction}_{types}").result
-        expected = ordered_reference(problem, inputs)
-        nan = np.isnan(result.logical) & np.isnan(expected.logical)
-        assert ((result.bits == expected.bits) | nan).all(), problem
+        assert_equals_ordered(bench, direction, types, fill, op)
+
+
+@pytest.mark.parametrize("fill", ["exact", "decimal", "special"])
+@pytest.mark.parametrize(
+    ("direction", "factors"),
+    [("fwd", ("in{f8}", "wei{bf8}")), ("bwd_data", ("wei{f8}", "out{bf8}")), ("bwd_weight", ("in{f8}", "out{bf8}"))],
+)
+def test_operands_of_one_type_are_multiplied_in_two(bench, direction, factors, fill):
+    for flavour, sums in product(("ocp", "fnuz"), ("cell", "tile", "small_tile")):
+        types = "_ct".join(("f16", *factors)).format(f8=f"f8{flavour}", bf8=f"bf8{flavour}")
+        for op in ("", "scale", "bilinear"):
+            assert_equals_ordered(bench, direction, types, fill, op, {"sums": sums})
+
+
+def assert_equals_ordered(bench, direction, types, fill, op, options=None):
+    problem = convolution(f"{direction}_{types}_nhwgc_g2n2k7c5_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2" + f"_{op}" * bool(op))
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill))
+    result = bench.run(problem, inputs, "naive_conv", f"{direction}_{types}", options or {}).result
+    expected = ordered_reference(problem, inputs)
+    nan = np.isnan(result.logical) & np.isnan(expected.logical)
+    assert ((result.bits == expected.bits) | nan).all(), problem
 
 
 def test_weights_in_f32(bench):

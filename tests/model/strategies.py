@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from tests.convolutions import COUNTED, Most, drawn_convolutions
+from tests.convolutions import COUNTED, Most, drawn_convolutions, with_own_types
 from tests.epilogues import with_epilogues
 from tests.gapped import gapped
 
@@ -22,4 +22,5 @@ def dtype_sets(draw) -> DtypeSet:
 
 def problems(passes: tuple[Pass, ...] = CONVOLUTIONS, most: Most = COUNTED) -> st.SearchStrategy[ConvProblem]:
     """Small problems of every kind."""
-    return gapped(with_epilogues(drawn_convolutions(dtype_sets(), passes, most, (1, 1, 2, 4, -1))))
+    drawn = drawn_convolutions(dtype_sets(), passes, most, (1, 1, 2, 4, -1))
+    return gapped(with_epilogues(with_own_types(drawn, _DTYPES)))

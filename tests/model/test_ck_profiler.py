@@ -64,10 +64,6 @@ def test_operations_beside_the_grouped_ones(line, case):
     [
         (f"grouped_conv_bwd_data 1 1 1 1 0 1 2 {SIZES} all", "split-K is 'all', not a number"),
         (f"grouped_conv_bwd_data_tile 1 1 1 1 0 1 2 {SIZES} 0", "split-K is 0: a positive one is understood"),
-        (
-            f"grouped_conv_bwd_weight 3 2 1 1 0 1 2 {SIZES} 1",
-            "data type 3 is f16 with dy multiplied as bf8 and x as f8: not understood",
-        ),
         (f"grouped_conv_bwd_weight 6 2 1 1 0 1 2 {SIZES} 1", "data type 6 is f32 multiplied as tf32: not understood"),
         (f"grouped_conv_fwd 8 1 0 1 1 0 1 2 {SIZES}", "data type 8 is f32 multiplied as tf32: not understood"),
         (f"grouped_conv_bwd_data 3 1 1 1 0 1 2 {SIZES} 1", "data type 3 is f32 multiplied as tf32: not understood"),
@@ -123,6 +119,12 @@ def test_a_line_with_one_word_too_few_is_refused(line):
         ("fwd_f8fnuz_ndhwgc_g1n2k8c8_y1_h4x4x4", "ckProfiler grouped_conv_fwd 4 1 0 1 1 0 0 3 1 2 8 8 1 1 1 4 4 4"),
         ("bwd_weight_bf16_gnhwc_g1n2k8c8_y1_h4x4", None),
         ("bwd_weight_f16_ctf8fnuz_ndhwgc_g1n2k8c8_y1_h4x4x4", None),
+        (
+            "bwd_weight_f16_ctinf8fnuz_ctoutbf8fnuz_ndhwgc_g1n2k8c8_y1_h4x4x4",
+            "ckProfiler grouped_conv_bwd_weight 3 2 1 1 0 0 3 1 2 8 8 1 1 1 4 4 4",
+        ),
+        ("bwd_weight_f16_ctinf8fnuz_ctoutbf8fnuz_nhwgc_g1n2k8c8_y1_h4x4", None),
+        ("fwd_f16_ctinf8fnuz_nhwgc_g1n2k8c8_y1_h4x4", None),
         # -1 would have it try all
         (f"bwd_data_f16_nhwgc_{CASE}_skauto", None),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.convolutions import SUMMED, drawn_convolutions
+from tests.convolutions import SUMMED, drawn_convolutions, with_own_types
 from tests.epilogues import exact_epilogues
 from tests.gapped import gapped
 
@@ -27,6 +27,12 @@ def convolutions(
     """Convolutions of which every product can be looked at."""
     drawn = drawn_convolutions(st.sampled_from(dtypes).map(DtypeSet.parse), passes, SUMMED)
     return gapped(exact_epilogues(drawn))
+
+
+def of_own_types(dtypes: tuple[str, ...], own: tuple[str, ...]) -> st.SearchStrategy[ConvProblem]:
+    """As above, of which operands are multiplied in one of the types ``own`` each."""
+    drawn = drawn_convolutions(st.sampled_from(dtypes).map(DtypeSet.parse), CONVOLUTIONS, SUMMED)
+    return gapped(exact_epilogues(with_own_types(drawn, st.sampled_from(own).map(DTYPES.__getitem__))))
 
 
 def inputs_of(problem: Problem, fill: str = "exact", seed: int = 0) -> dict[str, HostTensor]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.numerics.small_convolutions import EVERY, MIXED, UNIFORM, convolutions, inputs_of
+from tests.numerics.small_convolutions import EVERY, MIXED, UNIFORM, convolutions, inputs_of, of_own_types
 from tests.oracle import after, exact_sums, expected, gaps, through_operation
 from tests.problems import convolution
 
+from bitgate.model import DTYPES
 from bitgate.model.host_tensor import GAP_PATTERN, HostTensor
 from bitgate.numerics import native
 from bitgate.numerics.ordered import ordered_reference
@@ -29,6 +32,40 @@ def test_both_references_equal_the_formula_bit_for_bit(problem: ConvProblem) -> 
     for result in (exact_reference(problem, inputs), ordered_reference(problem, inputs)):
         assert same_bits(result, values)
         assert np.all(gaps(result) == GAP_PATTERN)
+
+
+@given(of_own_types((*EVERY, *MIXED), EVERY))
+@settings(max_examples=120, deadline=None)
+def test_data_are_exact_in_an_operand_s_own_type(problem: ConvProblem) -> None:
+    """The formula knows of no rounding: what it does not hold would differ."""
+    inputs = inputs_of(problem)
+    values = expected(problem, inputs)
+    for result in (exact_reference(problem, inputs), ordered_reference(problem, inputs)):
+        assert same_bits(result, values)
+
+
+@pytest.mark.parametrize(
+    ("case", "own"),
+    [
+        ("fwd_f16_ctinf8ocp_ctweibf8ocp", {"in": "f8ocp", "wei": "bf8ocp"}),
+        ("bwd_data_f16_ctweif8fnuz_ctoutbf8fnuz", {"wei": "f8fnuz", "out": "bf8fnuz"}),
+        ("bwd_weight_f16_ctinf8ocp_ctoutbf8ocp", {"in": "f8ocp", "out": "bf8ocp"}),
+        ("bwd_weight_f32_ctoutbf16", {"out": "bf16"}),
+        ("fwd_f32_bf16_f32_ctinf16", {"in": "f16"}),
+    ],
+)
+def test_an_operand_is_rounded_to_its_own_type(case: str, own: dict[str, str]) -> None:
+    """As if it had been so in memory, and is multiplied as it lies there."""
+    problem = convolution(f"{case}_nhwgc_g2n2k7c5_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2_gap")
+    inputs = inputs_of(problem, "decimal")
+    wide = replace(problem, dtypes=replace(problem.dtypes, compute=DTYPES["f32"], own=()))
+    held = dict(inputs)
+    for name, dtype in own.items():
+        stored = inputs[name].storage.astype(np.float32).astype(DTYPES[dtype].numpy)
+        held[name] = HostTensor(inputs[name].tensor, stored.astype(np.float32).astype(inputs[name].storage.dtype))
+    result = ordered_reference(problem, inputs)
+    assert native.count_differences(result, ordered_reference(wide, held)) == 0
+    assert native.count_differences(result, ordered_reference(wide, inputs)) > 0
 
 
 @given(convolutions(), st.sampled_from([1, 400, 1 << 30]))

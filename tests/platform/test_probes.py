@@ -87,7 +87,9 @@ def test_every_fragment_of_a_kernel_is_probed(session):
                 words = spelling.split("_")
                 # Of more than three tensors the first one's type is multiplied.
                 types = DtypeSet.parse(spelling if len(words) <= 3 or "ct" in spelling else words[0])
-                pair = tuple(types.multiplicand(dtype).name for dtype in (types.inp, types.wei))
+                # An operand with its own type is named; dy stands before x and w.
+                roles = [role for role, _ in reversed(types.own)] or ["in", "wei"]
+                pair = tuple(types.multiplicand(role).name for role in roles)
                 used[f"{family.name}.{instance.name}"] = (pair, instance.fragment, instance.wave_size)
     assert len(used) > 100
     assert {name: one for name, one in used.items() if one not in probed} == {}, "kernels/platform_probe/fragments.hpp"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from fnmatch import fnmatchcase
 
 import pytest
 
@@ -12,6 +14,7 @@ from bitgate.kernel import registry
 from bitgate.results.strength import Strength, in_words, strength_in
 from bitgate.suite.solved_list import read_list
 from bitgate.tools.tiers.lists import REFUSED, TAKEN, _meaning, stale_lists, strengths_of, table_of, write_lists
+from bitgate.tools.tiers.pool import subjects_of
 from bitgate.tools.tiers.request import OffsetRequest, read_requests
 
 REQUEST = """
@@ -46,6 +49,17 @@ def test_every_suite_with_a_request_has_its_list():
     for suite, request in read_requests(folder).items():
         tier = "large" if isinstance(request, OffsetRequest) else "smoke"
         assert sum(one.tier == tier for one in read_list(folder / suite / TAKEN)) > 100
+
+
+def test_a_request_may_choose_instances_by_name(suites):
+    for suite, names in (("conv_factors", True), ("conv_bwd_weight", False), ("reference", False)):
+        subjects = subjects_of(read_requests(ours().shelves[0])[suite], families())
+        assert {fnmatchcase(one.name, "*_ct*_ct*") for family, _ in subjects for one in family.instances} == {names}
+    (suites / "solve.toml").write_text(REQUEST + 'instances = "bf16*"\nwithout = "*_w32"\n')
+    write_lists(suites, [], families(), lambda text: None)
+    kernels = {line.kernel for line in read_list(suites / "gemm" / TAKEN)}
+    assert all(re.fullmatch(r"batched_gemm\.bf16_.*(?<!_w32)", name) for name in kernels)
+    assert kernels
 
 
 def test_lists_are_the_same_twice_and_stale_after_another_request(suites):

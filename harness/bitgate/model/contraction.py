@@ -12,16 +12,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from bitgate.model.d_form import PLAIN, DForm
-from bitgate.model.dtype import Dtype, DtypeSet
+from bitgate.model.dtype import ROLES, Dtype, DtypeSet
 from bitgate.model.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
 from bitgate.model.gap import Gaps, elements_after, fitting, strides_of
 from bitgate.model.problem import ProblemError
 from bitgate.model.tensor import Tensor
 
 Same = TypeVar("Same", bound="Contraction")
-
-ROLES = ("in", "wei", "out")
-"""The roles of the two operands and the result, as in a forward pass. They are the salts of a case's data as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +83,7 @@ class Contraction(ABC):
 
     def multiplicand(self, operand: str) -> Dtype:
         """Return the type that an operand has when it is multiplied."""
-        return self.dtypes.multiplicand(self.tensors[operand].dtype)
+        return self.dtypes.multiplicand(operand)
 
     @property
     def in_place(self) -> tuple[str, ...]:
@@ -117,6 +114,7 @@ class Contraction(ABC):
             attributes["d_aliases_output"] = 1
         if self.dtypes.compute is not None:
             attributes["compute"] = self.dtypes.compute_dtype.name
+        attributes |= {f"{role}_compute": dtype.name for role, dtype in self.dtypes.own}
         if self.split_k != 1:
             attributes["split_k"] = self.split_k
         return attributes
@@ -193,6 +191,15 @@ class Contraction(ABC):
                 continue
         return replace(found, gaps=fitting(self.gaps, found.gap_orders)) if self.gaps else found
 
+    def settle_dtypes(self) -> None:
+        """Spell the types of a frozen problem that is being made as case ids do. ProblemError for a compute type of the
+        result."""
+        if self.dtypes.own:
+            try:
+                object.__setattr__(self, "dtypes", self.dtypes.settled(self.result))
+            except ValueError as error:
+                raise ProblemError(str(error)) from None
+
     def settle_d_form(self) -> None:
         """Put the form of D of a frozen problem that is being made in the order of case ids. ProblemError for one that
         cannot be."""
@@ -204,8 +211,8 @@ class Contraction(ABC):
         if self.op.name == "bias" and (self.d_form.layout or self.d_form.broadcast):
             raise ProblemError(f"{self.d_form.words[0]}: bias says how D lies; nd1 takes any layout and axes")
         names: Sequence[str] = list(self.d_layouts)
-        dtype = {"in": self.dtypes.inp, "wei": self.dtypes.wei, "out": self.dtypes.out}[self.result]
-        object.__setattr__(self, "d_form", self.d_form.settled(names, names[0], dtype, self.result_letters))
+        own = self.dtypes.of(self.result)
+        object.__setattr__(self, "d_form", self.d_form.settled(names, names[0], own, self.result_letters))
 
     def check_operations(self) -> None:
         """Raise ProblemError for an operation that an operand cannot go through, or a split-K that is no number."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import takewhile
 from typing import Any
 
 import ml_dtypes
@@ -93,18 +94,28 @@ DTYPES: dict[str, Dtype] = {
 }
 
 
+ROLES = ("in", "wei", "out")
+"""The roles of the two operands and the result, as in a forward pass. They are the salts of a case's data as well."""
+
+
 @dataclass(frozen=True)
 class DtypeSet:
-    """Types of the three tensors, as in the forward pass: x, w, y; and of the multiplicands if they differ."""
+    """Types of the three tensors, as in the forward pass: x, w, y; and of the multiplicands if they differ.
+
+    ``own`` holds the types that single operands are rounded to instead, by role in the order of ROLES: CK's
+    ``f16_comp_bf8_f8``.
+    """
 
     inp: Dtype
     wei: Dtype
     out: Dtype
     compute: Dtype | None = None
+    own: tuple[tuple[str, Dtype], ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> DtypeSet:
-        """Parse ``f16``, ``bf16_f32_bf16`` or either with ``_ct<dtype>``; ValueError names the bad part."""
+        """Parse ``f16``, ``bf16_f32_bf16`` or either with ``_ct<dtype>`` or ``_ctin<dtype>`` (``wei``, ``out``) after
+        it; ValueError names the bad part."""
         return _parsed(text)
 
     @property
@@ -114,13 +125,35 @@ class DtypeSet:
             return self.compute
         return self.inp if self.inp.bytes <= self.wei.bytes else self.wei
 
-    def multiplicand(self, operand: Dtype) -> Dtype:
-        """Return the type that an operand is rounded to before it is multiplied: the compute type.
+    def of(self, role: str) -> Dtype:
+        """Return the type of a tensor in memory."""
+        return {"in": self.inp, "wei": self.wei, "out": self.out}[role]
 
-        Two 8-bit floats are multiplied as they are, whichever types meet: a matrix instruction takes f8 together with
-        bf8.
+    def multiplicand(self, role: str) -> Dtype:
+        """Return the type that an operand is rounded to before it is multiplied: its own one, else the compute type.
+
+        Two 8-bit floats are multiplied as they are unless one has its own type, whichever types meet: a matrix
+        instruction takes f8 together with bf8.
         """
-        return operand if operand.is_float8 and self.compute_dtype.is_float8 else self.compute_dtype
+        if own := dict(self.own).get(role):
+            return own
+        return operand if (operand := self.of(role)).is_float8 and self.compute_dtype.is_float8 else self.compute_dtype
+
+    def settled(self, result: str) -> DtypeSet:
+        """Return the same types in the one spelling that case ids have: a compute type where one says all, else the
+        operands' own ones that do not go without saying. ValueError for one of the result."""
+        if not self.own:
+            return self
+        if (own := dict(self.own)).get(result):
+            raise ValueError(f"ct{result}{own[result]}: '{result}' is written here, not multiplied")
+        factors = {role: self.multiplicand(role) for role in ROLES if role != result}
+        for compute in (None, *factors.values()):
+            shared = replace(self, compute=compute, own=())
+            if all(shared.multiplicand(role) == factor for role, factor in factors.items()):
+                return shared
+        plain = replace(self, compute=None, own=())
+        told = ((role, factor) for role, factor in factors.items() if factor != plain.multiplicand(role))
+        return replace(plain, own=tuple(told))
 
     @cached_property
     def canonical(self) -> str:
@@ -131,7 +164,8 @@ class DtypeSet:
     @cached_property
     def _spelled(self) -> str:
         names = [self.inp.name] if self.inp == self.wei == self.out else [self.inp.name, self.wei.name, self.out.name]
-        return "_".join(names + ([f"ct{self.compute.name}"] if self.compute else []))
+        computed = [f"ct{self.compute}"] if self.compute else []
+        return "_".join([*names, *computed, *(f"ct{role}{dtype}" for role, dtype in self.own)])
 
     def __str__(self) -> str:
         return self._spelled
@@ -141,14 +175,22 @@ class DtypeSet:
 def _parsed(text: str) -> DtypeSet:
     """Parse once for all problems of a table: the object caches its spelling."""
     parts = text.split("_")
-    compute = None
-    if parts[-1].startswith("ct"):
-        compute = dtype_named(parts.pop()[2:])
-    if len(parts) not in (1, 3):
+    names = [*takewhile(lambda part: not part.startswith("ct"), parts)]
+    if len(names) not in (1, 3):
         raise ValueError(f"dtypes '{text}': give one name or three (in, wei, out)")
-    names = parts * 3 if len(parts) == 1 else parts
-    inp, wei, out = (dtype_named(name) for name in names)
-    return DtypeSet(inp, wei, out, compute)
+    computed = [_computed(word) for word in parts[len(names) :]]
+    if len(stated := dict(computed)) < len(computed):
+        raise ValueError(f"dtypes '{text}': a compute type stands twice")
+    inp, wei, out = (dtype_named(name) for name in (names * 3 if len(names) == 1 else names))
+    return DtypeSet(inp, wei, out, stated.get(""), tuple((role, stated[role]) for role in ROLES if role in stated))
+
+
+def _computed(word: str) -> tuple[str, Dtype]:
+    """Parse ``ctf16`` or ``ctinf16``: the operand's role ("": all of them), and the type."""
+    if not word.startswith("ct"):
+        raise ValueError(f"'{word}' stands after a compute type")
+    role = next((role for role in ROLES if word.startswith(role, 2)), "")
+    return role, dtype_named(word[2 + len(role) :])
 
 
 def dtype_named(name: str) -> Dtype:

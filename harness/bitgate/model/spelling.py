@@ -104,13 +104,13 @@ def elementwise_words(problem: Contraction) -> list[str]:
 
 
 def take_dtypes(text: str, words: list[str]) -> DtypeSet:
-    """Take the types from the beginning of the words and return them: one or three, and a compute type."""
+    """Take the types from the beginning of the words and return them: one or three, and compute types."""
     taken: list[str] = []
     while words and len(taken) < 3 and words[0] in DTYPES:
         taken.append(words.pop(0))
     if len(taken) not in (1, 3):
         raise ProblemError(f"case '{text}': after the pass stand one dtype or three; known: {', '.join(DTYPES)}")
-    if words and words[0].startswith("ct"):
+    while words and words[0].startswith("ct"):
         taken.append(words.pop(0))
     try:
         return DtypeSet.parse("_".join(taken))

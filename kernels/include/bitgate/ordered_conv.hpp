@@ -9,26 +9,31 @@
 
 namespace bitgate::ordered_conv {
 
-// x, w and y in memory, and the factors: the narrower of x and w unless stated.
+// What an element is multiplied as. Matrix instructions take f8 beside bf8, so these stay as they are.
+template <class Element, class Compute>
+using FactorOf = std::conditional_t<is_float8<Element> && is_float8<Compute>, Element, Compute>;
+
+// x, w and y in memory, and the factors: the narrower of x and w unless stated, and an operand may have its
+// own.
 template <class X_, class W_ = X_, class Y_ = X_,
-          class Compute_ = std::conditional_t<sizeof(X_) <= sizeof(W_), X_, W_>>
+          class Compute_ = std::conditional_t<sizeof(X_) <= sizeof(W_), X_, W_>, class ComputeX = Compute_,
+          class ComputeW = Compute_, class ComputeY = Compute_>
 struct Types {
   using X = X_;
   using W = W_;
   using Y = Y_;
   using Compute = Compute_;
   using Accumulator = typename Number<Compute>::Accumulator;
-  static constexpr ProductDtypes codes{Number<X>::dtype, Number<W>::dtype, Number<Y>::dtype,
-                                       Number<Compute>::dtype};
+  using FactorX = FactorOf<X, ComputeX>;
+  using FactorW = FactorOf<W, ComputeW>;
+  using FactorY = FactorOf<Y, ComputeY>;
+  static constexpr ProductDtypes codes{
+      Number<X>::dtype,        Number<W>::dtype,        Number<Y>::dtype,       Number<Compute>::dtype,
+      Number<ComputeX>::dtype, Number<ComputeW>::dtype, Number<ComputeY>::dtype};
 };
 
-// What an element is multiplied as. Matrix instructions take f8 beside bf8, so these stay as they are.
-template <class Element, class Compute>
-using FactorOf = std::conditional_t<is_float8<Element> && is_float8<Compute>, Element, Compute>;
-
-template <class T, class Element>
+template <class T, class Factor, class Element>
 BITGATE_HD inline typename T::Accumulator factor(Element element, const Elementwise& op) {
-  using Factor = FactorOf<Element, typename T::Compute>;
   using Epilogue = typename Number<Element>::Epilogue;
   const auto wide = Number<Element>::widen(element);
   if constexpr (std::is_same_v<Factor, Element>)

@@ -8,6 +8,7 @@ namespace bitgate {
 // The types that an instance takes, by the tensors' roles in the forward pass.
 struct ProductDtypes {
   int32_t in, wei, out, compute;
+  int32_t in_compute = compute, wei_compute = compute, out_compute = compute;
 };
 
 // dtypes: the tensors and the multiplicands are as the instance wants them, and D is of a type that every one
@@ -20,6 +21,9 @@ int32_t check_dtypes(const Problem& problem, const ProductDtypes& wanted, bitgat
   } parts[] = {{"in", problem.in.dtype, wanted.in},
                {"wei", problem.wei.dtype, wanted.wei},
                {"out", problem.out.dtype, wanted.out},
+               {"in_compute", problem.in_compute, wanted.in_compute},
+               {"wei_compute", problem.wei_compute, wanted.wei_compute},
+               {"out_compute", problem.out_compute, wanted.out_compute},
                {"compute", problem.compute_dtype, wanted.compute}};
   for (const auto& part : parts)
     if (part.dtype != part.wanted)

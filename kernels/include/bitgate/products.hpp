@@ -7,6 +7,7 @@
 //     op = "pass", alpha = 1, beta = 0            on the sum (elementwise.hpp)
 //     in_op, wei_op = "pass", in_alpha ...        on each element of an operand before it is multiplied
 //     compute = the narrower of in and wei        type of the multiplicands, as text
+//     in_compute, wei_compute, out_compute = compute   that of one operand
 //     split_k = 1                                 slices of the reduction; -1: as the kernel likes
 //     d_aliases_output = 0                        bit i: d<i> is the result's own buffer
 #pragma once
@@ -38,6 +39,7 @@ struct Products {
   int32_t num_d;
   Elementwise in_op, wei_op, out_op;
   int32_t compute_dtype;
+  int32_t in_compute, wei_compute, out_compute; // one operand's own, else compute_dtype
   int32_t split_k;
   int32_t alignment; // promised for every base pointer, in bytes
   int32_t d_aliases_output;
@@ -58,6 +60,13 @@ inline void read_elementwise(ProblemReader& reader, const char* name, const char
   to.kind = elementwise_named(kind);
   if (to.kind < 0)
     reader.fail(BITGATE_REFUSED, "op", "element-wise operation '%s' (%s) is unknown", kind, name);
+}
+
+inline void read_compute(ProblemReader& reader, const char* name, int32_t& to) noexcept {
+  const char* type = nullptr;
+  reader.text(name, type);
+  if (type != nullptr && (to = dtype_named(type)) < 0)
+    reader.fail(BITGATE_REFUSED, "dtypes", "%s type '%s' is unknown", name, type);
 }
 
 inline int32_t narrower(int32_t one, int32_t other) noexcept {
@@ -81,11 +90,10 @@ inline void read_products(ProblemReader& reader, const bitgate_problem& problem,
   detail::read_elementwise(reader, "op", "alpha", "beta", to.out_op);
   if (to.num_d > 0)
     to.out_op.d_dtype = to.d[0].dtype;
-  const char* compute = dtype_name(detail::narrower(to.in.dtype, to.wei.dtype));
-  reader.text("compute", compute);
-  to.compute_dtype = dtype_named(compute);
-  if (to.compute_dtype < 0)
-    reader.fail(BITGATE_REFUSED, "dtypes", "compute type '%s' is unknown", compute);
+  detail::read_compute(reader, "compute", to.compute_dtype = detail::narrower(to.in.dtype, to.wei.dtype));
+  detail::read_compute(reader, "in_compute", to.in_compute = to.compute_dtype);
+  detail::read_compute(reader, "wei_compute", to.wei_compute = to.compute_dtype);
+  detail::read_compute(reader, "out_compute", to.out_compute = to.compute_dtype);
   to.split_k = 1;
   reader.integer("split_k", to.split_k);
   to.d_aliases_output = 0;

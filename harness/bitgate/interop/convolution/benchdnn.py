@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
+from bitgate.interop.benchdnn_post_ops import OPTION, operation_of
 from bitgate.interop.benchdnn_types import bias_of, dtypes_of, letters_of
 from bitgate.interop.convolution.parameters import PASSES
 from bitgate.interop.dialect import Dialect
 from bitgate.interop.program import BenchdnnDriver, Values
-from bitgate.model import ELEMENTWISE, DtypeSet, Problem, ProblemError
+from bitgate.model import DtypeSet, Problem, ProblemError
 from bitgate.ops.convolution.layout import default_weight_layout
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.reduction.problem import Kind, ReductionProblem, types_of
@@ -32,6 +33,7 @@ DEFAULTS: Mapping[str, str] = {
     "dtag": "any",
     "mb": "0",
     "bia-dt": "undef",
+    OPTION: "",
 }
 
 DIRECTIONS = {
@@ -117,6 +119,7 @@ def problems(descriptor: str, values: Values) -> Iterator[tuple[Problem, str]]:
     try:
         layout, wei_layout = _layouts(values, len(described.axes), described.grouped)
         bias = name == "FWD_B" or _stated_bias(values, dtypes, direction)
+        op = operation_of(values[OPTION], values["dt"].split(":")[-1], bias=bias, forward=direction is Pass.FWD)
         convolution = ConvProblem(
             direction=direction,
             dtypes=dtypes,
@@ -132,7 +135,7 @@ def problems(descriptor: str, values: Values) -> Iterator[tuple[Problem, str]]:
             dilation=tuple(axis.dilation + 1 for axis in described.axes),
             left_pad=tuple(left for left, _ in described.pads),
             right_pad=tuple(right for _, right in described.pads),
-            op=ELEMENTWISE["bias" if bias else "pass"],
+            op=op,
         )
         yield convolution, note if name == "FWD_B" and dtypes.out.name != own else ""
         if name == "BWD_WB":

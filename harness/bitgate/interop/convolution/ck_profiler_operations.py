@@ -70,6 +70,7 @@ _LAYOUTS = {0: ("gnhwc", "gkyxc"), 1: ("nhwgc", "gkyxc"), 2: ("ngchw", "gkyxc"),
 _UNGROUPED_LAYOUTS = {1: ("nhwgc", "gkyxc")}
 _USUAL = {0: "f32", 1: "f16", 2: "bf16", 3: "i8"}
 _TF32 = "f32 multiplied as tf32"
+_BF8_F8 = "f16_ctinf8fnuz_ctoutbf8fnuz"
 
 _GROUPED = {
     "grouped_conv_fwd": Profiled(
@@ -95,18 +96,18 @@ _GROUPED = {
     ),
     "grouped_conv_bwd_weight": Profiled(
         Pass.BWD_WEIGHT,
-        {0: "f32", 1: "f16", 2: "bf16_f32_bf16", 4: "i8", 5: "bf16"},
+        {0: "f32", 1: "f16", 2: "bf16_f32_bf16", 3: _BF8_F8, 4: "i8", 5: "bf16"},
         {1: ("gnhwc", "gkyxc"), 2: ("nhwgc", "gkyxc"), 3: ("ngchw", "gkyxc"), 4: ("ngchw", "gkcyx")},
         takes_split_k=True,
         built={
             **{(ndim, 1): (0, 1, 2) for ndim in (1, 2)},
             (2, 2): (0, 1, 2, 5),
             (3, 1): (0, 1, 2, 4),
-            (3, 2): (0, 1, 2, 4, 5),
+            (3, 2): (0, 1, 2, 3, 4, 5),
             **{(ndim, 3): (1, 5) for ndim in (2, 3)},
             **{(ndim, 4): (0, 1, 5) for ndim in (2, 3)},
         },
-        refused={3: "f16 with dy multiplied as bf8 and x as f8", 6: _TF32},
+        refused={6: _TF32},
     ),
 }
 OPERATIONS: Mapping[str, Profiled] = {

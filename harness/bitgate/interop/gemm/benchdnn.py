@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from math import prod
 
+from bitgate.interop.benchdnn_post_ops import OPTION, operation_of
 from bitgate.interop.benchdnn_types import bias_of, dtypes_of, letters_of
 from bitgate.interop.dialect import Dialect
 from bitgate.interop.program import BenchdnnDriver, Values
-from bitgate.model import ELEMENTWISE, ProblemError
+from bitgate.model import ProblemError
 from bitgate.ops.gemm.problem import GEMM_LAYOUTS, GemmProblem, gemm_problem
 
 DEFAULTS: Mapping[str, str] = {
@@ -19,6 +20,7 @@ DEFAULTS: Mapping[str, str] = {
     "dtag": "any",
     "bia-dt": "undef",
     "bia-mask": "2",
+    OPTION: "",
 }
 DESCRIPTOR = re.compile(r"\d+(?:x\d+)+:\d")
 _WHOLE = re.compile(r"(\d{1,18}(?:x\d{1,18})+):(\d{1,18}(?:x\d{1,18})+)(?::(\d{1,18}(?:x\d{1,18})+))?_?(?:n.*)?")
@@ -43,7 +45,8 @@ def problems(descriptor: str, values: Values) -> Iterator[tuple[GemmProblem, str
         if bias and (values["bia-mask"] != str(columns) or prod(batches) != 1):
             raise ProblemError(f"a bias is understood with mask {columns} (one value a column) and without a batch")
         layout = _layout(values, 2 + len(batches))
-        yield gemm_problem(dtypes, layout, prod(batches), m, n, k, ELEMENTWISE["bias" if bias else "pass"]), ""
+        op = operation_of(values[OPTION], values["dt"].split(":")[-1], bias=bias)
+        yield gemm_problem(dtypes, layout, prod(batches), m, n, k, op), ""
     except ProblemError as error:
         raise ProblemError(f"descriptor '{descriptor}': {error}") from None
 

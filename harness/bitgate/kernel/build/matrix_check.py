@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from bitgate.core.targets import Matrix, architecture_of
 from bitgate.kernel.declaration import Instance
 from bitgate.model import Dtype, DtypeSet, operations
+from bitgate.model.dtype import ROLES
 
 _FUNCTION = re.compile(r"^(?:[0-9a-f]+ <)?([A-Za-z_$.][\w$.]*)>?:")
 _MNEMONIC = re.compile(r"^\s+([vs]_\w+|ds_\w+|global_\w+|flat_\w+|buffer_\w+|scratch_\w+)")
@@ -52,11 +53,10 @@ def operand_types(instance: Instance) -> list[tuple[Dtype, Dtype, Dtype, Dtype, 
     if not products:
         return []
     types = DtypeSet.parse(instance.dtypes[0])
-    tensors = (types.inp, types.wei, types.out)
     found = []
     for places in dict.fromkeys(products):
-        a, b, c = (tensors[place] for place in places)
-        found.append((a, b, c, types.multiplicand(a), types.multiplicand(b)))
+        a, b, c = (ROLES[place] for place in places)
+        found.append((types.of(a), types.of(b), types.of(c), types.multiplicand(a), types.multiplicand(b)))
     return found
 
 

@@ -67,6 +67,7 @@ class ConvProblem(Contraction):
 
     def __post_init__(self) -> None:
         _check(self)
+        self.settle_dtypes()
         self.settle_d_form()
         settle_gaps(self)
 

@@ -47,6 +47,7 @@ class GemmProblem(Contraction):
             if not 1 <= value <= MAX_LENGTH:
                 raise ProblemError(f"{name} = {value} is outside 1..{MAX_LENGTH}")
         self.check_operations()
+        self.settle_dtypes()
         self.settle_d_form()
         settle_gaps(self)
 

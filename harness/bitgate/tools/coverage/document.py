@@ -26,6 +26,7 @@ def build_document(table: Table, found: list[Survey], assume: list[str], top: in
                 "total": total,
                 "plan_only": {"covered": plan_covered, "total": plan_total},
                 "factors": [factor.name for factor in survey.scope.factors],
+                "forms": None if survey.forms is None else survey.forms.as_json(top),
             }
         )
         for ranked in survey.ranked(top):
@@ -75,6 +76,11 @@ def print_document(document: dict[str, Any], top: int) -> None:
             f"{number['pass']}: {number['rows']} cases cover {number['covered']} of {number['total']} possible"
             f" {document['strength']}-way combinations of {len(number['factors'])} factors ({part:.1f} %)"
         )
+        if forms := number["forms"]:
+            print(
+                f"  of alpha, beta, D's form and compute types {forms['covered']} of {forms['total']} possible pairs"
+                f" ({100 * forms['covered'] / forms['total']:.1f} %)"
+            )
     if len(document["passes"]) > 1:
         print(f"together {share:.1f} %")
     if document["not_stated"]:
@@ -97,3 +103,14 @@ def print_document(document: dict[str, Any], top: int) -> None:
         kind = " [plan-only: needs gigabytes]" if hole["kind"] == "plan-only" else ""
         print(f"{hole['rank']:4}  {hole['words']}: no case{kind}")
         print(f"      closed by {hole['row']} (with it {hole['closes']} combinations)")
+    _print_forms(document["passes"], top)
+
+
+def _print_forms(passes: list[dict[str, Any]], top: int) -> None:
+    for number in passes:
+        forms = number["forms"] or {"uncovered": [], "total": 0, "covered": 0}
+        if shown := forms["uncovered"][:top]:
+            count = forms["total"] - forms["covered"]
+            print(f"\nalpha, beta, D's form and compute types of {number['pass']} ({len(shown)} of {count}):")
+        for hole in shown:
+            print(f"      {hole['words']}: no case\n      closed by {hole['row']}")

@@ -18,6 +18,7 @@ from bitgate.model.space.quantity_factors import tile_factors
 from bitgate.model.space.table import NamedProblem, Table
 from bitgate.tools.coverage.assume import Assumptions, counted_columns, put, spread
 from bitgate.tools.coverage.combine import Codes, Combinations, Flags
+from bitgate.tools.coverage.forms import FormCoverage, forms_of
 from bitgate.tools.coverage.holes import Hole, Levels
 from bitgate.tools.coverage.rank import HoleWeight, Shares, merged, rank
 from bitgate.tools.coverage.solve import has, shrink
@@ -57,6 +58,7 @@ class Scope:
     ) -> None:
         self.operation = operation
         self.assumptions = assumptions
+        self.stated = stated
         space = operation.space
         counted = counted_columns(operation, stated, assumptions)
         self.factors = tuple(f for f in space.factors if not f.column or f.column in counted) + tile_factors(tiles)
@@ -99,6 +101,7 @@ class Survey:
             wanted = scope.wanted(codes)
             self.codes, self.shapes = codes[wanted], batch.take(wanted).shapes
         self.levels = Levels(scope.factors, scope.pool_codes, self.codes, strength)
+        self._problems = [row.problem for row in rows]
 
     @property
     def operation(self) -> Operation:
@@ -107,6 +110,11 @@ class Survey:
     @property
     def combinations(self) -> Combinations:
         return self.levels.levels[-1]
+
+    @cached_property
+    def forms(self) -> FormCoverage | None:
+        """The coverage of alpha, beta, D's form and compute types, where the operation has them."""
+        return forms_of(self, self._problems)
 
     @cached_property
     def uncovered(self) -> Flags:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
 from itertools import cycle
 from math import prod
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import is_safe
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.kernel.resolved import Kernel, Options
 from bitgate.model import Problem, ProblemError, case_id, operation_called
@@ -217,13 +219,22 @@ class CandidatePool:
 def subjects_of(
     request: SolveRequest | OffsetRequest, families: Mapping[str, KernelFamily]
 ) -> list[tuple[KernelFamily, str]]:
-    """Return each family of a request, with its instances on the host, and each operation of it that is asked for."""
+    """Return each family of a request, with the instances on the host that it asks for, and each operation of it that
+    is asked for."""
+    asked = {name: _with_instances(families[name].on("host"), request) for name in request.kernels}
     return [
-        (families[name].on("host"), operation)
-        for name in request.kernels
-        for operation in families[name].operations
+        (family, operation)
+        for family in asked.values()
+        for operation in family.operations
         if operation in request.operations
     ]
+
+
+def _with_instances(family: KernelFamily, request: SolveRequest | OffsetRequest) -> KernelFamily:
+    def is_asked(name: str) -> bool:
+        return fnmatchcase(name, request.instances) and not fnmatchcase(name, request.without)
+
+    return replace(family, instances=tuple(one for one in family.instances if is_asked(one.name)))
 
 
 def cut_of(instance: Instance) -> Cut:
@@ -241,6 +252,12 @@ def may_show_nothing(problem: Problem, instance: Instance, fill: str) -> bool:
         return True
     is_automatic = getattr(problem, "split_k", 1) == -1
     return is_automatic and instance.accumulation_for(problem).partial is not None
+
+
+def has_short_id(case: PoolCase) -> bool:
+    """Return whether a test's id of the case may be a name in a path (core/untrusted.py)."""
+    options = "".join(f"_{name}_{value}" for name, value in case.kernel.options)
+    return is_safe(f"{case_id(case.problem)}__{case.kernel.name}{options}__{case.fill}")
 
 
 def shows_nothing(case: PoolCase) -> bool:

@@ -64,7 +64,8 @@ def record_costs(
     costs = dict(read_costs(folder).costs)
     fits: list[Fit] = []
     for request in requested(folder, suites).values():
-        for family, operation in subjects_of(request, families) if isinstance(request, SolveRequest) else ():
+        is_whole = isinstance(request, SolveRequest) and request.instances == "*"  # else another table's are its costs
+        for family, operation in subjects_of(request, families) if is_whole else ():
             pool = CandidatePool(family, operation, CostModel(), float("inf"))
             sample = _measured([case for case in pool.drawn(2 * SAMPLE, SEED) if not case.refused][:SAMPLE], session)
             name = f"{family.name}.{operation}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.core.errors import UsageError
-from bitgate.core.table_fields import TableFields, number, texts
+from bitgate.core.table_fields import TableFields, like, number, texts
 from bitgate.core.toml import read_toml
 
 FILE = "solve.toml"
@@ -21,7 +21,8 @@ class SolveRequest:
     ``smoke`` and ``regression`` are seconds on one worker of a whole suite. Smoke reaches the pairs of coverage's
     factors and of the factors ``triples`` whatever they take, regression all pairs. Smoke's other pairs, and triples,
     go as far as the seconds. ``pool`` counts the drawn cases of each family and
-    operation, ``most_seconds`` limits one case.
+    operation, ``most_seconds`` limits one case. ``instances`` and ``without`` are patterns of instances' names, so that
+    ones that come later leave the lists of the others as they are.
     """
 
     kernels: tuple[str, ...]
@@ -32,6 +33,8 @@ class SolveRequest:
     pool: int = 5000
     seed: int = 1
     most_seconds: float = 0.05
+    instances: str = "*"
+    without: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class OffsetRequest:
     offsets: int
     pool: int = 2000
     seed: int = 1
+    instances: str = "*"
+    without: str = ""
 
 
 def _seconds(value: Any) -> float:
@@ -56,6 +61,8 @@ _COMMON = {
     "operations": texts(r"\w+", "fwd"),
     "pool": number(1),
     "seed": number(0),
+    "instances": like(r"[\w*]+", "*_ct*"),
+    "without": like(r"[\w*]+", "*_ct*"),
 }
 _REQUIRED = {
     "kernels": "name the families that the lists are for",

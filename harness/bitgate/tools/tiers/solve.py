@@ -17,7 +17,7 @@ from bitgate.results.strength import Strength, in_words
 from bitgate.suite.solved_list import GPU, SolvedCase
 from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.cover import Cover, Goals, goals, pairs_of
-from bitgate.tools.tiers.pool import PROBLEM, CandidatePool, PoolCase, shows_nothing, subjects_of
+from bitgate.tools.tiers.pool import PROBLEM, CandidatePool, PoolCase, has_short_id, shows_nothing, subjects_of
 from bitgate.tools.tiers.request import SolveRequest
 
 INSTANCE = "instance"
@@ -66,7 +66,7 @@ def _solve(pool: CandidatePool, request: SolveRequest) -> SolvedLists:
 
     @cache
     def is_kept(place: int) -> bool:
-        return not shows_nothing(taken[place])
+        return has_short_id(taken[place]) and not shows_nothing(taken[place])
 
     def note(tier: str) -> None:
         tiers.update((place, tier) for place in cover.chosen if place not in tiers)
@@ -119,7 +119,7 @@ def _varying(classes: Sequence[Mapping[str, str]]) -> list[str]:
 def _refusals(cases: Sequence[PoolCase]) -> list[SolvedCase]:
     """Return cases just outside of each clause: first by each single quantity, axis or gap that violates it and on each
     instance, then every class of every factor with every clause."""
-    refused = [case for case in cases if case.refused]
+    refused = [case for case in cases if case.refused and has_short_id(case)]
     if not refused:
         return []
     classes = [{**case.classes, "clause": case.refused, INSTANCE: case.kernel.name} for case in refused]

@@ -17,7 +17,7 @@ struct Facts {
   int merge; // groups that make one GEMM
   Specialisation special;
   int32_t a, b, c; // types of the elements
-  int32_t compute, sum;
+  int32_t compute, compute_a, compute_b, sum;
   int fragment_m, fragment_n, fragment_k;
   int64_t lds_bytes;
   size_t asked_lds; // of which a launch has to ask for so many
@@ -41,6 +41,8 @@ template <class Tiling> constexpr Facts make_facts() {
               code_of<typename Tiling::ElementB>,
               code_of<typename Tiling::ElementC>,
               Tiling::compute,
+              Tiling::compute_a,
+              Tiling::compute_b,
               code_of<typename Tiling::Sum>,
               Tiling::FragmentExtent::M,
               Tiling::FragmentExtent::N,

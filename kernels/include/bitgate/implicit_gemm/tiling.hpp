@@ -114,9 +114,12 @@ template <int32_t a, int32_t b, int32_t c, int32_t factor_a, int32_t factor_b> s
   using C = typename ElementOf<c>::type;
   using FactorA = typename ElementOf<factor_a>::type;
   using FactorB = typename ElementOf<factor_b>::type;
+  // Are elements of one type multiplied in two? Then each operand's compute type is its own.
+  static constexpr bool apart = factor_a != factor_b && a == b && b == c;
   // What a problem of these types calls its compute type: the factors', of mixed ones that of the forward
   // pass's x.
-  static constexpr int32_t compute = factor_a;
+  static constexpr int32_t compute = apart ? a : factor_a;
+  static constexpr int32_t compute_a = apart ? factor_a : compute, compute_b = apart ? factor_b : compute;
 };
 template <class A, class B = A, class C = A, class FactorA = A, class FactorB = B>
 using Types = TypesOf<code_of<A>, code_of<B>, code_of<C>, code_of<FactorA>, code_of<FactorB>>;
@@ -138,7 +141,8 @@ struct Tiling {
   using ElementC = typename Types_::C;
   using FactorA = typename Types_::FactorA;
   using FactorB = typename Types_::FactorB;
-  static constexpr int32_t compute = Types_::compute;
+  static constexpr int32_t compute = Types_::compute, compute_a = Types_::compute_a,
+                           compute_b = Types_::compute_b;
   using Tile = Tile_;
   using Vector = Vectors_;
   using FragmentExtent = FragmentExtent_;

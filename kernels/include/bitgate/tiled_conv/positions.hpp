@@ -7,6 +7,7 @@ namespace bitgate::tiled_conv {
 
 template <class T> struct ForwardTile {
   using A = typename T::X;
+  using FactorA = typename T::FactorX;
   using B = typename T::W;
   using C = typename T::Y;
   BITGATE_HD static int64_t rows(const ConvShape& s) {
@@ -37,6 +38,7 @@ template <class T> struct ForwardTile {
 // cell.
 template <class T> struct BackwardDataTile {
   using A = typename T::Y;
+  using FactorA = typename T::FactorY;
   using B = typename T::W;
   using C = typename T::X;
   BITGATE_HD static int64_t residues(const ConvShape& s, int axis) {
@@ -112,9 +114,10 @@ __global__ void __launch_bounds__(Tile::threads, Tile::resident)
   const int64_t a_stride = Pass::a(shape).column;
   const int64_t b_column = Pass::b_column(shape), b_term = Pass::b_term(shape);
   const Elementwise a_op = Pass::a_op(arguments);
-  Transfer<T, Tile, typename Pass::A> a_transfer{
+  Transfer<T, Tile, typename Pass::A, typename Pass::FactorA> a_transfer{
       Share<Tile>(a_stride <= Pass::a(shape).spatial[axes - 1]), a_op, {}};
-  Transfer<T, Tile, typename Pass::B> b_transfer{Share<Tile>(b_term <= b_column), arguments.w_op, {}};
+  Transfer<T, Tile, typename Pass::B, typename T::FactorW> b_transfer{
+      Share<Tile>(b_term <= b_column), arguments.w_op, {}};
   TileSums<T, Tile> sums{};
   int32_t number = 0;
   int turn = 0;

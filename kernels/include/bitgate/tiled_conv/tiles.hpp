@@ -105,7 +105,7 @@ template <class Tile> struct Share {
 };
 
 // A thread's share of one operand on its way from memory to LDS.
-template <class T, class Tile, class Element> struct Transfer {
+template <class T, class Tile, class Element, class Factor> struct Transfer {
   Share<Tile> share;
   const Elementwise& op;
   Element held[Tile::loads];
@@ -122,7 +122,8 @@ template <class T, class Tile, class Element> struct Transfer {
   template <class Slice> BITGATE_SHARED_PART void put(Slice& slice) const {
     for (int load = 0; load < Tile::loads; ++load) {
       const int cell = share.cell_of(load);
-      slice[share.step_of(load)][cell / Tile::side].value[cell % Tile::side] = factor<T>(held[load], op);
+      slice[share.step_of(load)][cell / Tile::side].value[cell % Tile::side] =
+          factor<T, Factor>(held[load], op);
     }
   }
 };
@@ -130,9 +131,9 @@ template <class T, class Tile, class Element> struct Transfer {
 // sums += `terms` terms in order. While a slice is multiplied the next one is on its way. `turn` counts
 // slices.
 template <class T, class Tile, class A, class B, class AtA, class AtB>
-__device__ __forceinline__ void
-accumulate(Slices<T, Tile>& lds, int& turn, int64_t terms, Transfer<T, Tile, A>& a, AtA at_a,
-           Transfer<T, Tile, B>& b, AtB at_b, const bool (&live)[Tile::side], TileSums<T, Tile>& sums) {
+__device__ __forceinline__ void accumulate(Slices<T, Tile>& lds, int& turn, int64_t terms, A& a, AtA at_a,
+                                           B& b, AtB at_b, const bool (&live)[Tile::side],
+                                           TileSums<T, Tile>& sums) {
   a.fetch(0, terms, at_a);
   b.fetch(0, terms, at_b);
   for (int64_t first = 0; first < terms; first += Tile::steps, turn ^= 1) {

@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::resident)
   }
 
   const Elementwise pass{};
-  Transfer<T, Tile, typename T::Y> a_transfer{Share<Tile>(false), pass, {}};
-  Transfer<T, Tile, typename T::X> b_transfer{Share<Tile>(false), arguments.x_op, {}};
+  Transfer<T, Tile, typename T::Y, typename T::FactorY> a_transfer{Share<Tile>(false), pass, {}};
+  Transfer<T, Tile, typename T::X, typename T::FactorX> b_transfer{Share<Tile>(false), arguments.x_op, {}};
   const typename T::Y* a_row[Tile::loads];
   const typename T::X* b_row[Tile::loads];
   for (int load = 0; load < Tile::loads; ++load) {

@@ -46,7 +46,7 @@ inline int32_t check_index_range(const Facts& facts, const ConvShape& shape, con
 
 // A is dy, B is w, C is dx.
 inline ProductDtypes dtypes_of(const Facts& facts) {
-  return {facts.c, facts.b, facts.a, facts.compute};
+  return {facts.c, facts.b, facts.a, facts.compute, facts.compute, facts.compute_b, facts.compute_a};
 }
 
 // k_vector, c_vector, alignment.

@@ -73,7 +73,8 @@ int32_t supports(const Facts& facts, const ConvRequest& request, const Capabilit
                  bitgate_reason* reason) {
   const ConvProblem& problem = request.problem;
   // A is dy, B is x, C is dw.
-  const ProductDtypes dtypes{facts.b, facts.c, facts.a, facts.compute};
+  const ProductDtypes dtypes{facts.b,         facts.c,       facts.a,        facts.compute,
+                             facts.compute_b, facts.compute, facts.compute_a};
   const VectorAccess accesses[3] = {{problem.out, "out", "k_vector", facts.vector_a, dtype_bytes(facts.a)},
                                     {problem.in, "in", "c_vector", facts.vector_b, dtype_bytes(facts.b)},
                                     {problem.wei, "wei", "c_vector", facts.vector_c, dtype_bytes(facts.c)}};
