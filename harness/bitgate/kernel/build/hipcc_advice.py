@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 _ON_A_GPU = (
     r"(?:hip|roc|cu)(?:fft|sparse(?:lt)?|solver|tensor|dnn|prim|thrust|blaslt)|miopen|rccl|nccl|migraphx|rocwmma"
-    r"|roctracer|rocm_smi|nvml|nvToolsExt|cutlass|cute|cuda/std|composable_kernel|ck_tile|mma|cufile|optix"
+    r"|roctracer|rocm_smi|nvml|cutlass|cute|cuda/std|composable_kernel|ck_tile|mma|cufile|optix"
 )
 """Libraries whose algorithms exist as device code alone."""
 _HEADER = re.compile(
