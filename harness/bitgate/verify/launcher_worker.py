@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from bitgate.core import emulation
+from bitgate.worker.child import Output
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.worker import HearNote, Worker
 
@@ -20,12 +21,15 @@ OPEN_SECONDS = 900.0
 """Limit for opening a device or loading a library, builds included."""
 
 
-def launcher_worker(arenas: tuple[int, int], hear: HearNote) -> Worker:
-    """Return the worker of a launcher, which has these arenas; under the run's emulator, if there is one."""
+def launcher_worker(arenas: tuple[int, int], hear: HearNote, output: Output | None = None) -> Worker:
+    """Return the worker of a launcher, which has these arenas; under the run's emulator, if there is one.
+
+    ``output`` gets what kernels print, else this process's stdout.
+    """
     under, environment = emulation.started()
     return Worker(
         LAUNCHER,
-        _to_stdout,
+        output or _to_stdout,
         opening_seconds=OPEN_SECONDS,
         hear=hear,
         environment=environment,
