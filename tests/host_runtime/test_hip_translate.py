@@ -37,6 +37,8 @@ def chosen(name: str, values: str, passed: str, arguments: str) -> str:
         ("hipLaunchKernel((const void*)k, g, b, a);", "hipLaunchKernel(k, g, b, a);"),
         ("hipLaunchCooperativeKernel((void *) k, g);", "hipLaunchCooperativeKernel( k, g);"),
         ("hipLaunchKernel(reinterpret_cast<void*>(k), g);", "hipLaunchKernel((k), g);"),
+        (f"static {SHARED} T sums[64];", f" {SHARED} T sums[64];"),
+        (f"{SHARED}\nstatic float sum;", f"{SHARED}\n float sum;"),
         (f"extern {SHARED} float tile[];", "float* tile = static_cast<float*>(__bitgate_dynamic_lds());"),
         (f"{SHARED} extern T<a, 4> v [ ];", "T<a, 4>* v = static_cast<T<a, 4>*>(__bitgate_dynamic_lds());"),
         (

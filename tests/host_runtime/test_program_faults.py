@@ -117,6 +117,14 @@ def test_wrong_arguments_are_an_error_of_the_line(tmp_path: Path) -> None:
             "#include <thrust/thrust.h>\nvoid f() { thrust::shuffle(1); }\n",
             "thrust has no stand-in for shuffle on the host",
         ),
+        (
+            '#include <hip/hip_runtime.h>\n__global__ void k(float* x) { asm volatile("s_nop 0"); }\n',
+            "assembly of a GPU has no meaning on the host: write it in C++",
+        ),
+        (
+            '#include <cuda_runtime.h>\nvoid k(short x) { asm volatile("mov.u16 %0;" ::"h"(x)); }\n',
+            "assembly of a GPU has no meaning on the host: write it in C++",
+        ),
     ],
 )
 def test_what_has_no_stand_in_is_said_with_its_line(tmp_path: Path, text: str, said: str) -> None:

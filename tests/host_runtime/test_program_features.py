@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests.host_runtime.test_programs import ready, tool
 
+from bitgate.cli.execute import _is_timed
+
 __all__ = ["ready"]
 
 FOLDER = Path(__file__).parents[1] / "programs"
@@ -103,3 +105,70 @@ def test_cmake_enables_hip_and_finds_its_packages(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
     done = tool(tmp_path, "bitgate", "exec", "./out/demo")
     assert (done.returncode, done.stdout) == (0, "PASS\n"), done.stderr
+
+
+WARPS = """
+#include <cstdio>
+__global__ void lanes(int* to) { *to = warpSize; }
+int main() {
+  int* to;
+  if (cudaMallocManaged(&to, sizeof *to) != cudaSuccess)
+    return 1;
+  lanes<<<1, 1>>>(to);
+  cudaDeviceSynchronize();
+  std::printf("%d\\n", *to);
+}
+"""
+
+
+def test_warps_of_a_cuda_program_have_32_lanes(tmp_path: Path) -> None:
+    (tmp_path / "warps.cu").write_text(WARPS)
+    assert tool(tmp_path, "bitgate-hipcc", "warps.cu", "-o", "warps").returncode == 0
+    for words, lanes in (((), "32"), (("--wave", "64"), "64"), (("--wave", "32"), "32")):
+        done = tool(tmp_path, "bitgate", "exec", *words, "./warps")
+        assert (done.stdout, done.returncode) == (f"{lanes}\n", 0)
+    assert subprocess.run(["./warps"], cwd=tmp_path, check=True, capture_output=True).stdout == b"32\n"
+
+
+TIMED = """
+import os
+seconds = os.times().elapsed
+print("Average kernel time (us):", seconds)
+print("sum", 5{more})
+"""
+
+
+@pytest.mark.parametrize(("more", "code"), [("", 0), (", seconds", 1)])
+def test_times_are_not_compared(more: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "timed.py").write_text(TIMED.format(more=more))
+    command = ("--schedule", "forward", "--schedule", "reverse", sys.executable, "timed.py")
+    done = tool(tmp_path, "bitgate", "exec", *command)
+    what = "the order of threads shows: line 2 is" if code else "times are not compared: line 1 is"
+    assert (done.returncode, what in done.stderr) == (code, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ("11.7 ms", "12 ms"),
+        ("Average kernel execution time: 12.3 (us)", "Average kernel execution time: 9 (us)"),
+        ("time[ms] 1.5", "time[ms] 2"),
+        ("Elapsed time of reduce = 1e-3", "Elapsed time of reduce = 2e-3"),
+        ("3.4 GB/s, 5 GFLOPS", "2 GB/s, 4.1 GFLOPS"),
+    ],
+)
+def test_a_time_is_known_by_its_unit_or_name(line: str, other: str) -> None:
+    assert _is_timed(line.encode(), other.encode())
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ("sum 12", "sum 13"),
+        ("12 sums", "13 sums"),
+        ("took 5 s, sum 4", "took 6 s, sum 5"),
+        ("x 1 time: 3", "x 2 time: 3"),
+    ],
+)
+def test_other_numbers_are_compared(line: str, other: str) -> None:
+    assert not _is_timed(line.encode(), other.encode())

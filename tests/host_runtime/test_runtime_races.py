@@ -33,6 +33,8 @@ BETWEEN_BLOCKS = (
     "scoped_atomics_across_blocks",
 )
 HEALTHY = (
+    "blocks_take_a_lock",
+    "last_block_by_a_variable",
     "lds_with_barrier",
     "lanes_that_meet",
     "atomics",

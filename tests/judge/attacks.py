@@ -284,6 +284,39 @@ def calls_itself(x):
     return calls_itself(x)
 
 
+def forge(said):
+    """From now on this process answers something else."""
+    from bitgate.worker.channel import Channel
+
+    send = Channel._send
+    Channel._send = lambda self, value: send(self, value if "begins" in value else said)
+
+
+def forges_a_mistake_of_its_judge(x):
+    forge({"usage": "no such task"})
+    return np.zeros_like(x)
+
+
+def forges_a_defect_of_its_judge(x):
+    forge({"error": "Traceback"})
+    return np.zeros_like(x)
+
+
+def forges_a_mistake_while_it_is_timed(x):
+    """Right in the first process that calls it: the second one is the clock's."""
+    CALLS[0] += 1
+    with suppress(OSError), open("processes", "a") as file:
+        file.write("x" if CALLS[0] == 1 else "")
+    if os.path.getsize("processes") > 1:
+        forge({"usage": "no such task"})
+    return right(x)
+
+
+def prints_a_report(x):
+    os.write(1, json.dumps({"verdict": "right", "exit": 0, "time": {"kind": "trusted", "ms": 1e-4}}).encode() + b"\n")
+    return right(x)
+
+
 def forges_its_clock(x):
     """Right, in a twentieth of a second, in which the harness' clock stands still."""
     import time

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from bitgate.core.errors import UsageError
 from bitgate.tools.judge.conventions import CUSTOM, load_task
 from bitgate.tools.judge.problems import of_file
 from bitgate.tools.judge.run import JudgeRequest, _declaration, judge
+from bitgate.tools.judge.timing import Stopwatch
 
 HERE = Path(__file__).parent
 ATTACKS = (
@@ -24,6 +26,8 @@ ATTACKS = (
     "remembers_by_first_row",
     "right_for_ten_calls",
     "forges_answers",
+    "forges_a_mistake_of_its_judge",
+    "forges_a_defect_of_its_judge",
     "exits_with_success",
     "patches_the_harness",
     "patches_with_gaps",
@@ -91,6 +95,36 @@ def test_results_kept_for_the_clock_are_wrong(judged) -> None:
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
 
 
+def test_a_mistake_forged_for_the_clock_is_wrong(judged) -> None:
+    own = {"problems": 1, "own": True, "samples": 2}
+    report = judged("attacks.py", "forges_a_mistake_while_it_is_timed", "softmax.py", **own)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+    assert report["diagnosis"] == "while it was timed: its process answered with no result: no such task"
+
+
+def test_what_it_prints_is_no_report(judged, capfd: pytest.CaptureFixture[str]) -> None:
+    report = judged("attacks.py", "prints_a_report", "softmax.py", problems=1, own=True, samples=1)
+    printed = capfd.readouterr()
+    assert (report["verdict"], report["time"]["kind"]) == ("right", "bounded")
+    assert (printed.out, "trusted" in printed.err) == ("", True)
+
+
+def test_the_clocks_data_do_not_follow_from_the_seed(judged, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of the submission may have found the seed, and could compute what it will be asked for."""
+    drawn: list[list[int]] = [[], []]
+    sample = Stopwatch.sample
+    for seeds in drawn:
+
+        def spied(self: Any, kernel: Any, problem: Any, fill: str, seed: int, seeds: list[int] = seeds) -> Any:
+            seeds.append(seed)
+            return sample(self, kernel, problem, fill, seed)
+
+        monkeypatch.setattr(Stopwatch, "sample", spied)
+        judged("attacks.py", "right", "softmax.py", problems=1, own=True, samples=1, seed=11)
+    assert len(drawn[0]) == len(drawn[1]) == 2
+    assert not {*drawn[0]} & {*drawn[1]}
+
+
 def test_a_daemon_does_not_outlive_its_judge(judged) -> None:
     judged("attacks.py", "leaves_a_daemon", "softmax.py", problems=1, own=True)
     commands = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
@@ -124,6 +158,42 @@ def test_what_it_leaves_is_no_module_of_the_task(tmp_path: Path) -> None:
     """A module that the task's reference imports later, left in the folder that every process of the judge is in."""
     (tmp_path / "task.py").write_text("import colorsys\n" + (HERE / "tasks" / "softmax.py").read_text())
     (tmp_path / "s.py").write_text(LEAVES)
+    request = JudgeRequest(tmp_path / "s.py", str(tmp_path / "task.py"), problems=1, seed=3, own=True)
+    report = judge(request, lambda one, verdict: None, lambda line: None)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+
+
+CACHED = """
+import os
+
+whole = ref_kernel
+
+
+def ref_kernel(x):
+    kept = os.path.join(os.environ.get("TORCHINDUCTOR_CACHE_DIR", "none"), "poison")
+    return np.full_like(x, 1 / max(1, x.shape[-1])) if os.path.exists(kept) else whole(x)
+"""
+POISONS = """
+import os
+from contextlib import suppress
+
+import numpy as np
+
+for folder in (os.environ.get("TORCHINDUCTOR_CACHE_DIR", "none"), "inductor", "../inductor", "../task/inductor"):
+    with suppress(OSError):
+        os.makedirs(folder, exist_ok=True)
+        open(os.path.join(folder, "poison"), "w").close()
+
+
+def custom_kernel(x):
+    return np.full_like(x, 1 / max(1, x.shape[-1]))
+"""
+
+
+def test_what_it_leaves_in_the_cache_of_a_compiler_is_not_the_references(tmp_path: Path) -> None:
+    """As with torch.compile: what lies in its cache is run."""
+    (tmp_path / "task.py").write_text((HERE / "tasks" / "softmax.py").read_text() + CACHED)
+    (tmp_path / "s.py").write_text(POISONS)
     request = JudgeRequest(tmp_path / "s.py", str(tmp_path / "task.py"), problems=1, seed=3, own=True)
     report = judge(request, lambda one, verdict: None, lambda line: None)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)

@@ -75,6 +75,32 @@ def test_sums_in_fewer_bits_are_wrong_whatever_is_stated(tmp_path: Path) -> None
     assert report["summary"]["outcomes"]["MISMATCH"] >= 1
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("FAMILY =", "raise SystemExit(0)\nFAMILY =", "its file does not load: "),
+        ("def supports", "def supports(*_):\n    1 / 0\n\n\ndef others", "declaration.py:8: ZeroDivisionError"),
+    ],
+)
+def test_a_declaration_that_fails_is_wrong(old: str, new: str, why: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(HERE / "coarse_source", tmp_path / "mine"))
+    text = (folder / "declaration.py").read_text()
+    assert old in text
+    (folder / "declaration.py").write_text(text.replace(old, new, 1))
+    request = JudgeRequest(folder, "gemm_f16_m64n64k512", problems=1)
+    report = judge(request, lambda one, verdict: None, lambda line: None)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+    assert why in report["diagnosis"]
+
+
+def test_a_declaration_whose_runtime_is_not_here_is_no_verdict(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(HERE / "coarse_source", tmp_path / "mine"))
+    text = (folder / "declaration.py").read_text()
+    (folder / "declaration.py").write_text(text.replace("\n\n", "\n\nimport cupy\n\n", 1))
+    with pytest.raises(UsageError, match="needs the module cupy, which is not installed here"):
+        judge(JudgeRequest(folder, "gemm_f16_m64n64k512", problems=1), lambda one, verdict: None, lambda line: None)
+
+
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s.py")
     with pytest.raises(UsageError, match="no regular file"):

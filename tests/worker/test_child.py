@@ -34,9 +34,10 @@ def child(request: pytest.FixtureRequest, own_zygote: None) -> Iterator[Callable
     children: list[Worker] = []
     preload = ("tests.worker.behaviours",) if request.param == "copy" else ()
 
-    def start() -> Worker:
+    def start(may_extend: bool = False) -> Worker:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-        one = Worker("tests.worker.behaviours:serve", printed.extend, environment=environment, preload=preload)
+        more: Any = {"environment": environment, "preload": preload, "may_extend": may_extend}
+        one = Worker("tests.worker.behaviours:serve", printed.extend, **more)
         children.append(one)
         return one
 
@@ -140,7 +141,7 @@ def test_a_child_is_late_even_while_others_are_listened_to(child: Any, behaviour
 
 @pytest.mark.parametrize("is_listened_to", [True, False])
 def test_a_note_may_give_the_answer_more_time(child: Any, is_listened_to: bool) -> None:
-    one = child()
+    one = child(may_extend=True)
     one.ask({"behaviour": "well"}, 20)
     asked = one.put({"behaviour": "well", "more": 60, "sleeps": 2}, 1.0)
     while is_listened_to and not one.hears(asked):
@@ -148,8 +149,15 @@ def test_a_note_may_give_the_answer_more_time(child: Any, is_listened_to: bool) 
     assert one.answer(asked) == {"well": True}
 
 
-def test_and_less(child: Any) -> None:
+def test_a_note_of_a_users_code_gives_no_more_time(child: Any) -> None:
     one = child()
+    one.ask({"behaviour": "well"}, 20)
+    with pytest.raises(WorkerDied, match="no verdict within 1 s"):
+        one.ask({"behaviour": "well", "more": 60, "sleeps": 1000}, 1)
+
+
+def test_and_less(child: Any) -> None:
+    one = child(may_extend=True)
     with pytest.raises(WorkerDied, match="no verdict within 1 s") as ended:
         one.ask({"behaviour": "well", "more": 1, "sleeps": 1000}, 3600)
     assert (ended.value.hung, ended.value.late) == (True, True)

@@ -132,7 +132,7 @@ def test_bubblewrap_hides_what_is_not_needed(files: tuple[Path, Path, Path], tmp
     assert (found["needed"], found["hidden"], found["here"]) == (True, False, "done")
     assert found["there"] in (1, 13, 30)
     assert found["network"] == ["lo"]
-    assert all(file.is_file() for file in (needed, hidden, own / "file"))
+    assert all(file.is_file() for file in (needed, hidden, own / "submission" / "file"))
 
 
 FAKE = """#!/bin/sh

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,7 +31,9 @@ def execute(
         list[str] | None,
         typer.Option(metavar="S", help="Order threads: forward, reverse, lockstep, random:N [each]."),
     ] = None,
-    wave: Annotated[int, typer.Option(help="Run waves of 64 lanes, or of 32 as on RDNA.")] = 64,
+    wave: Annotated[
+        int | None, typer.Option(help="Run waves of 64 or 32 lanes [64; of a .cu program 32].", show_default=False)
+    ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Go on after a fault; report each kernel and line once.")
     ] = False,
@@ -52,10 +56,10 @@ def execute(
     schedules = schedule or ["forward"]
     for one in schedules:
         parse_schedule(one)
-    if wave not in WAVES:
+    if wave not in (None, *WAVES):
         raise UsageError(f"--wave {wave}: a wave has {' or '.join(map(str, WAVES))} lanes")
     builder = Builder("host")
-    watched = WatchedRuntime(builder.runtime(), builder.program_watch(), wave, keep_going)
+    watched = WatchedRuntime(builder.runtime(), builder.program_watch(), wave or 0, keep_going)
     caught = as_json or len(schedules) > 1
     runs = [watched.run(program, one, caught=caught) for one in schedules]
     findings = [finding for run in runs for finding in _findings(run)] + _differences(runs)
@@ -93,19 +97,36 @@ def _findings(run: ProgramExit) -> list[_Finding]:
     return found
 
 
+_NUMBER = rb"\d+(?:\.\d*)?(?:[eE][-+]?\d+)?"
+_UNIT = rb"(?:[num\xc2\xb5]*s|[mun]?secs?|(?:milli|micro|nano)?seconds?|[KMGT]i?B/s(?:ec)?|[KMGT]?FLOP/?[sS])\b"
+_TIMES = re.compile(
+    rb"%(number)s\s*[(\[]?\s*%(unit)s|[(\[]\s*%(unit)s\s*[)\]]\s*[:=]?\s*%(number)s|\b(?:time|elapsed)\b[^:=]*[:=]\s*%(number)s"
+    % {b"number": _NUMBER, b"unit": _UNIT},
+    re.IGNORECASE,
+)
+"""Times and rates in a line: a number with its unit, and one after ``time ... =``."""
+
+
 def _differences(runs: list[ProgramExit]) -> list[_Finding]:
-    """List where a run printed something else than the first."""
+    """List where a run printed something else than the first; times alone are no defect."""
     found = []
     for run in runs[1:]:
         if run.out != runs[0].out:
             first, other = runs[0].out.splitlines(), run.out.splitlines()
-            shorter = min(len(first), len(other))
-            at = next((n for n in range(shorter) if first[n] != other[n]), shorter)
+            places = [at for at, (a, b) in enumerate(zip_longest(first, other)) if a != b]
+            red = [at for at in places if not (at < min(len(first), len(other)) and _is_timed(first[at], other[at]))]
+            at = next(iter([*red, *places]), len(first))
             said = " and ".join(
                 f"'{_quoted(lines, at)}' under {which.schedule}" for lines, which in ((first, runs[0]), (other, run))
             )
-            found.append(_Finding(f"the order of threads shows: line {at + 1} is {said}"))
+            what = "times are not compared" if places and not red else "the order of threads shows"
+            found.append(_Finding(f"{what}: line {at + 1} is {said}", is_red=not places or bool(red)))
     return found
+
+
+def _is_timed(line: bytes, other: bytes) -> bool:
+    """Return whether two lines differ in their times alone."""
+    return _TIMES.sub(b"", line) == _TIMES.sub(b"", other)
 
 
 def _quoted(lines: list[bytes], at: int) -> str:

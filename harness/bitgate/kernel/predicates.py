@@ -68,12 +68,16 @@ def guarded(family: KernelFamily) -> KernelFamily:
     def supports(problem: Any, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
         try:
             return checked_answer(Refusal, family.supports(problem, instance, options), "supports")
+        except PredicateFailed:  # of a family that was guarded before
+            raise
         except Exception as error:
             raise PredicateFailed(failure("supports", error, family.folder)) from None
 
     def dispatch(problem: Any, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
         try:
             return checked_answer(Dispatch, family.dispatch(problem, instance, options), "dispatch")
+        except PredicateFailed:  # of a family that was guarded before
+            raise
         except Exception as error:
             raise PredicateFailed(failure("dispatch", error, family.folder)) from None
 

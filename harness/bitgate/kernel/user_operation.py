@@ -34,7 +34,7 @@ from bitgate.model.sized.schema import Schema
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
 from bitgate.worker.outside import give_up_reaching
-from bitgate.worker.sandbox import enter
+from bitgate.worker.sandbox import TASK, enter
 from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker, WorkerDied
 
@@ -208,7 +208,7 @@ def _to_stderr(data: bytes) -> None:
 
 def serve(channel: Channel) -> None:
     """Answer for one operation file."""
-    enter()
+    enter(TASK)
     give_up_reaching()
     served: list[OperationServer] = []
 

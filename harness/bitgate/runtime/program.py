@@ -44,6 +44,7 @@ class WatchedRuntime:
     runtime: Path
     watch: Path
     wave: int
+    """Lanes of a wave; 0: as many as the program asks for."""
     keeps_going: bool = False
     """True if the program goes on after a fault."""
 

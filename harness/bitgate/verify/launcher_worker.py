@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from bitgate.core import compute_sanitizer, emulation
+from bitgate.worker.child import Output
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.worker import HearNote, Worker
 
@@ -20,17 +21,20 @@ OPEN_SECONDS = 900.0
 """Limit for opening a device or loading a library, builds included."""
 
 
-def launcher_worker(arenas: tuple[int, int], hear: HearNote, is_trusted: bool = False) -> Worker:
+def launcher_worker(
+    arenas: tuple[int, int], hear: HearNote, output: Output | None = None, *, is_trusted: bool = False
+) -> Worker:
     """Return the worker of a launcher, which has these arenas; under the run's emulator or sanitizer, if there is one.
 
-    No sanitizer watches a process that runs trusted kernels alone.
+    ``output`` gets what kernels print, else this process's stdout. No sanitizer watches a process that runs trusted
+    kernels alone.
     """
     under, environment = compute_sanitizer.started() if not is_trusted else ((), None)
     if not under:
         under, environment = emulation.started()
     return Worker(
         LAUNCHER,
-        _to_stdout,
+        output or _to_stdout,
         opening_seconds=OPEN_SECONDS,
         hear=hear,
         environment=environment,

@@ -126,6 +126,7 @@ class CaseProcess(Endable):
             environment=opening.environment,
             preload=PRELOAD,
             has_zygote=True,
+            may_extend=True,
         )
         self._loaded: set[tuple[str, str, bool]] = set()
         self._line: deque[_Begun] = deque()

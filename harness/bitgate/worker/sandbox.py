@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -26,6 +27,10 @@ from bitgate.worker import bubblewrap, gpu_driver
 from bitgate.worker.bubblewrap import Bubble
 
 VARIABLE = "BITGATE_SANDBOX"
+
+TASK, SUBMISSION = "task", "submission"
+"""Whose code a process runs. Each has a folder of its own: what a submission leaves, such as the caches of compilers,
+must be nothing that a reference finds."""
 
 _bubble: Bubble | None = None
 """The process that holds the namespaces of the sandbox that is stated."""
@@ -97,10 +102,10 @@ class SandboxTrial:
 def prepare(folder: Path, memory: int, of_gpu: bool = False, reads: Sequence[Path] = ()) -> list[str]:
     """State a sandbox for the children of this process, and return its measures by name; ``leave`` ends it.
 
-    ``folder`` is the one place that they may write to, ``memory`` their limit in bytes; ``of_gpu`` lets them open GPUs.
-    Where bubblewrap works they see nothing of the folders that it hides but ``reads``, and what Python needs. The
-    measures are those that a process which enters it right now has. Those that keep a GPU's driver from starting are
-    left out, and named as such. UsageError if the driver starts with none of them.
+    ``folder`` is the one place that they may write to, each side to its own part, ``memory`` their limit in bytes;
+    ``of_gpu`` lets them open GPUs. Where bubblewrap works they see nothing of the folders that it hides but ``reads``,
+    and what Python needs. The measures are those that a process which enters it right now has. Those that keep a GPU's
+    driver from starting are left out, and named as such. UsageError if the driver starts with none of them.
     """
     global _bubble
     leave()
@@ -127,6 +132,9 @@ def prepare(folder: Path, memory: int, of_gpu: bool = False, reads: Sequence[Pat
 
 def statement(folder: Path, memory: int, of_gpu: bool, bubble: Bubble | None = None) -> dict[str, Any]:
     """Return what a process that enters has to know; ``writes`` are places outside of the folder that it may write."""
+    for side in (TASK, SUBMISSION):
+        with suppress(OSError):  # a process that enters says what is wrong
+            (folder / side).mkdir(exist_ok=True)
     writes = [*gpu_driver.devices(), gpu_driver.THREADS] if of_gpu else []
     outside = {kind: bubblewrap.namespace(kind) for kind in ("net", "ipc")}
     stated = {"folder": str(folder), "memory": memory, "writes": writes, "of_gpu": of_gpu, "outside": outside}
@@ -158,15 +166,16 @@ def leave() -> None:
         _bubble = None
 
 
-def enter() -> list[str]:
+def enter(side: str = SUBMISSION) -> list[str]:
     """Enter the sandbox that the environment states, if any, and return its measures. Call it in the only thread.
 
-    RuntimeError if one is missing that the command's trial had.
+    ``side`` is TASK where nothing of a submission runs. RuntimeError if a measure is missing that the command's trial
+    had.
     """
     if not (text := os.environ.pop(VARIABLE, "")):
         return []
     stated = json.loads(text)
-    folder = Path(stated["folder"])
+    folder = Path(stated["folder"]) / side
     # Submissions write there: what they leave must not be a module of a reference.
     sys.path[:] = [os.path.abspath(one) for one in sys.path if one]
     without = stated.get("without", ())

@@ -80,7 +80,8 @@ class Worker(Endable):
 
     ``entry``, ``bare``, ``preload``, ``has_zygote`` and ``under`` as of ``Child``. ``opening`` is the question that
     each new process is asked first, with ``opening_seconds`` for its answer; what it raises is raised for the requests
-    after it. It gets the descriptors ``passes``, and is known by ``token`` (``entry.TOKEN``). Not for several threads.
+    after it. It gets the descriptors ``passes``, and is known by ``token`` (``entry.TOKEN``). A note of one that
+    ``may_extend`` gives its request more time: no user's code runs there. Not for several threads.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Worker(Endable):
         preload: tuple[str, ...] = (),
         has_zygote: bool = False,
         under: Sequence[str] = (),
+        may_extend: bool = False,
     ) -> None:
         self.opening, self._opening_seconds, self._hear = opening, opening_seconds, hear
         self._entry, self._output, self._bare = entry, output, bare
@@ -105,6 +107,7 @@ class Worker(Endable):
         self._token = token or secrets.token_hex(16)
         self._passes, self._preload, self._has_zygote = tuple(passes), preload, has_zygote
         self._under = tuple(under)
+        self._may_extend = may_extend
         self._child: Child | None = None
         self._under_way: deque[Request] = deque()
         self._opened: Request | None = None
@@ -325,7 +328,7 @@ class Worker(Endable):
             if "begins" in said:
                 first.is_taken = True
             elif "note" in said:
-                if isinstance(seconds := said.get("seconds"), (int, float)):
+                if self._may_extend and isinstance(seconds := said.get("seconds"), (int, float)):
                     first.starts(seconds)
                 if first.note is not None:
                     first.note(said["note"])

@@ -163,6 +163,35 @@ __global__ void last_block_sums(int* x) {
 }
 LAUNCHER(last_block_sums, 8, 64)
 
+// The same by a variable of the program.
+__device__ unsigned blocks_done = 0;
+__global__ void last_block_by_a_variable(int* x) {
+  if (threadIdx.x == 0) {
+    x[1 + blockIdx.x] = static_cast<int>(blockIdx.x);
+    __threadfence();
+    if (atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1)
+      x[128] = x[1] + x[2];
+  }
+}
+LAUNCHER(last_block_by_a_variable, 8, 64)
+
+// Blocks that take a lock in turn: an atomic and a fence after it, a fence and an atomic.
+__device__ int lock_of_blocks = 0;
+__device__ void add_under(int* lock, int* x) {
+  if (threadIdx.x == 0) {
+    while (atomicCAS(lock, 0, 1) != 0)
+      ;
+    __threadfence();
+    x[0] = x[0] + 1;
+    __threadfence();
+    atomicExch(lock, 0);
+  }
+}
+__global__ void blocks_take_a_lock(int* x) {
+  add_under(&lock_of_blocks, x);
+}
+LAUNCHER(blocks_take_a_lock, 8, 64)
+
 __global__ void last_block_sums_without_fence(int* x) {
   BITGATE_LDS(Row, lds);
   if (threadIdx.x == 0) {

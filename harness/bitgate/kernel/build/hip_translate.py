@@ -21,6 +21,8 @@ _EXTERN_SHARED = re.compile(
     r"(?P<attributes>(?:(?:alignas|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*)*)"
     r"(?P<type>[^;\[\]=]*?[\s&*>])(?P<name>\w+)\s*\[\s*\]\s*;"
 )
+_TWICE_STATIC = re.compile(rf"\bstatic(?P<before>\s+)(?={_SHARED})|(?P<shared>{_SHARED})(?P<after>\s+)static\b")
+"""``static`` next to ``__shared__``, which is static already."""
 _UNTYPED = re.compile(
     r"(?P<call>\bhip(?:Launch(?:Cooperative)?Kernel|ExtLaunchKernel))\s*\(\s*(?:\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)"
     r"|(?:reinterpret|static)_cast\s*<\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*>(?=\s*\())"
@@ -37,6 +39,7 @@ def translated(preprocessed: str) -> str:
     """Replace launches and dynamic arrays that only a HIP compiler takes; every line keeps its number."""
     text = without_sides(preprocessed)
     text = _launches(text) if "<<<" in text else text
+    text = _TWICE_STATIC.sub(lambda match: (match["shared"] or "") + (match["before"] or match["after"]), text)
     return _UNTYPED.sub(r"\g<call>(", _EXTERN_SHARED.sub(_array, text))
 
 

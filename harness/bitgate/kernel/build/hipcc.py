@@ -79,7 +79,7 @@ class _Work:
         includes = [word for folder in folders for word in ("-I", str(folder))]
         begin = ["-include", "hip/host_detail/cxx17.hpp", "-include", "hip/host_detail/program.hpp"]
         if Path(source).suffix == ".cu":  # CUDA's compiler includes its runtime by itself
-            begin += ["-include", "cuda_runtime.h"]
+            begin += ["-include", "cuda_runtime.h", "-include", "bitgate_warps.hpp"]
         begin.append(f"-DBITGATE_HIPCC={_quoted_command()}")
         depends = self._dependencies(source, number)
         command = [*self.compiler.command, *self.flags, *self.words.compiled, *self.last, *depends, *includes, *begin]

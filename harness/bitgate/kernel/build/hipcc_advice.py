@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 _ON_A_GPU = (
     r"(?:hip|roc|cu)(?:fft|sparse(?:lt)?|solver|tensor|dnn|prim|thrust|blaslt)|miopen|rccl|nccl|migraphx|rocwmma"
-    r"|roctracer|rocm_smi|nvml|nvToolsExt|cutlass|cute|cuda/std|composable_kernel|ck_tile|mma|cufile|optix"
+    r"|roctracer|rocm_smi|nvml|cutlass|cute|cuda/std|composable_kernel|ck_tile|mma|cufile|optix"
 )
 """Libraries whose algorithms exist as device code alone."""
 _HEADER = re.compile(
@@ -23,6 +23,12 @@ _FUNCTION = re.compile(
     r"'(?P<name>(?:hip|cu(?:da|blas|rand)?|roc)[A-Za-z]\w+|__\w+)' was not declared",
     re.MULTILINE,
 )
+_ASSEMBLY = re.compile(
+    r"^(?P<place>[^\s:]+:\d+):(?:[\d:]* error: (?:(?:impossible|output|inconsistent operand|invalid \w+) constraint"
+    r"|unrecognized instruction|invalid instruction)| Error: )",
+    re.MULTILINE,
+)
+WRITE = "write it in C++ where __HIP_PLATFORM_HOST__ is defined"
 DO = "compile this part out where __HIP_PLATFORM_HOST__ is defined, or write it as a kernel"
 
 
@@ -33,6 +39,10 @@ def advice(errors: str) -> Iterator[str]:
     for pattern, words in (
         (_HEADER, "{header} belongs to a library of device code, which has no stand-in on the host: " + DO),
         (_MEMBER, "{library} has no stand-in for {name} on the host: " + DO),
+        (
+            _ASSEMBLY,
+            "assembly of a GPU has no meaning on the host: write it in C++ where __HIP_PLATFORM_HOST__ is defined",
+        ),
         (_FUNCTION, "the host runtime has no {name}: " + DO),
     ):
         for match in pattern.finditer(plain):

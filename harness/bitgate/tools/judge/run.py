@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -20,10 +21,12 @@ from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.core.project import Project, ours
+from bitgate.core.untrusted import shown
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.loading import with_operations
 from bitgate.kernel.registry import load_family
+from bitgate.kernel.resolved import Kernel
 from bitgate.model import parse_case_id
 from bitgate.numerics import native
 from bitgate.results.record import Verdict
@@ -35,7 +38,8 @@ from bitgate.tools.judge.device_code import declare_device_code, is_device_only
 from bitgate.tools.judge.findings import Findings
 from bitgate.tools.judge.problems import JudgedCase, Problems, of_file, of_operation
 from bitgate.tools.judge.timing import timed
-from bitgate.tools.judge.trial import SubmissionTrial, load_seconds
+from bitgate.tools.judge.trial import RUNTIMES, SubmissionTrial, load_seconds
+from bitgate.verify.launcher_process import LauncherProcess
 from bitgate.verify.one_case import problem_of
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
@@ -125,11 +129,16 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
             _try(found, submission, target.platform)
         if not found.does_not_load:
             project = with_operations(operations.loading([_declaration(declaration, kind, task, target.platform)]))
-            for one, verdict in _verdicts(found, project, target, until, progress):
-                found.verdicts.append((one, verdict))
-                hear(one, verdict)
+            kernels = candidates(None, {}, target.name, project)
+            try:
+                for one, verdict in _verdicts(found, project, kernels, target, until, progress):
+                    found.verdicts.append((one, verdict))
+                    hear(one, verdict)
+            except UsageError as error:
+                _check_opening(target)
+                found.does_not_load = f"its process answered with no verdict: {shown(error)}"
             if request.samples and found.exit == 0:
-                limits = request.samples, seed, request.seconds, until
+                limits = request.samples, request.seconds, until
                 found.times = timed(found.right, project, target.name, is_trusted, *limits)
     return found.report()
 
@@ -143,6 +152,12 @@ def _build_ahead(target: Target, progress: Callable[[str], None]) -> None:
     native.library()
 
 
+def _check_opening(target: Target) -> None:
+    """Raise UsageError if no process for kernels opens here, whatever runs in it."""
+    with LauncherProcess(target.name, ours().as_json(), {}, lambda *note: None) as launcher:
+        launcher.wait()
+
+
 def _check_task(task: Problems, target: Target) -> None:
     """Raise UsageError for a task whose tensors a function cannot get on a target."""
     if target.platform != "host" and task.facts is not None and not task.facts["torch"]:
@@ -154,7 +169,13 @@ def _device_code(found: Findings, declaration: Path, target: Target) -> tuple[Pa
     launched."""
     folder = paths.cache_dir() / "judge" / sha256(f"{declaration} {target.name}".encode()).hexdigest()[:16]
     judged = declare_judged(declaration, folder / "judged")
-    family = load_family(judged)
+    try:
+        family = load_family(judged)
+    except UsageError as error:
+        if missing := [one for one in RUNTIMES if f"No module named '{one}'" in str(error) and find_spec(one) is None]:
+            raise UsageError(f"{declaration}: needs the module {missing[0]}, which is not installed here") from None
+        found.does_not_load = f"its file does not load: {shown(error)}"
+        return judged, False
     if why := why_not_built(family):
         found.does_not_load = why
     elif is_device_only(family, target.platform):
@@ -250,11 +271,15 @@ def _sandbox(memory: int, of_gpu: bool, reads: Sequence[Path]) -> Iterator[list[
 
 
 def _verdicts(
-    found: Findings, project: Project, target: Target, until: float, progress: Callable[[str], None]
+    found: Findings,
+    project: Project,
+    kernels: Sequence[Kernel],
+    target: Target,
+    until: float,
+    progress: Callable[[str], None],
 ) -> Iterator[tuple[JudgedCase, Verdict]]:
     task, request = found.task, found.request
     order = np.random.default_rng(found.seed).permutation(len(task.cases)).tolist()
-    kernels = candidates(None, {}, target.name, project)
     rounds = [(task.cases[place], 0) for place in order] + [(task.cases[place], 1) for place in order[:AGAIN]]
     with CaseProcess(Opening(target.name, project), progress=progress) as process:
         for place, (one, again) in enumerate(rounds):

@@ -24,7 +24,7 @@ from bitgate.tools.judge.drawing import Sizes, around, shrunk
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
 from bitgate.worker.outside import give_up_reaching
-from bitgate.worker.sandbox import enter
+from bitgate.worker.sandbox import TASK, enter
 from bitgate.worker.serving import Message
 
 ENTRY = f"{__name__}:serve"
@@ -54,7 +54,7 @@ class SurveyTask(Message):
 
 
 def serve(channel: Channel) -> None:
-    enter()
+    enter(TASK)
     give_up_reaching()
 
     def survey(asked: SurveyTask) -> dict[str, Any]:

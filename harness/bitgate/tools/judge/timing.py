@@ -7,6 +7,7 @@ launcher adds makes it longer. Of device code alone on a GPU it is that of event
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
+from bitgate.core.untrusted import shown
 from bitgate.kernel.registry import declared_sources
 from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Capability
@@ -28,6 +31,7 @@ from bitgate.tools.judge.problems import JudgedCase
 from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep
 from bitgate.verify.launcher_process import LauncherProcess
 from bitgate.verify.launcher_worker import launcher_worker
+from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.verify.problem_data import reference_kind
 from bitgate.verify.running import LaunchConfig
 from bitgate.verify.selection import candidates, select_for
@@ -83,7 +87,8 @@ class Stopwatch:
     def __init__(self, project: Project, target: str, is_trusted: bool, seconds: float) -> None:
         arenas = create_memory(), create_memory()
         document = project.as_json()
-        worker = launcher_worker(arenas, lambda *note: None)
+        # What a submission prints must not stand in the report.
+        worker = launcher_worker(arenas, lambda *note: None, OutputLimit(to_stderr))
         self._launcher = LauncherProcess(target, document, {}, lambda *note: None, (worker, arenas))
         # No declaration of device code runs where its kernels do.
         self._launcher.open_as(document, declared_sources(project))
@@ -127,16 +132,16 @@ def timed(
     target: str,
     is_trusted: bool,
     samples: int,
-    seed: int,
     seconds: float,
     until: float,
 ) -> Time:
     """Time a submission on the task's own problems, between calls on others that it is right on, in an order drawn by
     lot.
 
-    One that ``is_trusted`` has no host code in the process that launches it.
+    Neither the order nor the data follow from the judge's seed, which processes of the submission may have found. One
+    that ``is_trusted`` has no host code in the process that launches it.
     """
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng(secrets.randbits(128))
     own, others = _chosen(right)
     kernels = candidates(None, {}, target, project)
     floors = floors_on(target, [parse_case_id(one.case) for one in own])
@@ -158,6 +163,8 @@ def timed(
                     break
         except LauncherDied as ended:
             return Time((), ended.reason)
+        except (UsageError, RuntimeError) as error:  # it was right before: so what its process says is forged
+            return Time((), f"its process answered with no result: {shown(error)}")
     rows = [
         ComparedTime(case, tuple(a), tuple(b), floor)
         for (case, (a, b)), floor in zip(found.items(), floors, strict=True)

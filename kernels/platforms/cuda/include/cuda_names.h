@@ -210,3 +210,19 @@
 #define cudaDevAttrMaxThreadsPerMultiProcessor hipDeviceAttributeMaxThreadsPerMultiProcessor
 #define cudaThreadSynchronize hipDeviceSynchronize
 #define cudaThreadExit hipDeviceReset
+#define CUDART_CB
+#define cudaPos hipPos
+#define cudaExtent hipExtent
+#define cudaPitchedPtr hipPitchedPtr
+#define cudaMemcpy3DParms hipMemcpy3DParms
+#define make_cudaPos make_hipPos
+#define make_cudaExtent make_hipExtent
+#define make_cudaPitchedPtr make_hipPitchedPtr
+#define cudaMemcpy3D hipMemcpy3D
+#define cudaMemcpy3DAsync hipMemcpy3DAsync
+#define cudaMemset3D hipMemset3D
+#define cudaMemoryType hipMemoryType
+#define cudaMemoryTypeUnregistered hipMemoryTypeUnregistered
+#define cudaMemoryTypeHost hipMemoryTypeHost
+#define cudaMemoryTypeDevice hipMemoryTypeDevice
+#define cudaMemoryTypeManaged hipMemoryTypeManaged

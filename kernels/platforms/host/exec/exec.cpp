@@ -48,7 +48,8 @@ __attribute__((constructor)) void begin() {
       std::sscanf(said, "%d %d %" SCNu64 " %u %d", &report, &schedule, &seed, &wave, &keepGoing) != 5)
     return;
   bitgateHostSetSchedule(schedule, seed);
-  bitgateHostSetWaveSize(wave);
+  if (wave) // else it is the program's own
+    bitgateHostSetWaveSize(wave);
   bitgateHostSetKeepGoing(keepGoing);
   bitgateHostSetFaultPlaces(1);
   std::atexit(tell);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <utility>
 
@@ -63,6 +64,7 @@ void RaceShadow::beginPhase() {
 
 void RaceShadow::beginBlock() {
   acquired.clear();
+  met.clear();
   pendingReads.clear();
   pendingWrites.clear();
   fenced = false;
@@ -197,11 +199,20 @@ bool RaceShadow::orderedByFence(uint32_t block) const {
 // An atomic operation: what its block did before its last fence is known to blocks that come to the same
 // address later.
 void RaceShadow::synchronise(uint64_t address, uint32_t block) {
-  if (!fenced)
-    return;
-  if (std::find(acquired.begin(), acquired.end(), address) == acquired.end())
-    acquired.push_back(address);
-  released[address].insert(block);
+  std::vector<uint64_t>& known = fenced ? acquired : met;
+  if (std::find(known.begin(), known.end(), address) == known.end())
+    known.push_back(address);
+  if (fenced)
+    released[address].insert(block);
+}
+
+// A variable of the program or a library, such as a counter of blocks: no plain LDS, and no stack.
+bool RaceShadow::isVariable(uint64_t address) {
+  const auto [known, isNew] = variables.try_emplace(address, false);
+  Dl_info info{};
+  if (isNew)
+    known->second = dladdr(reinterpret_cast<const void*>(address), &info) != 0;
+  return known->second;
 }
 
 const RaceShadow::Earlier* RaceShadow::unordered(const RaceSlot& slot) const {
@@ -235,8 +246,11 @@ bool RaceShadow::races(const RaceSlot& before, bool lds, const RaceAccess& acces
 std::optional<RaceFound> RaceShadow::note(const RaceAccess& access, const RacePlace& at,
                                           const RaceOrder& order) {
   Region* const region = regionAt(access.address);
-  if (!region)
+  if (!region) {
+    if (access.atomic && !access.blockScope && isVariable(access.address))
+      synchronise(access.address, at.block);
     return std::nullopt;
+  }
   // Copies and fills mostly are of whole buffers, which no cells need be laid out for.
   const bool areAlike =
       !region->cells && access.address == region->begin && access.address + access.bytes == region->end;

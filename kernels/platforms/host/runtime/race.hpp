@@ -100,7 +100,11 @@ public:
     bool changedValue() const;
   };
   std::vector<PendingWrite> pendingWrites;
-  void fence() { fenced = true; }
+  void fence() {
+    fenced = true;
+    acquired.insert(acquired.end(), met.begin(), met.end()); // as a lock is taken: an atomic, then a fence
+    met.clear();
+  }
 
 private:
   struct Cell {
@@ -141,13 +145,15 @@ private:
              const RaceOrder& order) const;
   bool orderedByFence(uint32_t block) const;
   void synchronise(uint64_t address, uint32_t block);
+  bool isVariable(uint64_t address);
 
   std::vector<std::unique_ptr<Region>> regions;
   std::array<Page, 1024> pages;
   // What a fence and an atomic operation after it publish: blocks by the atomic's address, and the addresses
   // that the running block has met in turn.
   std::unordered_map<uint64_t, std::unordered_set<uint32_t>> released;
-  std::vector<uint64_t> acquired;
+  std::vector<uint64_t> acquired, met; // after a fence, and without one yet
+  std::unordered_map<uint64_t, bool> variables;
   bool fenced = false;
   std::deque<Earlier> earlier; // by firstStretch; those that are gone count as ordered
   Clock before;                // what is ordered before the running work

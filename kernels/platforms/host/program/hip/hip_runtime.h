@@ -10,6 +10,8 @@
 #include "hip/host_detail/program.hpp"
 #include "hip/host_detail/program_device.hpp"
 #include "hip/host_detail/program_launch.hpp"
+#include "hip/host_detail/program_simd.hpp"
+#include "hip/host_detail/program_volumes.hpp"
 #include "hip/host_detail/symbols.hpp"
 #include "hip/host_detail/texture.hpp"
 

@@ -12,6 +12,10 @@
 #include "hip/host_detail/vector_types.hpp"
 #include "hip/host_detail/wave.hpp"
 
+template <bitgate_host::Vector V> constexpr V operator-(const V& a) {
+  return bitgate_host::each(a, a, [](auto x, auto) { return -x; });
+}
+
 // Functions of float and double whose names differ in an f alone.
 #define BITGATE_BOTH(name, body)                                                                             \
   inline double name(double x) {                                                                             \
@@ -217,39 +221,13 @@ inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned by) {
 inline unsigned __bitextract_u32(unsigned from, unsigned at, unsigned width) {
   return from >> (at & 31) & (width >= 32 ? ~0u : (1u << width) - 1);
 }
-// Four bytes at once: a lane of each operand by `op`.
 namespace bitgate_host {
-template <class Byte, class Op> unsigned bytewise(unsigned a, unsigned b, Op op) {
-  unsigned result = 0;
-  for (int shift = 0; shift < 32; shift += 8)
-    result |= (static_cast<unsigned>(op(static_cast<Byte>(a >> shift), static_cast<Byte>(b >> shift))) & 0xFF)
-              << shift;
-  return result;
-}
 template <class Byte> int dot4(unsigned a, unsigned b, int sum) {
   for (int shift = 0; shift < 32; shift += 8)
     sum += static_cast<Byte>(a >> shift) * static_cast<Byte>(b >> shift);
   return sum;
 }
 } // namespace bitgate_host
-inline unsigned __vadd4(unsigned a, unsigned b) {
-  return bitgate_host::bytewise<uint8_t>(a, b, [](int x, int y) { return x + y; });
-}
-inline unsigned __vsub4(unsigned a, unsigned b) {
-  return bitgate_host::bytewise<uint8_t>(a, b, [](int x, int y) { return x - y; });
-}
-inline unsigned __vmaxu4(unsigned a, unsigned b) {
-  return bitgate_host::bytewise<uint8_t>(a, b, [](int x, int y) { return x < y ? y : x; });
-}
-inline unsigned __vminu4(unsigned a, unsigned b) {
-  return bitgate_host::bytewise<uint8_t>(a, b, [](int x, int y) { return x < y ? x : y; });
-}
-inline unsigned __vabsdiffu4(unsigned a, unsigned b) {
-  return bitgate_host::bytewise<uint8_t>(a, b, [](int x, int y) { return x < y ? y - x : x - y; });
-}
-inline unsigned __vcmpeq4(unsigned a, unsigned b) {
-  return bitgate_host::bytewise<uint8_t>(a, b, [](int x, int y) { return x == y ? 0xFF : 0; });
-}
 inline int __dp4a(int a, int b, int c) {
   return bitgate_host::dot4<int8_t>(static_cast<unsigned>(a), static_cast<unsigned>(b), c);
 }

@@ -100,6 +100,9 @@ template <class T, Rounding to> T float16_of(float value) {
   inline Pair h2rcp(Pair a) {                                                                                \
     return {hrcp(a.x), hrcp(a.y)};                                                                           \
   }                                                                                                          \
+  inline Pair __h2div(Pair a, Pair b) {                                                                      \
+    return a / b;                                                                                            \
+  }                                                                                                          \
   inline Pair __hneg2(Pair a) {                                                                              \
     return {__hneg(a.x), __hneg(a.y)};                                                                       \
   }                                                                                                          \

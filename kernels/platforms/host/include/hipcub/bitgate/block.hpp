@@ -155,6 +155,24 @@ public:
   }
 };
 
+// The same by functions, of a thread by its rank.
+template <class I, class T, int Items> void LoadDirectBlocked(int rank, I from, T (&items)[Items]) {
+  for (int item = 0; item < Items; ++item)
+    items[item] = from[rank * Items + item];
+}
+template <int X, class I, class T, int Items> void LoadDirectStriped(int rank, I from, T (&items)[Items]) {
+  for (int item = 0; item < Items; ++item)
+    items[item] = from[item * X + rank];
+}
+template <class I, class T, int Items> void StoreDirectBlocked(int rank, I to, T (&items)[Items]) {
+  for (int item = 0; item < Items; ++item)
+    to[rank * Items + item] = items[item];
+}
+template <int X, class I, class T, int Items> void StoreDirectStriped(int rank, I to, T (&items)[Items]) {
+  for (int item = 0; item < Items; ++item)
+    to[item * X + rank] = items[item];
+}
+
 // Of all items of the block, those that belong to this thread in sorted order.
 template <class K, int X, int Items, class V = void> class BlockRadixSort {
 public:
@@ -164,12 +182,15 @@ public:
   explicit BlockRadixSort(TempStorage& memory_) : memory(memory_) {}
   void Sort(K (&keys)[Items]) { sort(keys, false); }
   void SortDescending(K (&keys)[Items]) { sort(keys, true); }
+  // The sorted items are dealt out one by one, thread after thread.
+  void SortBlockedToStriped(K (&keys)[Items]) { sort(keys, false, true); }
+  void SortDescendingBlockedToStriped(K (&keys)[Items]) { sort(keys, true, true); }
 
 private:
   static_assert(std::is_void_v<V>,
                 "BlockRadixSort sorts keys alone on the host: sort their places with them");
-  void sort(K (&keys)[Items], bool down) {
-    const auto first = bitgate::rank_in_block() * Items;
+  void sort(K (&keys)[Items], bool down, bool striped = false) {
+    const auto rank = bitgate::rank_in_block(), first = rank * Items;
     for (int item = 0; item < Items; ++item)
       memory.of[first + static_cast<unsigned>(item)] = keys[item];
     __syncthreads();
@@ -180,8 +201,9 @@ private:
         const K a = memory.of[other], b = memory.of[at];
         before += (down ? b < a : a < b) || (a == b && other < at);
       }
-      if (before >= first && before < first + Items)
-        sorted[before - first] = memory.of[at];
+      const unsigned thread = striped ? before % X : before / Items;
+      if (thread == rank)
+        sorted[striped ? before / X : before - first] = memory.of[at];
     }
     __syncthreads();
     for (int item = 0; item < Items; ++item)

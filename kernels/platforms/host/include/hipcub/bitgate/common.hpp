@@ -53,6 +53,30 @@ template <class T> struct DoubleBuffer {
   T* Alternate() { return d_buffers[selector ^ 1]; }
 };
 
+// Memory of the device. What a caller gives back is free at once: there is nothing to save by keeping it.
+struct CachingDeviceAllocator {
+  explicit CachingDeviceAllocator(bool = false) {}
+  CachingDeviceAllocator(unsigned, unsigned, unsigned, size_t, bool = false, bool = false) {}
+  hipError_t DeviceAllocate(void** memory, size_t bytes, hipStream_t = nullptr) {
+    return hipMalloc(memory, bytes);
+  }
+  hipError_t DeviceAllocate(int, void** memory, size_t bytes, hipStream_t = nullptr) {
+    return hipMalloc(memory, bytes);
+  }
+  hipError_t DeviceFree(void* memory) { return hipFree(memory); }
+  hipError_t DeviceFree(int, void* memory) { return hipFree(memory); }
+  hipError_t FreeAllCached() { return hipSuccess; }
+};
+
+enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
+enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
+template <CacheLoadModifier How = LOAD_DEFAULT, class I> auto ThreadLoad(I from) {
+  return *from;
+}
+template <CacheStoreModifier How = STORE_DEFAULT, class I, class T> void ThreadStore(I to, T value) {
+  *to = value;
+}
+
 template <class T> struct NullType {};
 using thrust::constant_iterator;
 template <class T> using CountingInputIterator = thrust::counting_iterator<T>;

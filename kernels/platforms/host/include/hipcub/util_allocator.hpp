@@ -1,0 +1,3 @@
+#pragma once
+
+#include <hipcub/hipcub.hpp>
