@@ -168,6 +168,7 @@ def test_a_time_is_known_by_its_unit_or_name(line: str, other: str) -> None:
         ("12 sums", "13 sums"),
         ("took 5 s, sum 4", "took 6 s, sum 5"),
         ("x 1 time: 3", "x 2 time: 3"),
+        ("time step checksum: 3", "time step checksum: 4"),
     ],
 )
 def test_other_numbers_are_compared(line: str, other: str) -> None:

@@ -3,8 +3,10 @@ is no library."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -65,6 +67,11 @@ def idle(problem, views) -> None:
     pass
 
 
+def returns_too_early(problem, views) -> None:
+    """Right, in a thread that has ended when the results are read."""
+    Thread(target=lambda: (time.sleep(0.02), right(problem, views))).start()
+
+
 def all_nan(problem, views) -> None:
     views["y"][...] = np.nan
 
@@ -81,6 +88,7 @@ FUNCTIONS = (
     changes_its_input,
     writes_past_the_end,
     idle,
+    returns_too_early,
     all_nan,
     raises,
 )
@@ -145,6 +153,7 @@ def test_what_could_not_be_looked_at_is_stated(session) -> None:
         (idle, "peaked", Outcome.MISMATCH, "nothing was written"),
         (changes_its_input, "peaked", Outcome.CORRUPTED, "input x was changed: 1 of 350 elements"),
         (writes_past_the_end, "peaked", Outcome.CORRUPTED, "past the end of buffer y (1400 bytes) was written"),
+        (returns_too_early, "peaked", Outcome.CORRUPTED, "wrote to the caller's buffers after it had returned"),
         (raises, "peaked", Outcome.CRASHED, "raises: RuntimeError: no such device"),
     ],
 )

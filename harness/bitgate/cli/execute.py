@@ -99,12 +99,13 @@ def _findings(run: ProgramExit) -> list[_Finding]:
 
 _NUMBER = rb"\d+(?:\.\d*)?(?:[eE][-+]?\d+)?"
 _UNIT = rb"(?:[num\xc2\xb5]*s|[mun]?secs?|(?:milli|micro|nano)?seconds?|[KMGT]i?B/s(?:ec)?|[KMGT]?FLOP/?[sS])\b"
+_NAMED = rb"\b(?:time|elapsed)(?: time)?(?: (?:of|for|in|taken)\b[\w ]*)?\s*(?:\([\w ]*\))?\s*[:=]\s*"
 _TIMES = re.compile(
-    rb"%(number)s\s*[(\[]?\s*%(unit)s|[(\[]\s*%(unit)s\s*[)\]]\s*[:=]?\s*%(number)s|\b(?:time|elapsed)\b[^:=]*[:=]\s*%(number)s"
-    % {b"number": _NUMBER, b"unit": _UNIT},
+    rb"%(number)s\s*[(\[]?\s*%(unit)s|[(\[]\s*%(unit)s\s*[)\]]\s*[:=]?\s*%(number)s|%(named)s%(number)s"
+    % {b"number": _NUMBER, b"unit": _UNIT, b"named": _NAMED},
     re.IGNORECASE,
 )
-"""Times and rates in a line: a number with its unit, and one after ``time ... =``."""
+"""Times and rates in a line: a number with its unit, and one after ``time of ... =``."""
 
 
 def _differences(runs: list[ProgramExit]) -> list[_Finding]:

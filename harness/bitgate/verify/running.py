@@ -7,7 +7,9 @@ Effects are errors that the library swallowed and work that it did not wait for;
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import string_at
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Protocol
 
@@ -283,7 +285,7 @@ def execute(
             run.damage = text
         run.crash = text
     finally:
-        run.changes = watch.changes()
+        run.changes = watch.changes(partial(_on_host, device, buffers))
         work.conduct.has_launched = True
     run.seen = _with_owners(device.ledger.work_since(works), buffers)
     left = after_launch(device, mark, buffers, reported=run.crash)
@@ -296,6 +298,13 @@ def execute(
         run.crash += located(device.ledger.last, launches)
     if run.crash and device.host is None:
         run.crash += _launched(run.seen)
+
+
+def _on_host(device: Device, buffers: Mapping[str, Buffer]) -> bytes:
+    """Return the bytes of all buffers in the host's memory; none of a GPU's."""
+    if device.host is None:
+        return b""
+    return b"".join(string_at(buffer.pointer, buffer.bytes) for buffer in buffers.values())
 
 
 def _launched(seen: Sequence[SeenWork] | None) -> str:

@@ -50,24 +50,28 @@ class Watch:
         self._settings = device.host.settings() if device.host is not None else b""
         self._before = _last if _undisturbed and _last and _holds() else snapshot()
 
-    def changes(self) -> list[str]:
+    def changes(self, memory: Callable[[], bytes] = bytes) -> list[str]:
         """Return sentences on what the call has changed, and restore the floating-point environment for the next
         computation.
 
-        Everything else stays changed: the process must not be used for another case.
+        Everything else stays changed: the process must not be used for another case. A thread gets a moment to end, in
+        which ``memory``, the bytes that the call has written, must stay as it is.
         """
         found = []
         after = snapshot()
         if after != self._before:
-            before = ProcessState.of(self._before)
-            now = state.settled(before, ProcessState.of(after), snapshot, partial(_is_of_runtime, self._device))
+            before, now = ProcessState.of(self._before), ProcessState.of(after)
+            written = memory() if now.threads - before.threads else b""
+            now = state.settled(before, now, snapshot, partial(_is_of_runtime, self._device))
+            if written and memory() != written:
+                found.append("threads: one that it has started wrote to the caller's buffers after it had returned")
             if now.fp_environment != before.fp_environment:
                 state.restore_fp_environment(before.fp_environment)
             self._conduct.threads |= now.threads - before.threads
             # A first launch may start pools of threads, and open what it keeps; so may a sanitizer at any.
             if not self._conduct.has_launched or compute_sanitizer.inside():
                 now = state.without_additions(before, now)
-            found = state.changes(before, now, _runtime, self._changes)
+            found += state.changes(before, now, _runtime, self._changes)
         if (current := self._current_device()) != self._current:
             found.append(f"current device: was {self._current}, is {current}")
         if device_settings := self._changed_settings():
