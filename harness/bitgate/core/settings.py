@@ -24,6 +24,7 @@ MOST_SECONDS = 1_000_000
 MOST_ATTEMPTS = 999_999_999
 LONGEST_TEXT = 200
 LONGEST_PATH = 4095
+HOST_SANITIZERS = ("address", "undefined")
 LONGEST_NAME = 255
 """Bytes of a part of a path."""
 
@@ -38,6 +39,8 @@ def check(environment: Mapping[str, str] = os.environ) -> None:
                 may_hold(value)
             except ValueError as error:
                 raise UsageError(f"{name}={shown(value)}: {error}") from None
+    if environment.get("BITGATE_SANITIZE") == "address" and "asan" not in environment.get("LD_PRELOAD", ""):
+        raise UsageError("BITGATE_SANITIZE=address: Python needs its library first: set LD_PRELOAD to g++'s libasan.so")
 
 
 def shown(value: str) -> str:
@@ -117,6 +120,11 @@ def _sanitizer(value: str) -> None:
         raise ValueError(f"give one of {', '.join(compute_sanitizer.TOOLS)}")
 
 
+def _host_sanitizer(value: str) -> None:
+    if value not in HOST_SANITIZERS:
+        raise ValueError(f"give one of {', '.join(HOST_SANITIZERS)}, or unset it")
+
+
 def _only(word: str) -> Check:
     def check(value: str) -> None:
         if value != word:
@@ -147,7 +155,7 @@ VARIABLES: dict[str, Check] = {
     "BITGATE_LOG": _text,
     "BITGATE_RUN_ATTEMPT": _count(MOST_ATTEMPTS),
     "BITGATE_RUN_ID": _text,
-    "BITGATE_SANITIZE": _only("undefined"),
+    "BITGATE_SANITIZE": _host_sanitizer,
     "BITGATE_SPIN_SECONDS": _seconds,
     "BITGATE_SYSTEM_ROOT": _folder,
     "BITGATE_THREADS": _count(paths.MOST_THREADS),

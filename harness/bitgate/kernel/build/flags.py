@@ -83,7 +83,9 @@ def host_kernel(kind: ToolchainKind, quick: bool = False, race: bool = False) ->
     level = ("-O1",) if quick or race else _KERNEL_LEVEL[kind]
     if race:
         level += ("-g1", "-fsanitize=thread", *_RACE[kind])
-    others = tuple(flag for flag in host_compile(kind) if flag != "-O3")
+    # Callbacks of -fsanitize=thread, and no compiler takes both.
+    left_out = ("-O3", "-fsanitize=address") if race else ("-O3",)
+    others = tuple(flag for flag in host_compile(kind) if flag not in left_out)
     return (*others, *level, "-fvisibility=hidden", '-DBITGATE_TARGET="host"')
 
 

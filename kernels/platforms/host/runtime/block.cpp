@@ -116,8 +116,11 @@ inline bool BlockRunner::runBlock(uint64_t number) {
     raw = noStack();
   } else {
     running = true;
+    forgetFrames(*entered);
+    announceStack(entered);
     bitgate_fiber_switch(&outside.stack, freshStack(entered->top, fiberMain, this));
     running = false;
+    announceStack(nullptr);
   }
   ldsPeak = std::max(ldsPeak, lds.wanted());
   if (raw.kind == bitgateFaultNone)
@@ -147,7 +150,7 @@ void BlockRunner::fiberMain(void* argument) {
 }
 
 // Threads that end without waiting leave the stack to the next one.
-void BlockRunner::nextTurns(Turns& ended) {
+BITGATE_UNSANITIZED void BlockRunner::nextTurns(Turns& ended) {
   StackTurns& mine = static_cast<StackTurns&>(ended);
   if (uniform != Uniform::No)
     endUniformly(mine);
@@ -242,6 +245,8 @@ const ThreadRecord* BlockRunner::startStack() {
   entered = stacks.take();
   if (!entered)
     abandon(noStack());
+  forgetFrames(*entered);
+  announceStack(entered);
   self->stack = freshStack(entered->top, fiberMain, this);
   return self;
 }
@@ -249,6 +254,7 @@ const ThreadRecord* BlockRunner::startStack() {
 // The current thread has waited, and goes on.
 const ThreadRecord* BlockRunner::resume() {
   turns = nullptr;
+  announceStackAt(records[current].stack, stacks);
   const char* const ahead = static_cast<char*>(records[order[cursor < count ? cursor : 0]].stack);
   for (int line = 0; line < 4; ++line)
     __builtin_prefetch(ahead + line * 64);

@@ -279,6 +279,9 @@ inline const ThreadRecord* BlockRunner::goOn(ThreadRecord* thread) {
   for (int line = 0; line < 4; ++line)
     __builtin_prefetch(ahead + line * 64);
   enterThread(thread);
+#if defined(__SANITIZE_ADDRESS__)
+  announceStackAt(thread->stack, currentRunner()->stacks);
+#endif
   return thread;
 }
 

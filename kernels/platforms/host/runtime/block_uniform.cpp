@@ -59,7 +59,7 @@ void BlockRunner::doWork() {
 }
 
 // Threads of a uniform stretch have ended: does not come back if the others, too, have or are about to.
-void BlockRunner::endUniformly(StackTurns& ended) {
+BITGATE_UNSANITIZED void BlockRunner::endUniformly(StackTurns& ended) {
   if (turns) { // none of the block has waited
     if (uniform == Uniform::Starting && ended.first == firstInOrder && ended.last == lastInOrder) {
       stacks.give(ended.stack);

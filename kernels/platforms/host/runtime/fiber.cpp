@@ -5,6 +5,11 @@
 #include <mutex>
 #include <sys/mman.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 // rbx, rbp and r12 to r15 are what the x86-64 System V ABI lets a callee keep. A fresh stack holds six such
 // slots with the entry function in r12 and its argument in rbx; what the others hold is nobody's.
 //
@@ -131,6 +136,42 @@ bool StackSet::inGuard(uint64_t address) const {
   }
   return false;
 }
+
+const Stack* StackSet::holding(const void* address) const {
+  constexpr size_t slot = stackGuard + stackBytes;
+  for (Stack* slab : slabs) {
+    const char* const from = slab[0].bottom - stackGuard;
+    const auto offset = static_cast<size_t>(static_cast<const char*>(address) - from);
+    if (offset < slot * slabStacks)
+      return &slab[offset / slot];
+  }
+  return nullptr;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+namespace {
+
+thread_local Stack own{}; // of the OS thread, known once it has left it
+
+} // namespace
+
+void announceStack(const Stack* stack) {
+  const Stack& next = stack ? *stack : own;
+  const void* bottom = nullptr;
+  size_t bytes = 0;
+  // Both at once, as no fake stacks have to be kept (detect_stack_use_after_return=0).
+  __sanitizer_start_switch_fiber(nullptr, next.bottom, static_cast<size_t>(next.top - next.bottom));
+  __sanitizer_finish_switch_fiber(nullptr, &bottom, &bytes);
+  if (!own.bottom) {
+    own.bottom = const_cast<char*>(static_cast<const char*>(bottom));
+    own.top = own.bottom + bytes;
+  }
+}
+
+void forgetFrames(const Stack& stack) {
+  ASAN_UNPOISON_MEMORY_REGION(stack.bottom, static_cast<size_t>(stack.top - stack.bottom));
+}
+#endif
 
 unsigned workersForStacks(unsigned blockThreads) {
   static const unsigned stacks = [] {

@@ -33,6 +33,20 @@ struct Stack {
   char* top;
 };
 
+// AddressSanitizer asks on which stack code runs, and remembers frames that were left for good.
+#if defined(__SANITIZE_ADDRESS__)
+// For functions that leave a stack when the next has been announced.
+#define BITGATE_UNSANITIZED __attribute__((no_sanitize_address))
+// The thread is about to run on this stack; null: on its own again.
+void announceStack(const Stack* stack);
+// No frame is left on a stack that nobody runs on.
+void forgetFrames(const Stack& stack);
+#else
+#define BITGATE_UNSANITIZED
+inline void announceStack(const Stack*) {}
+inline void forgetFrames(const Stack&) {}
+#endif
+
 constexpr size_t stackBytes = 192 * 1024;
 // Wide, so that a large frame does not step over it. Stacks are an odd number of pages apart: of pages that
 // are a power of two apart the TLB keeps few.
@@ -69,6 +83,8 @@ public:
   void returnAll();
   // Whether the address lies in the guard zone below one of these stacks.
   bool inGuard(uint64_t address) const;
+  // The stack that holds the address; null for none of these.
+  const Stack* holding(const void* address) const;
 
 private:
   bool grow();
@@ -76,6 +92,15 @@ private:
   size_t taken = 0;          // of all slabs' stacks, in order
   std::vector<Stack*> given; // those of them that are unused again
 };
+
+// The stack that holds an address is the next that runs.
+#if defined(__SANITIZE_ADDRESS__)
+inline void announceStackAt(const void* address, const StackSet& stacks) {
+  announceStack(stacks.holding(address));
+}
+#else
+inline void announceStackAt(const void*, const StackSet&) {}
+#endif
 
 // How many OS threads may run blocks of `blockThreads` fibers at once without running out of memory mappings:
 // each stack is two of them, and vm.max_map_count bounds a process.
