@@ -3,10 +3,9 @@ is no library."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -69,7 +68,7 @@ def idle(problem, views) -> None:
 
 def returns_too_early(problem, views) -> None:
     """Right, in a thread that has ended when the results are read."""
-    Thread(target=lambda: (time.sleep(0.02), right(problem, views))).start()
+    Timer(0.02, right, (problem, views)).start()
 
 
 def all_nan(problem, views) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import convert
 
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import Refusal
@@ -11,6 +14,13 @@ from bitgate.kernel.record_check import RecordDefect
 from bitgate.runtime.errors import HipError
 from bitgate.verify.launcher import LauncherDied, NoReference
 from bitgate.verify.launcher_messages import Raised
+
+
+def said_by(reply: Mapping[str, Any]) -> Any:
+    """Return what a launcher answered. Raise what it raised instead."""
+    if "raised" in reply:
+        raise raised_by(convert(reply["raised"], Raised))
+    return reply["answer"]
 
 
 def raised_by(raised: Raised) -> Exception:

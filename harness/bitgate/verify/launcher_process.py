@@ -31,7 +31,7 @@ from bitgate.verify.launcher import (
     LoadedKernel,
     NoReference,
 )
-from bitgate.verify.launcher_errors import raised_by
+from bitgate.verify.launcher_errors import said_by
 from bitgate.verify.launcher_memory import LauncherMemory, contents_of, placed
 from bitgate.verify.launcher_messages import (
     AskDevice,
@@ -47,7 +47,6 @@ from bitgate.verify.launcher_messages import (
     OpenLauncher,
     Places,
     PrewarmLauncher,
-    Raised,
     StepPlaces,
     SumOperands,
 )
@@ -162,7 +161,7 @@ class LauncherProcess(Endable):
     def device_facts(self) -> DeviceFacts:
         if self._facts is None:
             self._open()
-            self._facts = convert(_said(self._worker.opened())["facts"], DeviceFacts)
+            self._facts = convert(said_by(self._worker.opened())["facts"], DeviceFacts)
         return self._facts
 
     def free_memory(self) -> int:
@@ -452,7 +451,7 @@ class LauncherProcess(Endable):
         try:
             said = self._worker.answer(asked)
             self._tenant = convert(said["tenant"], str)
-            return convert(_said(said), into)
+            return convert(said_by(said), into)
         except WorkerDied as ended:
             self._forget()
             is_of_another = ended.at is not asked and ended.at in self._requests_ahead
@@ -489,13 +488,6 @@ class LauncherProcess(Endable):
             answer.fill(run, instance)
             run.outputs = found if answer.has_outputs else {}
         return runs[: len(answers)]
-
-
-def _said(reply: Mapping[str, Any]) -> Any:
-    """Return what a launcher answered. Raise what it raised instead."""
-    if "raised" in reply:
-        raise raised_by(convert(reply["raised"], Raised))
-    return reply["answer"]
 
 
 @contextmanager
