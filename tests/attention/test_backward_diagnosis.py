@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.attention.test_diagnosis import sentence
+from tests.attention.test_diagnosis import read_by_strides_of, sentence
 from tests.attention.test_reference import Arrays
 
 from bitgate.ops.attention.admitted import products
@@ -128,3 +128,14 @@ CAUSAL, GROUPED = "f16_b1h2kv1s40t70d40_causal", "f16_b1h4kv2s40t40d40_full"
 )  # fmt: skip
 def test_defects_are_named(case: str, fill: str, role: str, wrong: Wrong, said: str) -> None:
     assert said in sentence(f"attention_bwd_{case}", fill, wrong, role)
+
+
+@pytest.mark.parametrize("role", ["q", "v", "do"])
+def test_an_operand_that_is_read_with_the_strides_of_k(role) -> None:
+    case = f"attention_bwd_f16_b1h2kv2s40t40d24_full_gap{role}d8"
+
+    def wrong(sizes: Any, inputs: Arrays) -> Any:
+        return gradient("dk", sizes, {**inputs, role: read_by_strides_of(case, role, "k", inputs[role])})
+
+    said = sentence(case, "exact", wrong, "dk")
+    assert said.startswith(f"{role} is read with strides (1920, 960, 24, 1) instead of (2560, 1280, 32, 1): those of ")

@@ -180,3 +180,24 @@ def test_a_logarithm_to_another_base_is_named() -> None:
 
     said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", base_2, "lse")
     assert "lse is a logarithm to base 2" in said
+
+
+def read_by_strides_of(case: str, role: str, other: str, cells: Any) -> Any:
+    """What a kernel reads of a tensor with the strides of another: NaN where its rows have gaps between them."""
+    problem, _ = made(case, "exact", 1)
+    tensor = problem.tensors[role]
+    own, theirs = (np.tensordot(one.strides, np.indices(tensor.lengths), 1) for one in (tensor, problem.tensors[other]))
+    memory = np.full(1 + max(own.max(), theirs.max()), np.nan)
+    memory[own] = cells
+    return memory[theirs]
+
+
+@pytest.mark.parametrize(("role", "other"), [("v", "k"), ("k", "v")])
+def test_an_operand_that_is_read_with_the_strides_of_another(role, other) -> None:
+    case = f"attention_f16_b1h2kv2s9t40d24_full_gap{role}d8"
+
+    def wrong(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        return attend(sizes, {**inputs, role: read_by_strides_of(case, role, other, inputs[role])})
+
+    said = sentence(case, "exact", wrong)
+    assert said.startswith(f"{role} is read with strides (1920, 960, 24, 1) instead of (2560, 1280, 32, 1): those of ")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.problems import convolution
 
+from bitgate.model import DTYPES
 from bitgate.model.elementwise import applied
 from bitgate.numerics.rounding import rounded
 from bitgate.ops.convolution import ConvProblem
@@ -95,6 +98,28 @@ def test_an_operand_without_its_operation() -> None:
     doubled = {"wei": rounded(applied(own, way.operands["wei"].astype(np.float32)), way.dtype)}
     scene = way.scene(rounded(way.sums(), way.dtype), doubled)
     assert of(scene).sentence.startswith("w is read without its operation, scale; ")
+
+
+def test_an_alpha_in_a_narrower_type() -> None:
+    way = Way("fwd_f64_nhwgc_g1n2k8c32_y3x3_h8x8_p1x1_scale_a1p2")
+    right = way.scene(way.sums() * 1.2)
+    narrow = way.sums() * float(np.float32(1.2))
+    diagnosis = of(replace(right, result=narrow, reference=right.result, exact=False, ordered=True))
+    assert diagnosis.kinds == ("rounding",)
+    assert diagnosis.sentence.startswith("alpha = 1.2 is rounded to f32; ")
+
+
+@pytest.mark.parametrize(("stored", "other"), [("bf16", "f16"), ("f16", "bf16")])
+def test_a_d_whose_bits_are_taken_for_another_type(stored, other) -> None:
+    way = Way(f"fwd_f32_nhwgc_g1n2k8c32_y3x3_h8x8_p1x1_nd1_dt{stored}")
+    tensor = way.problem.tensors["d0"]
+    d = np.random.default_rng(4).integers(1, 9, tensor.lengths).astype(tensor.dtype.numpy)
+    read = d.view(np.uint16).view(DTYPES[other].numpy)
+    scene = way.scene((way.sums() + read.astype(np.float64)).astype(np.float32), {"d0": d})
+    right = (way.sums() + d.astype(np.float64)).astype(np.float32)
+    diagnosis = of(replace(scene, reference=right))
+    assert diagnosis.kinds == ("epilogue",)
+    assert diagnosis.sentence.startswith(f"D, which is {stored}, is read as {other}; ")
 
 
 def test_silence_where_a_cell_is_simply_another_number() -> None:

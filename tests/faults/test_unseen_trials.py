@@ -54,3 +54,20 @@ def test_every_different_edit_has_a_trial():
     tried = {trial["fault"] for trial in TRIALS}
     edits = {(fault.file, fault.find, fault.replace) for fault in faults if fault.name in tried}
     assert len(TRIALS) == len(edits) == len({(fault.file, fault.find, fault.replace) for fault in faults})
+
+
+def test_the_fifth_set_is_told_as_its_trials_say():
+    trials = [json.loads(line) for line in (UNSEEN / "fifth.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [trial["fault"] for trial in trials] == [fault.name for fault in read_faults([UNSEEN / "fifth.toml"])]
+    fate = Counter(trial["fate"] for trial in trials)
+    said = Counter(trial["diagnosis"] for trial in trials if trial["fate"] == "found")
+    share = Share(fate["found"], fate["found"] + fate["open"])
+    low, high = share.interval
+    assert (
+        f"The fifth has {len(trials)}. Smoke on the host found {share.part} of {share.whole} ({share.value:.2f}, "
+        f"{low:.2f} to {high:.2f}) of those that were tried and that a problem can show; "
+        f"{fate['nothing shows']} computes the same, and {fate['undecided']} are undecided, "
+        "for the run was ended early: it counts first what is found soon. "
+        f"Of the {said.total()} reports, {said['right']} name the mechanism, {said['partly']} a part of it, "
+        f"{said['none']} none, and {said['misleading']} another one;"
+    ) in PAGE

@@ -14,6 +14,7 @@ from bitgate.model.sized import SizedProblem
 from bitgate.ops.attention.admitted import products
 from bitgate.ops.attention.attention import Admitted, Floats, KeyMask, KeySoftmax, admitted, logits
 from bitgate.ops.attention.backward import Slopes, over_queries
+from bitgate.verify.diagnose.layouts import read_otherwise
 from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake
 
 TILES = (32, 64, 128, 16)
@@ -46,6 +47,7 @@ def mistakes(known: KnownGradients) -> Iterator[RowMistake]:
     yield from every.heads()
     yield from every.one_sided()
     yield from every.tiles()
+    yield from every.layouts()
 
 
 class _GradientMistakes:
@@ -178,3 +180,16 @@ class _GradientMistakes:
                 f"the last tile of {tile} keys of each query is left out",
                 is_in & (key < whole[:, None, :, None]), kind="k_tail",
             )  # fmt: skip
+
+    def layouts(self) -> Iterator[RowMistake]:
+        """Yield an operand that is read with other strides: by every kernel, or where sums of powers are right."""
+        is_in = self.keys.mask(self.sizes.t)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for role, text, cells in read_otherwise(self.known.scene, "q", "k", "v", "do"):
+                data = {**self.inputs, role: cells}
+                x, dp = logits(self.sizes, data), products(self.sizes, data["do"], data["v"])
+                every = Slopes.of(self.sizes, data, x, is_in)
+                yield self.of(text, every.gradients(self.sizes, data), "operand")
+                p = np.where(is_in, np.exp(x - self.softmax.lse[..., None]), 0.0)
+                found = Slopes(p, np.where(is_in, p * (dp - self.delta), 0.0)).gradients(self.sizes, data)
+                yield self.of(f"{text}, where sums of powers are right", found, "operand")

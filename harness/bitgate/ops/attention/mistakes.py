@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, KeyMask, KeySoftmax
 from bitgate.ops.attention.sequences import Dense, Rows, admitted_of
+from bitgate.verify.diagnose.layouts import read_otherwise
 from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake
 
 Of = TypeVar("Of", Admitted, Rows)
@@ -102,11 +103,15 @@ class KnownQueries(KnownRows):
         return np.asarray((cells or self.dense.cells)[role][self.place[0], group])
 
     def logits(
-        self, group: NDArray[np.intp], columns: int | None = None, cells: Mapping[str, Floats] | None = None
+        self,
+        group: NDArray[np.intp],
+        columns: int | None = None,
+        cells: Mapping[str, Floats] | None = None,
+        q: Floats | None = None,
     ) -> Floats:
         """Return logits against the keys of a head, of the first ``columns`` columns; shape (queries, t)."""
-        keys = self.heads("k", group, cells)[:, :, :columns]
-        return np.asarray(np.einsum("rd,rtd->rt", self.q[:, :columns], keys) / np.sqrt(self.sizes.d))
+        keys, queries = self.heads("k", group, cells)[:, :, :columns], self.q if q is None else q
+        return np.asarray(np.einsum("rd,rtd->rt", queries[:, :columns], keys) / np.sqrt(self.sizes.d))
 
     @cached_property
     def x(self) -> Floats:
@@ -134,6 +139,7 @@ def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
     yield from every.slices()
     yield from every.scales()
     yield from every.columns()
+    yield from every.layouts()
 
 
 class _QueryMistakes:
@@ -396,3 +402,12 @@ class _QueryMistakes:
                 sums = softmax.sums * factor + more * np.exp(-top)
                 text = f"keys past the last one count as zeros in tiles of {keys}"
                 yield self._over(text, values * factor, sums, top)
+
+    def layouts(self) -> Iterator[RowMistake]:
+        """Yield an operand that is read with other strides."""
+        known = self.known
+        for role, text, read in read_otherwise(known.scene, "q", "k", "v"):
+            cells = Dense.of(self.stated, {**known.inputs, role: read}).cells
+            other = {"v": known.heads("v", known.group, cells)} if role == "v" else {}
+            x = known.logits(known.group, cells=cells, q=cells["q"][known.place])
+            yield self.made(text, "operand", x=x, **other)

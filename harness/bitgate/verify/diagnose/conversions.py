@@ -7,7 +7,7 @@ for bit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -199,6 +199,7 @@ class _Way:
             )
             once = (a.astype(wide) * v + b.astype(wide) * self.d).astype(v.dtype)
             yield "alpha * v is not rounded before beta * D is added", "rounding", self.stored(once)
+        yield from self._numbers()
         if op.name == "relu":
             yield "relu takes NaN for 0", "special_value", self.stored(np.where(v > 0, v, v.dtype.type(0)))
             lost = np.where((v < 0) | (v == 0), v.dtype.type(0), v)
@@ -208,6 +209,28 @@ class _Way:
             for other in ("relu", "scale"):
                 text = f"an operation {other} is applied to the sums, which have none"
                 yield text, "epilogue", self.stored(applied(ELEMENTWISE[other], v))
+
+    def _numbers(self) -> Results:
+        """Yield the operation on the sums with a number that another type holds: alpha, beta, or D's bits."""
+        op, inputs = self.op, self.scene.inputs
+
+        def through(op: Elementwise, arrays: Mapping[str, Array]) -> Array:
+            return self.stored(through_epilogue(self.problem, self.sums.copy(), arrays, 1, op))
+
+        for name in op.takes:
+            number = getattr(op, name)
+            for narrow in (DTYPES[name] for name in ("f32", "f16", "bf16")):
+                held = float(rounded(np.array([number]), narrow)[0])
+                if self.sums.dtype.type(held) != self.sums.dtype.type(number):
+                    yield (
+                        f"{name} = {number:g} is rounded to {narrow}",
+                        "rounding",
+                        through(replace(op, alpha=held) if name == "alpha" else replace(op, beta=held), inputs),
+                    )
+        if op.num_d and (stored := self.problem.tensors["d0"].dtype).name in ("f16", "bf16"):
+            other = DTYPES["bf16" if stored.name == "f16" else "f16"]
+            d = bits_of(np.asarray(inputs["d0"])).view(other.numpy)
+            yield f"D, which is {stored}, is read as {other}", "epilogue", through(op, {**inputs, "d0": d})
 
     def _factors(self) -> Iterator[tuple[str, str, Mapping[str, Array]]]:
         """Yield other factors: another operation on an operand, or another type of it; of each, and of all alike."""

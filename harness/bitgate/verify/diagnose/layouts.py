@@ -16,6 +16,7 @@ from bitgate.numerics.bits import Array
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed
 from bitgate.verify.diagnose.operations import MOST_CELLS
 from bitgate.verify.diagnose.places import format_list
+from bitgate.verify.diagnose.scene import Scene
 from bitgate.verify.diagnose.sums import Index, S, applied_to
 
 MOST_NAMED = 2
@@ -48,6 +49,21 @@ def layout_mistakes(known: Recomputed[S]) -> Iterator[Mistake]:
                 return float(applied_to(op, np.asarray(total), known.d(cell) if op.num_d else 0.0))
 
             yield Mistake(text, "operand", of, evidence={"operand": role, "strides": list(strides)})
+
+
+def read_otherwise(scene: Scene[Problem], *roles: str) -> Iterator[tuple[str, str, Array]]:
+    """Yield a role, words, and what a kernel reads of that operand with other strides, as numbers of f64.
+
+    Those that lead beyond the end of the tensor's memory are left out: such a kernel crashes.
+    """
+    for role in roles:
+        array, tensor = np.asarray(scene.inputs[role]), scene.problem.tensors[role]
+        if tensor.space > MOST_CELLS or array.shape != tensor.lengths:
+            continue
+        memory = lru_cache(partial(_memory, tensor, array))
+        for text, strides in other_strides(scene.problem, role):
+            if offsets(tensor.lengths, strides).max() < tensor.space:
+                yield role, text, _read(memory, tensor.lengths, strides).astype(np.float64)
 
 
 def other_strides(problem: Problem, role: str, verb: str = "read") -> Iterator[tuple[str, Index]]:

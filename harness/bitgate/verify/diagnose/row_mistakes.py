@@ -74,17 +74,18 @@ class KnownRows:
         return np.asarray(self.by_row(self.scene.wrong)[self.rows])
 
     def agrees(self, values: Floats) -> Mask:
-        """Return a mask of the cells that hold these values but for rounding."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = self.by_row(self.scene.result)[self.rows].astype(np.float64)
-            return np.asarray((found == self._rounded(values)) | (np.abs(found - values) <= self._slack(values)))
+        """Return a mask of the cells that hold these values but for rounding; NaN is like NaN."""
+        return self._near(self.scene.result, values)
 
     def differs(self, values: Floats) -> Mask:
         """Return a mask of the cells that hold another value when they are right."""
+        return ~self._near(self.scene.reference, values)
+
+    def _near(self, output: NDArray[Any], values: Floats) -> Mask:
         with np.errstate(over="ignore", invalid="ignore"):
-            right = self.by_row(self.scene.reference)[self.rows].astype(np.float64)
-            is_near = (right == self._rounded(values)) | (np.abs(right - values) <= self._slack(values))
-            return np.asarray(~is_near)
+            cells = self.by_row(output)[self.rows].astype(np.float64)
+            is_near = (cells == self._rounded(values)) | (np.abs(cells - values) <= self._slack(values))
+            return np.asarray(is_near | (np.isnan(cells) & np.isnan(values)))
 
     def _rounded(self, values: Floats) -> Floats:
         return np.asarray(rounded(values, self.scene.dtype).astype(np.float64))
