@@ -150,7 +150,10 @@ def test_nan_of_pages_that_nothing_was_written_to_is_named() -> None:
         short = -(-inputs["lengths"] // sizes.p) < sizes.table
         return dense(sizes, inputs) + np.where(short, np.nan, 0.0)[:, None, None, None]
 
-    assert "pages past the keys of a batch" in sentence(f"attention_{PAGES}", "exact", read_past)
+    said = "the wrong cells are NaN, as pages past the keys of a batch are"
+    assert f"{said}: these are read" in sentence(f"attention_{PAGES}", "exact", read_past)
+    apart = sentence(f"attention_{PAGES}_gapvh8", "exact", read_past)
+    assert f"{said}, and padding of k or v is: one of them is read" in apart
 
 
 def other_scales(sizes: AttentionSizes, inputs: Arrays, key: str, value: str, roll: int = 0) -> Any:

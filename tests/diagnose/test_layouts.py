@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.problems import convolution
 
 from bitgate.model import parse_case_id
@@ -69,6 +70,34 @@ def test_the_place_of_a_write_with_the_strides_of_another_tensor() -> None:
     problem = parse_case_id("reduction_f32_o4l5i1_argmax_gapyi8")
     text = place_of_fault(problem, "index", 4 * problem.tensors["y"].strides[0])
     assert text.startswith("as where index is taken with strides (9, 1) instead of (1, 1): those of y")
+
+
+@pytest.mark.parametrize(
+    ("case", "role", "offset", "said"),
+    [
+        (
+            "layernorm_f16_r1c64_affine_gapgammae1",
+            "beta",
+            128,
+            "beta is taken with strides (2,) instead of (1,): those of",
+        ),
+        (
+            "attention_bwd_bf16_b1h2kv2s7t12d32_full_padded_saved_gapkd16",
+            "v",
+            1536,
+            "v is taken with strides (1152, 576, 48, 1) instead of (768, 384, 32, 1): those of k",
+        ),
+    ],
+)
+def test_the_first_place_behind_a_tensor_may_follow_from_the_strides_of_another(case, role, offset, said) -> None:
+    text = place_of_fault(parse_case_id(case), role, offset)
+    assert text.startswith(f"that is {role}(")
+    assert f", or as where {said}" in text
+
+
+def test_a_place_behind_a_tensor_follows_from_no_stride_of_one_axis_by_chance() -> None:
+    problem = parse_case_id("reduction_i32_o2l5i40_sum_skauto")
+    assert place_of_fault(problem, "y", 320) == "that is y(2,0) or y(1,40) (o has 2 and i has 40)"
 
 
 def test_no_strides_are_those_of_the_tensor_itself() -> None:

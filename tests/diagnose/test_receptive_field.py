@@ -59,6 +59,14 @@ def test_a_cell_that_was_reached_from_outside(probed):
     assert said in diagnose(p.scene()).sentence
 
 
+def test_the_sign_of_a_zero_is_no_element_that_reached_a_cell(probed):
+    p = probed("bwd_data")
+    p.result[first(p.reference == 0)] = -0.0
+    diagnosis = diagnose(p.scene())
+    assert "reached" not in diagnosis.sentence
+    assert diagnosis.kinds[0] == "special_value"
+
+
 def test_a_tap_in_the_place_of_another(probed):
     p = probed("fwd")
     cell = first(p.reference != 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -35,7 +36,10 @@ def unwritten(scene: Scene[SizedProblem]) -> Finding | None:
     sizes: AttentionSizes = scene.problem.sizes
     if not sizes.paged or not scene.count or not np.isnan(scene.result[scene.wrong].astype(np.float64)).all():
         return None
-    text = "the wrong cells are NaN, as pages past the keys of a batch are: these are read"
+    tensors = scene.problem.tensors
+    is_packed = all(tensors[role].space == prod(tensors[role].lengths) for role in ("k", "v"))
+    held = "pages past the keys of a batch are" + ", and padding of k or v is" * (not is_packed)
+    text = f"the wrong cells are NaN, as {held}: {'these are' if is_packed else 'one of them is'} read"
     evidence = {"nan": scene.count}
     return Finding("poison", Role.CAUSE, 0.97, text, evidence, frozenset({"other", "shifted", "wrong_group"}))
 

@@ -24,6 +24,8 @@ MOST_NAMED = 3
 FARTHEST = 64
 NEAR = 2
 """Coordinates that are at most this far outside are likelier than other strides."""
+WHOLE = ": those of "
+"""Words of ``other_strides`` for the strides of all axes of another tensor."""
 ENOUGH = 4
 """Cells with another content than they should have, fewer of which agree with some strides by chance."""
 
@@ -98,17 +100,20 @@ def place_of_fault(problem: Problem, role: str, offset: int) -> str:
     # Where memory has no gaps several axes may be left to blame: first those whose coordinates a window computes.
     found = sorted((one for one in found if one[0] <= NEAR or one[2] in edges), key=lambda one: one[2] not in edges)
     nearest = [one for one in found if one[0] == min(found)[0]]
+    there = ""
     if nearest:
         cells = format_list([f"{name}({','.join(map(str, cell))})" for _, cell, _ in nearest[:MOST_NAMED]], "or")
         lengths = format_list([f"{letters[axis]} has {tensor.lengths[axis]}" for _, _, axis in nearest[:MOST_NAMED]])
-        if nearest[0][0] <= NEAR:
-            return f"that is {cells} ({lengths})"
+        there = f"that is {cells} ({lengths})"
+        if nearest[0][0] <= NEAR and any(axis in edges for _, _, axis in nearest):
+            return there
     likely = []
     if tensor.space <= MOST_CELLS:
         likely = [text for text, strides in other_strides(problem, role, "taken") if _leads(tensor, strides, element)]
-    if len(likely) == 1:
-        return f"as where {likely[0]}"
-    return f"that is {cells} ({lengths})" if nearest else ""
+    if nearest and nearest[0][0] <= NEAR:  # here a stride of a single axis would agree by chance too often
+        likely = [text for text in likely if WHOLE in text]
+        return f"{there}, or as where {likely[0]}" if len(likely) == 1 else there
+    return f"as where {likely[0]}" if len(likely) == 1 else there
 
 
 def _beyond(tensor: Tensor, element: int) -> Iterator[tuple[int, Index, int]]:

@@ -42,6 +42,8 @@ def receptive_field(scene: Scene[Problem]) -> Finding | None:
     if ones is None:
         return None
     wrong = _examine(scene, ones)
+    if not wrong:
+        return None
     groups = {
         "reached": [one for one in wrong if one.due is None],
         "missed": [one for one in wrong if one.due is not None and one.silent],
@@ -130,6 +132,8 @@ def _examine(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
     for cell, value, is_silent in zip(cells, values, silent, strict=True):
         one = ones.of([cell[axis] for axis in shared])
         due = numerics.met(problem, hot, one, cell)
+        if due is None and value == 0:
+            continue  # nothing reached the cell: it has the sign of another zero
         wrong.append(_Wrong(cell, one, due, None if is_silent else held.get(value), value, is_silent))
     return wrong
 
