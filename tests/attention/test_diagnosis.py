@@ -127,8 +127,9 @@ def test_a_place_from_a_packed_sequence_on_is_named() -> None:
         """The result of which the sequences from one on are zero."""
         return np.where(np.arange(sizes.s)[:, None] < inputs["cu_seqlens_q"][first], packed(sizes, inputs), 0.0)
 
-    assert "only in packed sequences 2 and 3 of 4" in sentence(f"attention_{FULL}", "exact", lambda s, x: later(s, x, 2))
-    assert "packed sequence" not in sentence(f"attention_{FULL}", "exact", lambda s, x: later(s, x, 0))
+    case = f"attention_{FULL}"
+    assert "only in packed sequences 2 and 3 of 4" in sentence(case, "exact", lambda s, x: later(s, x, 2))
+    assert "packed sequence" not in sentence(case, "exact", lambda s, x: later(s, x, 0))
 
 
 PAGES = "f16_b4h2kv1s30t96d64p16_full_padded_paged"
