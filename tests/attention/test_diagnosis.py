@@ -122,6 +122,16 @@ def test_defects_of_packed_sequences_are_named(case: str, wrong: Wrong, said: st
     assert said in sentence(f"attention_{case}", "exact", wrong)
 
 
+def test_a_place_from_a_packed_sequence_on_is_named() -> None:
+    def later(sizes: AttentionSizes, inputs: Arrays, first: int) -> Any:
+        """The result of which the sequences from one on are zero."""
+        return np.where(np.arange(sizes.s)[:, None] < inputs["cu_seqlens_q"][first], packed(sizes, inputs), 0.0)
+
+    case = f"attention_{FULL}"
+    assert "only in packed sequences 2 and 3 of 4" in sentence(case, "exact", lambda s, x: later(s, x, 2))
+    assert "packed sequence" not in sentence(case, "exact", lambda s, x: later(s, x, 0))
+
+
 PAGES = "f16_b4h2kv1s30t96d64p16_full_padded_paged"
 
 

@@ -16,6 +16,7 @@ from bitgate.model.thread_map import Cell, ThreadMap
 from bitgate.ops.attention.attention import AttentionSizes, KeyMask, admitted
 from bitgate.ops.attention.laws import LAWS
 from bitgate.ops.attention.mistakes import KnownQueries, mistakes
+from bitgate.verify.diagnose.places import format_indices
 from bitgate.verify.diagnose.row_mistakes import explained
 from bitgate.verify.diagnose.scene import Scene
 
@@ -44,6 +45,23 @@ def unwritten(scene: Scene[SizedProblem]) -> Finding | None:
     return Finding("poison", Role.CAUSE, 0.97, text, evidence, frozenset({"other", "shifted", "wrong_group"}))
 
 
+def sequences(scene: Scene[SizedProblem]) -> Finding | None:
+    """Find that the wrong cells lie in all packed sequences from one on, and in no other."""
+    sizes: AttentionSizes = scene.problem.sizes
+    if not sizes.packed or not scene.inputs or scene.channels is not None or not scene.count:
+        return None
+    begin = np.asarray(scene.inputs["cu_seqlens_q"]).astype(np.int64)
+    wrong = scene.wrong_along(1)
+    bad = [number for number in range(sizes.b) if wrong[begin[number] : begin[number + 1]].any()]
+    every = [number for number in range(bad[0], sizes.b) if begin[number] < begin[number + 1]]
+    share = 1 - begin[bad[0]] / sizes.s
+    if bad[0] == 0 or bad != every or scene.by_chance(float(share)):
+        return None
+    noun = "sequence" if bad[0] == sizes.b - 1 else "sequences"
+    text = f"only in packed {noun} {format_indices(range(bad[0], sizes.b))} of {sizes.b}"
+    return Finding("wrong_image", Role.PLACE, 0.9, text, {"sequences": bad}, along=scene.letters[1])
+
+
 def _key(sizes: AttentionSizes, batch: int, group: int, key: int) -> str:
     """Return where a key begins; data say which page it is on."""
     if not sizes.paged:
@@ -63,7 +81,7 @@ def _words(sizes: AttentionSizes) -> str:
 class AttentionDiagnostics(Diagnostics):
     """The explanations of attention's results."""
 
-    rules: tuple[Rule, ...] = (mistaken, unwritten)
+    rules: tuple[Rule, ...] = (mistaken, unwritten, sequences)
     laws: tuple[Law, ...] = LAWS
 
     def derived(self, problem: SizedProblem) -> tuple[str, ...]:
