@@ -233,7 +233,8 @@ def test_what_no_kernel_computes_is_not_left_out(bench: Bench) -> None:
         [(backward, Status.REFUSED, refusal)],
     )
     code, said, _ = bench(CASE, backward, "--kernel", "*.first", "--compare", "*.second")
-    assert code == 0, said
+    assert code in (0, 3), said  # 3: others keep the machine too busy for a winner
+    assert "2 timed, 2 refused" in said
     assert re.search(rf"{backward} .* A and B not timed; A: .*{re.escape(refusal)}", said)
 
 
