@@ -23,7 +23,7 @@ CANARY = 0xC5
 _GRAIN = 256
 """Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
 NATURAL_ALIGNMENT = 256
-"""That of each allocation of a GPU."""
+"""Bytes to which an allocation on a GPU is aligned."""
 SMALL = 1 << 20
 """Up to this size a call costs more than copying the bytes of the guards and of what is between them."""
 
