@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BACKENDS = ("math", "efficient", "flash", "cudnn")
 LOG2_E = 1.4426950408889634
 SHARE = 0.25
-"""Of a wrong cell's distance from the reference: what explains it comes nearer than this."""
+"""The share of a wrong cell's distance from the reference within which a step has to come to explain it."""
 f32 = np.float32
 
 

@@ -196,7 +196,7 @@ def test_a_logarithm_to_another_base_is_named() -> None:
 
 
 def read_by_strides_of(case: str, role: str, other: str, cells: Any) -> Any:
-    """What a kernel reads of a tensor with the strides of another: NaN where its rows have gaps between them."""
+    """Read a tensor with the strides of another one: NaN where its rows have gaps between them."""
     problem, _ = made(case, "exact", 1)
     tensor = problem.tensors[role]
     own, theirs = (np.tensordot(one.strides, np.indices(tensor.lengths), 1) for one in (tensor, problem.tensors[other]))

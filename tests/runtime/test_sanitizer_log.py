@@ -1,4 +1,4 @@
-"""What NVIDIA's compute-sanitizer writes is read as findings, each of the launch in which it was written.
+"""The log of NVIDIA's compute-sanitizer is read as findings, each of the launch in which it was written.
 
 The texts are in the tool's format, from its documents; no GPU is here to write them.
 """

@@ -39,7 +39,7 @@ struct Stack {
 #define BITGATE_UNSANITIZED __attribute__((no_sanitize_address))
 // The thread is about to run on this stack; null: on its own again.
 void announceStack(const Stack* stack);
-// No frame is left on a stack that nobody runs on.
+// A stack that no fiber runs on has no frame left.
 void forgetFrames(const Stack& stack);
 #else
 #define BITGATE_UNSANITIZED
