@@ -36,7 +36,8 @@ ROLES = (
 )
 """The processes of a run by their generation; docs/architecture.md shows them."""
 PROGRAMS = "other programs: git, compilers"
-ZYGOTE = "bitgate.worker.zygote"
+SESSION = "bitgate.suite.session_entry"
+"""In the words of pytest's process, and so of all that are copies of its beginning."""
 PARTS = ("kernel", "fill", "reference", "compare")
 
 
@@ -111,7 +112,7 @@ def look(root: psutil.Process, seen: dict[tuple[int, float], tuple[str, float, f
 
 
 def role_of(process: psutil.Process, generation: int) -> str:
-    is_ours = generation < 2 or any(ZYGOTE in word for word in process.cmdline())
+    is_ours = generation == 0 or any(SESSION in word for word in process.cmdline())
     return ROLES[generation] if is_ours and generation < len(ROLES) else PROGRAMS
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bitgate.core.errors import UsageError
+from bitgate.kernel.registry import families
+from bitgate.suite.planning import Setting, plan_rows
 from bitgate.suite.solved_list import GPU, SolvedCase, read_list, write_list
 from bitgate.suite.table import load_set
 
@@ -45,6 +47,20 @@ def test_what_a_line_refuses_is_its_row_s_clause(tmp_path):
     (row,) = rows_of(tmp_path, SolvedCase("smoke", CASE, KERNEL, "exact", (("a", "1"),), "k_vector", "first"))
     assert row.refused == "k_vector"
     assert row.options == {"a": ("1",)}
+
+
+def test_lines_of_cases_that_are_not_asked_for_are_left_out(tmp_path):
+    other = SolvedCase("smoke", "gemm_f32_rcr_b1m8n8k16", KERNEL, "exact", (), "", "first k 16")
+    rows_of(tmp_path, LINE, other)
+    (row,) = load_set(tmp_path / "cases.toml", "solved", among=frozenset({CASE}))
+    assert row.axes["case"] == (CASE,)
+
+
+def test_a_line_whose_case_has_another_id_is_named(tmp_path):
+    """``--select`` finds lines by their text: one that is spelled in another way would be left out unseen."""
+    rows = rows_of(tmp_path, SolvedCase("smoke", f"{CASE}_sk1", KERNEL, "exact", (), "", "first"))
+    with pytest.raises(UsageError, match="write the list anew"):
+        plan_rows(rows, Setting("host", "host", families()), suite="toy")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import pytest
 from tests.worker.copies import VARIABLE
 
 from bitgate.worker import zygote
+from bitgate.worker.child import begin_zygote
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.process import ExecutedProcess, ForkedProcess
 from bitgate.worker.shared_memory import create_memory
@@ -167,6 +168,19 @@ def test_a_zygote_that_was_ended_or_stopped_is_replaced(
     later = copy()
     assert facts(later)["parent"] != earlier
     assert type(process_of(later)) is ForkedProcess
+
+
+def test_a_zygote_of_an_earlier_environment_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin of pytest may set variables before the first judge is needed, and is no reason to start each anew."""
+    monkeypatch.setattr(zygote, "_here", None)
+    begin_zygote(())
+    first = zygote._here
+    begin_zygote(())
+    assert zygote._here is first
+    monkeypatch.setenv("OF_A_PLUGIN", "1")
+    begin_zygote(())
+    assert zygote._here is not first
+    zygote._forget()
 
 
 def test_nothing_of_a_copy_is_left(copy: Any) -> None:

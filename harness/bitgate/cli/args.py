@@ -6,14 +6,19 @@ import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bitgate.core.errors import UsageError
-from bitgate.interop import problems_of
-from bitgate.model import Problem, ProblemError
+
+if TYPE_CHECKING:
+    from bitgate.model import Problem
 
 
 def problems_named(case: str) -> tuple[Problem, ...]:
     """Return the problems of a case id or of a foreign command line. UsageError for what is neither."""
+    from bitgate.interop import problems_of  # the model, and numpy with it: a run's command needs neither
+    from bitgate.model import ProblemError
+
     try:
         return problems_of(case)
     except ProblemError as error:

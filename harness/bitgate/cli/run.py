@@ -26,6 +26,9 @@ SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "
 """Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
 begin."""
 
+OF_STORE = ("BITGATE_ARTEFACTS", "BITGATE_FETCH_ONLY")
+"""The variables of a store, without what builds libraries: a run's command seldom needs that."""
+
 app = typer.Typer(add_completion=False)
 
 
@@ -146,6 +149,9 @@ def _libraries_from(store: str, only: bool) -> Iterator[None]:
 
     UsageError if it is unusable.
     """
+    if not (store or only or any(map(os.environ.get, OF_STORE))):
+        yield
+        return
     from bitgate.kernel.build.artefacts import ONLY, VARIABLE, from_environment
 
     named = {VARIABLE: store} if store else {}

@@ -1,4 +1,7 @@
-"""Loading of a user's declarations: ``--load``, a case table's ``load`` and ``$BITGATE_LOAD``."""
+"""Loading of a user's declarations: ``--load``, a case table's ``load`` and ``$BITGATE_LOAD``.
+
+What loads them is imported there: the command of a run only passes their paths on.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bitgate.core.project import Project
-from bitgate.kernel import registry
-from bitgate.kernel.user_operation import add_owned
 
 VARIABLE = "BITGATE_LOAD"
 
@@ -25,11 +26,15 @@ def with_operations(project: Project) -> Project:
 
     Every process that plans calls it before it reads a case. UsageError names a file, and what is wrong with it.
     """
+    from bitgate.kernel.user_operation import add_owned
+
     add_owned(project.operation_files)
     return project
 
 
 def loaded_names(load: Iterable[Path]) -> frozenset[str]:
     """Return the names of the families that these declarations declare."""
+    from bitgate.kernel.registry import load_family
+
     files = (path / "declaration.py" if path.is_dir() else path for path in load)
-    return frozenset(registry.load_family(path.resolve()).name for path in files)
+    return frozenset(load_family(path.resolve()).name for path in files)

@@ -98,7 +98,7 @@ class DeviceSource:
 
 def is_module(sources: Iterable[str]) -> bool:
     """Return whether a family's sources are compiled device code."""
-    return any(Path(source).suffix in MODULES for source in sources)
+    return any(source.endswith(tuple(MODULES)) for source in sources)
 
 
 def _place() -> str:

@@ -82,10 +82,17 @@ class Setting:
 
     def matching(self, globs: tuple[str, ...]) -> tuple[Kernel, ...]:
         """Return the instances that some glob matches; all without globs. Kept, since rows share their globs."""
+        if not globs:
+            return self.kernels
         if globs not in self._found:
-            named = self._kernels_by_name.get(globs[0]) if len(globs) == 1 else None
-            every = self.kernels if named is None else (named,)
-            self._found[globs] = tuple(kernel for kernel in every if not globs or _matches(kernel, globs))
+            if len(globs) > 1:
+                names = {kernel.name for glob in globs for kernel in self.matching((glob,))}
+                found = [kernel for name, kernel in self._kernels_by_name.items() if name in names]
+            elif named := self._kernels_by_name.get(globs[0]):
+                found = [named]
+            else:
+                found = [kernel for kernel in self.kernels if _matches(kernel, globs)]
+            self._found[globs] = tuple(found)
         return self._found[globs]
 
     @cached_property
@@ -226,9 +233,10 @@ def _plan_row(row: CaseRow, setting: Setting, suite: str) -> Iterator[PlannedCas
     if setting.of_table and not setting.kernel and not takes_some:
         raise FieldError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
     smoke_policy = row.smoke.get("instances", (row.instances,))[0]
-    for candidate in expand(row):
-        if setting.tier == SMOKE and not candidate.in_smoke:
-            continue
+    for candidate in expand(row, smoke_only=setting.tier == SMOKE):
+        if is_list(row.origin.path) and candidate.case not in row.axes["case"]:  # --select finds lines by their text
+            spelled = f"is spelled {candidate.case} in ids; write the list anew with `bitgate cases --solve`"
+            raise FieldError(row.origin, "case", spelled)
         if setting.only_selected and candidate.case not in setting.selected_cases:
             continue
         operation, dtypes = candidate.problem.operation.name, candidate.problem.dtypes.canonical

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.settings import shown
+from bitgate.worker.entry import TOKEN
+from bitgate.worker.zygote_process import NO_TOKEN
 
 if TYPE_CHECKING:
     from bitgate.results.report.summary import Summary
@@ -135,14 +137,20 @@ def _format_status(status: int) -> str:
 
 def _child(arguments: Sequence[str], stdout: int | None) -> SessionEnd:
     """Run the child to its end. A signal to this process alone is passed on: the child writes its reports."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; from bitgate.suite.session_entry import main; main()"
+    package = str(Path(__file__).resolve().parents[2])
+    code = (
+        f"import sys; own = [*sys.path]; sys.path.insert(0, {package!r}); import bitgate; sys.path[:] = own;"
+        f" from bitgate.suite.session_entry import main; main({sys.path!r})"
+    )
+    token = os.environ.get(TOKEN, "")
+    environment = {**os.environ, TOKEN: token if len(token) == len(NO_TOKEN) else NO_TOKEN}
     hearing, telling = os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     try:
         command = [sys.executable, "-c", code, str(telling), *arguments]
         with open(hearing, "rb") as heard:
             try:
-                process = subprocess.Popen(command, pass_fds=(telling,), stdout=stdout)
+                process = subprocess.Popen(command, pass_fds=(telling,), stdout=stdout, env=environment)
             finally:
                 os.close(telling)
             interrupted = _wait(process)

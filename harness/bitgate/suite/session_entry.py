@@ -12,6 +12,10 @@ import time
 from types import FrameType
 from typing import Any
 
+from bitgate.verify.launcher_worker import PRELOAD
+from bitgate.worker import zygote, zygote_process
+from bitgate.worker.entry import TOKEN
+
 _PR_SET_PDEATHSIG = 1
 SAME_SIGNAL_SECONDS = 1.0
 """A signal to a whole group of processes also comes from the parent, which passes it on."""
@@ -50,16 +54,33 @@ class Reporting:
             self.send(early=run.ended is not RunEnd.WHOLE)
 
 
-def main() -> None:
-    """Run pytest with the arguments after the descriptor that the parent listens at."""
+def main(path: list[str]) -> None:
+    """Run pytest with the arguments after the descriptor that the parent listens at, and ``path`` to import from."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # a parent that is killed takes its child along
+    _descend()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     descriptor, *arguments = sys.argv[1:]
     os.set_inheritable(int(descriptor), False)
+    sys.path[:] = path
     sys.argv[:] = ["pytest", *arguments]
     sys.exit(_run(int(descriptor), arguments))
+
+
+def _descend() -> None:
+    """Make the zygote of judges and launchers: a copy of this process from before it runs any of a user's code.
+
+    So what they and pytest need is imported once. The parent has blocked signals; from here on they end this process.
+    """
+    path = [*sys.path]
+    sys.path[:] = filter(None, path)  # no file of the folder that it happens to be in is imported
+    zygote_process.preload(PRELOAD)
+    sys.path[:] = path
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    zygote.descend(own_session=True)
+    if os.environ[TOKEN] == zygote_process.NO_TOKEN:
+        del os.environ[TOKEN]  # a mark of the zygote, not of what is started from here
 
 
 def _run(descriptor: int, arguments: list[str]) -> int:

@@ -27,13 +27,15 @@ Part = tuple[Path, str, int]
 """File, set and number, from 1, of a row as it is written."""
 
 
-def load_set(path: Path, set_name: str = DEFAULT_SET, smoke_on: str = "") -> tuple[CaseRow, ...]:
+def load_set(
+    path: Path, set_name: str = DEFAULT_SET, smoke_on: str = "", among: frozenset[str] | None = None
+) -> tuple[CaseRow, ...]:
     """Return the rows of one set of a table, includes followed. Raises UsageError naming file, line, row and field.
 
-    With a target kind in ``smoke_on``, lines of solved lists that are not of its smoke tier are left out, which are
-    most of what there is to check.
+    With a target kind in ``smoke_on``, lines of solved lists that are not of its smoke tier are left out, and with
+    ``among`` those of other cases: they are most of what there is to check.
     """
-    found = _fields_of_set(path.resolve(), set_name, (), smoke_on)
+    found = _fields_of_set(path.resolve(), set_name, (), smoke_on, among)
     return tuple(make_row(fields, origin) for fields, origin, _ in found)
 
 
@@ -58,11 +60,12 @@ def about(path: Path) -> dict[str, str]:
 
 
 def _fields_of_set(
-    path: Path, set_name: str, within: tuple[str, ...], smoke_on: str = ""
+    path: Path, set_name: str, within: tuple[str, ...], smoke_on: str = "", among: frozenset[str] | None = None
 ) -> list[tuple[dict[str, Any], Origin, tuple[Part, ...]]]:
     if is_list(path):
         lines_here = (one for one in read_list(path) if not smoke_on or one.tier_on(smoke_on) == SMOKE)
-        return [(one.fields, Origin(path, one.line, set_name, SOLVED), ()) for one in lines_here]
+        asked = (one for one in lines_here if among is None or one.case in among)
+        return [(one.fields, Origin(path, one.line, set_name, SOLVED), ()) for one in asked]
     sets, defaults, lines, *_ = _document(path)
     here = f"{path.name}#{set_name}"
     if here in within:
@@ -79,7 +82,7 @@ def _fields_of_set(
         other, other_set = _included(own["include"], origin)
         # An including row has the last word, but only on what it states itself: its file's defaults stay at home.
         over = {name: value for name, value in own.items() if name not in ("include", "name")}
-        included = _fields_of_set(other, other_set, (*within, here), "" if "tier" in over else smoke_on)
+        included = _fields_of_set(other, other_set, (*within, here), "" if "tier" in over else smoke_on, among)
         found += [({**fields, **over}, row, (*parts, part)) for fields, row, parts in included]
     return found
 

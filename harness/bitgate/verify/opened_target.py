@@ -148,9 +148,10 @@ class OpenedTarget:
         """The family whose threads run in this process, which no other family's kernels may share; empty if none."""
         if self.target.platform != "host":  # drivers start threads as they need them
             return ""
-        loaded = [(part[0], one.conduct) for part, one in self._libraries.items() if isinstance(one, KernelLibrary)]
-        opened = [(kernel.family.name, runner.conduct) for kernel, runner in self._opened.items()]
-        return next((name for name, conduct in loaded + opened if threads_of(conduct)), "")
+        for part, library in self._libraries.items():
+            if isinstance(library, KernelLibrary) and threads_of(library.conduct):
+                return part[0]
+        return next((k.family.name for k, runner in self._opened.items() if threads_of(runner.conduct)), "")
 
     @contextmanager
     def _preparing(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ import atexit
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -73,8 +75,16 @@ class Zygote:
 
     def suits(self, birth: Birth) -> bool:
         """Would a child that was started as a program have inherited the same from here?"""
-        is_same = all(name.startswith(MAY_DIFFER) and name not in READ for name in self._differing(birth))
-        return is_same and len(birth.token) == len(NO_TOKEN) and self._inherited == _inherited() and self._has_limits()
+        return (
+            self.is_of(birth.environment)
+            and len(birth.token) == len(NO_TOKEN)
+            and self._inherited == _inherited()
+            and self._has_limits()
+        )
+
+    def is_of(self, environment: Mapping[str, str]) -> bool:
+        """Return whether it has the variables of this environment, but for those that nothing there has read."""
+        return all(name.startswith(MAY_DIFFER) and name not in READ for name in self._differing(environment))
 
     def _has_limits(self) -> bool:
         """Return whether its hard limits are those of this process: a kernel can lower them."""
@@ -92,7 +102,7 @@ class Zygote:
             "token": birth.token,
             "folder": os.getcwd(),
             "limits": [[number, resource.getrlimit(number)[0]] for number in LIMITS],
-            "environment": {name: birth.environment.get(name) for name in self._differing(birth)},
+            "environment": {name: birth.environment.get(name) for name in self._differing(birth.environment)},
             "places": list(birth.descriptors),
             "has_zygote": birth.has_zygote,
         }
@@ -110,9 +120,9 @@ class Zygote:
         """Let it load what children will need, without waiting for it."""
         self._connection.send(json.dumps({"preload": names}).encode())
 
-    def _differing(self, birth: Birth) -> list[str]:
-        names = {*birth.environment, *self._environment} - {TOKEN}
-        return [name for name in names if birth.environment.get(name) != self._environment.get(name)]
+    def _differing(self, environment: Mapping[str, str]) -> list[str]:
+        names = {*environment, *self._environment} - {TOKEN}
+        return [name for name in names if environment.get(name) != self._environment.get(name)]
 
     def close(self) -> None:
         self._connection.close()
@@ -139,21 +149,29 @@ def forked(birth: Birth, start: Open) -> ForkedProcess | None:
 
 
 def begin(preload: Sequence[str], start: Open) -> None:
-    """Start a zygote ahead of the first child, if this process has none. Failures are ignored: they recur."""
+    """Start a zygote ahead of the first child, if this process has none of its environment. Failures are ignored: they
+    recur."""
     with _lock, suppress(OSError):
+        if _here is not None and not _here.is_of(os.environ):  # a plugin of pytest has set variables
+            _forget()
         _standing(os.environ, start).preload(preload)
 
 
-def descend() -> None:
-    """Give this process a zygote that is a copy of it: it has to know nothing yet."""
+def descend(own_session: bool = False) -> None:
+    """Give this process a zygote that is a copy of it: it has to know nothing yet. With ``own_session`` no signal to
+    this one's group ends it."""
     global _here
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
+        if own_session:
+            os.setsid()
         zygote_process.lead(theirs.detach(), parent, sys.path, descend)
     theirs.close()
     _here = Zygote(ours, pid, os.environ)
+    if own_session:
+        atexit.register(_end, parent, ours, partial(os.kill, pid, signal.SIGKILL), partial(os.waitpid, pid, 0))
 
 
 def main() -> NoReturn:
@@ -174,7 +192,7 @@ def _standing(environment: Mapping[str, str], start: Open) -> Zygote:
             command = [sys.executable, "-c", code, str(theirs.fileno()), str(os.getpid())]
             program = start(command, theirs.fileno(), {**environment, TOKEN: NO_TOKEN})
         _here = Zygote(ours, program.pid, environment)
-        atexit.register(_end, os.getpid(), ours, program)
+        atexit.register(_end, os.getpid(), ours, program.kill, program.wait)
     return _here
 
 
@@ -185,11 +203,12 @@ def _forget() -> None:
     _here = None
 
 
-def _end(owner: int, connection: socket.socket, program: Any) -> None:
+def _end(owner: int, connection: socket.socket, kill: Callable[[], Any], wait: Callable[[], Any]) -> None:
     if os.getpid() == owner:
         connection.close()
-        program.kill()
-        program.wait()
+        with suppress(ProcessLookupError, ChildProcessError):
+            kill()
+            wait()
 
 
 def _inherited() -> tuple[str, ...]:

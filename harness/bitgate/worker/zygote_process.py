@@ -87,7 +87,7 @@ def _serve(connection: socket.socket) -> CopyOrder:
             if not data:
                 os._exit(0)
             request = json.loads(data)
-            _preload(request["preload"])
+            preload(request["preload"])
             if descriptors:  # a child is asked for
                 pid = os.fork()
                 if pid == 0:
@@ -179,7 +179,7 @@ class Children:
                 self._events[pid].shutdown(socket.SHUT_RDWR)
 
 
-def _preload(names: Sequence[str]) -> None:
+def preload(names: Sequence[str]) -> None:
     """Import modules, and call each ``module:function``, for all children to come.
 
     One that fails does so again, and is reported, in the child.

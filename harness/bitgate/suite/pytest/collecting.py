@@ -75,7 +75,9 @@ class Collecting:
         name = (str(ask.table), ask.set_name, ask.suite)
         if name not in self.planned:
             # Values that a test lists are looked for in all rows.
-            rows = load_set(ask.table, ask.set_name, "" if ask.factors else self.run.setting.smoke_on)
+            smoke_on = "" if ask.factors else self.run.setting.smoke_on
+            among = None if ask.factors or not self.run.setting.only_selected else self.run.setting.selected_cases
+            rows = load_set(ask.table, ask.set_name, smoke_on, among)
             self.run.known_bugs.add_suite(ask.suite, ask.table)
             self.run.known_bugs.add_project(self.run.project)
             if self._told is not self.run.project:  # a table may have loaded something
@@ -84,7 +86,7 @@ class Collecting:
             ask.check(rows)
             setting = self._setting(ask)
             every = replace(setting, only_selected=False)
-            self.every.append(lambda: plan_rows(rows, every, suite=ask.suite))
+            self.every.append(lambda: plan_rows(load_set(ask.table, ask.set_name, smoke_on), every, suite=ask.suite))
             planned = plan_rows(rows, setting, suite=ask.suite)
             self.planned[name] = [t for t in planned if not setting.only_selected or t.id in setting.selected]
         return self.planned[name]
