@@ -26,6 +26,10 @@ NEAR = 2
 """Coordinates that are at most this far outside are likelier than other strides."""
 WHOLE = ": those of "
 """Words of ``other_strides`` for the strides of all axes of another tensor."""
+NEAR_SHARE = 2.0**-5
+"""The difference of numbers, in shares of the smaller one, that a rounded sum may have."""
+SLACK = 16
+"""Bytes after a tensor that no guard may meet."""
 ENOUGH = 4
 """Cells with another content than they should have, fewer of which agree with some strides by chance."""
 
@@ -51,6 +55,16 @@ def _written(right: HostTensor, poison: int, strides: Index) -> _Written:
     return _Written(flat, np.bincount(places[inside], minlength=tensor.space) > 1)
 
 
+def _alike(tensor: Tensor, one: Array, other: Array) -> NDArray[np.bool_]:
+    """Return where memory holds the same bits, or numbers that differ no more than sums of real numbers may."""
+    same = np.asarray(one == other)
+    if not tensor.dtype.is_float:
+        return same
+    with np.errstate(all="ignore"):
+        ours, theirs = (bits.view(tensor.dtype.numpy).astype(np.float64) for bits in (one, other))
+        return same | (np.abs(ours - theirs) <= NEAR_SHARE * np.minimum(np.abs(ours), np.abs(theirs)))
+
+
 def written_elsewhere(problem: Problem, found: HostTensor, right: HostTensor, poison: int) -> str:
     """Return the strides with which a result's memory is what a launch left there; empty if there are none."""
     role, tensor = right.tensor.name, right.tensor
@@ -59,7 +73,7 @@ def written_elsewhere(problem: Problem, found: HostTensor, right: HostTensor, po
     left = found.storage.view(tensor.dtype.bits)
     for text, strides in other_strides(problem, role, "written"):
         written = _written(right, poison, strides)
-        if ((written.bits == left) | written.several).all() and not written.several.all():
+        if (_alike(tensor, written.bits, left) | written.several).all() and not written.several.all():
             return text
     return ""
 
@@ -144,7 +158,16 @@ def _inside(tensor: Tensor, place: int, without: int) -> Index | None:
 
 
 def _leads(tensor: Tensor, strides: Index, element: int) -> bool:
-    """Return whether the first cell that these strides put outside lies at a place."""
+    """Return whether the first cell that these strides put outside lies at a place.
+
+    A kernel is stopped after memory that ends unaligned only past SLACK. Of a tensor that is read at one cell for all,
+    which has no strides, any cell may be the first.
+    """
     places = offsets(tensor.lengths, strides).reshape(-1)
     outside = places[(places < 0) | (places >= tensor.space)]
-    return bool(outside.size and element in (outside[0], outside[outside >= 0].min(initial=np.iinfo(np.int64).max)))
+    if not outside.size:
+        return False
+    late = element - tensor.space
+    if not any(tensor.strides) or 0 < late * tensor.dtype.bytes < SLACK:
+        return bool((outside == element).any())
+    return bool(element in (outside[0], outside[outside >= 0].min(initial=np.iinfo(np.int64).max)))
