@@ -80,6 +80,12 @@ def test_of_another_axis(patient, direction, window, words):
     assert diagnose(p.scene()).sentence.startswith(words)
 
 
+def test_strides_that_are_taken_for_powers_of_2(patient):
+    p = patient("bwd_data_f32_nhwgc_g1n2k4c4_y3x3_h9x8_s3x2_p1x1")
+    p.result = by_window(p, replace(Window.of(p.problem), masked=True))
+    assert diagnose(p.scene()).sentence.startswith("the strides (3, 2) are taken for powers of 2")
+
+
 @pytest.mark.parametrize(
     ("operand", "change", "words"),
     [
@@ -241,6 +247,13 @@ def test_cells_near_the_right_ones_say_nothing_of_a_slice(patient):
     up = np.nextafter(p.reference, np.array(np.inf, p.reference.dtype))
     p.result = np.where(rng.random(p.reference.shape) < 0.1, up, p.reference)
     assert diagnose(p.scene(exact=False)).kinds == ("rounding",)
+
+
+def test_slices_that_are_all_added_twice(patient):
+    p = patient("bwd_weight_f32_nhwgc_g1n2k4c4_y2x2_h8x8_sk2")
+    p.result[:, 3] *= 2
+    sentence = diagnose(p.scene(tile=(64, 64, 16))).sentence
+    assert sentence.startswith("every slice of 2 of the split reduction is added twice")
 
 
 def test_slices_that_overwrite_each_other(patient):

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -82,6 +83,8 @@ class Reference:
             gaps = _other_gaps(result, expected) if has_gaps(expected.tensor) else np.empty(0, np.intp)
             if gaps.size:
                 sentence = f"the padding between the rows of {role} was written (index {gaps[0]} of its memory)"
+                if gaps.size == _gaps_of(result) and not result.storage.view(result.tensor.dtype.bits)[gaps].any():
+                    sentence += ": all of it is 0, as where memory is cleared without regard to strides"
                 run.damage = "; ".join(filter(None, [run.damage, sentence]))
 
     def settle(self, run: LaunchResult) -> None:
@@ -89,6 +92,11 @@ class Reference:
         for role, judge in self.judges.items():
             if role in run.results and not judge.outside(run.results[role].logical).any():
                 del run.results[role]
+
+
+def _gaps_of(result: HostTensor) -> int:
+    """Return the number of elements between the cells."""
+    return result.storage.view(result.tensor.dtype.bits).size - prod(result.tensor.lengths)
 
 
 def _other_gaps(result: HostTensor, reference: HostTensor) -> NDArray[np.intp]:
