@@ -66,6 +66,13 @@ def test_the_place_of_a_read_before_the_first_row() -> None:
     assert place_of_fault(problem, "workspace", -4) == ""
 
 
+def test_a_place_outside_is_one_that_the_window_computes() -> None:
+    """Strides of 3 lead to row 12 of d, but to no cell with 11: h and w, which end there too, are not named."""
+    problem = convolution("bwd_weight_bf16_ndhwgc_g1n3k8c8_y1x1x1_h12x12x12_s3x3x3_q2x0x0")
+    place = 2 * 3 * problem.tensors["in"].strides[1]
+    assert place_of_fault(problem, "in", place) == "that is x(0,2,0,12,0,0) or x(0,3,0,0,0,0) (d has 12 and n has 3)"
+
+
 def test_the_place_of_a_write_with_the_strides_of_another_tensor() -> None:
     problem = parse_case_id("reduction_f32_o4l5i1_argmax_gapyi8")
     text = place_of_fault(problem, "index", 4 * problem.tensors["y"].strides[0])

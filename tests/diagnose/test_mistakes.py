@@ -40,6 +40,7 @@ def bilinear(patient):
         (lambda v, d: 3 * d, "the sum is left out: D alone is written"),
         (lambda v, d: 3 * v + 2 * d, "alpha and beta, or D and the sum, are swapped"),
         (lambda v, d: 2 * v + 3 * d[:, :1], "D is read at n 0 for every n"),
+        (lambda v, d: 2 * v + 3 * d[:, [0, 1, 0]], "D is read at n mod 2: the offset of later parts is left out"),
     ],
 )
 def test_of_a_bilinear_operation(bilinear, wrong, words):
@@ -92,6 +93,7 @@ def test_strides_that_are_taken_for_powers_of_2(patient):
         ("wei", lambda w: np.broadcast_to(w[:1], w.shape), "w is read at g 0 for every g"),
         ("wei", lambda w: w[..., ::-1, :], "w is read backwards along y"),
         ("in", lambda x: np.roll(x, 1, axis=2), "x is read at c - 1"),
+        ("in", lambda x: x[:, :, [0, 1, 2, 3, 0, 1]], "x is read at c mod 4: the offset of later parts is left out"),
     ],
 )
 def test_of_other_elements(patient, operand, change, words):

@@ -50,9 +50,9 @@ def test_strided_views_compare_in_logical_order():
     [
         (
             slice(None),
-            "the padding between the rows of y was written (index 4 of its memory): all of it is 0, as where",
+            "the padding between the rows of y was written (index 4 of its memory): up to there all of it is 0",
         ),
-        (slice(4, 6), "the padding between the rows of y was written (index 4 of its memory)"),
+        (slice(10, 12), "the padding between the rows of y was written (index 10 of its memory)"),
     ],
 )
 def test_memory_that_was_cleared_with_its_padding(cleared, damage):
@@ -65,7 +65,7 @@ def test_memory_that_was_cleared_with_its_padding(cleared, damage):
     run = LaunchResult(LaunchConfig("forward", ""), outputs={"y": result})
     Reference({"y": right}, "exact").hold(run)
     assert run.damage.startswith(damage)
-    assert (": all of it is 0" in run.damage) == (cleared == slice(None))
+    assert ("all of it is 0" in run.damage) == (cleared == slice(None))
 
 
 def test_what_does_not_match_is_refused():

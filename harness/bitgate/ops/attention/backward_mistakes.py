@@ -17,6 +17,8 @@ from bitgate.ops.attention.backward import Slopes, over_queries
 from bitgate.verify.diagnose.layouts import read_otherwise
 from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake
 
+MOST_WORK_OF_STEPS = 1 << 20
+"""Products of a query and a key, times the head size, of problems whose operands are also read by other steps."""
 TILES = (32, 64, 128, 16)
 """Keys, or queries, that kernels take at once, tried where an instance does not say."""
 
@@ -210,7 +212,10 @@ class _GradientMistakes:
         is_in = self.keys.mask(self.sizes.t)
         saved = ("o",) if self.sizes.saved else ()
         with np.errstate(over="ignore", invalid="ignore"):
-            for role, walk, cells in read_otherwise(self.known.scene, "q", "k", "v", "do", *saved):
+            sizes = self.sizes
+            has_steps = sizes.b * sizes.h * sizes.s * sizes.t * sizes.d <= MOST_WORK_OF_STEPS
+            roles = ("q", "k", "v", "do", *saved)
+            for role, walk, cells in read_otherwise(self.known.scene, *roles, has_steps=has_steps):
                 data, text, operand = {**self.inputs, role: cells}, walk.text, role if walk.is_likely else ""
                 if role == "o":  # it is read for the sums of p dp alone
                     delta = (cells * data["do"]).sum(axis=3, keepdims=True)

@@ -62,17 +62,18 @@ def layout_mistakes(known: Recomputed[S]) -> Iterator[Mistake]:
             yield Mistake(text, "operand", of, evidence={"operand": role}, is_open=is_open)
 
 
-def read_otherwise(scene: Scene[Problem], *roles: str) -> Iterator[tuple[str, Walk, Array]]:
+def read_otherwise(scene: Scene[Problem], *roles: str, has_steps: bool = True) -> Iterator[tuple[str, Walk, Array]]:
     """Yield a role, a walk, and what a kernel reads of that operand by it, as numbers of f64.
 
-    Walks that lead beyond the end of the tensor's memory are left out: such a kernel crashes.
+    Walks that lead beyond the end of the tensor's memory are left out: such a kernel crashes. Those by other steps are
+    many, and left out without ``has_steps``.
     """
     for role in roles:
         array, tensor = np.asarray(scene.inputs[role]), scene.problem.tensors[role]
         if tensor.space > MOST_CELLS or array.shape != tensor.lengths:
             continue
         memory = lru_cache(partial(_memory, tensor, array))
-        for walk in other_walks(scene.problem, role, scene.tile):
+        for walk in other_walks(scene.problem, role, scene.tile, has_steps):
             if sum(int(axis.max(initial=0)) for axis in walk.along) < tensor.space:
                 yield role, walk, _read(memory, walk.along).astype(np.float64)
 
@@ -89,14 +90,16 @@ class Walk:
     is_likely: bool = False
 
 
-def other_walks(problem: Problem, role: str, tile: tuple[int, int, int] | None = None) -> Iterator[Walk]:
+def other_walks(
+    problem: Problem, role: str, tile: tuple[int, int, int] | None = None, has_steps: bool = True
+) -> Iterator[Walk]:
     """Yield walks with other strides than the tensor's, or with other steps."""
     lengths = problem.tensors[role].lengths
     letters = problem.operation.diagnostics.letters(problem, role)
     of_axes = tuple(f"that of {letter}" for letter in letters)
     for text, strides in other_strides(problem, role):
         yield Walk(text, by_axis(lengths, strides), not text.split(" along ")[-1].partition(" ")[2].startswith(of_axes))
-    if problem.tensors[role].space <= MOST_STEPPED:
+    if has_steps and problem.tensors[role].space <= MOST_STEPPED:
         yield from _other_steps(problem, role, tile)
 
 
@@ -175,10 +178,14 @@ def _candidates(problem: Problem, role: str) -> Iterator[tuple[str, Index]]:
 
 
 def _strides_of_others(problem: Problem, role: str) -> dict[str, dict[str, int]]:
-    """Return the strides of the other tensors by the letters of their axes, first of those with the same axes."""
+    """Return the strides of the other tensors by the letters of their axes, first of those like it."""
     diagnostics = problem.operation.diagnostics
     names, own = diagnostics.names(problem), diagnostics.letters(problem, role)
-    alike = sorted(problem.tensors.items(), key=lambda one: diagnostics.letters(problem, one[0]) != own)
+    outputs = problem.outputs
+    alike = sorted(
+        problem.tensors.items(),
+        key=lambda one: (diagnostics.letters(problem, one[0]) != own, (one[0] in outputs) != (role in outputs)),
+    )
     return {
         names.get(other, "D" if other == "d0" else other): dict(
             zip(diagnostics.letters(problem, other), one.strides, strict=False)

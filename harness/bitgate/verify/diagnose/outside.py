@@ -3,7 +3,7 @@ strides, or a coordinate beyond its axis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bitgate.model import Problem, Tensor
 from bitgate.model.finding import Finding, Role
+from bitgate.model.form import Form
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.bits import Array, bits_of
 from bitgate.verify.diagnose.layouts import offsets, other_strides
@@ -111,6 +112,8 @@ def place_of_fault(problem: Problem, role: str, offset: int) -> str:
     found = list(_beyond(tensor, element))
     form = problem.operation.numerics.form(problem)
     edges = form.own_axes(role) if form is not None and role in form.axes else ()
+    if form is not None and edges:
+        found = [one for one in found if _is_reached(form, role, edges, one[1])]
     # Where memory has no gaps several axes may be left to blame: first those whose coordinates a window computes.
     found = sorted((one for one in found if one[0] <= NEAR or one[2] in edges), key=lambda one: one[2] not in edges)
     nearest = [one for one in found if one[0] == min(found)[0]]
@@ -128,6 +131,11 @@ def place_of_fault(problem: Problem, role: str, offset: int) -> str:
         likely = [text for text in likely if WHOLE in text]
         return f"{there}, or as where {likely[0]}" if len(likely) == 1 else there
     return f"as where {likely[0]}" if len(likely) == 1 else there
+
+
+def _is_reached(form: Form, role: str, edges: Sequence[int], cell: Index) -> bool:
+    """Return whether a window computes all coordinates of a cell that has one outside."""
+    return all(form.reaches(role, axis, cell[axis]) for axis in edges)
 
 
 def _beyond(tensor: Tensor, element: int) -> Iterator[tuple[int, Index, int]]:
