@@ -139,3 +139,31 @@ def test_an_operand_that_is_read_with_the_strides_of_k(role) -> None:
 
     said = sentence(case, "exact", wrong, "dk")
     assert said.startswith(f"{role} is read with strides (1920, 960, 24, 1) instead of (2560, 1280, 32, 1): those of ")
+
+
+def test_an_o_that_is_read_with_other_columns() -> None:
+    """It is read for the sums of p dp alone."""
+    case = "attention_bwd_f16_b1h2kv1s20t40d24_full_saved_gapoe1"
+
+    def wrong(sizes: Any, inputs: Arrays) -> Any:
+        right = slopes(sizes, inputs)
+        o = read_by_strides_of(case, "o", "do", inputs["o"])
+        delta = (o * inputs["do"]).sum(axis=3, keepdims=True)
+        ds = right.p * (products(sizes, inputs["do"], inputs["v"]) - delta)
+        return Slopes(right.p, ds).gradients(sizes, inputs)["dq"]
+
+    said = sentence(case, "decimal", wrong, "dq")
+    assert said.startswith("o is read with strides (960, 480, 24, 1) instead of (1920, 960, 48, 2): those of ")
+
+
+def test_a_loop_over_queries_that_ends_a_query_early() -> None:
+    """Key 31 is the last that query 32 admits, with which a tile of queries begins."""
+
+    def wrong(sizes: Any, inputs: Arrays) -> Any:
+        right = slopes(sizes, inputs)
+        kept = np.ones((sizes.s, sizes.t))
+        kept[32, :32] = 0
+        return Slopes(right.p * kept, right.ds * kept).gradients(sizes, inputs)["dk"]
+
+    said = sentence("attention_bwd_f16_b1h1kv1s64t64d32w2_window", "decimal", wrong, "dk")
+    assert "where it has one query, the last tile of 32 queries that admit a tile of 32 keys is left out" in said

@@ -11,7 +11,7 @@ from tests.attention.test_reference import Arrays, made, sizes_of
 
 from bitgate.numerics.rounding import rounded
 from bitgate.ops.attention.attention import AttentionSizes, KeySoftmax, admitted, logits, weighted
-from bitgate.ops.attention.sequences import Dense
+from bitgate.ops.attention.sequences import Dense, admitted_of
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
 
@@ -96,6 +96,14 @@ def test_defects_are_named(case: str, fill: str, wrong: Wrong, said: str) -> Non
     assert said in sentence(f"attention_{case}", fill, wrong)
 
 
+def search_ends_at(sizes: AttentionSizes, inputs: Arrays, last: int) -> Any:
+    """The result of a search for the sequence of a query that knows none past ``last``."""
+    own = Dense.of(sizes, inputs)
+    keys = admitted_of(sizes, inputs, last=last)
+    softmax = KeySoftmax.of(logits(own.sizes, own.cells), keys.mask(own.sizes.t))
+    return softmax.over(weighted(own.sizes, softmax.powers, own.cells["v"]))[0]
+
+
 CAUSAL, FULL = "f16_b4h2kv1s60t90d40_causal_packed", "f16_b4h2kv1s60t90d40_full_packed"
 
 
@@ -116,6 +124,8 @@ CAUSAL, FULL = "f16_b4h2kv1s60t90d40_causal_packed", "f16_b4h2kv1s60t90d40_full_
             "the keys of each sequence begin a key late",
         ),
         (CAUSAL, lambda s, x: packed(s, x, cu_seqlens_q=lambda x: x["cu_seqlens_q"] + 1), "begin a query late"),
+        (CAUSAL, lambda s, x: search_ends_at(s, x, 1), "queries of sequences past 1 are taken for those of sequence 1"),
+        (FULL, lambda s, x: search_ends_at(s, x, 2), "queries of sequences past 2 are taken for those of sequence 2"),
     ],
 )
 def test_defects_of_packed_sequences_are_named(case: str, wrong: Wrong, said: str) -> None:
@@ -185,6 +195,50 @@ def other_scales(sizes: AttentionSizes, inputs: Arrays, key: str, value: str, ro
 )
 def test_defects_of_scales_are_named(fill: str, wrong: Wrong, said: str) -> None:
     assert said in sentence("attention_f16_f8ocp_f8ocp_f16_b2h4kv2s20t40d40_full_scaled", fill, wrong)
+
+
+def test_scales_of_interleaved_heads_are_named() -> None:
+    def interleaved(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        """Values of each query's head, scaled as if heads of keys were interleaved."""
+        group = sizes.h // sizes.kv
+        scale = inputs["v_scale"]
+        by = [scale[head % sizes.kv] / scale[head // group] for head in range(sizes.h)]
+        return dense(sizes, inputs) * np.array(by)[:, None, None]
+
+    said = sentence("attention_f16_f8ocp_f8ocp_f16_b2h4kv2s20t40d40_full_scaled", "exact", interleaved)
+    assert "of values the scales of the head modulo their number are taken" in said
+
+
+def test_two_mistakes_that_give_the_same_are_both_named() -> None:
+    """Of a window of one key, no key is left without the first one, nor without the last one."""
+
+    def none(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        return np.zeros_like(inputs["q"])
+
+    said = sentence("attention_f16_b1h2kv1s30t70d40_window", "exact", none)
+    assert said.startswith("the last admitted key of each query is left out or the first key of the window is left out")
+
+
+def test_nan_of_several_operands_names_none_of_them() -> None:
+    """Reads of q's padding, and of k's, leave the same NaN."""
+    case = "attention_f16_b1h2kv2s9t9d24_full_gapqd8_gapkd8"
+
+    def wrong(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        return np.full_like(inputs["q"], np.nan)
+
+    assert "is read with" not in sentence(case, "exact", wrong)
+
+
+def test_an_operand_that_is_read_in_vectors_though_its_columns_lie_apart() -> None:
+    case = "attention_f16_b1h2kv1s9t40d24_full_gapve1"
+
+    def wrong(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        memory = np.full((*inputs["v"].shape[:3], 48), np.nan)
+        memory[..., ::2] = inputs["v"]
+        column = np.arange(24)
+        return attend(sizes, {**inputs, "v": memory[..., column // 8 * 16 + column % 8]})
+
+    assert "v is read with stride 1 instead of 2 within each block of 8 d" in sentence(case, "exact", wrong)
 
 
 def test_a_logarithm_to_another_base_is_named() -> None:

@@ -66,6 +66,13 @@ def test_the_place_of_a_read_before_the_first_row() -> None:
     assert place_of_fault(problem, "workspace", -4) == ""
 
 
+def test_a_place_outside_is_one_that_the_window_computes() -> None:
+    """Strides of 3 lead to row 12 of d, but to no cell with 11: h and w, which end there too, are not named."""
+    problem = convolution("bwd_weight_bf16_ndhwgc_g1n3k8c8_y1x1x1_h12x12x12_s3x3x3_q2x0x0")
+    place = 2 * 3 * problem.tensors["in"].strides[1]
+    assert place_of_fault(problem, "in", place) == "that is x(0,2,0,12,0,0) or x(0,3,0,0,0,0) (d has 12 and n has 3)"
+
+
 def test_the_place_of_a_write_with_the_strides_of_another_tensor() -> None:
     problem = parse_case_id("reduction_f32_o4l5i1_argmax_gapyi8")
     text = place_of_fault(problem, "index", 4 * problem.tensors["y"].strides[0])
@@ -104,3 +111,90 @@ def test_no_strides_are_those_of_the_tensor_itself() -> None:
     problem = convolution(READ)
     for role, tensor in problem.tensors.items():
         assert all(strides != tensor.strides for _, strides in other_strides(problem, role))
+
+
+def read_at(p, role: str, places: np.ndarray) -> np.ndarray:
+    """What a kernel reads of an operand at other places of its memory: NaN beyond the end."""
+    tensor = p.problem.tensors[role]
+    host = HostTensor.empty(tensor)
+    host.logical[...] = p.inputs[role]
+    memory = host.storage.view(tensor.dtype.numpy)
+    inside = places < memory.size
+    return np.where(inside, memory[np.where(inside, places, 0)], np.nan)
+
+
+def places_of(p, role: str, along: str, walk: np.ndarray) -> np.ndarray:
+    """The places of cells of which one axis is walked otherwise."""
+    tensor = p.problem.tensors[role]
+    axis = "gkcyx".index(along)
+    strides = (*tensor.strides[:axis], 0, *tensor.strides[axis + 1 :])
+    return offsets(tensor.lengths, strides) + walk.reshape([-1 if at == axis else 1 for at in range(5)])
+
+
+GAPS_IN_W = "fwd_f32_nhwgc_g2n2k32c4_y2x2_h6x6_gapweic4_gapweik96"
+
+
+def test_a_stride_that_is_computed_from_the_next_one_of_all(patient) -> None:
+    p = patient(GAPS_IN_W)
+    group, row = p.problem.tensors["wei"].strides[:2]
+    assert group // 32 != row
+    w = read_at(p, "wei", places_of(p, "wei", "k", np.arange(32) * (group // 32)))
+    p.result = p.convolve(wei=w)
+    assert "along k that of g over 32; " in diagnose(p.scene()).sentence
+
+
+@pytest.mark.parametrize(
+    ("walk", "words"),
+    [
+        (lambda k, own, packed: k // 8 * 8 * packed + k % 8 * own, "from one block of 8 to the next along k"),
+        (lambda k, own, packed: k // 4 * 4 * own + k % 4 * packed, "within each block of 4 k"),
+        (
+            lambda k, own, packed: k // 16 * 16 * own + k % 16 // 8 * 8 * packed + k % 8 * own,
+            "from one block of 8 to the next along k",
+        ),
+    ],
+)
+def test_a_step_by_the_stride_that_packed_rows_would_have(patient, walk, words) -> None:
+    p = patient(GAPS_IN_W)
+    row = p.problem.tensors["wei"].strides[1]
+    w = read_at(p, "wei", places_of(p, "wei", "k", walk(np.arange(32), row, 16)))
+    p.result = p.convolve(wei=w)
+    sentence = diagnose(p.scene(tile=(16, 16, 16))).sentence
+    assert sentence.startswith(f"w is read with stride 16 instead of {row} {words}: a packed one")
+
+
+def test_cells_that_follow_from_memory_past_a_tensor_may_hold_anything(patient) -> None:
+    p = patient(GAPS_IN_W)
+    tensor = p.problem.tensors["wei"]
+    places = places_of(p, "wei", "k", np.arange(32) * (tensor.strides[0] // 32))
+    assert (places >= tensor.space).any()
+    w = np.nan_to_num(read_at(p, "wei", places), nan=7.0)
+    w[places < tensor.space] = read_at(p, "wei", places)[places < tensor.space]
+    p.result = p.convolve(wei=w)
+    assert "along k that of g over 32; " in diagnose(p.scene()).sentence
+
+
+def test_a_result_of_real_numbers_that_was_written_with_other_strides() -> None:
+    """A sum that was rounded otherwise is no other place."""
+    problem = parse_case_id(ROWS)
+    tensor = problem.tensors["y"]
+    right = HostTensor.empty(tensor)
+    right.logical[...] = np.linspace(1, 9, 128, dtype=np.float32).reshape(32, 4)
+    poison = poison_bits(tensor.dtype)
+    found = HostTensor(tensor, right.storage.copy())
+    found.bits[...] = poison
+    found.storage[offsets(tensor.lengths, problem.tensors["x"].strides)] = np.nextafter(right.logical, np.float32(0))
+    assert written_elsewhere(problem, found, right, poison).startswith("y is written with strides (6, 1)")
+
+
+def test_the_place_of_d_that_is_read_at_one_cell_for_all() -> None:
+    problem = convolution("bwd_weight_f32_nhwgc_g2n2k2c4_y3x3_h6x6_bilinear_a0_b1_dbgkcyx")
+    text = place_of_fault(problem, "d0", 4 * 10)
+    assert text.startswith("as where D is taken with strides")
+    assert text.endswith("those of dw")
+
+
+def test_the_first_place_past_a_guard_that_is_aligned() -> None:
+    """The first six numbers after dv are in the slack before its guard."""
+    problem = parse_case_id("attention_bwd_bf16_b1h1kv1s15t127d38w14_window_padded_gapdkd16")
+    assert place_of_fault(problem, "dv", 9664).endswith("instead of (4826, 4826, 38, 1): those of dk")

@@ -40,6 +40,7 @@ def bilinear(patient):
         (lambda v, d: 3 * d, "the sum is left out: D alone is written"),
         (lambda v, d: 3 * v + 2 * d, "alpha and beta, or D and the sum, are swapped"),
         (lambda v, d: 2 * v + 3 * d[:, :1], "D is read at n 0 for every n"),
+        (lambda v, d: 2 * v + 3 * d[:, [0, 1, 0]], "D is read at n mod 2: the offset of later parts is left out"),
     ],
 )
 def test_of_a_bilinear_operation(bilinear, wrong, words):
@@ -80,12 +81,19 @@ def test_of_another_axis(patient, direction, window, words):
     assert diagnose(p.scene()).sentence.startswith(words)
 
 
+def test_strides_that_are_taken_for_powers_of_2(patient):
+    p = patient("bwd_data_f32_nhwgc_g1n2k4c4_y3x3_h9x8_s3x2_p1x1")
+    p.result = by_window(p, replace(Window.of(p.problem), masked=True))
+    assert diagnose(p.scene()).sentence.startswith("the strides (3, 2) are taken for powers of 2")
+
+
 @pytest.mark.parametrize(
     ("operand", "change", "words"),
     [
         ("wei", lambda w: np.broadcast_to(w[:1], w.shape), "w is read at g 0 for every g"),
         ("wei", lambda w: w[..., ::-1, :], "w is read backwards along y"),
         ("in", lambda x: np.roll(x, 1, axis=2), "x is read at c - 1"),
+        ("in", lambda x: x[:, :, [0, 1, 2, 3, 0, 1]], "x is read at c mod 4: the offset of later parts is left out"),
     ],
 )
 def test_of_other_elements(patient, operand, change, words):
@@ -241,6 +249,13 @@ def test_cells_near_the_right_ones_say_nothing_of_a_slice(patient):
     up = np.nextafter(p.reference, np.array(np.inf, p.reference.dtype))
     p.result = np.where(rng.random(p.reference.shape) < 0.1, up, p.reference)
     assert diagnose(p.scene(exact=False)).kinds == ("rounding",)
+
+
+def test_slices_that_are_all_added_twice(patient):
+    p = patient("bwd_weight_f32_nhwgc_g1n2k4c4_y2x2_h8x8_sk2")
+    p.result[:, 3] *= 2
+    sentence = diagnose(p.scene(tile=(64, 64, 16))).sentence
+    assert sentence.startswith("every slice of 2 of the split reduction is added twice")
 
 
 def test_slices_that_overwrite_each_other(patient):

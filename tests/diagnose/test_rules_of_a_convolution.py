@@ -304,6 +304,23 @@ def test_a_lost_sign_of_zero_is_no_rounding(patient):
     assert "rounding" not in diagnose(p.scene()).kinds
 
 
+def test_cells_that_the_fill_alone_writes(patient):
+    p = patient("bwd_data_f32_nhwgc_g1n2k4c4_y1x1_h8x8_s2x2")
+    p.result[..., 1::2, :] = 3
+    p.result[..., ::2, 1::2] = 3
+    assert "only in cells that no sub-GEMM reaches, where the fill alone writes" in diagnose(p.scene()).sentence
+
+
+def test_steps_that_are_counted_for_all_taps_at_once(patient):
+    """9 taps of 24 channels take 18 steps of 16; 14 would hold their 216 terms."""
+    p = patient("fwd_f32_nhwgc_g1n2k4c24_y3x3_h8x8")
+    short = p.inputs["wei"].copy()
+    short[..., 2, 1:] = 0
+    p.result = p.convolve(wei=short)
+    said = "(14 steps of 16 hold all terms at once, but each tap takes 2, 18 in all)"
+    assert said in diagnose(p.scene(tile=(64, 64, 16))).sentence
+
+
 def test_race(patient):
     p = patient("fwd_f32_nhwgc_g1n2k16c16_y3x3_h8x8_p1x1")
     other = p.result.copy()

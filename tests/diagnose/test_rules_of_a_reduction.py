@@ -37,6 +37,14 @@ def test_a_lost_tail_is_read_from_many_cells():
     assert "the last 6 of 70 cells of the row are missing" in diagnosis.sentence
 
 
+def test_slices_that_leave_the_remainder_out():
+    problem, x = cells("reduction_bf16_o40l71i1_sum_sk5", 1, 4)
+    right = x.astype(np.float64).sum(axis=1).astype(ml_dtypes.bfloat16)
+    wrong = x[:, :-1].astype(np.float64).sum(axis=1).astype(ml_dtypes.bfloat16)
+    sentence = diagnose(Scene(problem, wrong, right, poison=0xFFFF, inputs={"x": x})).sentence
+    assert "(71 mod 5 slices = 1: slices of 14 do not reach the end)" in sentence
+
+
 def test_an_index_that_counts_from_its_slice():
     problem, x = cells("reduction_f32_o8l20i3_argmax_sk4", -99, 99)
     right = np.asarray(reduced(problem, x.astype(np.float64))["index"]).astype(np.int32)

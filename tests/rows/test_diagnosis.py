@@ -89,6 +89,22 @@ def test_a_softmax(case: str, fill: str, wrong: Callable[[Floats], Floats], said
     assert said in sentence(case, fill, wrong)
 
 
+@pytest.mark.parametrize(("floor", "said"), [(0.0, "begins at 0"), (-65504.0, "begins at the lowest number of f16")])
+def test_a_maximum_that_begins_too_high(floor: float, said: str) -> None:
+    """Rows below it have no power but 0."""
+
+    def floored(x: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            powers = np.exp(x - np.maximum(x.max(axis=1, keepdims=True), floor))
+            return powers / powers.sum(axis=1, keepdims=True)
+
+    problem, inputs = made("softmax_f32_r30c70_full", "exact", 1)
+    x = inputs["x"] - 1e6 * (np.arange(30) % 2)[:, None]
+    right = problem.operation.reference(problem, {"x": x})["y"].astype(np.float32)
+    scene = Scene(problem, floored(x).astype(np.float32), right, poison_bits(problem.tensors["y"].dtype), {"x": x})
+    assert f"the maximum of each row {said}" in diagnose(scene).sentence
+
+
 def norm(x: Floats, epsilon: float = 2.0**-16, mean: Floats | None = None, variance: Floats | None = None) -> Floats:
     own = x.mean(axis=1, keepdims=True) if mean is None else mean
     return (x - own) / np.sqrt((x.var(axis=1, keepdims=True) if variance is None else variance) + epsilon)

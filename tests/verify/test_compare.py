@@ -10,9 +10,11 @@ import pytest
 
 from bitgate.kernel.resolved import NO_KERNEL, Kernel
 from bitgate.model import parse_case_id
+from bitgate.model.host_tensor import HostTensor
 from bitgate.verify.compare_outputs import compare
 from bitgate.verify.planned import PlannedCase, repro_line
-from bitgate.verify.problem_data import ByteCache
+from bitgate.verify.problem_data import ByteCache, Reference
+from bitgate.verify.running import LaunchConfig, LaunchResult
 
 
 def test_bits_count_not_values():
@@ -41,6 +43,29 @@ def test_strided_views_compare_in_logical_order():
     comparison = compare(result, reference)
     assert (comparison.count, comparison.total) == (1, 24)
     assert comparison.rows() == [{"at": [3, 1, 2], "result": 24, "reference": 23}]
+
+
+@pytest.mark.parametrize(
+    ("cleared", "damage"),
+    [
+        (
+            slice(None),
+            "the padding between the rows of y was written (index 4 of its memory): up to there all of it is 0",
+        ),
+        (slice(10, 12), "the padding between the rows of y was written (index 10 of its memory)"),
+    ],
+)
+def test_memory_that_was_cleared_with_its_padding(cleared, damage):
+    """A few zeros in the padding may be results."""
+    tensor = parse_case_id("rmsnorm_f32_r4c4_gapyc2").tensors["y"]
+    right = HostTensor.empty(tensor)
+    right.logical[...] = 1
+    result = HostTensor(tensor, right.storage.copy())
+    result.storage[cleared] = 0
+    run = LaunchResult(LaunchConfig("forward", ""), outputs={"y": result})
+    Reference({"y": right}, "exact").hold(run)
+    assert run.damage.startswith(damage)
+    assert ("all of it is 0" in run.damage) == (cleared == slice(None))
 
 
 def test_what_does_not_match_is_refused():

@@ -48,6 +48,10 @@ class Form(ABC):
         others = {name for other, names in self.axes.items() if other != role for name in names}
         return tuple(axis for axis, name in enumerate(self.axes[role]) if name not in others)
 
+    def reaches(self, role: str, axis: int, coordinate: int) -> bool:
+        """Return whether the relation between axes leads to a coordinate of one of ``own_axes``, inside or outside."""
+        return True
+
     @cached_property
     def summed(self) -> tuple[str, ...]:
         """The names that an index of the reduction consists of: shared by all tensors, then shared by all operands

@@ -17,6 +17,8 @@ from bitgate.ops.attention.backward import Slopes, over_queries
 from bitgate.verify.diagnose.layouts import read_otherwise
 from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake
 
+MOST_WORK_OF_STEPS = 1 << 20
+"""Products of a query and a key, times the head size, of problems whose operands are also read by other steps."""
 TILES = (32, 64, 128, 16)
 """Keys, or queries, that kernels take at once, tried where an instance does not say."""
 
@@ -78,11 +80,11 @@ class _GradientMistakes:
     def delta(self) -> Floats:
         return np.asarray((self.right.p * self.dp).sum(axis=3, keepdims=True))
 
-    def of(self, text: str, outputs: Mapping[str, Floats], kind: str = "other") -> RowMistake:
+    def of(self, text: str, outputs: Mapping[str, Floats], kind: str = "other", operand: str = "") -> RowMistake:
         """Return the mistake of gradients, of which the scene's rows are taken."""
         role = self.known.scene.role
         own = {role: self.known.by_row(outputs[role])[self.known.rows]} if role in outputs else {}
-        return RowMistake(text, own, kind)
+        return RowMistake(text, own, kind, operand)
 
     def summed(self, text: str, p: Floats, ds: Floats, kind: str = "other") -> RowMistake:
         return self.of(text, Slopes(p, ds).gradients(self.sizes, self.inputs), kind)
@@ -175,21 +177,54 @@ class _GradientMistakes:
             query = (np.arange(sizes.s) < max(tile, sizes.s // tile * tile))[:, None]
             text = f"the last tile of {tile} queries, which is not whole, is left out"
             yield self.alone(text, is_in & query, kind="k_tail")
+            yield from self.ends_of_queries(tile)
             whole = np.where(self.keys.end < tile, self.keys.end, self.keys.end // tile * tile)
             yield self.alone(
                 f"the last tile of {tile} keys of each query is left out",
                 is_in & (key < whole[:, None, :, None]), kind="k_tail",
             )  # fmt: skip
 
+    def ends_of_queries(self, tile: int) -> Iterator[RowMistake]:
+        """Yield a loop over queries that ends a tile of ``tile`` early, or begins one late, for each tile of keys."""
+        sizes, is_in = self.sizes, self.keys.mask(self.sizes.t)
+        if sizes.mask is KeyMask.FULL:
+            return
+        query = np.arange(sizes.s)
+        for keys in self.each:
+            first, last = np.zeros_like(is_in, np.int64), np.zeros_like(is_in, np.int64)
+            for begin in range(0, sizes.t, keys):
+                admits = is_in[..., begin : begin + keys].any(axis=3)
+                most = np.where(admits, query, -1).max(axis=2)
+                least = np.where(admits, query, sizes.s).min(axis=2)
+                last[..., begin : begin + keys] = most[..., None, None]
+                first[..., begin : begin + keys] = least[..., None, None]
+            at, words = query[:, None], f"{tile} queries that admit a tile of {keys} keys is left out"
+            whole = at < last // tile * tile
+            yield self.alone(f"the last tile of {words}", is_in & whole, kind="k_tail")
+            # A bound that is one query early loses a tile only where the last query begins one.
+            early = at < np.where(last % tile == 0, last, sizes.s)
+            yield self.alone(f"where it has one query, the last tile of {words}", is_in & early, kind="k_tail")
+            later = at >= (first // tile + 1) * tile
+            yield self.alone(f"the first tile of {words}", is_in & later, kind="k_tail")
+
     def layouts(self) -> Iterator[RowMistake]:
         """Yield an operand that is read with other strides: by every kernel, or where sums of powers are right."""
         is_in = self.keys.mask(self.sizes.t)
+        saved = ("o",) if self.sizes.saved else ()
         with np.errstate(over="ignore", invalid="ignore"):
-            for role, text, cells in read_otherwise(self.known.scene, "q", "k", "v", "do"):
-                data = {**self.inputs, role: cells}
+            sizes = self.sizes
+            has_steps = sizes.b * sizes.h * sizes.s * sizes.t * sizes.d <= MOST_WORK_OF_STEPS
+            roles = ("q", "k", "v", "do", *saved)
+            for role, walk, cells in read_otherwise(self.known.scene, *roles, has_steps=has_steps):
+                data, text, operand = {**self.inputs, role: cells}, walk.text, role if walk.is_likely else ""
+                if role == "o":  # it is read for the sums of p dp alone
+                    delta = (cells * data["do"]).sum(axis=3, keepdims=True)
+                    ds = np.where(is_in, self.right.p * (self.dp - delta), 0.0)
+                    yield self.of(text, Slopes(self.right.p, ds).gradients(self.sizes, data), "operand", operand)
+                    continue
                 x, dp = logits(self.sizes, data), products(self.sizes, data["do"], data["v"])
                 every = Slopes.of(self.sizes, data, x, is_in)
-                yield self.of(text, every.gradients(self.sizes, data), "operand")
+                yield self.of(text, every.gradients(self.sizes, data), "operand", operand)
                 p = np.where(is_in, np.exp(x - self.softmax.lse[..., None]), 0.0)
                 found = Slopes(p, np.where(is_in, p * (dp - self.delta), 0.0)).gradients(self.sizes, data)
-                yield self.of(f"{text}, where sums of powers are right", found, "operand")
+                yield self.of(f"{text}, where sums of powers are right", found, "operand", operand)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -117,9 +117,12 @@ class KnownQueries(KnownRows):
     def x(self) -> Floats:
         return self.logits(self.group)
 
-    def keys(self, sizes: AttentionSizes, late: int | Ints = 0, **other: Any) -> Admitted:
-        """Return which keys another mask admits, or ``other`` numbers than those read; shape (queries, 1)."""
-        return self._chosen(admitted_of(sizes, {**self.inputs, **other}, late))
+    def keys(self, sizes: AttentionSizes, late: int | Ints = 0, last: int | None = None, **other: Any) -> Admitted:
+        """Return which keys another mask admits, or ``other`` numbers than those read; shape (queries, 1).
+
+        Queries of packed sequences past ``last`` are taken for those of that one.
+        """
+        return self._chosen(admitted_of(sizes, {**self.inputs, **other}, late, last))
 
     def mask(self, keys: Admitted) -> NDArray[np.bool_]:
         key = np.arange(self.sizes.t)
@@ -130,8 +133,8 @@ def mistakes(known: KnownQueries) -> Iterator[RowMistake]:
     """Yield what defects make of the queries, the likely ones first."""
     every = _QueryMistakes(known)
     yield from every.pages()
-    yield from every.masks()
     yield from every.sequences()
+    yield from every.masks()
     yield from every.heads()
     yield from every.scales_of_heads()
     yield from every.tiles()
@@ -150,12 +153,12 @@ class _QueryMistakes:
         self.key_tiles = KEY_TILES if tile is None else (tile[1], *KEY_TILES)
         self.query_tiles = QUERY_TILES if tile is None else (tile[0], *QUERY_TILES)
 
-    def made(self, text: str, kind: str = "other", **other: Any) -> RowMistake:
+    def made(self, text: str, kind: str = "other", operand: str = "", **other: Any) -> RowMistake:
         """Return the mistake of other logits ``x``, admitted ``keys`` or values ``v``."""
         keys = other.get("keys", self.keys)
         softmax = KeySoftmax.of(other.get("x", self.known.x), self.known.mask(keys))
         values = np.einsum("rt,rtd->rd", softmax.powers, other.get("v", self.known.v))
-        return RowMistake(text, {"o": softmax.over(values), "lse": softmax.lse}, kind)
+        return RowMistake(text, {"o": softmax.over(values), "lse": softmax.lse}, kind, operand)
 
     def masks(self) -> Iterator[RowMistake]:
         known, stated, first, end = self.known, self.stated, self.keys.first, self.keys.end
@@ -192,6 +195,11 @@ class _QueryMistakes:
             return
         queries, keys = (self.known.inputs[f"cu_seqlens_{one}"] for one in "qk")
         last = keys[-1:]
+        empty = next((number for number, here in enumerate(np.diff(queries)) if not here), None)
+        for last_known in range(self.stated.b - 1):
+            text = f"queries of sequences past {last_known} are taken for those of sequence {last_known}"
+            text += ", which is empty" * (last_known == empty)
+            yield self.made(text, "wrong_image", keys=self.known.keys(self.stated, last=last_known))
         mistakes = (
             ("the keys of the next sequence are read", {"cu_seqlens_k": np.concatenate([keys[1:], last])}),
             ("the keys of the sequence before are read", {"cu_seqlens_k": np.concatenate([keys[:1], keys[:-1]])}),
@@ -237,16 +245,22 @@ class _QueryMistakes:
             yield self.made(f"of keys the page table is read {words}", "operand", x=x)
             yield self.made(f"of values the page table is read {words}", "operand", v=v)
 
-    def heads(self) -> Iterator[RowMistake]:
-        known, sizes = self.known, self.sizes
+    def other_heads(self) -> Sequence[tuple[str, NDArray[np.intp]]]:
+        """Return words for heads of keys that a query's may be taken for, and these heads."""
+        known, keys = self.known, self.sizes.kv
         head = known.place[1]
-        ways = (
-            ("the head modulo their number", head % sizes.kv),
+        if keys == 1:
+            return ()
+        return (
+            ("the head modulo their number", head % keys),
             ("head 0", head * 0),
-            ("the query's own head", np.minimum(head, sizes.kv - 1)),
-            ("the next head", (known.group + 1) % sizes.kv),
+            ("the query's own head", np.minimum(head, keys - 1)),
+            ("the next head", (known.group + 1) % keys),
         )
-        for words, group in ways if sizes.kv > 1 else ():
+
+    def heads(self) -> Iterator[RowMistake]:
+        known = self.known
+        for words, group in self.other_heads():
             x, v = known.logits(group), known.heads("v", group)
             yield self.made(f"keys and values are of {words}", "wrong_group", x=x, v=v)
             yield self.made(f"keys are of {words}", "wrong_group", x=x)
@@ -263,27 +277,23 @@ class _QueryMistakes:
         key, value = (known.inputs[f"{role}_scale"] for role in ("k", "v"))
         none, x, v = np.ones_like(key), known.x, known.v
         ways = (
-            ("the scale of keys is taken for values", key, key, "other"),
-            ("the scale of values is taken for keys", value, value, "other"),
-            ("the scales of keys and values are swapped", value, key, "other"),
-            ("the scale of values is left out", key, none, "other"),
-            ("the scale of keys is left out", none, value, "other"),
-            ("no scale is taken", none, none, "other"),
-            (
-                "the scales of head 0 are taken for all",
-                key[:1].repeat(key.size),
-                value[:1].repeat(key.size),
-                "wrong_group",
-            ),
-            ("the scales of the next head are taken", np.roll(key, -1), np.roll(value, -1), "wrong_group"),
+            ("the scale of keys is taken for values", key, key),
+            ("the scale of values is taken for keys", value, value),
+            ("the scales of keys and values are swapped", value, key),
+            ("the scale of values is left out", key, none),
+            ("the scale of keys is left out", none, value),
+            ("no scale is taken", none, none),
         )
-        for text, of_keys, of_values, kind in ways:
+        for text, of_keys, of_values in ways:
             of_x = (of_keys / key)[group][:, None]
             of_v = (of_values / value)[group][:, None, None]
-            yield self.made(text, kind, x=x * of_x, v=v * of_v)
-            if kind == "wrong_group":
-                yield self.made(f"of keys {text}", kind, x=x * of_x)
-                yield self.made(f"of values {text}", kind, v=v * of_v)
+            yield self.made(text, x=x * of_x, v=v * of_v)
+        for words, head in self.other_heads():
+            text = f"the scales of {words} are taken"
+            of_x, of_v = (key[head] / key[group])[:, None], (value[head] / value[group])[:, None, None]
+            yield self.made(text, "wrong_group", x=x * of_x, v=v * of_v)
+            yield self.made(f"of keys {text}", "wrong_group", x=x * of_x)
+            yield self.made(f"of values {text}", "wrong_group", v=v * of_v)
 
     def blocks(self) -> Iterator[tuple[str, int, Ints, Ints]]:
         """Yield tiles of queries and keys in words, keys of a tile, and the first and last key of a query's block.
@@ -406,8 +416,11 @@ class _QueryMistakes:
     def layouts(self) -> Iterator[RowMistake]:
         """Yield an operand that is read with other strides."""
         known = self.known
-        for role, text, read in read_otherwise(known.scene, "q", "k", "v"):
-            cells = Dense.of(self.stated, {**known.inputs, role: read}).cells
-            other = {"v": known.heads("v", known.group, cells)} if role == "v" else {}
+        is_in = known.mask(self.keys)
+        for role, walk, read in read_otherwise(known.scene, "q", "k", "v"):
+            cells = Dense.of(self.stated, {**known.inputs, role: read}, held=True).cells
+            other = {}
+            if role == "v":  # masked keys count for nothing, though nothing was written to their pages
+                other["v"] = np.where(is_in[:, :, None], known.heads("v", known.group, cells), 0.0)
             x = known.logits(known.group, cells=cells, q=cells["q"][known.place])
-            yield self.made(text, "operand", x=x, **other)
+            yield self.made(walk.text, "operand", role if walk.is_likely else "", x=x, **other)

@@ -26,26 +26,29 @@ class Rows:
     end_key: Ints
 
     @classmethod
-    def of(cls, sizes: Any, inputs: Mapping[str, NDArray[Any]]) -> Rows:
+    def of(cls, sizes: Any, inputs: Mapping[str, NDArray[Any]], last: int | None = None) -> Rows:
+        """Return the rows of the sequences; those past ``last`` are taken for it, where a search ends there."""
         if not sizes.packed:
             none = np.zeros((sizes.b, sizes.s), np.int64)
             return cls(none, none + sizes.s, none, none + sizes.t)
         queries, keys = (np.asarray(inputs[f"cu_seqlens_{one}"]).astype(np.int64) for one in "qk")
         # Of several sequences that begin at a query the last has it: the others are empty.
         own = np.searchsorted(queries, np.arange(sizes.s), side="right") - 1
-        own = np.clip(own, 0, sizes.b - 1)[None]
+        own = np.clip(own, 0, sizes.b - 1 if last is None else last)[None]
         return cls(queries[own], queries[own + 1], keys[own], keys[own + 1])
 
 
-def admitted_of(sizes: Any, inputs: Mapping[str, NDArray[Any]], late: int | Ints = 0) -> Admitted:
+def admitted_of(
+    sizes: Any, inputs: Mapping[str, NDArray[Any]], late: int | Ints = 0, last: int | None = None
+) -> Admitted:
     """Return the admitted keys of each query, shape (b, s), counted among all keys of packed sequences."""
     if not sizes.packed:
         return admitted(sizes, inputs.get("lengths"), late)
-    rows = Rows.of(sizes, inputs)
+    rows = Rows.of(sizes, inputs, last)
     query = np.arange(sizes.s) - rows.first_query
-    last = rows.first_key + query + 1 + (rows.end_key - rows.first_key) - (rows.end_query - rows.first_query) + late
-    first = np.maximum(rows.first_key, last - sizes.w) if sizes.mask is KeyMask.WINDOW else rows.first_key
-    end = rows.end_key if sizes.mask is KeyMask.FULL else np.minimum(last, rows.end_key)
+    upto = rows.first_key + query + 1 + (rows.end_key - rows.first_key) - (rows.end_query - rows.first_query) + late
+    first = np.maximum(rows.first_key, upto - sizes.w) if sizes.mask is KeyMask.WINDOW else rows.first_key
+    end = rows.end_key if sizes.mask is KeyMask.FULL else np.minimum(upto, rows.end_key)
     return Admitted(np.maximum(first, 0), np.clip(end, 0, sizes.t))
 
 
@@ -58,12 +61,14 @@ class Dense:
     keys: Admitted
 
     @classmethod
-    def of(cls, sizes: Any, inputs: Mapping[str, NDArray[Any]], late: int | Ints = 0) -> Dense:
+    def of(cls, sizes: Any, inputs: Mapping[str, NDArray[Any]], late: int | Ints = 0, held: bool = False) -> Dense:
+        """Return the operands. ``held``: keys in pages as memory holds them, NaN where none has been written."""
         cells = {role: np.asarray(inputs[role]) for role in ("q", "k", "v")}
         if sizes.packed:
             cells = {role: cell[None] for role, cell in cells.items()}
         if sizes.paged:
-            cells |= {role: gathered(cells[role], inputs["page_table"]) for role in ("k", "v")}
+            of_pages = in_order if held else gathered
+            cells |= {role: of_pages(cells[role], inputs["page_table"]) for role in ("k", "v")}
         if sizes.scaled:
             cells |= {role: cells[role] * by_head(inputs[f"{role}_scale"]) for role in ("k", "v")}
         return cls(dense_sizes(sizes), cells, admitted_of(sizes, inputs, late))
@@ -81,10 +86,15 @@ def by_head(scales: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(scales)[None, :, None, None]
 
 
+def in_order(pool: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:
+    """Return keys (b, kv, t, d) of pages (n, kv, p, d), as memory holds them."""
+    pages = np.moveaxis(pool[np.clip(np.asarray(table).astype(np.int64), 0, len(pool) - 1)], 1, 2)
+    return pages.reshape(*pages.shape[:2], -1, pages.shape[4])
+
+
 def gathered(pool: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:
     """Return keys (b, kv, t, d) of pages (n, kv, p, d); 0 where none has been written."""
-    pages = np.moveaxis(pool[np.clip(np.asarray(table).astype(np.int64), 0, len(pool) - 1)], 1, 2)
-    cells = pages.reshape(*pages.shape[:2], -1, pages.shape[4])
+    cells = in_order(pool, table)
     return np.where(np.isnan(cells), cells.dtype.type(0), cells)
 
 

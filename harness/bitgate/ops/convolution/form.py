@@ -76,6 +76,14 @@ class ConvolutionForm(Form):
         places = range(self.problem.ndim)
         return {role: (*_CHANNELS[role], *(f"{POSITIONS[role]}{axis}" for axis in places)) for role in _CHANNELS}
 
+    def reaches(self, role: str, axis: int, coordinate: int) -> bool:
+        problem, at = self.problem, axis - len(_CHANNELS[role])
+        if role not in ("in", "out") or at < 0:
+            return True
+        other, length = ("o", problem.output[at]) if role == "in" else ("i", problem.input[at])
+        places = product(range(length), range(problem.filter[at]))
+        return any(third(problem, at, {other: place, "f": tap}) == coordinate for place, tap in places)
+
     def apply(self, arrays: Mapping[str, Array]) -> Array:
         problem = self.problem
         first, second = problem.operands

@@ -21,6 +21,15 @@ SCALES = ((1.1, "1.1"), (0.5, "1/2"), (2.0, "2"), (np.log(2), "ln 2: powers of 2
 """Scales of the logits that are tried, before the one that fits a row."""
 
 
+FLOORS = (
+    ("0", 0.0),
+    ("the lowest number of f16", -65504.0),
+    ("the lowest number of f32", -float(np.finfo(np.float32).max)),
+    ("the least normal number of f32", float(np.finfo(np.float32).tiny)),
+)
+"""Numbers at which a maximum may begin though a row can lie below them."""
+
+
 def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
     """Find the defect that gives every wrong cell of some rows."""
     if not scene.inputs or scene.channels is not None:
@@ -46,6 +55,8 @@ def _mistakes(known: KnownRows, limit: Ints) -> Iterator[RowMistake]:
         yield RowMistake(f"the logits are scaled by {words}", {"y": softmax(x * scale, limit)})
     if (scale := _fitted(known, limit)) is not None:
         yield RowMistake(f"the logits are scaled by {scale:.4g}", {"y": softmax(x * scale, limit)})
+    for words, floor in FLOORS:
+        yield RowMistake(f"the maximum of each row begins at {words}, not at -inf", {"y": _floored(x, limit, floor)})
     yield RowMistake("the powers are not divided by their sum", {"y": _over(x, limit, np.ones_like(x[:, :1]))})
 
 
@@ -65,6 +76,16 @@ def _over(x: Floats, limit: Ints, sums: Floats) -> Floats:
     top = np.max(x, axis=1, keepdims=True, where=is_in, initial=-np.inf)
     with np.errstate(all="ignore"):
         return np.asarray(np.where(is_in, np.exp(x - top) / sums, 0))
+
+
+def _floored(x: Floats, limit: Ints, floor: float) -> Floats:
+    """Return the softmax of rows whose maximum is not below ``floor``, with powers as f32 has them."""
+    is_in = np.arange(x.shape[1]) < limit
+    top = np.max(x, axis=1, keepdims=True, where=is_in, initial=floor)
+    with np.errstate(all="ignore"):
+        powers = np.where(is_in, np.exp(x - top), 0)
+        powers[powers < np.finfo(np.float32).smallest_subnormal] = 0
+        return np.asarray(np.where(is_in, powers / powers.sum(axis=1, keepdims=True), 0))
 
 
 def _let_in(known: KnownRows, limit: Ints) -> Floats:

@@ -27,6 +27,7 @@ from bitgate.results.record import KINDS, Diagnosis
 from bitgate.verify.diagnose.conversions import converted
 from bitgate.verify.diagnose.factors import telling_factors
 from bitgate.verify.diagnose.outside import stored_elsewhere
+from bitgate.verify.diagnose.overlaps import overlapping
 from bitgate.verify.diagnose.places import last_cells
 from bitgate.verify.diagnose.receptive_field import receptive_field
 from bitgate.verify.diagnose.rules import misplaced, never_written, overflow, poison, race, rounding, shifted, zero
@@ -42,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     never_written,
     shifted,
     misplaced,
+    overlapping,
     rounding,
     alike,
     poison,
@@ -56,6 +58,8 @@ EVIDENCE_BYTES = 2800
 """Limit of the evidence; with the first wrong cells, which compare_outputs.py adds, it is 4 KB."""
 CAUSE = "cause"
 """The key of the evidence under which the kind of a cause is, where one was found."""
+AFTER_RACE = ("split_slice", "wrong_image", "wrong_group")
+"""Causes that say which threads have met."""
 TELLING = 0.8
 """Score of a content that all wrong cells share, or that no correct kernel gives."""
 
@@ -101,8 +105,8 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
 
 
 def _is_after_race(finding: Finding, reported: Sequence[Finding]) -> bool:
-    """Return whether a cause may follow what was reported: nothing, or a race, of which slices say more."""
-    return all(one.kind == "race" and finding.kind == "split_slice" for one in reported)
+    """Return whether a cause may follow what was reported: nothing, or a race, of which slices and images say more."""
+    return all(one.kind == "race" and finding.kind in AFTER_RACE for one in reported)
 
 
 def _apply_rule(rule: Rule, scene: Scene[Problem]) -> Finding | None:

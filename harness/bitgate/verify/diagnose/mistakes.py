@@ -43,7 +43,8 @@ MOST_NAMED = 2
 class Mistake:
     """A computation that a defect makes: ``value`` is what a cell then holds, before it is rounded to its type.
 
-    ``convert`` rounds it as the defect does; None: as the type demands.
+    ``convert`` rounds it as the defect does; None: as the type demands. ``is_open`` returns whether a cell depends on
+    memory of which nothing is known, so that it may hold anything.
     """
 
     text: str
@@ -51,6 +52,7 @@ class Mistake:
     value: Value
     convert: Callable[[Floats], Array] | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
+    is_open: Callable[[Index], bool] = lambda cell: False
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +119,12 @@ def explained_by(known: Recomputed[S], mistakes: Iterable[Mistake]) -> Finding |
     left: list[Mistake] = []
     for mistake in islice(mistakes, limit):
         tried += 1
-        if all(_holds(known, place, mistake) for place in places):
+        if _explains(known, places, mistake):
             left.append(mistake)
     if not left or not _tells(known, tried):
         return None
     # A mistake that is everywhere gives the right cells, too: those it leaves as they are.
-    wide = [mistake for mistake in left if all(_holds(known, place, mistake) for place in known.right_places)]
+    wide = [mistake for mistake in left if _explains(known, known.right_places, mistake)]
     left = wide or left
     first = left[0]
     same = [mistake.text for mistake in left if mistake.kind == first.kind][:MOST_NAMED]
@@ -130,6 +132,18 @@ def explained_by(known: Recomputed[S], mistakes: Iterable[Mistake]) -> Finding |
     implied = frozenset({"k_tail", "border", "pad_side", "zero", "shifted", "rounding", "other"}) - {first.kind}
     text = format_list(same, "or") + ("" if wide else " in the wrong cells, not in the right ones")
     return Finding(first.kind, Role.CAUSE, 0.98 if wide else 0.96, text, evidence, implied, examined=len(places))
+
+
+def _explains(known: Recomputed[S], places: Sequence[Index], mistake: Mistake) -> bool:
+    """Return whether each cell holds what the mistake gives, but for open ones, which are fewer than half."""
+    left = len(places) // 2
+    for place in places:
+        if _holds(known, place, mistake):
+            continue
+        left -= 1
+        if left < 0 or not mistake.is_open(known.scene.true_cell(place)):
+            return False
+    return True
 
 
 def _holds(known: Recomputed[S], place: Index, mistake: Mistake) -> bool:

@@ -15,6 +15,8 @@ from bitgate.verify.diagnose.mistakes import Mistake, Recomputed
 from bitgate.verify.diagnose.places import VECTORS
 from bitgate.verify.diagnose.sums import Floats, Index, S, applied_to
 
+PARTS = range(2, 6)
+"""Numbers of equal parts of an axis that are tried."""
 MOST_CELLS = 1 << 20
 """Operands with more cells are not rearranged: each mistake copies them."""
 
@@ -79,9 +81,22 @@ def _other_d(known: Recomputed[S]) -> Iterator[Mistake]:
         yield mistake(f"D is read at {letter} 0 for every {letter}", axis, lambda i: 0)
         for step, sign in ((1, "+"), (-1, "-")):
             yield mistake(f"D is read at {letter} {sign} 1", axis, partial(_stepped, step, length))
+        for part in parts_of(length):
+            words = f"D is read at {letter} mod {part}: the offset of later parts is left out"
+            yield mistake(words, axis, partial(_within, part))
         for vector in (width for width in VECTORS if width < length):
             words = f"D is read at the first of every {vector} {letter}"
             yield mistake(words, axis, partial(_first_of, vector))
+
+
+def parts_of(length: int) -> list[int]:
+    """Return lengths of parts that an axis may be taken in: powers of 2, and some equal parts."""
+    powers = [2**power for power in range(1, length.bit_length()) if 2**power < length]
+    return list(dict.fromkeys([*powers, *(-(-length // count) for count in PARTS if -(-length // count) > 1)]))
+
+
+def _within(part: int, index: int) -> int:
+    return index % part
 
 
 def _first_of(vector: int, index: int) -> int:
@@ -153,6 +168,11 @@ def _along(known: Recomputed[S], role: str, axis: int, letter: str) -> Iterator[
         for step, sign in ((1, "+"), (-1, "-")):
             moved = lru_cache(partial(np.roll, array, -step, axis))
             yield _with(known, role, moved, f"{name} is read at {letter} {sign} 1", letter)
+    if array.size <= MOST_CELLS:
+        for part in parts_of(length):
+            again = lru_cache(partial(np.take, array, np.arange(length) % part, axis))
+            words = f"{name} is read at {letter} mod {part}: the offset of later parts is left out"
+            yield _with(known, role, again, words, letter)
 
 
 def _shifts_result(known: Recomputed[S], role: str, axis: int) -> bool:

@@ -3,7 +3,7 @@ strides, or a coordinate beyond its axis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bitgate.model import Problem, Tensor
 from bitgate.model.finding import Finding, Role
+from bitgate.model.form import Form
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.bits import Array, bits_of
 from bitgate.verify.diagnose.layouts import offsets, other_strides
@@ -26,6 +27,10 @@ NEAR = 2
 """Coordinates that are at most this far outside are likelier than other strides."""
 WHOLE = ": those of "
 """Words of ``other_strides`` for the strides of all axes of another tensor."""
+NEAR_SHARE = 2.0**-5
+"""The difference of numbers, in shares of the smaller one, that a rounded sum may have."""
+SLACK = 16
+"""Bytes after a tensor that no guard may meet."""
 ENOUGH = 4
 """Cells with another content than they should have, fewer of which agree with some strides by chance."""
 
@@ -51,6 +56,16 @@ def _written(right: HostTensor, poison: int, strides: Index) -> _Written:
     return _Written(flat, np.bincount(places[inside], minlength=tensor.space) > 1)
 
 
+def _alike(tensor: Tensor, one: Array, other: Array) -> NDArray[np.bool_]:
+    """Return where memory holds the same bits, or numbers that differ no more than sums of real numbers may."""
+    same = np.asarray(one == other)
+    if not tensor.dtype.is_float:
+        return same
+    with np.errstate(all="ignore"):
+        ours, theirs = (bits.view(tensor.dtype.numpy).astype(np.float64) for bits in (one, other))
+        return same | (np.abs(ours - theirs) <= NEAR_SHARE * np.minimum(np.abs(ours), np.abs(theirs)))
+
+
 def written_elsewhere(problem: Problem, found: HostTensor, right: HostTensor, poison: int) -> str:
     """Return the strides with which a result's memory is what a launch left there; empty if there are none."""
     role, tensor = right.tensor.name, right.tensor
@@ -59,7 +74,7 @@ def written_elsewhere(problem: Problem, found: HostTensor, right: HostTensor, po
     left = found.storage.view(tensor.dtype.bits)
     for text, strides in other_strides(problem, role, "written"):
         written = _written(right, poison, strides)
-        if ((written.bits == left) | written.several).all() and not written.several.all():
+        if (_alike(tensor, written.bits, left) | written.several).all() and not written.several.all():
             return text
     return ""
 
@@ -97,6 +112,8 @@ def place_of_fault(problem: Problem, role: str, offset: int) -> str:
     found = list(_beyond(tensor, element))
     form = problem.operation.numerics.form(problem)
     edges = form.own_axes(role) if form is not None and role in form.axes else ()
+    if form is not None and edges:
+        found = [one for one in found if _is_reached(form, role, edges, one[1])]
     # Where memory has no gaps several axes may be left to blame: first those whose coordinates a window computes.
     found = sorted((one for one in found if one[0] <= NEAR or one[2] in edges), key=lambda one: one[2] not in edges)
     nearest = [one for one in found if one[0] == min(found)[0]]
@@ -114,6 +131,11 @@ def place_of_fault(problem: Problem, role: str, offset: int) -> str:
         likely = [text for text in likely if WHOLE in text]
         return f"{there}, or as where {likely[0]}" if len(likely) == 1 else there
     return f"as where {likely[0]}" if len(likely) == 1 else there
+
+
+def _is_reached(form: Form, role: str, edges: Sequence[int], cell: Index) -> bool:
+    """Return whether a window computes all coordinates of a cell that has one outside."""
+    return all(form.reaches(role, axis, cell[axis]) for axis in edges)
 
 
 def _beyond(tensor: Tensor, element: int) -> Iterator[tuple[int, Index, int]]:
@@ -144,7 +166,16 @@ def _inside(tensor: Tensor, place: int, without: int) -> Index | None:
 
 
 def _leads(tensor: Tensor, strides: Index, element: int) -> bool:
-    """Return whether the first cell that these strides put outside lies at a place."""
+    """Return whether the first cell that these strides put outside lies at a place.
+
+    A kernel is stopped after memory that ends unaligned only past SLACK. Of a tensor that is read at one cell for all,
+    which has no strides, any cell may be the first.
+    """
     places = offsets(tensor.lengths, strides).reshape(-1)
     outside = places[(places < 0) | (places >= tensor.space)]
-    return bool(outside.size and element in (outside[0], outside[outside >= 0].min(initial=np.iinfo(np.int64).max)))
+    if not outside.size:
+        return False
+    late = element - tensor.space
+    if not any(tensor.strides) or 0 < late * tensor.dtype.bytes < SLACK:
+        return bool((outside == element).any())
+    return bool(element in (outside[0], outside[outside >= 0].min(initial=np.iinfo(np.int64).max)))

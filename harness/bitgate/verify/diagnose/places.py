@@ -29,13 +29,21 @@ def slice_finding(scene: Scene[Problem], axis: int, kind: str, noun: str, along:
 
     ``along`` is the axis' letter, if naming the slices says where along it the wrong cells are.
     """
-    moved = permuted(scene, axis)
+    unwritten = _unwritten(scene, axis)
+    moved = permuted(scene, axis, unwritten)
     if moved:
         pairs = list(moved.items())
         text = ", ".join(f"{noun} {ours} holds the result of {noun} {theirs}" for ours, theirs in pairs[:SPELLED])
         if len(pairs) > SPELLED:
             text += f" and {len(pairs) - SPELLED} more likewise"
-        return Finding(kind, Role.CAUSE, 0.985, text, {"holds": {str(ours): theirs for ours, theirs in pairs[:32]}})
+        if unwritten:
+            text += f"; {noun if len(unwritten) == 1 else noun + 's'} {format_indices(unwritten)} was never written"
+        evidence = {"holds": {str(ours): theirs for ours, theirs in pairs[:32]}}
+        # Where the sum counts for nothing, the slices hold each other's D.
+        op = getattr(scene.problem, "op", None)
+        score = 0.975 if op is not None and op.num_d and op.alpha == 0 else 0.985
+        implied = frozenset({"never_written"}) if unwritten else frozenset()
+        return Finding(kind, Role.CAUSE, score, text, evidence, implied)
     length = scene.result.shape[axis]
     wrong = [int(index) for index in scene.wrong_along(axis).nonzero()[0]]
     if len(wrong) == length or scene.by_chance(len(wrong) / length):
@@ -44,9 +52,16 @@ def slice_finding(scene: Scene[Problem], axis: int, kind: str, noun: str, along:
     return Finding(kind, Role.PLACE, 0.9, text, {"wrong": format_indices(wrong), "of": length}, along=along)
 
 
-def permuted(scene: Scene[Problem], axis: int) -> dict[int, int]:
+def _unwritten(scene: Scene[Problem], axis: int) -> list[int]:
+    """Return slices in which nothing but poison is."""
+    others = tuple(a for a in range(scene.result.ndim) if a != axis)
+    empty = (bits_of(scene.result) == scene.poison).all(axis=others)
+    return [int(index) for index in np.flatnonzero(empty & scene.wrong_along(axis))]
+
+
+def permuted(scene: Scene[Problem], axis: int, without: Sequence[int] = ()) -> dict[int, int]:
     """Return {slice of the result: slice of the reference that it equals} for every wrong slice, or {} if one has no
-    twin.
+    twin. Slices in ``without`` need none.
 
     A constant slice has no identity (all zero equals all zero) and counts as having no twin.
     """
@@ -57,7 +72,7 @@ def permuted(scene: Scene[Problem], axis: int) -> dict[int, int]:
     reference = np.moveaxis(bits_of(scene.reference), axis, 0)
     moved: dict[int, int] = {}
     few = _few(result[0].shape)
-    for ours in scene.wrong_along(axis).nonzero()[0]:
+    for ours in set(map(int, scene.wrong_along(axis).nonzero()[0])) - set(without):
         cells = result[ours]
         if (cells == cells[(0,) * cells.ndim]).all():
             return {}
@@ -65,8 +80,8 @@ def permuted(scene: Scene[Problem], axis: int) -> dict[int, int]:
         twin = next((t for t in alike if np.array_equal(cells, reference[t])), None)
         if twin is None:
             return {}
-        moved[int(ours)] = twin
-    return moved
+        moved[ours] = twin
+    return dict(sorted(moved.items()))
 
 
 def _few(shape: tuple[int, ...]) -> tuple[NDArray[np.intp], ...]:

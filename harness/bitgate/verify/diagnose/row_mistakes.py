@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +14,16 @@ from numpy.typing import NDArray
 from bitgate.model.finding import Finding, Role
 from bitgate.model.sized import SizedProblem
 from bitgate.numerics.rounding import rounded, smallest
+from bitgate.verify.diagnose.places import format_list
 from bitgate.verify.diagnose.scene import Scene
 
 WRONG_ROWS, RIGHT_ROWS = 48, 16
 """The most rows that are recomputed."""
 MOST_CELLS = 1 << 20
+MOST_NAMED = 2
+DIGITS = re.compile(r"\d+")
+NEXT_TRIED = 48
+"""The number of further mistakes that are tried once one gives every cell: they may give the same."""
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -25,11 +31,15 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class RowMistake:
-    """A computation that a defect makes: ``outputs`` are the recomputed rows of each output that it changes."""
+    """A computation that a defect makes: ``outputs`` are the recomputed rows of each output that it changes.
+
+    ``operand`` is the role of what is read by mistake, where it is one and the mistake is a likely one.
+    """
 
     text: str
     outputs: Mapping[str, Floats]
     kind: str = "other"
+    operand: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,27 +107,49 @@ class KnownRows:
 
 
 def explained(known: KnownRows, mistakes: Iterable[RowMistake]) -> Finding | None:
-    """Return the finding of the first mistake that gives every wrong cell of the rows, best one that gives all cells.
+    """Return the finding of the mistake that gives every wrong cell of the rows, best one that gives all cells.
 
-    The mistake must change most of these cells by more than rounding does.
+    The mistake must change most of these cells by more than rounding does. Another one among the next NEXT_TRIED that
+    gives all cells as well is named with it. Where every cell is NaN any read of padding agrees: then
+    all that agree must be of one operand.
     """
-    scene, wrong, found = known.scene, known.wrong, None
-    for tried, mistake in enumerate(mistakes, 1):
+    scene, wrong = known.scene, known.wrong
+    is_nan = bool(np.isnan(known.by_row(scene.result)[known.rows].astype(np.float64))[wrong].all())
+    wide: list[RowMistake] = []
+    narrow: list[RowMistake] = []
+    shapes: set[str] = set()
+    until = None
+    tried = 0
+    for mistake in mistakes:
+        if tried == until:
+            break
+        tried += 1
         values = mistake.outputs.get(scene.role)
         if values is None:
             continue
         agrees = known.agrees(values)
         if not agrees[wrong].all() or 2 * np.count_nonzero(known.differs(values)[wrong]) <= np.count_nonzero(wrong):
             continue
-        is_wide = bool(agrees.all())
-        evidence = {"recomputed": int(np.count_nonzero(wrong)), "rows": int(known.rows.size), "tried": tried}
-        implied = frozenset({"k_tail", "channel_tail", "zero", "shifted", "rounding", "overflow", "other"})
-        text = mistake.text + ("" if is_wide else " in the wrong cells, not in the right ones")
-        finding = Finding(
-            mistake.kind, Role.CAUSE, 0.98 if is_wide else 0.96, text, evidence, implied - {mistake.kind},
-            examined=evidence["recomputed"],
-        )  # fmt: skip
-        if is_wide:
-            return finding
-        found = found or finding
-    return found
+        if is_nan and mistake.kind == "operand" and not mistake.operand:
+            continue
+        shape = DIGITS.sub("#", mistake.text)
+        if shape in shapes:  # the same mistake, of another tile
+            continue
+        shapes.add(shape)
+        (wide if agrees.all() else narrow).append(mistake)
+        if len(wide) == MOST_NAMED and not is_nan:
+            break
+        if wide and until is None and not is_nan:
+            until = tried + NEXT_TRIED
+    left = wide or narrow[:1]
+    if not left or (is_nan and len({mistake.operand for mistake in (*wide, *narrow)}) > 1):
+        return None
+    first = left[0]
+    evidence = {"recomputed": int(np.count_nonzero(wrong)), "rows": int(known.rows.size), "tried": tried}
+    implied = frozenset({"k_tail", "channel_tail", "zero", "shifted", "rounding", "overflow", "other"}) - {first.kind}
+    named = left[: 1 if first.operand and is_nan else MOST_NAMED]  # of one operand the first words say most
+    text = format_list([mistake.text for mistake in named], "or")
+    text += "" if wide else " in the wrong cells, not in the right ones"
+    text += ", as far as NaN shows" if is_nan else ""
+    score = 0.98 if wide else 0.96
+    return Finding(first.kind, Role.CAUSE, score, text, evidence, implied, examined=evidence["recomputed"])

@@ -67,6 +67,8 @@ def slice_mistakes(
         yield mistake(f"{name} is added twice", plus([(number, 1)]))
         for other in sorted({0, number - 1, number + 1} - {number, -1, slices}):
             yield mistake(f"{name} holds the terms of slice {other + 1}", plus([(number, -1), (other, 1)]))
+    text = f"every slice {whole} is added twice: each cell is finished two times"
+    yield mistake(text, plus([(number, 1) for number in range(slices)]))
     yield mistake(f"every slice {whole} holds the terms of slice 1", lambda c: slices * parts(c)[0].sum())
     for by in dict.fromkeys((1, step, -1, -step)):
         words = f"{abs(by)} term{'s' * (abs(by) > 1)} {'late' if by > 0 else 'early'}"

@@ -73,13 +73,15 @@ LONGEST = 256
 class SumOrder:
     """An order in which a kernel may run over the products of a cell.
 
-    ``words`` say what the ``length`` steps are; ``sequence`` returns the steps' sums for a cell of the result.
+    ``words`` say what the ``length`` steps are; ``sequence`` returns the steps' sums for a cell of the result. ``why``
+    returns words for what would leave out a number of the last steps; empty if nothing is known that does.
     """
 
     order: str
     words: str
     length: int
     sequence: Callable[[Index], Floats]
+    why: Callable[[int], str] = lambda missing: ""
 
 
 def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
@@ -94,7 +96,7 @@ def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
         missing = _common_tail(scene, reduction, limit)
         if missing and (scene.count >= ENOUGH or not _in_last_place(scene)) and not _is_chance(scene):
             evidence = {"missing": missing, "of": reduction.length, "order": reduction.order}
-            text = _tail_sentence(missing, reduction.words, reduction.length)
+            text = _tail_sentence(missing, reduction, scene.split_k)
             # As sure as a mistake that gives every cell, unless there are few cells for the lengths that are tried.
             score = 0.985 if scene.count >= ENOUGH else 0.97
             implied = frozenset({"other", "zero"})
@@ -116,10 +118,15 @@ def _in_last_place(scene: Scene[S]) -> bool:
     )
 
 
-def _tail_sentence(missing: int, what: str, length: int) -> str:
+def _tail_sentence(missing: int, reduction: SumOrder, slices: int) -> str:
+    length = reduction.length
     vector = next((v for v in (64, 32, 16, 8, 4, 2) if v < length and length % v == missing), None)
-    why = f" ({length} mod {vector} = {missing})" if vector else ""
-    return f"the last {missing} of {length} {what} are missing from the sums of the wrong cells{why}"
+    why = f"{length} mod {vector} = {missing}" if vector else ""
+    if slices > 1 and length % slices == missing:
+        why = f"{length} mod {slices} slices = {missing}: slices of {length // slices} do not reach the end"
+    why = reduction.why(missing) or why
+    text = f"the last {missing} of {length} {reduction.words} are missing from the sums of the wrong cells"
+    return f"{text} ({why})" if why else text
 
 
 def _common_tail(scene: Scene[S], reduction: SumOrder, limit: int) -> int | None:

@@ -58,7 +58,7 @@ def special_values(scene: Scene[Problem]) -> Finding | None:
     if not spared:
         implied |= {"wrong_image", "wrong_group", "channel_tail", "border", "pad_side"}
     text = f"the wrong cells hold {', and '.join(texts)}{everywhere}"
-    return Finding("special_value", Role.CAUSE, 0.99, text, evidence, frozenset(implied))
+    return Finding("special_value", Role.CAUSE, 0.975, text, evidence, frozenset(implied))
 
 
 def _either(kinds: set[int]) -> str:

@@ -3,12 +3,13 @@
 from bitgate.model.finding import Rule
 from bitgate.ops.convolution.rules.places import border, channel_tail, repeated, tile_tail, wrong_group, wrong_image
 from bitgate.ops.convolution.rules.recomputed import missing_part, mistaken
-from bitgate.ops.convolution.rules.sub_gemms import missing_sub_gemm, sub_gemm_place, zero_fill
+from bitgate.ops.convolution.rules.sub_gemms import missing_sub_gemm, sub_gemm_place, unreached, zero_fill
 from bitgate.ops.convolution.rules.sums import aliased_d, k_tail, missing_tap, pad_side, split_slice
 
 RULES: tuple[Rule, ...] = (
     missing_sub_gemm,
     zero_fill,
+    unreached,
     aliased_d,
     wrong_group,
     wrong_image,

@@ -10,6 +10,7 @@ import numpy as np
 
 from bitgate.model.finding import Finding
 from bitgate.ops.convolution.problem import ConvProblem, Pass
+from bitgate.ops.convolution.rules.starts import start_mistakes
 from bitgate.ops.convolution.rules.sums import gemm_terms, terms
 from bitgate.ops.convolution.rules.window import carry_mistakes, window_mistakes
 from bitgate.verify.diagnose.layouts import layout_mistakes
@@ -36,6 +37,7 @@ def mistaken(scene: Scene[ConvProblem]) -> Finding | None:
             operation_mistakes(known),
             window_mistakes(known),
             _slices(known),
+            start_mistakes(known),
             _lost_indices(known),
             carry_mistakes(known),
             step_mistakes(known, _flat(known), scene.tile[2]) if scene.tile is not None else (),

@@ -184,8 +184,19 @@ def zero_fill(scene: Scene[ConvProblem]) -> Finding | None:
         "the cells of dx that no sub-GEMM reaches still hold the poison from before the launch: the zero-fill is"
         " missing"
     )
-    implies = frozenset({"never_written", "border", "pad_side", "other"})
+    implies = frozenset({"never_written", "epilogue", "border", "pad_side", "other"})
     return Finding("never_written", Role.CAUSE, 1.0, text, {"untouched": count, "wrong": scene.count}, implies)
+
+
+def unreached(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find that only cells of dx are wrong that no sub-GEMM reaches: the fill, which is all that writes them."""
+    if scene.problem.direction is not Pass.BWD_DATA or not _all_unreached(scene):
+        return None
+    share = float((owners(scene.problem).owner < 0).mean())
+    if share == 1 or scene.by_chance(share):
+        return None
+    text = "only in cells that no sub-GEMM reaches, where the fill alone writes the operation on 0"
+    return Finding("epilogue", Role.PLACE, 0.96, text, {}, frozenset({"border", "pad_side"}))
 
 
 def _all_unreached(scene: Scene[ConvProblem]) -> bool:

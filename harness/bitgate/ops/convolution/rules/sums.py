@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import permutations
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,13 +27,15 @@ Ints: TypeAlias = "NDArray[Any]"
 class Window:
     """The relation i = o * stride + f * dilation - left_pad, of the problem or as a kernel takes it by mistake.
 
-    ``between``: output positions that the stride does not reach count as well, rounded towards 0.
+    ``between``: output positions that the stride does not reach count as well, rounded towards 0; ``masked``: a stride
+    reaches those whose bits below it are 0, as of a power of 2.
     """
 
     stride: tuple[int, ...]
     dilation: tuple[int, ...]
     left_pad: tuple[int, ...]
     between: bool = False
+    masked: bool = False
     reach: tuple[int, ...] = ()
     """The lengths at which coordinates of the operand in space end, where a kernel takes others."""
 
@@ -67,7 +71,8 @@ class Window:
         numerator = i + self.left_pad[axis] - f * self.dilation[axis]
         if self.between:
             return np.trunc(numerator / self.stride[axis]).astype(np.intp), np.ones(np.shape(numerator), np.bool_)
-        return np.asarray(numerator // self.stride[axis]), np.asarray(numerator % self.stride[axis] == 0)
+        rest = numerator & (self.stride[axis] - 1) if self.masked else numerator % self.stride[axis]
+        return np.asarray(numerator // self.stride[axis]), np.asarray(rest == 0)
 
     def meets(self, problem: ConvProblem, at: Sequence[int], tap: Sequence[int]) -> Index | None:
         """Return the cell of the operand in space that a cell of the result meets at a tap; None outside."""
@@ -95,13 +100,13 @@ def terms(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window
 def gemm_terms(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
     """Return the products as the GEMM's K runs over them: the taps of the cell's sub-GEMM, and the channels of each."""
     if problem.direction is Pass.BWD_DATA:
-        products = _class_only(problem, products, cell)
+        products = class_only(problem, products, cell)
     if problem.direction is Pass.BWD_WEIGHT:
         return products.reshape(-1)
     return np.moveaxis(products, 0, -1).reshape(-1)
 
 
-def _class_only(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
+def class_only(problem: ConvProblem, products: Floats, cell: Index) -> Floats:
     """Return the products of the filter taps of the cell's sub-GEMM, whose GEMM K is shorter than the whole filter."""
     for axis, x in enumerate(cell[3:]):
         f = np.arange(problem.filter[axis])
@@ -180,8 +185,26 @@ def _reductions(scene: Scene[ConvProblem]) -> tuple[SumOrder, ...]:
     letter, channels = ("K", problem.k) if problem.direction is Pass.BWD_DATA else ("C", problem.c)
     return (
         SumOrder("channel", f"channels of {letter}", channels, _by_channel(scene)),
-        SumOrder("flat", f"terms of the GEMM's K = taps * {letter}", problem.reduction, flat),
+        SumOrder(
+            "flat",
+            f"terms of the GEMM's K = taps * {letter}",
+            problem.reduction,
+            flat,
+            partial(_steps_counted_once, problem, scene.tile),
+        ),
     )
+
+
+def _steps_counted_once(problem: ConvProblem, tile: tuple[int, int, int] | None, missing: int) -> str:
+    """Return words for steps that are counted as if taps followed each other in them, where each begins a step."""
+    if tile is None or problem.direction is not Pass.FWD:
+        return ""
+    taps, each_tap = prod(problem.filter), -(-problem.c // tile[2])
+    steps, counted = taps * each_tap, -(-taps * problem.c // tile[2])
+    lost = sum(min(tile[2], problem.c - step % each_tap * tile[2]) for step in range(counted, steps))
+    if lost != missing:
+        return ""
+    return f"{counted} steps of {tile[2]} hold all terms at once, but each tap takes {each_tap}, {steps} in all"
 
 
 def _by_channel(scene: Scene[ConvProblem]) -> Callable[[Index], Floats]:

@@ -98,6 +98,9 @@ def _windows(problem: ConvProblem, right: Window) -> Iterator[tuple[Window, str]
     yield from _reaches(problem, right)
     if problem.direction is Pass.BWD_DATA and problem.strided:
         yield replace(right, between=True), "positions that the stride does not reach are taken too, rounded towards 0"
+        if any(stride & (stride - 1) for stride in right.stride):
+            text = f"the strides {right.stride} are taken for powers of 2: positions are masked by stride - 1"
+            yield replace(right, masked=True), text
 
 
 def _reaches(problem: ConvProblem, right: Window) -> Iterator[tuple[Window, str]]:
