@@ -7,9 +7,11 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 RUN = (sys.executable, "-c", "from bitgate.cli.main import main; main()", "run", "suites", "--target=host", "-n0")
@@ -76,6 +78,30 @@ def test_a_signal_to_the_command_ends_the_run(suites: Any, monkeypatch: Any, num
     assert code == 130, output
     assert "interrupted" in output
     assert suites.junit.tests
+
+
+@pytest.mark.parametrize("tenths", range(0, 12, 2))
+def test_a_signal_while_it_starts_is_no_traceback(suites: Any, tenths: int) -> None:
+    suites.write()
+    environment = suites.environment | {"PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        RUN, cwd=suites.folder, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    while not psutil.Process(process.pid).children() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(tenths / 10)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode in (130, 0)  # 0: it had ended
+    assert "Traceback" not in said
+
+
+def test_a_file_named_like_a_module_is_nothing_to_a_run(suites: Any) -> None:
+    (suites.write().folder / "json.py").write_text("raise ImportError('of the current folder')")
+    command = [*RUN]
+    command[2] = f"import sys; del sys.path[0]; {command[2]}"  # as the console script begins
+    ended = subprocess.run(command, cwd=suites.folder, env=suites.environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_pytest_does_not_outlive_its_parent(suites: Any) -> None:

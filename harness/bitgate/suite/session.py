@@ -138,9 +138,9 @@ def _format_status(status: int) -> str:
 def _child(arguments: Sequence[str], stdout: int | None) -> SessionEnd:
     """Run the child to its end. A signal to this process alone is passed on: the child writes its reports."""
     package = str(Path(__file__).resolve().parents[2])
-    code = (
-        f"import sys; own = [*sys.path]; sys.path.insert(0, {package!r}); import bitgate; sys.path[:] = own;"
-        f" from bitgate.suite.session_entry import main; main({sys.path!r})"
+    code = (  # the folder that it happens to be in is the first of -c, and no file there is imported
+        f"import sys; own = [*sys.path]; sys.path[:] = [{package!r}, *filter(None, own)]; import bitgate;"
+        f" del sys.path[0]; from bitgate.suite.session_entry import main; main(own, {sys.path!r})"
     )
     token = os.environ.get(TOKEN, "")
     environment = {**os.environ, TOKEN: token if len(token) == len(NO_TOKEN) else NO_TOKEN}

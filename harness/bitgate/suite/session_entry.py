@@ -54,26 +54,31 @@ class Reporting:
             self.send(early=run.ended is not RunEnd.WHOLE)
 
 
-def main(path: list[str]) -> None:
-    """Run pytest with the arguments after the descriptor that the parent listens at, and ``path`` to import from."""
+def main(own: list[str], path: list[str]) -> None:
+    """Run pytest with the arguments after the descriptor that the parent listens at, and ``path`` to import from.
+
+    Judges and launchers import from ``own``, which a program that is started from here would have.
+    """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # a parent that is killed takes its child along
-    _descend()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
+    _descend(own)
     descriptor, *arguments = sys.argv[1:]
     os.set_inheritable(int(descriptor), False)
     sys.path[:] = path
     sys.argv[:] = ["pytest", *arguments]
-    sys.exit(_run(int(descriptor), arguments))
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, interrupt)
+        code = _run(int(descriptor), arguments)
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
 
 
-def _descend() -> None:
+def _descend(path: list[str]) -> None:
     """Make the zygote of judges and launchers: a copy of this process from before it runs any of a user's code.
 
     So what they and pytest need is imported once. The parent has blocked signals; from here on they end this process.
     """
-    path = [*sys.path]
-    sys.path[:] = filter(None, path)  # no file of the folder that it happens to be in is imported
     zygote_process.preload(PRELOAD)
     sys.path[:] = path
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -103,5 +108,3 @@ def _run(descriptor: int, arguments: list[str]) -> int:
     except UsageError as error:
         print(f"bitgate: {printable(str(error))}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        return 130
