@@ -25,6 +25,7 @@ from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import shown
 from bitgate.worker import bubblewrap, gpu_driver
 from bitgate.worker.bubblewrap import Bubble
+from bitgate.worker.limits import bound_memory
 
 VARIABLE = "BITGATE_SANDBOX"
 
@@ -216,11 +217,8 @@ def _apart(libc: Any, kind: str, name: str, stated: Mapping[str, Any]) -> list[s
 
 
 def _limits(memory: int) -> list[str]:
-    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    memory = memory if most == resource.RLIM_INFINITY else min(memory, most)
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    had = [f"memory limit ({bound_memory(memory) >> 20} MiB)"]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    had = [f"memory limit ({memory >> 20} MiB)"]
     if os.geteuid() != 0:  # the system counts root's processes, and limits none
         now = resource.getrlimit(resource.RLIMIT_NPROC)[1]
         most = 4096 if now == resource.RLIM_INFINITY else min(4096, now)
