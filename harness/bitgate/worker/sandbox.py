@@ -99,6 +99,11 @@ class SandboxTrial:
     def has_bubble(self) -> bool:
         return any("bubblewrap" in one for one in self.measures)
 
+    @property
+    def keeps_sides_apart(self) -> bool:
+        """True if neither side can write to the other's folder."""
+        return any("written in that folder only" in one for one in self.measures)
+
 
 def prepare(folder: Path, memory: int, of_gpu: bool = False, reads: Sequence[Path] = ()) -> list[str]:
     """State a sandbox for the children of this process, and return its measures by name; ``leave`` ends it.
@@ -127,6 +132,8 @@ def prepare(folder: Path, memory: int, of_gpu: bool = False, reads: Sequence[Pat
     lacks = [f"without {one}: a GPU's driver does not start with it" for one in without]
     if why_not:
         lacks.insert(0, f"without bubblewrap: {why_not}")
+    if not trial.keeps_sides_apart:
+        lacks.append("without Landlock: a submission can write to the folder of the task's processes")
     os.environ[VARIABLE] = json.dumps({**stated, "without": without, "measures": trial.measures})
     return [*trial.measures, *lacks]
 
