@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bitgate.cli.main import run
+from bitgate.core.errors import raised, traceback_of
 from bitgate.core.untrusted import MOST_SHOWN, message, printable, shown
 
 
@@ -26,6 +27,33 @@ def test_a_value_is_one_line_of_200_characters() -> None:
     assert shown("a\nb") == r"a\nb"
     assert shown("a" * 5000) == "a" * MOST_SHOWN + "... (5000 characters)"
     assert message("no file " + "a" * 5000) == "no file " + "a" * MOST_SHOWN + "... (5000 characters)"
+
+
+class Silent(BaseException):
+    """Raises itself wherever it is asked."""
+
+    def __str__(self) -> str:
+        raise self
+
+    __repr__ = __str__
+    __traceback__ = property(__str__)
+
+
+class Loud(str):
+    """A text that lies."""
+
+    def __str__(self) -> str:
+        return self
+
+    def isprintable(self) -> bool:
+        return True
+
+
+def test_what_a_user_raises_is_named_whatever_its_class_does() -> None:
+    assert shown(Silent()) == "(a Silent without text)"
+    assert shown(raised(Silent())) == "Silent: (a Silent without text)"
+    assert traceback_of(Silent()) is None
+    assert shown(Loud("\x1b[2J")) == r"\x1b[2J"
 
 
 def test_an_argument_that_is_not_utf_8_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

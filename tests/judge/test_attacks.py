@@ -28,6 +28,11 @@ ATTACKS = (
     "forges_answers",
     "forges_a_mistake_of_its_judge",
     "forges_a_defect_of_its_judge",
+    "forges_a_defect_after_a_right_result",
+    "forges_a_lack_of_memory",
+    "forges_a_lost_device",
+    "forges_a_reference_that_fails",
+    "claims_a_lack_of_memory",
     "exits_with_success",
     "patches_the_harness",
     "patches_with_gaps",
@@ -100,6 +105,28 @@ def test_a_mistake_forged_for_the_clock_is_wrong(judged) -> None:
     report = judged("attacks.py", "forges_a_mistake_while_it_is_timed", "softmax.py", **own)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
     assert report["diagnosis"] == "while it was timed: its process answered with no result: no such task"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("claims_a_lack_of_memory_while_it_is_timed", "no room for x"),
+        ("forges_a_refusal_while_it_is_timed", "refused by clause: not this one"),
+        ("forges_a_lost_device_while_it_is_timed", "hipLaunchKernel: hipErrorDeviceLost: device lost"),
+        ("forges_a_failed_reference_while_it_is_timed", "the reference kernel failed"),
+    ],
+)
+def test_an_excuse_for_the_clock_is_wrong(judged, name: str, says: str) -> None:
+    report = judged("attacks.py", name, "softmax.py", problems=1, own=True, samples=2)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+    assert report["diagnosis"] == f"while it was timed: its process answered with no result: {says}"
+
+
+def test_a_time_that_it_does_not_claim_is_none(judged) -> None:
+    report = judged("attacks.py", "states_no_seconds_while_it_is_timed", "softmax.py", problems=1, own=True, samples=1)
+    assert report["verdict"] == "right", report["diagnosis"]
+    (row,) = report["time"]["rows"]
+    assert row["claimed"] == 0 < row["floor"] <= row["ms"]
 
 
 def test_what_it_prints_is_no_report(judged, capfd: pytest.CaptureFixture[str]) -> None:

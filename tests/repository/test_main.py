@@ -25,6 +25,17 @@ def test_a_defect_of_bitgate_is_not_reported_as_one_of_a_kernel(monkeypatch, cap
     assert "a defect of bitgate itself" in err
 
 
+@pytest.mark.parametrize("program", ["bitgate", "bitgate.cli.hipcc"])
+def test_a_prompt_that_python_is_to_end_with_changes_no_exit_code(program: str) -> None:
+    command = [sys.executable, "-m", program, "cases", "no_such_row.hip"]
+    plain, asked = (
+        subprocess.run(command, env={**os.environ, **more}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        for more in ({}, {"PYTHONINSPECT": "1"})
+    )
+    assert plain.returncode != 0
+    assert (asked.returncode, asked.stdout, asked.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+
+
 LONGEST = 60
 
 

@@ -62,6 +62,28 @@ def _refuse() -> None:
     raise UsageError("not this one")
 
 
+class _Silent(BaseException):
+    def __str__(self) -> str:
+        raise self
+
+    __repr__ = __str__
+
+
+class _SilentExit(_Silent, SystemExit):
+    @property
+    def code(self) -> int:  # type: ignore[override]
+        raise self
+
+
+class _SilentRefusal(UsageError):
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
 BEHAVIOURS: dict[str, Callable[[], object]] = {
     "well": lambda: None,
     "exit": lambda: ctypes.CDLL(None).exit(0),
@@ -83,6 +105,9 @@ BEHAVIOURS: dict[str, Callable[[], object]] = {
     "print": lambda: print("hello from the child", flush=True),
     "defect": lambda: 1 / 0,
     "refuse": _refuse,
+    "silent": lambda: _raise(_Silent()),
+    "silent_exit": lambda: _raise(_SilentExit()),
+    "silent_refusal": lambda: _raise(_SilentRefusal()),
 }
 
 

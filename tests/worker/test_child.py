@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bitgate.core.errors import UsageError
 from bitgate.worker import zygote
 from bitgate.worker.entry import TOKEN
 from bitgate.worker.worker import Worker, WorkerDied
@@ -95,6 +96,18 @@ def test_an_end_is_seen_where_no_descriptor_tells_of_it(
     monkeypatch.setattr(os, "pidfd_open", forbidden)
     with pytest.raises(WorkerDied, match=r"exit code 0|SIGKILL|SIGSTOP"):
         child().ask({"behaviour": behaviour}, 10)
+
+
+@pytest.mark.parametrize("behaviour", ["silent", "silent_exit"])
+def test_what_raises_instead_of_a_text_ends_without_a_traceback(child: Any, behaviour: str) -> None:
+    with pytest.raises(WorkerDied, match="ended with exit code"):
+        child().ask({"behaviour": behaviour}, 20)
+    assert b"Traceback" not in child.printed
+
+
+def test_a_refusal_without_text_is_one(child: Any) -> None:
+    with pytest.raises(UsageError, match=r"\(a _SilentRefusal without text\)"):
+        child().ask({"behaviour": "silent_refusal"}, 20)
 
 
 def test_a_defect_of_ours_is_no_end(child: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import platform
@@ -14,6 +15,9 @@ import pytest
 
 from bitgate.core.errors import UsageError
 from bitgate.worker import bubblewrap, gpu_driver, sandbox
+
+LANDLOCK = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)
+"""The version of Landlock; below 1 where the system has none."""
 
 INSIDE = """
 import ctypes, json, os, socket
@@ -118,6 +122,15 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, 
         file.parent.mkdir()
         file.write_text("text")
     return own, needed, hidden
+
+
+def test_a_machine_without_landlock_says_what_can_be_written(
+    files: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "without Landlock: a submission can write to the folder of the task's processes"
+    assert (said in sandbox.prepare(files[0], 1 << 32)) == (LANDLOCK < 1)
+    monkeypatch.setattr(sandbox, "tried", lambda *_: sandbox.SandboxTrial(["private folder"], ""))
+    assert said in sandbox.prepare(files[0], 1 << 32)
 
 
 @pytest.mark.needs("bwrap")

@@ -95,6 +95,15 @@ def not_blocking() -> Iterator[None]:
     os.set_blocking(KEPT, True)
 
 
+MCL_FUTURE, MCL_ONFAULT = 2, 4
+SET_MEMPOLICY, MPOL_PREFERRED = 238, 1
+IPC_PRIVATE = IPC_RMID = 0
+first_node = ctypes.c_ulong(1)
+preferred = partial(libc.syscall, SET_MEMPOLICY, MPOL_PREFERRED, ctypes.byref(first_node), 64)
+by_default = partial(libc.syscall, SET_MEMPOLICY, 0, None, 0)
+segment = partial(libc.shmget, IPC_PRIVATE, ctypes.c_size_t(4096), 0o600)
+
+
 CHANGES = {
     f"descriptors: {KEPT} given other flags": not_blocking,
     "fp environment: flush to zero, denormals are zero": flushing,
@@ -106,9 +115,15 @@ CHANGES = {
     "umask: was ": changed(lambda: os.umask(0o027), os.umask),
     "timers: one is running": changed(lambda: signal.alarm(1000), lambda _: signal.alarm(0)),
     "descriptors: ": descriptor,
+    "locked memory: all is locked": changed(
+        lambda: libc.mlockall(MCL_FUTURE | MCL_ONFAULT), lambda _: libc.munlockall()
+    ),
+    "system v: 0 segments of shared memory, now 1": changed(segment, lambda one: libc.shmctl(one, IPC_RMID, None)),
     "threads: 1 left running": thread,
     "subprocesses: 1 left behind": subprocess_left,
 }
+if by_default() == 0:  # containers may forbid it
+    CHANGES["memory policy: changed"] = changed(preferred, lambda _: by_default())
 
 
 @pytest.mark.parametrize("words", CHANGES)
@@ -198,6 +213,20 @@ def test_a_thread_that_stays_is_an_addition_unless_it_is_known() -> None:
     assert started not in settled_threads(before, lambda thread: thread == started)
     done.set()
     one.join()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which may make a namespace")
+def test_semaphores_and_queues_are_reported_in_a_namespace_of_their_process_alone() -> None:
+    code = (
+        "import ctypes, sys; from bitgate.worker.outside import give_up_reaching;"
+        "from bitgate.worker.state import ProcessState, changes; from bitgate.verify.watch import snapshot;"
+        "'apart' in sys.argv and give_up_reaching(); libc = ctypes.CDLL(None); before = ProcessState.of(snapshot());"
+        "made = libc.semget(0, 1, 0o600), libc.msgget(0, 0o600);"
+        "print(changes(before, ProcessState.of(snapshot()), lambda: None, ()));"
+        "libc.semctl(made[0], 0, 0), libc.msgctl(made[1], 0, None)"
+    )
+    found = [subprocess.check_output([sys.executable, "-c", code, word], text=True).strip() for word in ("", "apart")]
+    assert found == ["[]", "['system v: 0 semaphore sets, now 1, 0 message queues, now 1']"]
 
 
 def test_limits_are_reported_by_name() -> None:

@@ -28,6 +28,7 @@ Exit codes: 0, 1 the compiler or the linker fails, 2 the command line.
 
 def main() -> None:
     """Entry point of the console script."""
+    settings.restart_without_prompt()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -157,6 +157,7 @@ def main() -> None:
 
     A CI's SIGTERM is handled like Ctrl-C, so that child processes end with this one.
     """
+    settings.restart_without_prompt()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))
 

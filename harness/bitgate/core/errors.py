@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from types import TracebackType
 
 
 class UsageError(Exception):
@@ -12,6 +13,29 @@ class UsageError(Exception):
 
 class NoBoundError(UsageError):
     """A request for real numbers of an operation that states no bound for them: the verdict is NOT_RUN."""
+
+
+def text_of(value: object) -> str:
+    """Return a value's text, or that it has none: a user's class makes it, and may raise anything."""
+    try:
+        return str.__str__(str(value) if isinstance(value, (str, BaseException)) else repr(value))
+    except BaseException:
+        return f"(a {_type_name(value)} without text)"
+
+
+def raised(error: BaseException) -> str:
+    """Return the type and the text of what a user's code raised."""
+    return f"{_type_name(error)}: {text_of(error)}"
+
+
+def traceback_of(error: BaseException) -> TracebackType | None:
+    """Return the traceback of what a user's code raised, whatever its class makes of the attribute."""
+    found: TracebackType | None = vars(BaseException)["__traceback__"].__get__(error)
+    return found
+
+
+def _type_name(value: object) -> str:
+    return str.__str__(vars(type)["__name__"].__get__(type(value)))
 
 
 def near(name: str, known: Iterable[str]) -> str:

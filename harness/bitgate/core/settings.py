@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,12 @@ def check(environment: Mapping[str, str] = os.environ) -> None:
                 raise UsageError(f"{name}={shown(value)}: {error}") from None
     if environment.get("BITGATE_SANITIZE") == "address" and "asan" not in environment.get("LD_PRELOAD", ""):
         raise UsageError("BITGATE_SANITIZE=address: Python needs its library first: set LD_PRELOAD to g++'s libasan.so")
+
+
+def restart_without_prompt() -> None:
+    """Start this program anew without PYTHONINSPECT, with which Python traces its end, and asks on."""
+    if os.environ.pop("PYTHONINSPECT", ""):
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def shown(value: str) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, text_of
 
 PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,239}"
 """The one rule for text that becomes a part of a path: targets, cases, kernels, suites, shards, files of a capsule. A
@@ -37,7 +37,7 @@ MOST_SHOWN = 200
 
 def shown(value: object, most: int = MOST_SHOWN) -> str:
     """Return a value as a message may hold it, on one line: see ``printable``; what is longer is cut."""
-    text = str(value) if isinstance(value, (str, BaseException)) else repr(value)
+    text = text_of(value)
     cut = text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
     return printable(cut.replace("\n", "\\n"))
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct, ValidationError, convert
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, raised, traceback_of
 from bitgate.core.untrusted import shown
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 
@@ -86,6 +86,6 @@ def guarded(family: KernelFamily) -> KernelFamily:
 
 def failure(what: str, error: BaseException, folder: Path) -> str:
     """Return what a user's code raised, with the last line of that code in the traceback."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(folder)]
+    frames = [f for f in traceback.extract_tb(traceback_of(error)) if Path(f.filename).is_relative_to(folder)]
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
-    return f"{folder}: {what}: {where}{type(error).__name__}: {shown(error)}"
+    return f"{folder}: {what}: {where}{shown(raised(error))}"

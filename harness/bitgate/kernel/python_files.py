@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, raised
 from bitgate.core.untrusted import shown
 from bitgate.model.sized import Sized
 
@@ -76,7 +76,7 @@ def load_operations(file: Path) -> Iterator[Sized]:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{file}: {type(error).__name__}: {shown(error)}") from None
+        raise UsageError(f"{file}: {shown(raised(error))}") from None
     yield from found
 
 

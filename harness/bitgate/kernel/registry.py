@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bitgate.core.errors import UsageError, meant
+from bitgate.core.errors import UsageError, meant, raised, traceback_of
 from bitgate.core.project import Project, own_declarations, own_kernels
 from bitgate.core.targets import PLATFORMS
 from bitgate.core.untrusted import shown
@@ -138,7 +138,7 @@ def load_here(path: Path) -> KernelFamily:
     except UsageError:
         raise
     except Exception as error:
-        raise UsageError(f"{path}{_format_line(error, path)}: {type(error).__name__}: {shown(error)}") from None
+        raise UsageError(f"{path}{_format_line(error, path)}: {shown(raised(error))}") from None
     family = getattr(module, "FAMILY", None)
     if not isinstance(family, KernelFamily):
         what = "defines no FAMILY" if family is None else f"FAMILY is of type {type(family).__name__}"
@@ -167,7 +167,7 @@ def _declaration_file(path: Path) -> Path:
 def _format_line(error: Exception, path: Path) -> str:
     if isinstance(error, SyntaxError):
         return f":{error.lineno}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    lines = [frame.lineno for frame in traceback.extract_tb(traceback_of(error)) if frame.filename == str(path)]
     return f":{lines[-1]}" if lines else ""
 
 

@@ -95,8 +95,9 @@ class UserFamily:
     def _heard(self, ask: Callable[[], Any], when: str) -> Any:
         try:
             return ask()
-        except UsageError as error:
-            raise DeclarationFailed(str(error)) from None
+        except UsageError as error:  # one that its own code raises may name no file
+            is_named = str(self._path.parent) in str(error)
+            raise DeclarationFailed(str(error) if is_named else f"{self._path}: {error}") from None
         except WorkerDied as ended:
             reason = ended.reason.replace("verdict", "answer")
             raise DeclarationFailed(f"{self._path}: while {when}: {reason}") from None

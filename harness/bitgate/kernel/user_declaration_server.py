@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, raised
+from bitgate.core.untrusted import shown
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.kernel.predicates import failure
 from bitgate.kernel.registry import load_here
@@ -18,14 +19,19 @@ from bitgate.kernel.user_operation import add_here
 from bitgate.model import Accumulation, parse_case_id
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
+from bitgate.worker.limits import bound_memory
 from bitgate.worker.outside import give_up_reaching
 from bitgate.worker.sandbox import enter
+
+MOST_BYTES = 16 << 30
+"""The memory of a declaration's process: far above what a runtime takes that it imports."""
 
 
 def serve(channel: Channel) -> None:
     """Answer for one declaration file."""
     enter()
     give_up_reaching()
+    bound_memory(MOST_BYTES)
     served: list[KernelFamily] = []
 
     def load(question: LoadFamily) -> Any:
@@ -35,7 +41,7 @@ def serve(channel: Channel) -> None:
         except Exception:
             raise
         except BaseException as error:  # sys.exit, a KeyboardInterrupt: here they can only be the user's
-            raise UsageError(f"{question.path}: {type(error).__name__}: {error}") from None
+            raise UsageError(f"{question.path}: {shown(raised(error))}") from None
         with _users_code(served[0], "family"):
             return _checked(_as_json(served[0]))
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, raised, traceback_of
 from bitgate.core.untrusted import printable, shown
 from bitgate.kernel.arrays import as_text, from_text
 from bitgate.kernel.python_files import load_operations
@@ -316,6 +316,6 @@ class OperationServer:
 
 def _place(error: BaseException, path: str) -> str:
     """Return the error with the last line of the user's own code that it came through."""
-    own = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    own = [frame.lineno for frame in traceback.extract_tb(traceback_of(error)) if frame.filename == path]
     where = f"line {own[-1]}: " if own else ""
-    return f"{where}{type(error).__name__}: {shown(error)}"
+    return f"{where}{shown(raised(error))}"

@@ -21,6 +21,7 @@ from bitgate.kernel.resolved import Kernel, kernel_called
 from bitgate.kernel.user_operation import add_here
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics import native
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.targets import named
 from bitgate.verify.launcher import Launch, LaunchStep, LoadedKernel, NoReference
@@ -107,6 +108,11 @@ def _raised(error: Exception) -> Raised:
     return Raised(next(name for kind, name in kinds.items() if isinstance(error, kind)), (str(error),))
 
 
+def _of_bitgate(opening: OpenLauncher) -> OpenLauncher:
+    """Return the opening for what is done before a user's declaration or operation runs."""
+    return replace(opening, project=ours().as_json())
+
+
 class LauncherServer:
     """The open target of a launcher's process, and the handlers of its messages."""
 
@@ -128,18 +134,17 @@ class LauncherServer:
         return "" if self._launcher is None else self._launcher.opened.tenant
 
     def prewarm(self, question: PrewarmLauncher) -> None:
-        opening = question.opening
-        if Project.from_json(opening.project).declarations:  # which of them may run here is not known yet
-            opening = replace(opening, project=ours().as_json())
-        self._early = self._opened(opening)
+        self._early = self._opened(_of_bitgate(question.opening))
         prewarm(self._early, question.families)
 
     def open(self, opening: OpenLauncher) -> dict[str, Any]:
         """Open the target, with its runtime. A user's operations are loaded here, where their kernels are."""
+        early = self._early or self._opened(_of_bitgate(opening))
+        self._early = None
+        _ = early.device  # built and opened now: a declaration may leave an environment in which nothing builds
+        native.library()
         opened = self._opened(opening)
-        if self._early is not None:
-            opened.take_over(self._early)
-            self._early = None
+        opened.take_over(early)
         self._launcher = LocalLauncher(opened)
         self._arenas = tuple(Arena(own(one)) for one in opening.arenas)
         answer = self.device(AskDevice())

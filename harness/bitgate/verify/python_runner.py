@@ -10,7 +10,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, raised, traceback_of
 from bitgate.core.untrusted import shown
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
@@ -92,10 +92,10 @@ def _as_kernel_failure(family: KernelFamily) -> Iterator[None]:
     except (KernelFailed, KernelRefused, HipError, UsageError, MemoryError):
         raise
     except Exception as error:
-        raise KernelRaised(f"{_place(error, family.folder)}{type(error).__name__}: {shown(error)}") from error
+        raise KernelRaised(f"{_place(error, family.folder)}{shown(raised(error))}") from error
 
 
 def _place(error: Exception, folder: Path) -> str:
     """Return the last line of the user's own code in the traceback."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(folder)]
+    frames = [f for f in traceback.extract_tb(traceback_of(error)) if Path(f.filename).is_relative_to(folder)]
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""

@@ -111,8 +111,8 @@ def _identity(descriptor: int) -> tuple[int, int] | None:
 def _failure(error: Exception) -> dict[str, str]:
     from traceback import format_exception  # a bare child is to start in a few dozen milliseconds
 
-    from bitgate.core.errors import UsageError
+    from bitgate.core.errors import UsageError, text_of
 
     if isinstance(error, (UsageError, OSError)):  # as commands report them
-        return {"usage": str(error)}
+        return {"usage": text_of(error)}
     return {"error": "".join(format_exception(error))}

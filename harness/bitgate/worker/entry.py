@@ -12,8 +12,9 @@ import importlib
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from bitgate.core.errors import raised
 from bitgate.worker.channel import Channel
 from bitgate.worker.handover import fetched
 
@@ -39,10 +40,26 @@ def run(name: str, questions: int, answers: int) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which then ends this one
     faulthandler.register(STACKS, file=sys.stderr, all_threads=True, chain=False)
     module, _, function = name.partition(":")
-    getattr(importlib.import_module(module), function)(channel)
+    try:
+        getattr(importlib.import_module(module), function)(channel)
+    except Exception:
+        raise
+    except BaseException as error:  # a user's code ends this process: that is no defect to trace
+        _leave(error)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+def _leave(error: BaseException) -> NoReturn:
+    """End as Python ends of a SystemExit; of anything else with a line that names it."""
+    code: Any = vars(SystemExit)["code"].__get__(error) if isinstance(error, SystemExit) else ""
+    is_status = code is None or type(code) is int
+    if not is_status:
+        print(raised(error), file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit((code or 0) & 255 if is_status else 1)
 
 
 def adopt_orphans() -> None:

@@ -15,6 +15,17 @@ def limits_of(process: int = 0) -> Limits:
     return {number: resource.prlimit(process, number) for number in LIMITS}
 
 
+def bound_memory(most: int) -> int:
+    """Limit the bytes of private memory that this process, and each that it starts, can write to; return the limit.
+
+    A limit that is lower already stays.
+    """
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    bound = most if _is_within(most, hard) else hard
+    resource.setrlimit(resource.RLIMIT_DATA, (bound, bound))
+    return bound
+
+
 _own: Limits = {}
 """The limits to be kept; none in a process that has not asked for that."""
 

@@ -12,8 +12,16 @@ _CAP_SYS_PTRACE = 19
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
 _REFER, _SCOPE_SIGNALS = 1 << 13, 1 << 1
+_CLONE_NEWIPC = 0x08000000
 _CAPABILITIES = 0x20080522
 """The version of the structures: two words for each set."""
+
+_has_own_ipc = False
+
+
+def has_own_ipc() -> bool:
+    """Return whether semaphores, message queues and shared memory of System V are this process' and its children's."""
+    return _has_own_ipc
 
 
 def refuse_tracing() -> None:
@@ -29,7 +37,11 @@ def allow_tracing() -> None:
 
 
 def give_up_reaching() -> None:
-    """Give up tracing processes that this one has not started, and sending them signals, as far as the system can."""
+    """Give up tracing processes that this one has not started, sending them signals, and sharing memory, semaphores and
+    queues by name with them, as far as the system can: what is left of these then ends with this process."""
+    global _has_own_ipc
+    libc: Any = ctypes.CDLL(None)
+    _has_own_ipc = libc.unshare(_CLONE_NEWIPC) == 0
     _give_up_tracing()
     _enter_domain()
 

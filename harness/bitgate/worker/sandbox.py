@@ -25,6 +25,7 @@ from bitgate.core.errors import UsageError
 from bitgate.core.untrusted import shown
 from bitgate.worker import bubblewrap, gpu_driver
 from bitgate.worker.bubblewrap import Bubble
+from bitgate.worker.limits import bound_memory
 
 VARIABLE = "BITGATE_SANDBOX"
 
@@ -98,6 +99,11 @@ class SandboxTrial:
     def has_bubble(self) -> bool:
         return any("bubblewrap" in one for one in self.measures)
 
+    @property
+    def keeps_sides_apart(self) -> bool:
+        """True if neither side can write to the other's folder."""
+        return any("written in that folder only" in one for one in self.measures)
+
 
 def prepare(folder: Path, memory: int, of_gpu: bool = False, reads: Sequence[Path] = ()) -> list[str]:
     """State a sandbox for the children of this process, and return its measures by name; ``leave`` ends it.
@@ -126,6 +132,8 @@ def prepare(folder: Path, memory: int, of_gpu: bool = False, reads: Sequence[Pat
     lacks = [f"without {one}: a GPU's driver does not start with it" for one in without]
     if why_not:
         lacks.insert(0, f"without bubblewrap: {why_not}")
+    if not trial.keeps_sides_apart:
+        lacks.append("without Landlock: a submission can write to the folder of the task's processes")
     os.environ[VARIABLE] = json.dumps({**stated, "without": without, "measures": trial.measures})
     return [*trial.measures, *lacks]
 
@@ -216,11 +224,8 @@ def _apart(libc: Any, kind: str, name: str, stated: Mapping[str, Any]) -> list[s
 
 
 def _limits(memory: int) -> list[str]:
-    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    memory = memory if most == resource.RLIM_INFINITY else min(memory, most)
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    had = [f"memory limit ({bound_memory(memory) >> 20} MiB)"]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    had = [f"memory limit ({memory >> 20} MiB)"]
     if os.geteuid() != 0:  # the system counts root's processes, and limits none
         now = resource.getrlimit(resource.RLIMIT_NPROC)[1]
         most = 4096 if now == resource.RLIM_INFINITY else min(4096, now)

@@ -17,6 +17,8 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
+from bitgate.worker import outside
+
 EXCUSABLE = ("threads", "descriptors", "subprocesses", "device_memory")
 """What a declaration may say that its library changes; nothing else is ever excused."""
 
@@ -87,6 +89,11 @@ class ProcessState:
     credentials: bytes
     """Users, groups and capabilities."""
     oom_score: bytes
+    locked_memory: bytes
+    """Whether all memory that is mapped, and all that will be, was locked (mlockall)."""
+    memory_policy: bytes
+    system_v: tuple[int, ...]
+    """Segments of shared memory that the process has made; semaphore sets and message queues of its namespace."""
     subprocesses: frozenset[int]
     threads: frozenset[int]
     descriptors: tuple[tuple[int, int, int, int], ...]
@@ -96,7 +103,8 @@ class ProcessState:
     def of(cls, snapshot: bytes) -> ProcessState:
         """Return the state that a snapshot holds."""
         fp, handlers, mask, stack, folder, environment, umask, limits, *rest = _sections(snapshot)
-        timers, priority, affinity, locale, flags, owner, oom_score, children, threads, descriptors = rest
+        timers, priority, affinity, locale, flags, owner, oom_score, *more = rest
+        locked, policy, system_v, children, threads, descriptors = more
         return cls(
             fp_environment=_two(_numbers("I", fp)),
             signal_handlers=tuple(struct.iter_unpack("<QQQ", handlers)),
@@ -113,6 +121,9 @@ class ProcessState:
             process_flags=_numbers("I", flags),
             credentials=owner,
             oom_score=oom_score.strip(),
+            locked_memory=locked,
+            memory_policy=policy,
+            system_v=_numbers("I", system_v),
             subprocesses=frozenset(map(int, children.split())),
             threads=frozenset(_numbers("I", threads)),
             descriptors=tuple(struct.iter_unpack("<QQQQ", descriptors)),
@@ -295,6 +306,13 @@ def _ones(bits: bytes) -> int:
     return sum(bin(byte).count("1") for byte in bits)
 
 
+def _system_v_words(old: tuple[int, ...], new: tuple[int, ...], _: object) -> str:
+    """Others of the same namespace make semaphores and queues, too: these count in one that is the process' alone."""
+    names = ("segments of shared memory", "semaphore sets", "message queues")
+    counted = list(zip(names, old, new, strict=True))[: None if outside.has_own_ipc() else 1]
+    return ", ".join(f"{was} {name}, now {now}" for name, was, now in counted if was != now)
+
+
 def _more_words(what: str) -> Callable[[frozenset[int], frozenset[int], object], str]:
     return lambda old, new, _: f"{len(new - old)} {what}" if new - old else ""
 
@@ -325,6 +343,9 @@ _WORDS: dict[str, Callable[..., str]] = {
     ),
     "credentials": lambda old, new, _: "users, groups or capabilities changed",
     "oom_score": _now_words,
+    "locked_memory": lambda old, new, _: "all is locked" if any(new) else "not locked any more",
+    "memory_policy": lambda old, new, _: "changed",
+    "system_v": _system_v_words,
     "subprocesses": _more_words("left behind"),
     "threads": _more_words("left running"),
     "descriptors": _descriptor_words,

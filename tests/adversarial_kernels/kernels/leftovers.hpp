@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "call.hpp"
@@ -73,6 +74,23 @@ BAD_KERNEL(renames_its_thread) {
 BAD_KERNEL(own_terminate_handler) {
   healthy(call);
   std::set_terminate([] { ::_exit(0); });
+}
+
+BAD_KERNEL(locks_all_memory) {
+  healthy(call);
+  ::mlockall(MCL_FUTURE | MCL_ONFAULT);
+}
+
+BAD_KERNEL(prefers_a_node) {
+  healthy(call);
+  constexpr int preferred = 1; // MPOL_PREFERRED
+  const unsigned long first = 1;
+  ::syscall(SYS_set_mempolicy, preferred, &first, 8 * sizeof first);
+}
+
+BAD_KERNEL(leaves_a_shared_segment) {
+  healthy(call);
+  (void)::shmget(IPC_PRIVATE, 4096, 0600);
 }
 
 BAD_KERNEL(own_table_of_descriptors) {

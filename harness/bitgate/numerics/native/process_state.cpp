@@ -14,9 +14,13 @@
 #include <linux/capability.h>
 #include <locale.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -169,6 +173,52 @@ void put_credentials(Sections& out) {
   out.put(capabilities);
 }
 
+void* mapped_page() {
+  return ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+// Pages that are locked cannot be given back, whether or not anything is in them.
+bool is_locked(void* page) {
+  return ::madvise(page, 4096, MADV_DONTNEED) != 0;
+}
+
+// Whether all memory was locked (mlockall) that is mapped, and whether all is that will be.
+void put_locked_memory(Sections& out) {
+  static void* const kept = mapped_page();
+  void* const later = mapped_page();
+  out.put(static_cast<uint8_t>(is_locked(kept)));
+  out.put(static_cast<uint8_t>(is_locked(later)));
+  ::munmap(later, 4096);
+}
+
+void put_memory_policy(Sections& out) {
+  constexpr int most_nodes = 1024;
+  int mode = 0;
+  unsigned long nodes[most_nodes / (8 * sizeof(unsigned long))] = {};
+  ::syscall(SYS_get_mempolicy, &mode, nodes, most_nodes, nullptr, 0);
+  out.put(mode);
+  out.put(nodes);
+}
+
+// How many segments of shared memory this process has made, and the semaphore sets and message queues of its
+// namespace, which do not say by whom they were made.
+void put_system_v(Sections& out) {
+  uint32_t segments = 0;
+  shm_info shared = {};
+  const int last = ::shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&shared));
+  for (int place = 0; shared.used_ids > 0 && place <= last; ++place) {
+    shmid_ds one = {};
+    segments += ::shmctl(place, SHM_STAT, &one) >= 0 && one.shm_cpid == ::getpid();
+  }
+  seminfo semaphores = {};
+  ::semctl(0, 0, SEM_INFO, &semaphores);
+  msginfo queues = {};
+  ::msgctl(0, MSG_INFO, reinterpret_cast<msqid_ds*>(&queues));
+  out.put(segments);
+  out.put(static_cast<uint32_t>(semaphores.semusz));
+  out.put(static_cast<uint32_t>(queues.msgpool));
+}
+
 // x87's control word and the registers of its stack that are in use, as MMX leaves them without emms; MXCSR
 // without the flags that any arithmetic sets.
 struct FpEnvironment {
@@ -301,6 +351,9 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
   });
   out.section([&] { put_credentials(out); });                      // credentials
   out.section([&] { put_file(out, "/proc/self/oom_score_adj"); }); // oom_score
+  out.section([&] { put_locked_memory(out); });                    // locked_memory
+  out.section([&] { put_memory_policy(out); });                    // memory_policy
+  out.section([&] { put_system_v(out); });                         // system_v
   out.section([&] {                                                // subprocesses
     if (children)
       each_number("/proc/self/task", [&](int task) {

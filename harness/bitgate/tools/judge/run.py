@@ -32,6 +32,8 @@ from bitgate.numerics import native
 from bitgate.results.record import Verdict
 from bitgate.runtime.targets import Target, named
 from bitgate.runtime.tools_abi import family as tools_family
+from bitgate.tools.judge import control
+from bitgate.tools.judge.control import CONTROL, blamed
 from bitgate.tools.judge.conventions import CUSTOM, NEW_MODEL, names_in
 from bitgate.tools.judge.declared import declare_judged, why_not_built
 from bitgate.tools.judge.device_code import declare_device_code, is_device_only
@@ -129,9 +131,10 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
             _try(found, submission, target.platform)
         if not found.does_not_load:
             project = with_operations(operations.loading([_declaration(declaration, kind, task, target.platform)]))
+            controls = operations.loading([_declaration(Path(control.__file__), CONTROL, task, target.platform)])
             kernels = candidates(None, {}, target.name, project)
             try:
-                for one, verdict in _verdicts(found, project, kernels, target, until, progress):
+                for one, verdict in _verdicts(found, project, controls, kernels, target, until, progress):
                     found.verdicts.append((one, verdict))
                     hear(one, verdict)
             except UsageError as error:
@@ -273,6 +276,7 @@ def _sandbox(memory: int, of_gpu: bool, reads: Sequence[Path]) -> Iterator[list[
 def _verdicts(
     found: Findings,
     project: Project,
+    controls: Project,
     kernels: Sequence[Kernel],
     target: Target,
     until: float,
@@ -296,4 +300,5 @@ def _verdicts(
                 other = (found.seed + 7919 * again) % (1 << 31)
                 planned = PlannedCase(problem, kernel, fill=one.fill, seed=other, target=target.name)
                 # The first case waits for the task, too: a runtime that is imported takes its time.
-                yield one, process.verify(planned, request.seconds + (0.0 if place else load_seconds(target.platform)))
+                seconds = request.seconds + (0.0 if place else load_seconds(target.platform))
+                yield one, blamed(process.verify(planned, seconds), planned, controls, seconds)

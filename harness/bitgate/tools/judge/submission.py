@@ -13,6 +13,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.device_tensors import torch_module
 from bitgate.kernel.python_callable import OF_TORCH, CallableRunner, as_array, load_function
 from bitgate.model import DTYPES
+from bitgate.tools.judge.control import CONTROL
 from bitgate.tools.judge.conventions import NEW_MODEL, Module, tensor_of, to_numpy, type_of
 from bitgate.tools.judge.declared import accumulations
 from bitgate.tools.judge.survey import WIDER
@@ -38,7 +39,10 @@ def family_of(
         start_runtime(platform)
         made = load_function(Path(file), name, is_foreign=True)  # now: nothing is watched yet, and a runtime starts
         device = device_of(platform)
-        call = TaskCall(made, facts, device) if facts else OperationCall(made, name, torch, device)
+        if name == CONTROL:
+            call = made
+        else:
+            call = TaskCall(made, facts, device) if facts else OperationCall(made, name, torch, device)
         tensors = "torch" if torch else "numpy"
         return CallableRunner(family, instance, Path(file), lambda: call, tensors, waits=True)
 

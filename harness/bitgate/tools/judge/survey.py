@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, raised
 from bitgate.core.untrusted import shown
 from bitgate.model import DTYPES
 from bitgate.tools.judge.conventions import TaskFile, is_tensor, tensor_of, to_numpy, type_of
@@ -64,8 +64,8 @@ def serve(channel: Channel) -> None:
                 found = survey.document(asked.dtypes, asked.problems, asked.seed, asked.own)
             except UsageError:
                 raise
-            except Exception as error:
-                raise UsageError(f"{asked.path}: {type(error).__name__}: {shown(error)}") from None
+            except BaseException as error:  # a sys.exit, too
+                raise UsageError(f"{asked.path}: {shown(raised(error))}") from None
             json.dumps(found)
             return found
 

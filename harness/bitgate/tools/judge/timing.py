@@ -20,15 +20,17 @@ import numpy as np
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project
 from bitgate.core.untrusted import shown
+from bitgate.kernel.errors import KernelFailed, KernelRefused
 from bitgate.kernel.registry import declared_sources
 from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Capability
 from bitgate.model import Problem, parse_case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics import native
+from bitgate.runtime.errors import HipError
 from bitgate.tools.judge.floor import floors_on
 from bitgate.tools.judge.problems import JudgedCase
-from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep
+from bitgate.verify.launcher import Launch, LauncherDied, LaunchStep, NoReference
 from bitgate.verify.launcher_process import LauncherProcess
 from bitgate.verify.launcher_worker import launcher_worker
 from bitgate.verify.output_limit import OutputLimit, to_stderr
@@ -81,6 +83,10 @@ class Time:
         return {"kind": self.kind, "ms": mean, "wrong": self.wrong or None, "rows": rows}
 
 
+CLAIMS = (UsageError, RuntimeError, MemoryError, HipError, KernelFailed, KernelRefused, NoReference)
+"""What a launcher's answer can be raised as."""
+
+
 class Stopwatch:
     """A launcher whose every launch this process times, and judges."""
 
@@ -117,7 +123,7 @@ class Stopwatch:
         reference.hold(run)
         reference.settle(run)
         wrong = run.crash or run.damage or ("wrong results while it was timed" if run.results else "")
-        return run.seconds.get(DEVICE, 0.0) if self._is_trusted else seconds, run.seconds["kernel"], wrong
+        return run.seconds.get(DEVICE, 0.0) if self._is_trusted else seconds, run.seconds.get("kernel", 0.0), wrong
 
     def _schedule(self, kernel: Kernel) -> str:
         if self._target != "host":
@@ -163,7 +169,7 @@ def timed(
                     break
         except LauncherDied as ended:
             return Time((), ended.reason)
-        except (UsageError, RuntimeError) as error:  # it was right before: so what its process says is forged
+        except CLAIMS as error:  # it was right before: what its process says is forged, or its own fault
             return Time((), f"its process answered with no result: {shown(error)}")
     rows = [
         ComparedTime(case, tuple(a), tuple(b), floor)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, raised
 from bitgate.core.untrusted import printable, shown
 from bitgate.kernel.python_callable import load_function
 from bitgate.tools.judge.conventions import Module, is_tensor, tensor_of, to_numpy, type_of
@@ -97,7 +97,7 @@ def _load(asked: TrySubmission) -> LoadedSubmission:
         except ModuleNotFoundError as error:
             return LoadedSubmission(f"ModuleNotFoundError: {shown(error)}", str(error.name))
         except BaseException as error:
-            return LoadedSubmission(f"{type(error).__name__}: {shown(error)}")
+            return LoadedSubmission(f"{shown(raised(error))}")
     return LoadedSubmission()
 
 
@@ -122,7 +122,7 @@ def _call(asked: CallSubmission) -> CalledSubmission:
             outputs = module(inputs, reals[0] if reals else "float32")
             outputs = buffers if buffers and outputs[0] is None else outputs
         except BaseException as error:
-            return CalledSubmission(raised=f"{type(error).__name__}: {shown(error)}")
+            return CalledSubmission(raised=f"{shown(raised(error))}")
     if not all(map(is_tensor, outputs)):
         return CalledSubmission(raised=f"it returned {shown(outputs)}: return tensors")
     return CalledSubmission([_output(one, asked.outputs) for one in outputs])

@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, raised
+from bitgate.core.untrusted import shown
 from bitgate.kernel.python_files import run_file
 from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role, Rule
@@ -86,7 +87,7 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
             late.append(f"the rule {name} {error}")
             continue
         except (Exception, SystemExit) as error:
-            failed[name] = f"{type(error).__name__}: {error}"[:200]
+            failed[name] = shown(raised(error))
             continue
         if finding is not None:
             findings.append(finding)
@@ -242,7 +243,7 @@ def _load_file(file: Path) -> Iterator[Rule]:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{file}: {type(error).__name__}: {error}") from None
+        raise UsageError(f"{file}: {shown(raised(error))}") from None
     rules = getattr(module, "RULES", None)
     if not isinstance(rules, tuple) or not rules or not all(map(callable, rules)):
         raise UsageError(f"{file}: defines no RULES: a tuple of functions from a Scene to a Finding or None")

@@ -16,7 +16,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from bitgate.core.errors import UsageError
+from bitgate.core.errors import UsageError, raised, text_of
+from bitgate.core.untrusted import shown
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.verify.diagnose.engine import DiagnosisTimeout, load_rules, rule_seconds
 
@@ -122,9 +123,9 @@ def _answer(work: Callable[[], Any], writes: int) -> None:
         try:
             said = {"answer": work()}
         except UsageError as error:
-            said = {"usage": str(error)}
+            said = {"usage": text_of(error)}
         except BaseException as error:
-            said = {"error": f"{type(error).__name__}: {error}"}
+            said = {"error": shown(raised(error))}
         os.write(answers, json.dumps(said, default=str).encode()[:LONGEST_ANSWER])
     finally:
         os._exit(0)
