@@ -26,13 +26,6 @@ ATTACKS = (
     "remembers_by_first_row",
     "right_for_ten_calls",
     "forges_answers",
-    "forges_a_mistake_of_its_judge",
-    "forges_a_defect_of_its_judge",
-    "forges_a_defect_after_a_right_result",
-    "forges_a_lack_of_memory",
-    "forges_a_lost_device",
-    "forges_a_reference_that_fails",
-    "claims_a_lack_of_memory",
     "exits_with_success",
     "patches_the_harness",
     "patches_with_gaps",
@@ -76,6 +69,15 @@ ATTACKS = (
     "stops_itself",
     "profiles_the_harness",
 )
+FORGERIES = (
+    "forges_a_mistake_of_its_judge",
+    "forges_a_defect_of_its_judge",
+    "forges_a_defect_after_a_right_result",
+    "forges_a_lack_of_memory",
+    "forges_a_lost_device",
+    "forges_a_reference_that_fails",
+    "claims_a_lack_of_memory",
+)
 WRITTEN = ("torch.py", "numpy.py", "sitecustomize.py", "conftest.py", "bitgate.toml", "operation.py")
 """Files that attacks leave next to the submission, or in the current folder, if they may."""
 
@@ -95,6 +97,12 @@ def test_no_attack_passes(judged, name: str, tmp_path: Path) -> None:
     assert resource.getrlimit(resource.RLIMIT_CORE) == limits
 
 
+@pytest.mark.parametrize("name", FORGERIES)
+def test_no_forgery_leaves_the_verdict_open(judged, name: str) -> None:
+    report = judged("forgeries.py", name, "softmax.py", problems=1)
+    assert (report["verdict"], report["exit"]) == ("wrong", 1)
+
+
 def test_results_kept_for_the_clock_are_wrong(judged) -> None:
     report = judged("attacks.py", "right_until_it_is_timed", "softmax.py", problems=1, own=True, samples=4)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
@@ -102,7 +110,7 @@ def test_results_kept_for_the_clock_are_wrong(judged) -> None:
 
 def test_a_mistake_forged_for_the_clock_is_wrong(judged) -> None:
     own = {"problems": 1, "own": True, "samples": 2}
-    report = judged("attacks.py", "forges_a_mistake_while_it_is_timed", "softmax.py", **own)
+    report = judged("forgeries.py", "forges_a_mistake_while_it_is_timed", "softmax.py", **own)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
     assert report["diagnosis"] == "while it was timed: its process answered with no result: no such task"
 
@@ -117,13 +125,15 @@ def test_a_mistake_forged_for_the_clock_is_wrong(judged) -> None:
     ],
 )
 def test_an_excuse_for_the_clock_is_wrong(judged, name: str, says: str) -> None:
-    report = judged("attacks.py", name, "softmax.py", problems=1, own=True, samples=2)
+    report = judged("forgeries.py", name, "softmax.py", problems=1, own=True, samples=2)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
     assert report["diagnosis"] == f"while it was timed: its process answered with no result: {says}"
 
 
 def test_a_time_that_it_does_not_claim_is_none(judged) -> None:
-    report = judged("attacks.py", "states_no_seconds_while_it_is_timed", "softmax.py", problems=1, own=True, samples=1)
+    report = judged(
+        "forgeries.py", "states_no_seconds_while_it_is_timed", "softmax.py", problems=1, own=True, samples=1
+    )
     assert report["verdict"] == "right", report["diagnosis"]
     (row,) = report["time"]["rows"]
     assert row["claimed"] == 0 < row["floor"] <= row["ms"]
@@ -152,10 +162,14 @@ def test_the_clocks_data_do_not_follow_from_the_seed(judged, monkeypatch: pytest
     assert not {*drawn[0]} & {*drawn[1]}
 
 
-def test_a_daemon_does_not_outlive_its_judge(judged) -> None:
-    judged("attacks.py", "leaves_a_daemon", "softmax.py", problems=1, own=True)
+@pytest.mark.parametrize(
+    ("name", "seconds"), [("leaves_a_daemon", b"31415.9"), ("leaves_a_daemon_that_nothing_marks", b"31415.8")]
+)
+def test_a_daemon_does_not_outlive_its_judge(judged, name: str, seconds: bytes) -> None:
+    """Whether it is called where a length is zero, which a separate process does, or elsewhere."""
+    judged("attacks.py", name, "softmax.py", problems=1)
     commands = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
-    assert not [one for one in commands if b"31415.9" in one]
+    assert not [one for one in commands if seconds in one]
 
 
 def test_a_forged_clock_shortens_nothing(judged) -> None:

@@ -10,6 +10,7 @@ import pytest
 from bitgate.core.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.python_files import load_module
+from bitgate.worker.state import fp_environment
 
 
 def owner(folder: Path, unit: str, init: str = "") -> Path:
@@ -27,6 +28,15 @@ def owner(folder: Path, unit: str, init: str = "") -> Path:
 def test_neighbours_are_found_by_relative_imports(tmp_path: Path) -> None:
     module = load_module(owner(tmp_path, "cells"))
     assert (module.UNIT, module.ROWS) == ("cells", (1, 2, 3))
+
+
+def test_what_it_makes_of_the_floating_point_environment_is_undone(tmp_path: Path) -> None:
+    """Kernels that run in its process later would flush subnormals, or round, as it does."""
+    path = tmp_path / "declaration.py"
+    path.write_text("import ctypes\nctypes.CDLL('libm.so.6').fesetround(0x800)\n")
+    before = fp_environment()
+    load_module(path)
+    assert fp_environment() == before
 
 
 def test_two_owners_with_the_same_names_do_not_meet(tmp_path: Path) -> None:

@@ -48,6 +48,20 @@ def test_a_conftest_that_exits_ends_no_run_green(suites: Any, status: int) -> No
     assert "RED: 2 of 4 verdicts" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "says"), [("raise Silent", "Silent: (a Silent without text)"), ("raise SystemExit(1)", "SystemExit: 1")]
+)
+def test_a_conftest_that_raises_no_exception_is_one_line(suites: Any, text: str, says: str) -> None:
+    """1 would say that a defect was found."""
+    silent = "class Silent(BaseException):\n    def __str__(self):\n        raise self\n    __repr__ = __str__\n"
+    suites.write()
+    (suites.folder / "suites" / "conftest.py").write_text(f"{silent}\n{text}\n")
+    ended = bitgate_run(suites)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1].endswith(f"conftest.py:6: {says}")
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_run_that_only_collects_compares_nothing(suites: Any) -> None:
     assert bitgate_run(suites.write()).returncode == 0
     ended = bitgate_run(suites, PYTEST_ADDOPTS="--co")  # the green record of before does not count

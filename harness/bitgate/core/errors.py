@@ -34,6 +34,12 @@ def traceback_of(error: BaseException) -> TracebackType | None:
     return found
 
 
+def exit_status(error: BaseException) -> int | None:
+    """Return the status that a SystemExit asks for; None for another one, or if it asks for none that is a number."""
+    code: object = vars(SystemExit)["code"].__get__(error) if isinstance(error, SystemExit) else ""
+    return 0 if code is None else code if type(code) is int else None
+
+
 def _type_name(value: object) -> str:
     return str.__str__(vars(type)["__name__"].__get__(type(value)))
 

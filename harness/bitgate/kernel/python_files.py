@@ -13,16 +13,24 @@ from types import ModuleType
 from bitgate.core.errors import UsageError, raised
 from bitgate.core.untrusted import shown
 from bitgate.model.sized import Sized
+from bitgate.worker.state import fp_environment, restore_fp_environment
 
 
 def run_file(file: Path, name: str) -> ModuleType:
-    """Run a Python file as the module ``name``. Raises what it raises; UsageError if it is no Python file."""
+    """Run a Python file as the module ``name``. Raises what it raises; UsageError if it is no Python file.
+
+    What it makes of the floating-point environment is undone: kernels that run here later would inherit it.
+    """
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise UsageError(f"{file}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # a dataclass resolves its annotations there
-    spec.loader.exec_module(module)
+    before = fp_environment()
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        restore_fp_environment(before)
     return module
 
 

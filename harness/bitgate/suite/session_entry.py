@@ -89,9 +89,11 @@ def _descend(path: list[str]) -> None:
 
 
 def _run(descriptor: int, arguments: list[str]) -> int:
-    from bitgate.core.errors import UsageError
+    from traceback import extract_tb
+
+    from bitgate.core.errors import UsageError, exit_status, raised, traceback_of
     from bitgate.core.progress import is_terminal
-    from bitgate.core.untrusted import printable
+    from bitgate.core.untrusted import printable, shown
     from bitgate.runtime import nvidia
 
     if "--target=host" not in arguments:  # a driver takes its time over its first answer
@@ -107,4 +109,12 @@ def _run(descriptor: int, arguments: list[str]) -> int:
         return int(pytest.main(arguments, plugins=plugins))
     except UsageError as error:
         print(f"bitgate: {printable(str(error))}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # pytest lets pass what a conftest.py raises that is no Exception
+        if exit_status(error) == 0:
+            return 0  # the parent says that nothing was planned
+        *_, last = extract_tb(traceback_of(error))
+        print(f"bitgate: {last.filename}:{last.lineno}: {shown(raised(error))}", file=sys.stderr)
         return 2

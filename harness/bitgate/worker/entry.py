@@ -12,9 +12,9 @@ import importlib
 import os
 import signal
 import sys
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from bitgate.core.errors import raised
+from bitgate.core.errors import exit_status, raised
 from bitgate.worker.channel import Channel
 from bitgate.worker.handover import fetched
 
@@ -53,13 +53,12 @@ def run(name: str, questions: int, answers: int) -> NoReturn:
 
 def _leave(error: BaseException) -> NoReturn:
     """End as Python ends of a SystemExit; of anything else with a line that names it."""
-    code: Any = vars(SystemExit)["code"].__get__(error) if isinstance(error, SystemExit) else ""
-    is_status = code is None or type(code) is int
-    if not is_status:
+    status = exit_status(error)
+    if status is None:
         print(raised(error), file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit((code or 0) & 255 if is_status else 1)
+    os._exit(1 if status is None else status & 255)
 
 
 def adopt_orphans() -> None:

@@ -15,14 +15,14 @@ def limits_of(process: int = 0) -> Limits:
     return {number: resource.prlimit(process, number) for number in LIMITS}
 
 
-def bound_memory(most: int) -> int:
-    """Limit the bytes of private memory that this process, and each that it starts, can write to; return the limit.
+def bound_memory(most: int, process: int = 0) -> int:
+    """Limit the bytes of private memory that a process, and each that it starts, can write to; return the limit.
 
-    A limit that is lower already stays.
+    A limit that is lower already stays. ``process`` 0 is this one. OSError if it has ended.
     """
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    hard = resource.prlimit(process, resource.RLIMIT_DATA)[1]
     bound = most if _is_within(most, hard) else hard
-    resource.setrlimit(resource.RLIMIT_DATA, (bound, bound))
+    resource.prlimit(process, resource.RLIMIT_DATA, (bound, bound))
     return bound
 
 

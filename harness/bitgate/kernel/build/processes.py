@@ -10,6 +10,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bitgate.worker.limits import bound_memory
+
+MOST_BYTES = 16 << 30
+"""The memory of a compiler: a source that includes what has no end takes no more."""
+
 
 @dataclass(frozen=True)
 class ProcessResult:
@@ -44,6 +49,8 @@ class Processes:
                 start_new_session=True,
             )
             self._running.add(process)
+            with contextlib.suppress(OSError):  # it has ended
+                bound_memory(MOST_BYTES, process.pid)
         output, _ = process.communicate()
         with self._lock:
             self._running.discard(process)

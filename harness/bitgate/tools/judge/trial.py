@@ -139,7 +139,7 @@ class SubmissionTrial:
 
     def __init__(self, file: Path, name: str, seconds: float, platform: str) -> None:
         self._file, self._name, self._seconds, self._platform = str(file), name, seconds, platform
-        self._worker = Worker(ENTRY, OutputLimit(to_stderr))
+        self._worker = Worker(ENTRY, OutputLimit(to_stderr), preload=(__name__,))
 
     def end(self) -> None:
         self._worker.end()
