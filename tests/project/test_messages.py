@@ -71,15 +71,14 @@ def test_words_of_an_enumeration_are_words(sums: Any) -> None:
     assert "a test" in done.out
 
 
-def test_an_environment_that_a_declaration_has_emptied_is_one_line(empty: Any) -> None:
-    """Its process then finds neither the host runtime that is built, nor a compiler for another one."""
+def test_an_environment_that_a_declaration_has_emptied_is_nothing_to_a_case(empty: Any) -> None:
+    """Its process would find neither the host runtime that is built, nor a compiler: it is open before."""
     skeleton.make(skeleton.Skeleton(NAME), empty.folder)
     emptied = f"import os\n\nos.environ.clear()\nos.environ['BITGATE_CACHE'] = {str(empty.folder / 'cache')!r}\n"
     edit(empty, "declaration.py", "def supports(", f"{emptied}\n\ndef supports(")
     done = empty.bitgate("verify", CASES[0], "--target=host", below=NAME)
-    assert (done.code, done.out) == (2, ""), done.said
-    assert done.err.splitlines()[-1].startswith("bitgate: host runtime does not build: ")
-    assert "Traceback" not in done.err
+    assert done.code == 0, done.said
+    assert done.out.startswith("PASS ")
 
 
 FORGETFUL = """

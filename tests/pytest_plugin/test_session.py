@@ -14,6 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
+import bitgate
+
 RUN = (sys.executable, "-c", "from bitgate.cli.main import main; main()", "run", "suites", "--target=host", "-n0")
 EXIT_AFTER_TWO = """
 import os
@@ -114,7 +116,8 @@ def test_a_file_named_like_a_module_is_nothing_to_a_run(suites: Any) -> None:
     (suites.write().folder / "json.py").write_text("raise ImportError('of the current folder')")
     command = [*RUN]
     command[2] = f"import sys; del sys.path[0]; {command[2]}"  # as the console script begins
-    ended = subprocess.run(command, cwd=suites.folder, env=suites.environment, capture_output=True, text=True)
+    environment = suites.environment | {"PYTHONPATH": str(Path(bitgate.__file__).parents[1])}
+    ended = subprocess.run(command, cwd=suites.folder, env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
 
 

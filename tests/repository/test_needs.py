@@ -88,7 +88,7 @@ def test_no_test_is_skipped_in_another_way() -> None:
     # g++ is promised, where zig's compiler is not the one in use; a suite that is a text is its own matter.
     # What the kernel of the system offers (Landlock), and its users, no package brings.
     known = {"build/test_prelude.py", "pytest_plugin/test_kernel_processes.py", "worker/test_outside.py"}
-    known |= {"worker/test_sandbox.py"}
+    known |= {"worker/test_sandbox.py", "worker/test_state.py"}
     pattern = re.compile(r"\bskipif\(|\bimportorskip\(|\bcollect_ignore\b")
     found = {str(path.relative_to(TESTS)) for path in TESTS.rglob("*.py") if pattern.search(path.read_text())}
     assert found - {"repository/test_needs.py"} == known
