@@ -112,7 +112,10 @@ def test_toy(planned, gate, took):
 """
 
 
-def test_former_fixture_names_work_with_one_warning_a_function(suites: Any, run_here: Any) -> None:
+def test_former_fixture_names_work_with_one_warning_a_function(
+    suites: Any, run_here: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "bitgate.plugin", raising=False)  # it warns once a process
     (suites.folder / "suites" / "toy" / "test_toy.py").write_text(FORMER)
     code, output = run_here("-W", "always")
     assert code == 0, output
