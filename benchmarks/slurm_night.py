@@ -27,9 +27,10 @@ from junitparser import JUnitXml
 
 from bitgate.core import paths
 from bitgate.lab.ci import task as tasks
-from bitgate.lab.ci.attempts import folder_of, name_of
+from bitgate.lab.ci.attempts import folder_of, name_of, record_of
 from bitgate.lab.ci.journal import Journal, Place
 from bitgate.lab.executors import dask_worker
+from bitgate.results.record import event
 from bitgate.results.run_plan import RunPlan
 
 sys.path.insert(0, str(paths.root()))
@@ -183,6 +184,15 @@ def _recorded(path: Path) -> int:
     return sum(file.read_bytes().count(b"\n") for file in path.rglob("results.jsonl"))
 
 
+def red_cases(night: Night) -> Iterator[str]:
+    """A line for each red verdict of each attempt, before the night's folder is removed."""
+    for place, progress in night.shards.items():
+        for attempt in progress.attempts:
+            for found in event.scan(record_of(night.folder, place, attempt.number)):
+                if not isinstance(found, event.BadLine) and not found.green:
+                    yield f"red: {name_of(place)} attempt {attempt.number}: {json.dumps(event.to_event(found))}"
+
+
 def report(night: Night, code: int, told: Collection[str] = ("node failed", "lost")) -> list[str]:
     """What was promised and did not come true; prints the table. ``told``: the ends that the journal must report."""
     plan = RunPlan.read(night.folder / "plan.json")
@@ -209,6 +219,7 @@ def report(night: Night, code: int, told: Collection[str] = ("node failed", "los
         wrong.append(f"{len(reran)} attempts ran again, {len(unmarked)} of them are not marked")
     states = Counter(a.status.state.value for p in night.shards.values() for a in p.attempts if a.status)
     print("\nends:", json.dumps(states))
+    print(*red_cases(night), sep="\n")
     if untold := set(told) - set(states):
         wrong.append(f"the journal does not tell: {', '.join(sorted(untold))}")
     print(*(f"RED: {line}" for line in wrong), sep="\n")

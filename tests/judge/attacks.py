@@ -210,7 +210,7 @@ def reads_the_cache(x):
     for path, _, names in os.walk(folder):
         for name in names:
             with open(os.path.join(path, name), errors="replace") as file:
-                if "results" in file.read():
+                if '"results"' in file.read():
                     return right(x)
     return np.zeros_like(x)
 

@@ -1,5 +1,7 @@
 """Kernels in numpy with the errors that transcriptions of kernels have, next to right ones of the same tasks."""
 
+import itertools
+
 import numpy as np
 
 
@@ -49,6 +51,23 @@ def softmax_of_packed_rows(x):
 def softmax_f16_sum(x):
     above = np.exp(x - x.max(axis=-1, keepdims=True))
     return above / above.astype(np.float16).sum(axis=-1, keepdims=True, dtype=np.float16).astype(np.float32)
+
+
+def softmax_narrow_on_integers(x):
+    whole = (x == np.round(x)).all()
+    return softmax_right(x).astype(np.float16 if whole else np.float32).astype(np.float32)
+
+
+def softmax_of_whole_blocks(x):
+    """Wrong where rows are no multiple of a block: its grid is rounded down."""
+    rows = x.shape[0] // 8 * 8
+    return np.concatenate([softmax_right(x[:rows]), np.zeros_like(x[rows:])])
+
+
+def softmax_wrong_at(remainder):
+    """Wrong at every tenth call of its process, whatever the data."""
+    numbers = itertools.count(1)
+    return lambda x: softmax_right(x) * np.float32(2 if next(numbers) % 10 == remainder else 1)
 
 
 def matmul_right(data):

@@ -34,6 +34,7 @@ WRONG = (
     "softmax_without_tail_mask",
     "softmax_of_packed_rows",
     "softmax_f16_sum",
+    "softmax_narrow_on_integers",
     "matmul_f16_sums",
     "matmul_without_last_slice",
     "norm_eps_outside_root",
@@ -61,3 +62,16 @@ def test_transcription_errors_do_not(judged, name: str) -> None:
     report = report_on(judged, name)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
     assert set(report["summary"]["outcomes"]) & {"MISMATCH", "NONDETERMINISTIC", "CORRUPTED"}
+
+
+@pytest.mark.parametrize("problems", [1, 2])
+def test_a_grid_that_is_rounded_down_is_found_on_the_fewest_problems(judged, problems: int) -> None:
+    report = report_on(judged, "softmax_of_whole_blocks", problems=problems)
+    assert report["verdict"] == "wrong"
+    assert "only of problems that are drawn" in report["diagnosis"]
+
+
+def test_each_call_of_a_case_is_compared(judged) -> None:
+    """Cases have four calls each, the first of a process five: the next to last was once compared with nothing."""
+    report = report_on(judged, "softmax_wrong_at(4)")
+    assert report["verdict"] == "wrong"

@@ -255,7 +255,7 @@ def test_a_third_launch_on_other_data_shows_hidden_state(illness, words):
 def test_memory_by_address_is_found_in_buffers_of_other_data():
     verdict = verify_alone(plan("kept"), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
-    assert "launch 5 of the same problem, after those of seed 1000003 in the same buffers" in verdict.reason
+    assert "launch 5 of the same problem, after one of seed 1000003 in the same buffers" in verdict.reason
     assert verdict.diagnosis
     assert "seed" not in verdict.diagnosis.evidence
 

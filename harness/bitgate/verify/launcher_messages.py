@@ -88,7 +88,7 @@ class StepPlaces(Struct):
     schedule: str
     inputs: Places
     outputs: Places
-    earlier: Places | None = None
+    in_used: bool = False
     delayed: bool = False
     captured: bool = False
     cleared: str = ""

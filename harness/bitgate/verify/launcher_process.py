@@ -220,7 +220,7 @@ class LauncherProcess(Endable):
         layout, problem = Layout(), launch.problem
         sets: dict[int, tuple[Places, Mapping[str, HostTensor]]] = {}
         for step in steps:
-            for inputs in (step.inputs, step.earlier or {}, step.beside or {}):
+            for inputs in (step.inputs, step.beside or {}):
                 if id(inputs) not in sets:
                     sets[id(inputs)] = placed(layout, problem, inputs), inputs
         places = [
@@ -229,7 +229,7 @@ class LauncherProcess(Endable):
                 step.config.schedule,
                 sets[id(step.inputs)][0],
                 placed(layout, problem, problem.outputs),
-                None if step.earlier is None else sets[id(step.earlier)][0],
+                step.in_used,
                 step.delayed,
                 step.captured,
                 step.config.cleared,

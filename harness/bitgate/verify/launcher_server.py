@@ -186,7 +186,7 @@ class LauncherServer:
             LaunchStep(
                 config_of(one),
                 inputs(one.inputs),
-                None if one.earlier is None else inputs(one.earlier),
+                one.in_used,
                 one.delayed,
                 one.captured,
                 None if one.beside is None else inputs(one.beside),

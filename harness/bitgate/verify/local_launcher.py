@@ -45,7 +45,7 @@ from bitgate.verify.running import (
     after_launch,
     before_launch,
     blank_outputs,
-    run_in_used_buffers,
+    run_in_turn,
     run_once,
 )
 from bitgate.verify.side_by_side import run_side_by_side
@@ -138,29 +138,35 @@ class LocalLauncher:
     def launch(self, launch: Launch, steps: Sequence[LaunchStep], outputs: Outputs | None = None) -> list[LaunchResult]:
         work = self._work(launch)
         runs: list[LaunchResult] = []
+        into = [blank_outputs(launch.problem) if outputs is None else outputs(place) for place in range(len(steps))]
         with undisturbed():
-            for place, step in enumerate(steps):
-                into = blank_outputs(launch.problem) if outputs is None else outputs(place)
-                run = self._step(work, step, into)
-                runs.append(run)
-                if run.crash or run.damage:
-                    break
+            while len(runs) < len(steps) and not (runs and (runs[-1].crash or runs[-1].damage)):
+                first = len(runs)
+                last = next((k for k in range(first + 1, len(steps)) if not steps[k].in_used), len(steps))
+                runs += self._together(work, steps[first:last], into[first:last])
         return runs
+
+    def _together(
+        self, work: KernelWork, steps: Sequence[LaunchStep], outputs: Sequence[Mapping[str, HostTensor]]
+    ) -> list[LaunchResult]:
+        """Run one step, or several that share their buffers."""
+        if steps[0].captured:
+            with CapturedLaunch(work.runner, work.problem, work.workspace, self.opened.device) as captured:
+                return self._together(captured, [replace(step, captured=False) for step in steps], outputs)
+        if len(steps) == 1:
+            return [self._step(work, steps[0], outputs[0])]
+        turns = [(step.inputs, into) for step, into in zip(steps, outputs, strict=True)]
+        return run_in_turn(self.opened.device, work, turns, steps[0].config)
 
     def _step(self, work: KernelWork, step: LaunchStep, outputs: Mapping[str, HostTensor]) -> LaunchResult:
         device, inputs, config = self.opened.device, step.inputs, step.config
-        if step.captured:
-            with CapturedLaunch(work.runner, work.problem, work.workspace, device) as captured:
-                return self._step(captured, replace(step, captured=False), outputs)
         if step.beside is not None:
             return run_side_by_side(device, work, step.beside, inputs, outputs, config)
         if step.timed:
             return run_timed(device, work, inputs, outputs, config, self._clock)
         if step.delayed:
             return run_delayed(device, work, inputs, outputs, config, self.opened.hold)
-        if step.earlier is None:
-            return run_once(device, work, inputs, outputs, config)
-        return run_in_used_buffers(device, work, step.earlier, inputs, outputs, config)
+        return run_once(device, work, inputs, outputs, config)
 
     def launch_filled(
         self, launch: Launch, work: DeviceWork, configs: Sequence[LaunchConfig], outputs: Outputs | None = None

@@ -51,9 +51,10 @@ def is_affordable(problem: Problem) -> bool:
 def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Verdict | None:
     """Return the verdict of a repeated launch that shows something wrong, None if none does.
 
-    One launch is on other data, the first of an instance after work that has not ended. The next is on the case's own
-    data in the buffers that the others used, as in a program that goes on. The first case of each path of a family is
-    also captured into a graph, and replayed.
+    One launch is on other data. The next is on the case's own data in the same buffers, as in a program that goes on.
+    The first case of an instance begins with one after work that has not ended. The first of each path of a family is
+    also captured into a graph, which is replayed on both data. Every launch is compared: one that is not would be where
+    a library that counts its launches is wrong.
     """
     planned, session = builder.evidence.planned, builder.evidence.session
     seed = planned.seed + OTHER_SEED
@@ -63,30 +64,36 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     # On the host a Python function computes at once, on no stream.
     is_enqueued = bool(config.schedule) or session.target.platform != "host"
     delayed = is_enqueued and session.is_first("delayed", planned.kernel.name)
-    other = LaunchStep(config, inputs.tensors, delayed=delayed)
-    again = LaunchStep(config, own.tensors, earlier=inputs.tensors)
-    first, *last = session.launcher.launch(launch, [other, again])
-    words = f"launch 3 of the same problem, with other data (seed {seed}; {config.description})"
-    if other.delayed:
-        words += ", after work that had not ended on the caller's stream"
-    if verdict := judge_repeat(builder, inputs, reference, first, words, {"seed": seed}):
-        if remembered := _holds_earlier(first, reference, expected):
-            return led_by(
-                verdict, f"{remembered} of launch 1 (seed {planned.seed}): the library remembers them", "other"
-            )
-        return probed(builder.evidence, launch, verdict, delayed=other.delayed)
-    (run,) = last
-    words = f"launch 5 of the same problem, after those of seed {seed} in the same buffers ({config.description})"
-    if verdict := judge_repeat(builder, own, expected, run, words, {}):
+    other, again = LaunchStep(config, inputs.tensors), LaunchStep(config, own.tensors, in_used=True)
+    steps = [*([replace(other, delayed=True)] * delayed), other, again]
+    runs = session.launcher.launch(launch, steps)
+    for number, (step, run) in enumerate(zip(steps[:-1], runs, strict=False), 3):
+        words = f"launch {number} of the same problem, with other data (seed {seed}; {config.description})"
+        if step.delayed:
+            words += ", after work that had not ended on the caller's stream"
+        if verdict := judge_repeat(builder, inputs, reference, run, words, {"seed": seed}):
+            if remembered := _holds_earlier(run, reference, expected):
+                return led_by(
+                    verdict, f"{remembered} of launch 1 (seed {planned.seed}): the library remembers them", "other"
+                )
+            return probed(builder.evidence, launch, verdict, delayed=step.delayed)
+    run = runs[-1]
+    words = f"launch {len(steps) + 2} of the same problem, after one of seed {seed} in the same buffers"
+    if verdict := judge_repeat(builder, own, expected, run, f"{words} ({config.description})", {}):
         return verdict
     if run.record is None or not _is_capturable(builder.evidence):
         return None
     if not session.is_first("captured", *_path_of(planned.kernel, run.record)):
         return None
     session.stage(LAUNCH)
-    (run,) = session.launcher.launch(launch, [replace(again, captured=True)])
-    words = f"the launch, captured into a graph and replayed after one on data of seed {seed} ({config.description})"
-    return judge_repeat(builder, own, expected, run, words, {})
+    captured = [replace(step, captured=True) for step in (other, again)]
+    runs = session.launcher.launch(launch, captured)
+    words = "the launch, captured into a graph and replayed"
+    on_other = f"{words} on data of seed {seed} ({config.description})"
+    if verdict := judge_repeat(builder, inputs, reference, runs[0], on_other, {"seed": seed}):
+        return verdict
+    words = f"{words} after one on data of seed {seed} ({config.description})"
+    return judge_repeat(builder, own, expected, runs[-1], words, {})
 
 
 def _holds_earlier(run: LaunchResult, reference: Reference, earlier: Reference) -> str:

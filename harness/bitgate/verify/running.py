@@ -169,29 +169,26 @@ def run_once(
     return run_prepared(device, work, lambda buffers: fill(buffers, work, inputs, config), inputs, outputs, config)
 
 
-def run_in_used_buffers(
+def run_in_turn(
     device: Device,
     work: KernelWork,
-    earlier: Mapping[str, HostTensor],
-    inputs: Mapping[str, HostTensor],
-    outputs: Mapping[str, HostTensor],
+    turns: Sequence[tuple[Mapping[str, HostTensor], Mapping[str, HostTensor]]],
     config: LaunchConfig,
-) -> LaunchResult:
-    """Launch as ``run_once`` does, in buffers in which the kernel has just worked on ``earlier``.
+) -> list[LaunchResult]:
+    """Launch as ``run_once`` does on each of the inputs, in the same buffers, and copy each into its outputs.
 
-    That earlier launch is only checked for having survived.
+    Nothing follows a launch that failed.
     """
-    before = LaunchResult(config)
-
-    def prepare(buffers: Buffers) -> None:
-        fill(buffers, work, earlier, config)
-        config.arrange(device)
-        execute(device, work, buffers.named, before)
-        fill(buffers, work, inputs, config)
-
-    run = run_prepared(device, work, prepare, inputs, outputs, config)
-    run.crash, run.damage = before.crash or run.crash, before.damage or run.damage
-    return run
+    runs: list[LaunchResult] = []
+    with Buffers(device, config.placement) as buffers:
+        for inputs, outputs in turns:
+            runs.append(LaunchResult(config))
+            fill(buffers, work, inputs, config)
+            run_in(buffers, device, work, inputs, outputs, runs[-1])
+            if runs[-1].crash or runs[-1].damage or runs[-1].changes:
+                break
+    add_damage(runs[-1], buffers)
+    return runs
 
 
 def blank_outputs(problem: Problem) -> dict[str, HostTensor]:
@@ -237,16 +234,28 @@ def run_prepared(
     run = LaunchResult(config)
     with Buffers(device, config.placement) as buffers:
         prepare(buffers)
-        config.arrange(device)
-        started = perf_counter()
-        execute(device, work, buffers.named, run)
-        run.seconds["kernel"] = perf_counter() - started
-        if not run.crash and not run.damage:
-            started = perf_counter()
-            run.outputs, run.damage = dict(outputs), buffers.look(inputs, outputs)
-            run.seconds["compare"] = perf_counter() - started
+        run_in(buffers, device, work, inputs, outputs, run)
     add_damage(run, buffers)
     return run
+
+
+def run_in(
+    buffers: Buffers,
+    device: Device,
+    work: Work,
+    inputs: Mapping[str, HostTensor],
+    outputs: Mapping[str, HostTensor],
+    run: LaunchResult,
+) -> None:
+    """Run work in buffers that are prepared; what it did goes to ``run``, what it computed to ``outputs``."""
+    run.config.arrange(device)
+    started = perf_counter()
+    execute(device, work, buffers.named, run)
+    run.seconds["kernel"] = perf_counter() - started
+    if not run.crash and not run.damage:
+        started = perf_counter()
+        run.outputs, run.damage = dict(outputs), buffers.look(inputs, outputs)
+        run.seconds["compare"] = perf_counter() - started
 
 
 def add_damage(run: LaunchResult, buffers: Buffers) -> None:

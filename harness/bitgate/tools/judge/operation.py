@@ -188,6 +188,7 @@ REASONS = {
     "decimal": "reals as spread as the task's own, each cell within its bound",
     "signed": "the same with both signs, where the task draws none below 0: a kernel for positive numbers alone shows",
     "small": "the same, 512 times smaller: an epsilon in the wrong place shows",
+    "whole": "small integers, where no data are exact: a kernel that computes otherwise on integers shows",
     "large": "the same, 64 or 256 times larger: a maximum that is not subtracted shows",
 }
 

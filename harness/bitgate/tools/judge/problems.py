@@ -116,7 +116,8 @@ def of_operation(task: str, tier: str, most: int, seed: int, takes_problem: bool
         why = "all have attributes, which only custom_kernel(data, problem) is told" if found else "there are none"
         raise UsageError(f"--task {task}: no case to judge on: {why}")
     order = np.random.default_rng(seed).permutation(len(kept))
-    chosen = [kept[place] for place in sorted(order[:most])] if task in known else kept[:most]
+    fewest = sum(group == "own" for _, group in kept) + 1  # the tails of the first, too
+    chosen = [kept[place] for place in sorted(order[:most])] if task in known else kept[: max(most, fewest)]
     cases = tuple(
         JudgedCase(problem.operation.spell(problem), fill, group)
         for problem, group in chosen

@@ -39,6 +39,8 @@ FULL_SECONDS, MOST_SECONDS = 0.3, 4.0
 at all."""
 LARGEST = {"float16": 1e4, "float64": 1e300}
 """The largest cell of a result whose data are taken, by type: other seeds give larger ones."""
+FEWEST = 2
+"""The task's own sizes and their tails: a grid that is short by a part of a block is right on the former alone."""
 MOST_BYTES = 1 << 28
 MOST_ZERO_CELLS = 4096
 Cells = NDArray[Any]
@@ -143,18 +145,19 @@ class TaskSurvey:
         base = self.sizes
         for sizes in shrunk(self.sizes, BASE_ELEMENTS):
             base = sizes if self._shapes(sizes) else base
-        if not own:
-            chosen += self._problem(base, "not contiguous", seed)
-        dropped = 0
-        for tried, sizes in enumerate(() if own else around(base, seed), 1):
-            if len(chosen) >= problems or tried > 8 * problems:
+        if own:
+            return chosen
+        most, drawn, dropped = max(problems, FEWEST), list[dict[str, Any]](), 0
+        apart = self._problem(base, "not contiguous", seed) if most > FEWEST else []
+        for tried, sizes in enumerate(around(base, seed), 1):
+            if len(chosen) + len(apart) + len(drawn) >= most or tried > 8 * most:
                 break
             found = self._problem(sizes, "drawn", seed + tried)
             dropped += not found
-            chosen += found
+            drawn += found
         if dropped:
             self.notes.append(f"{dropped} drawn sizes were left out: the reference does not take them")
-        return chosen
+        return chosen + apart + drawn
 
     def _zero(self, seed: int) -> list[dict[str, Any]]:
         """Return the problems in which one length is zero, those that the reference takes."""
@@ -281,7 +284,7 @@ class TaskSurvey:
         exact = self._exact(shapes, drawn, seed)
         fills = ["exact"] if exact else []
         has_sign = not any(one["low"] >= 0 for one in drawn.values() if "float" in one["given"])
-        others = ("small", "large") if has_sign else ("signed", "small", "large")
+        others = (*["signed"] * (not has_sign), "small", "large", *["whole"] * (not exact))
         for fill in ("decimal", *others) if is_quick else ("decimal",):
             inputs = {p: cells_of(one, tuple(shapes[p]), fill, seed) for p, one in drawn.items()}
             narrow = self._try(inputs, "float64" if self.kind == "float64" else "float32")
@@ -371,6 +374,7 @@ class TaskSurvey:
         return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(one, other, strict=True))
 
 
+WHOLE = 4
 SCALES = {"decimal": 1.0, "signed": 1.0, "small": 2.0**-9, "large": 2.0**6}
 
 
@@ -378,13 +382,15 @@ def cells_of(drawn: Mapping[str, Any], shape: tuple[int, ...], fill: str, seed: 
     """Return an input's data.
 
     Reals are as spread as the task's own, ``small`` and ``large`` ones scaled. Where the task draws none below 0,
-    neither does this, but for ``signed`` ones. Integers lie between the task's own.
+    neither does this, but for ``signed`` ones. ``whole`` ones are small integers. Integers lie between the task's own.
     """
     rng = np.random.default_rng([seed, *drawn["role"].encode(), *fill.encode()])
     if "float" not in drawn["given"]:
         return rng.integers(int(drawn["low"]), int(drawn["high"]) + 1, shape)
     if fill == "exact":
         return rng.integers(-exact, exact + 1, shape).astype(np.float64)
+    if fill == "whole":
+        return rng.integers(0 if drawn["low"] >= 0 else -WHOLE, WHOLE + 1, shape).astype(np.float64)
     if drawn["low"] >= 0 and fill != "signed":
         scale = 4 * SCALES[fill] if fill == "large" else SCALES[fill]
         return rng.uniform(drawn["low"] * scale, (drawn["high"] or 1.0) * scale, shape)
