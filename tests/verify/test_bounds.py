@@ -79,10 +79,12 @@ def test_narrow_partial_sums_widen_the_bound():
         ),
     ],
 )
-def test_only_padding_beside_an_infinity_makes_nan_of_a_cell(case, operand, at, cells):
-    """A kernel may leave the padding out or multiply its zeros; the reference leaves it out."""
+@pytest.mark.parametrize("fill", ["decimal", "exact"])
+def test_only_padding_beside_an_infinity_makes_nan_of_a_cell(case, operand, at, cells, fill):
+    """A kernel may leave the padding out or multiply its zeros; the reference leaves it out. That all other terms are
+    integers does not change it."""
     problem = parse_case_id(case)
-    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "decimal"))
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill))
     inputs[operand].logical[at] = np.inf
     reference, bounds = bounded_reference(problem, inputs, F32_ACCUMULATION)
     strange = np.full_like(reference.logical, np.nan)

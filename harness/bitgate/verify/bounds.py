@@ -84,9 +84,10 @@ class Bounds:
                 overflow = np.isinf(wide) & (np.sign(wide) == np.sign(self.value))
                 inside |= overflow & (np.abs(self.value) + self.slack > most)
             same_class = (wide == self.reference.astype(np.float64)) | (np.isnan(wide) & np.isnan(self.reference))
-        inside = np.where(finite, inside, same_class) | (self.nan & np.isnan(wide))
-        inside &= ~unwritten(bits_of(result), self.dtype) | (bits_of(result) == bits_of(self.reference))
-        inside = np.where(self.exact, bits_of(result) == bits_of(self.reference), inside)
+        is_same = bits_of(result) == bits_of(self.reference)
+        inside = np.where(self.exact, is_same, np.where(finite, inside, same_class))
+        inside |= self.nan & np.isnan(wide)
+        inside &= ~unwritten(bits_of(result), self.dtype) | is_same
         return np.asarray(~(inside | self.open))
 
     @cached_property
