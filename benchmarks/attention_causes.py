@@ -5,11 +5,12 @@ with its tensors kept. Each wrong tensor is computed anew as an implementation i
 rounds:
 
 - apart: queries and keys are multiplied by the square root of the scale, each alone, so that products of integers are
-  none any more (``math``; by matmul in f32 on the same device, whose order of additions counts here);
+  none any more (``math``; by PyTorch's matmul and softmax in f32 on the same device, whose order of additions counts);
 - the fused ones keep o, rounded to its type, and lse in f32; the backward pass has weights of exp(logit - lse), and
   the sum of p dp from do . o. Slopes are rounded to the type of q before they are multiplied:
 
-  - efficient: weights are rounded first, and slopes hold the scale;
+  - efficient: weights are rounded first, and slopes hold the scale; dv of f32 is a sum of three TF32 products for
+    each (benchmarks/tensor_core.py);
   - flash: weights are powers of 2, whose scale and lse hold log2(e), and the scale comes last;
   - cudnn: slopes hold the scale, and a masked key has 65504 less, in the type of q, than an admitted one;
   - cudnn, strides cut: the same, and strides are cut to whole 16 bytes.
@@ -24,8 +25,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,23 +32,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tensor_core
+from causes import ROOT, Cells, Kept, bitgate_command, each_kept, reason_of, red_of, to, verify_again, words_of
 
-import bitgate
 from bitgate.model.host_tensor import HostTensor
-from bitgate.operation import F32_ACCUMULATION
-from bitgate.results.record import Outcome, Verdict, read
-from bitgate.verify.bounds import bounded_results
 
-ROOT = Path(__file__).resolve().parents[1]
 BACKENDS = ("math", "efficient", "flash", "cudnn")
 f32 = np.float32
 LOG2_E = float(f32(1.4426950408889634))
 LN_2 = float(f32(0.6931471805599453))
-SHARE = 0.25
-"""The share of a wrong cell's distance from the reference within which a step has to come to explain it."""
 CUDNN_MASK = -65504.0
 CUDNN_BYTES = 16
-Cells = Mapping[str, np.ndarray]
 
 
 def main() -> int:
@@ -79,98 +72,38 @@ def main() -> int:
     return 0
 
 
-def words_of(name: str, target: str) -> list[str]:
-    return ["--load", str(ROOT / "examples" / "torch"), "--option", f"backend={name}", "--target", target]
-
-
-def red_of(target: str, out: Path) -> list[Verdict]:
-    verdicts = read(out / target / "results.jsonl")
-    return [one for one in verdicts if not one.green and one.outcome is not Outcome.REFUSED]
-
-
 def run(name: str, target: str, out: Path) -> None:
     """Run the tier by a backend, and each wrong case again with its tensors kept."""
-    words = words_of(name, target)
+    words = words_of(target, [("backend", name)])
     bitgate_command(["run", str(ROOT / "suites" / "attention"), "--tier", "smoke", "-n", "4", *words], out)
-    wrong = [one.key for one in red_of(target, out) if one.outcome is Outcome.MISMATCH]
-    for fill in sorted({key.fill for key in wrong}):
-        cases = [key.case for key in wrong if key.fill == fill]
-        bitgate_command(["verify", *cases, "--fill", fill, "--dump", str(out / fill), *words], out / "verify")
-
-
-def bitgate_command(words: list[str], out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / "said.txt").open("w") as said:
-        command = [sys.executable, "-m", "bitgate", *words]
-        subprocess.run(command, stdout=said, stderr=said, check=False, env={**os.environ, "BITGATE_OUT": str(out)})
+    verify_again(red_of(out / target), out)
 
 
 def of_backend(name: str, target: str, out: Path) -> Iterator[dict[str, Any]]:
     """Yield what is known of each red verdict."""
-    for one in red_of(target, out):
+    for one, kept in each_kept(red_of(out / target), out):
         sentence = one.diagnosis.sentence if one.diagnosis else ""
         known = {"backend": name, "case": one.key.case, "fill": one.key.fill, "sentence": sentence}
-        kept = next((out / one.key.fill).glob(f"{one.key.case}__*"), None)
-        if one.outcome is not Outcome.MISMATCH or kept is None:
-            yield {**known, "reason": f"{one.outcome.value}: {reason_of(one)}"}
+        if kept is None:
+            yield {**known, "reason": reason_of(one)}
         else:
             yield {**known, "tensors": explained(one.key.case, kept, name)}
 
 
-def reason_of(one: Verdict) -> str:
-    return " ".join((one.reason or "").split())[:160]
-
-
-def explained(case: str, kept: Path, backend: str) -> dict[str, dict[str, Any]]:
+def explained(case: str, folder: Path, backend: str) -> dict[str, dict[str, Any]]:
     """Return of each wrong tensor the step that explains most of its wrong cells, a backend's own one before others."""
-    problem: Any = bitgate.problem(case)
-    files = {file.stem: np.load(file) for file in kept.glob("*.npy")}
-    inputs = {role: host_tensor(problem.tensors[role], files[role]) for role in problem.tensors if role in files}
-    bounds = bounded_results(problem, inputs, F32_ACCUMULATION)[1]
+    kept = Kept(case, folder)
     order = sorted(STEPS, key=lambda name: not name.startswith(backend))
     steps: dict[str, Cells] = {}
-    causes = {}
-    for role in problem.outputs:
-        ending = "" if "result" in files else f"_{role}"
-        result, reference = (files[f"{name}{ending}"] for name in ("result", "reference"))
-        if role in bounds:
-            wrong = bounds[role].outside(result.astype(problem.tensors[role].dtype.numpy))
-        else:
-            wrong = (result != reference) | (np.signbit(result) != np.signbit(reference))
-        if wrong.any():
-            steps = steps or {name: STEPS[name](problem, inputs) for name in order}
-            causes[role] = cause_of(problem, role, (result, reference), wrong, steps)
-    return causes
-
-
-def host_tensor(tensor: Any, cells: np.ndarray) -> HostTensor:
-    host = HostTensor.empty(tensor)
-    host.logical[...] = cells.astype(tensor.dtype.numpy)
-    return host
-
-
-def cause_of(
-    problem: Any, role: str, found: tuple[np.ndarray, np.ndarray], wrong: np.ndarray, steps: Mapping[str, Cells]
-) -> dict[str, Any]:
-    result, reference = (one.astype(float) for one in found)
-    other = wrong & (result != reference)
-    best: dict[str, Any] = {"step": "not explained" if other.any() else "", "explained": 0, "same": 0}
-    for name, computed in steps.items() if other.any() else ():
-        same = (rounded(problem, role, computed[role]) == result) | (np.isnan(computed[role]) & np.isnan(result))
-        near = np.abs(computed[role] - result) <= SHARE * np.abs(reference - result)
-        here = {"step": name, "explained": int((other & (same | near)).sum()), "same": int(same.sum())}
-        best = max(best, here, key=lambda one: (one["explained"], one["same"] if one["explained"] else 0))
-    return {"wrong": int(wrong.sum()), "cells": wrong.size, "signs": int((wrong & ~other).sum()), **best}
-
-
-def rounded(problem: Any, role: str, cells: np.ndarray) -> np.ndarray:
-    return to(problem.tensors[role].dtype.numpy, cells)
-
-
-def to(dtype: Any, cells: Any) -> np.ndarray:
-    """Round to a type, and return f64."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(cells).astype(dtype).astype(float)
+    found = {}
+    for role in kept.problem.outputs:
+        counts = kept.counts(role)
+        if counts["wrong"]:
+            steps = steps or {name: STEPS[name](kept.problem, kept.inputs) for name in order}
+            best = next((one for one in kept.causes(role, steps) if one["explained"]), None)
+            none = {"step": "not explained" if counts["wrong"] > counts["signs"] else "", "explained": 0, "same": 0}
+            found[role] = {**counts, **(best or none)}
+    return found
 
 
 def admitted(problem: Any, inputs: Mapping[str, HostTensor]) -> np.ndarray:
@@ -207,30 +140,37 @@ def strides_cut(host: HostTensor) -> np.ndarray:
 
 
 def apart(problem: Any, inputs: Mapping[str, HostTensor]) -> Cells:
-    cells = by_head(problem, inputs, as_stated)
-    root = f32(problem.sizes.d**-0.25)
-    logits = matmul(f32(cells["q"]) * root, (f32(cells["k"]) * root).swapaxes(-1, -2))
-    logits = np.where(admitted(problem, inputs), logits, -np.inf)
-    powers = np.exp(logits - largest(logits))
-    total = powers.sum(-1, keepdims=True)
-    weights = np.divide(powers, total, out=np.zeros_like(powers), where=total > 0).astype(f32)
-    found = {"o": matmul(weights, cells["v"])}
-    if "do" in cells:
-        by_weight = cells["do"] @ cells["v"].swapaxes(-1, -2)
-        slopes = weights * (by_weight - (weights * by_weight).sum(-1, keepdims=True)) / np.sqrt(problem.sizes.d)
-        found |= {"dq": slopes @ cells["k"], "dk": slopes.swapaxes(-1, -2) @ cells["q"]}
-        found["dv"] = matmul(weights.swapaxes(-1, -2), cells["do"])
-    return found
-
-
-def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Multiply in f32, on the GPU where there is one."""
     import torch
 
+    cells = {role: on_device(inputs[role]) for role in ("q", "k", "v", "do") if role in inputs}
+    shared = problem.sizes.h // problem.sizes.kv
+    if shared > 1:
+        cells |= {role: cells[role].repeat_interleave(shared, 1) for role in "kv"}
+    root = problem.sizes.d**-0.25
+    seen = torch.tensor(admitted(problem, inputs), device=cells["q"].device)
+    logits = ((cells["q"] * root) @ (cells["k"] * root).mT).masked_fill(~seen, -torch.inf)
+    weights = torch.softmax(logits, -1).masked_fill(~seen.any(-1, keepdim=True), 0)
+    found = {"o": weights @ cells["v"]}
+    if "do" in cells:
+        wide = {role: one.double() for role, one in cells.items()}
+        by_weight = wide["do"] @ wide["v"].mT
+        slopes = weights * (by_weight - (weights * by_weight).sum(-1, keepdim=True)) / problem.sizes.d**0.5
+        found |= {"dq": slopes @ wide["k"], "dk": slopes.mT @ wide["q"], "dv": weights.mT @ cells["do"]}
+    return {role: one.cpu().numpy().astype(float) for role, one in found.items()}
+
+
+def on_device(host: HostTensor) -> Any:
+    """Return a tensor of PyTorch in f32, on the GPU where there is one, whose strides are those of PyTorch's own.
+
+    Its matmul chooses the order of additions by them.
+    """
+    import torch
+
+    tensor = host.tensor
+    own = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[tensor.dtype.name]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    left, right = (torch.tensor(np.ascontiguousarray(one, f32), device=device) for one in (a, b))
-    found: np.ndarray = (left @ right).cpu().numpy().astype(float)
-    return found
+    storage = torch.tensor(np.asarray(host.storage, f32)).to(device, own)
+    return storage.as_strided(tensor.lengths, tensor.strides).float()
 
 
 def largest(logits: np.ndarray) -> np.ndarray:
@@ -250,6 +190,8 @@ class Fused:
     backward_base_2: bool = False
     weights_rounded: bool = False
     """Slopes are made of rounded weights."""
+    in_three: bool = False
+    """dv is a sum of f32 products that are each made of three TF32 products (tensor_core.py)."""
     scale_last: bool = False
     """Slopes are rounded without the scale."""
     view: Callable[[HostTensor], np.ndarray] = as_stated
@@ -276,10 +218,11 @@ class Fused:
         slopes = cells["do"] @ cells["v"].swapaxes(-1, -2) - sums
         slopes *= to(own, weights) if self.weights_rounded else weights
         slopes = to(own, slopes) * scale if self.scale_last else to(own, slopes * scale)
+        product = tensor_core.matmul if self.in_three and own == f32 else np.matmul
         return {
             "dq": slopes @ cells["k"],
             "dk": slopes.swapaxes(-1, -2) @ cells["q"],
-            "dv": to(own, weights).swapaxes(-1, -2) @ cells["do"],
+            "dv": product(to(own, weights).swapaxes(-1, -2), cells["do"]),
         }
 
     def forward(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -296,7 +239,7 @@ class Fused:
 
 STEPS: dict[str, Callable[[Any, Mapping[str, HostTensor]], Cells]] = {
     "apart": apart,
-    "efficient": Fused(weights_rounded=True),
+    "efficient": Fused(weights_rounded=True, in_three=True),
     "flash": Fused(backward_base_2=True, scale_last=True),
     "cudnn": Fused(masked=CUDNN_MASK, forward_base_2=True),
     "cudnn, strides cut": Fused(masked=CUDNN_MASK, forward_base_2=True, view=strides_cut),
