@@ -27,19 +27,25 @@ class MutantLibrary:
     """A library of mutants.
 
     ``overlay`` is in the form that a session takes. ``mutants`` holds those in the library by the number that switches
-    them on; those that do not compile are listed apart.
+    them on: all that compile.
     """
 
     overlay: Mapping[str, Path]
     mutants: Numbered
-    not_compilable: tuple[Mutant, ...]
 
 
 class Schemata:
-    """The sources of one family with mutants in them, written to ``folder``."""
+    """The sources of one family with mutants in them, of ``count``, written to ``folder``."""
 
-    def __init__(self, builder: Builder, family: KernelFamily, paths: Mapping[str, Path], folder: Path) -> None:
+    def __init__(
+        self, builder: Builder, family: KernelFamily, paths: Mapping[str, Path], folder: Path, count: int
+    ) -> None:
         self._builder, self._family, self._paths, self._folder = builder, family, paths, folder
+        self._count = count
+
+    @property
+    def name(self) -> str:
+        return self._family.name
 
     def write(self, mutants: Numbered) -> dict[Path, Path]:
         """Write the sources, and return the replacement of each."""
@@ -48,7 +54,7 @@ class Schemata:
         for place, file in enumerate(files):
             path, copy = self._paths[file], self._folder / f"{place}-{self._paths[file].name}"
             own = {number: mutant for number, mutant in mutants.items() if mutant.file == file}
-            copy.write_text(schema_of(path.read_text(), str(path), own))
+            copy.write_text(schema_of(path.read_text(), str(path), own, self._count))
             overlay[path] = copy
         return overlay
 
@@ -77,38 +83,57 @@ def build(
     folder: Path,
     say: Callable[[str], None],
 ) -> MutantLibrary:
-    """Build a family's library of mutants. Raises BuildError if the family does not compile without mutants either."""
-    schemata = Schemata(builder, family, paths, folder)
+    """Build a family's library of mutants. Raises BuildError if the family does not compile without mutants either.
+
+    A GPU's compiler takes minutes: mutants that the host's rejects too are found by that one, and of a line that only
+    the GPU's rejects all are left out.
+    """
     left: dict[int, Mutant] = dict(enumerate(mutants, 1))
-    out: list[Mutant] = []
+    schemata = Schemata(builder, family, paths, folder, len(left))
+    is_host = builder.platform == "host"
+    if not is_host and "host" in family.platforms:
+        host = Schemata(Builder("host", say), family, paths, folder, len(left))
+        _leave_out(left, host.complaint(left), host, say)
     while True:
         try:
-            return MutantLibrary(schemata.build(left), left, tuple(out))
+            return MutantLibrary(schemata.build(left), left)
         except BuildError as error:
             output = error.output
-        while output:
-            # What replaces a text is on the first of its lines.
-            first = _suspects(left, output, schemata, lambda mutant: (mutant.line, mutant.line))
-            suspects = _suspects(left, output, schemata, lambda mutant: (mutant.line, mutant.last_line)) or left
-            say(f"{family.name}: a mutant of {len(first or suspects)} does not compile: looking for it")
-            culprits = _culprits(first, schemata) or _culprits(suspects, schemata) or _culprits(left, schemata)
-            if not culprits:
-                raise BuildError(f"{family.name} with mutants", output)
-            for number in culprits:
-                mutant = left.pop(number)
-                say(f"not compilable: {mutant.name}")
-                out.append(mutant)
-            output = schemata.complaint(left)
+        if is_host:
+            _leave_out(left, output, schemata, say)
+            continue
+        suspects = _on_first_lines(left, output, schemata) or _suspects(left, output, schemata)
+        if not suspects:
+            raise BuildError(f"{family.name} with mutants", output)
+        for number in suspects:
+            say(f"not compilable, or on a line with one that is not: {left.pop(number).name}")
 
 
-def _suspects(
-    mutants: Numbered, output: str, schemata: Schemata, lines_of: Callable[[Mutant], tuple[int, int]]
-) -> dict[int, Mutant]:
-    """Return the mutants on whose lines, from first to last, the compiler complains."""
+def _leave_out(left: dict[int, Mutant], output: str, schemata: Schemata, say: Callable[[str], None]) -> None:
+    """Leave out the mutants that a compiler rejects, beginning with its ``output`` on all."""
+    while output:
+        first, suspects = _on_first_lines(left, output, schemata), _suspects(left, output, schemata) or left
+        say(f"{schemata.name}: a mutant of {len(first or suspects)} does not compile: looking for it")
+        culprits = _culprits(first, schemata) or _culprits(suspects, schemata) or _culprits(left, schemata)
+        if not culprits:
+            raise BuildError(f"{schemata.name} with mutants", output)
+        for number in culprits:
+            say(f"not compilable: {left.pop(number).name}")
+        output = schemata.complaint(left)
+
+
+def _on_first_lines(mutants: Numbered, output: str, schemata: Schemata) -> dict[int, Mutant]:
+    """Return the mutants on whose first line the compiler complains: what replaces a text is there."""
+    named = places(output)
+    return {n: mutant for n, mutant in mutants.items() if (schemata.path(mutant), mutant.line) in named}
+
+
+def _suspects(mutants: Numbered, output: str, schemata: Schemata) -> dict[int, Mutant]:
+    """Return the mutants on whose lines the compiler complains."""
 
     def is_suspect(mutant: Mutant) -> bool:
-        (first, last), own = lines_of(mutant), schemata.path(mutant)
-        return any(file == own and first <= line <= last for file, line in named)
+        own = schemata.path(mutant)
+        return any(file == own and mutant.line <= line <= mutant.last_line for file, line in named)
 
     named = places(output)
     return {number: mutant for number, mutant in mutants.items() if is_suspect(mutant)}
