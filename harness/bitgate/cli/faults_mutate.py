@@ -73,9 +73,10 @@ def mutate(
 
     A mutant is generic (< to <=, + to -, 0 to 1, a barrier left out ...), and half of them act only where two drawn
     conditions of the problem meet. All are built into one library with a switch, which turns one on after the other
-    until a case of the tier is red. Operators: relational, arithmetic, assignment, step, logical, constant, negation,
-    bounds, barrier, axis, conditional. Trials are kept in out/host/mutants.jsonl, begun anew without --record. The C
-    ABI's headers are mutated by --file only: no case of a tier is for them.
+    until a case of the tier is red. With --target of a GPU here they are those of the lines that its compiler reads.
+    Operators: relational, arithmetic, assignment, step, logical, constant, negation, bounds, barrier, axis,
+    conditional. Trials are kept in out/<target>/mutants.jsonl, begun anew without --record. The C ABI's headers are
+    mutated by --file only: no case of a tier is for them.
 
     Ends with 0 if it ran: a mutant that survives may be a hole in the suites, or the same program. 1 if the score is
     below --least, 2 for usage or environment, 3 if no mutant could be tried, 130 interrupted (what was tried is kept).

@@ -20,6 +20,13 @@
 #define BITGATE_MUTANTS_NOTE(byte) __atomic_store_n(&(byte), 1, __ATOMIC_RELAXED)
 #endif
 
+// Constants that are chosen at run time may be too wide for what they initialise.
+#if defined(__CUDACC__)
+#pragma nv_diag_suppress 2361
+#elif defined(__clang__)
+#pragma clang diagnostic ignored "-Wc++11-narrowing"
+#endif
+
 #define BITGATE_MUTANT(number) (bitgate_mutants::is_on(number))
 #define BITGATE_MUTANT_AT(number, acts) ((acts) && BITGATE_MUTANT(number))
 

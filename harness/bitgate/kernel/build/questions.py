@@ -89,6 +89,7 @@ def _numbered(output: str) -> Iterator[tuple[Path, int]]:
     for line in output.splitlines():
         if marker := _MARKER.match(line):
             file, number = Path(marker[2]), int(marker[1])
-        else:
+            continue
+        if line.strip():  # a few lines that are left out are empty ones
             yield file, number
-            number += 1
+        number += 1

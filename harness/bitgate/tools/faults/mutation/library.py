@@ -52,10 +52,10 @@ class Schemata:
         files = dict.fromkeys(mutant.file for mutant in mutants.values())
         overlay = {}
         for place, file in enumerate(files):
-            path, copy = self._paths[file], self._folder / f"{place}-{self._paths[file].name}"
+            path, schema = self._paths[file], self._folder / f"{place}-{self._paths[file].name}"
             own = {number: mutant for number, mutant in mutants.items() if mutant.file == file}
-            copy.write_text(schema_of(path.read_text(), str(path), own, self._count))
-            overlay[path] = copy
+            schema.write_text(schema_of(path.read_text(), str(path), own, self._count))
+            overlay[path] = schema
         return overlay
 
     def complaint(self, mutants: Numbered) -> str:
@@ -64,7 +64,7 @@ class Schemata:
 
     def build(self, mutants: Numbered) -> Mapping[str, Path]:
         """Build the library. Raises BuildError if a mutant does not compile."""
-        overlay = {str(path): copy for path, copy in self.write(mutants).items()}
+        overlay = {str(path): schema for path, schema in self.write(mutants).items()}
         with quick():
             self._builder.family(self._family, overlay)
             for group in dict.fromkeys(instance.group for instance in self._family.instances):
