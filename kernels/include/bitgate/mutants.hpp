@@ -20,6 +20,12 @@
 #define BITGATE_MUTANTS_NOTE(byte) __atomic_store_n(&(byte), 1, __ATOMIC_RELAXED)
 #endif
 
+#if defined(__HIP_PLATFORM_HOST__)
+#define BITGATE_MUTANTS_CALLED inline
+#else
+#define BITGATE_MUTANTS_CALLED __attribute__((noinline))
+#endif
+
 // Constants that are chosen at run time may be too wide for what they initialise.
 #if defined(__CUDACC__)
 #pragma nv_diag_suppress 2361
@@ -40,14 +46,17 @@ static __device__ unsigned char device_reached[places] = {};
 __attribute__((visibility("hidden"))) inline int host_switch = off;
 __attribute__((visibility("hidden"))) inline unsigned char host_reached[places] = {};
 
-// What the compiler evaluates itself is as in the source.
-static __host__ __device__ inline constexpr bool is_on(int number) {
-  if (__builtin_is_constant_evaluated())
-    return false;
+// A call, since compilers for GPUs unroll loops: code with a thousand copies of this takes them minutes.
+static __host__ __device__ BITGATE_MUTANTS_CALLED bool is_now(int number) {
   const int now = BITGATE_MUTANTS_OF(switch);
   if (now == watching)
     BITGATE_MUTANTS_NOTE(BITGATE_MUTANTS_OF(reached)[number]);
   return now == number;
+}
+
+// What the compiler evaluates itself is as in the source.
+static __host__ __device__ inline constexpr bool is_on(int number) {
+  return !__builtin_is_constant_evaluated() && is_now(number);
 }
 
 // A translation unit: each registers itself when its library is loaded.
