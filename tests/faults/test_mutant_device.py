@@ -34,8 +34,9 @@ __device__ inline int step(int a) { return a * 4; }
 #endif
 template <int n> __device__ Half quiet() { return Half{0x7E00}; }
 __global__ void steps(int* cells, int count) {
+  int* const end = count + cells;
   if (threadIdx.x < count)
-    *(count + cells - threadIdx.x) = step(count) + quiet<1>().bits;
+    *(end - threadIdx.x) = step(count) + quiet<1>().bits;
 }
 extern "C" __attribute__((visibility("default"))) void* kernel() { return reinterpret_cast<void*>(steps); }
 """

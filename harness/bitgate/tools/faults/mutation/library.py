@@ -85,21 +85,16 @@ def build(
 ) -> MutantLibrary:
     """Build a family's library of mutants. Raises BuildError if the family does not compile without mutants either.
 
-    A GPU's compiler takes minutes: mutants that the host's rejects too are found by that one, and of a line that only
-    the GPU's rejects all are left out.
+    Of a line that a GPU's compiler rejects all mutants are left out, since a device's time is short.
     """
     left: dict[int, Mutant] = dict(enumerate(mutants, 1))
     schemata = Schemata(builder, family, paths, folder, len(left))
-    is_host = builder.platform == "host"
-    if not is_host and "host" in family.platforms:
-        host = Schemata(Builder("host", say), family, paths, folder, len(left))
-        _leave_out(left, host.complaint(left), host, say)
     while True:
         try:
             return MutantLibrary(schemata.build(left), left)
         except BuildError as error:
             output = error.output
-        if is_host:
+        if builder.platform == "host":
             _leave_out(left, output, schemata, say)
             continue
         suspects = _on_first_lines(left, output, schemata) or _suspects(left, output, schemata)
