@@ -56,3 +56,11 @@ def test_an_error_of_inlining_is_placed_where_it_was_inlined() -> None:
         "/usr/include/f16cintrin.h:62:41: error: the last argument must be an 8-bit immediate\n"
     )
     assert places(said) == {("/k/number.hpp", 41), ("/usr/include/f16cintrin.h", 62)}
+
+
+def test_errors_of_nvcc_are_placed_with_what_asked_for_them() -> None:
+    said = (
+        '/k/rows.hpp(46): error: invalid narrowing conversion from "int" to "unsigned short"\n'
+        '          detected during instantiation of "void rows<T>() [with T=float]" at line 12 of /k/one.hip.cpp\n'
+    )
+    assert places(said) == {("/k/rows.hpp", 46), ("/k/one.hip.cpp", 12)}

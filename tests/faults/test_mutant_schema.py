@@ -87,6 +87,5 @@ def test_another_axis_is_reached_where_this_one_is_meant() -> None:
 
 
 def test_the_switch_is_declared_once_and_lines_are_the_sources(tmp_path: Path) -> None:
-    schema = schema_of("int a;\n", "/k/k.hpp", {})
-    assert schema.endswith('#line 1 "/k/k.hpp"\nint a;\n')
-    assert schema.startswith("#ifndef BITGATE_MUTANT\n")
+    schema = schema_of("int a;\n", "/k/k.hpp", {}, 7)
+    assert schema == '#define BITGATE_MUTANTS 7\n#include "bitgate/mutants.hpp"\n#line 1 "/k/k.hpp"\nint a;\n'

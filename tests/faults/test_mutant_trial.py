@@ -18,9 +18,9 @@ from bitgate.tools.faults.mutation.campaign import shares
 from bitgate.tools.faults.mutation.mutant import CONDITIONAL, Mutant
 from bitgate.tools.faults.mutation.operators import mutants_of
 from bitgate.tools.faults.mutation.record import MutantRecord
-from bitgate.tools.faults.mutation.schema import switch_of
 from bitgate.tools.faults.mutation.score import Score
 from bitgate.tools.faults.mutation.sources import Population
+from bitgate.tools.faults.mutation.switch import switch_of
 from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
 from bitgate.tools.faults.share import Share
 

@@ -204,7 +204,7 @@ def test_what_was_tried_before_an_interrupt_is_kept(repository: Repository, all_
     ("arguments", "words"),
     [
         (("--operator=relation",), "did you mean 'relational'?"),
-        (("--target=gfx942",), "mutants are switched in the host's memory"),
+        (("--target=gfx942",), "gfx942 is not present on this machine"),
         (("--file=nothing*",), "no such mutant in --file nothing*"),
         (("--kernel=no_such",), "no kernel is called 'no_such'"),
         (("--record=suites/sums/cases.toml",), "not a record of `bitgate faults mutate --record`"),

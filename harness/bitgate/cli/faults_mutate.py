@@ -45,7 +45,7 @@ def mutate(
         list[str] | None, typer.Option(metavar="NAME", help="Draw only mutants of this operator; repeatable [all].")
     ] = None,
     tier: Annotated[str, typer.Option(help="Take this tier: smoke or regression [the project's first].")] = "",
-    target: Annotated[str, typer.Option(help="Run on this target: the host.")] = "host",
+    target: Annotated[str, typer.Option(help="Run on this target: host, or a GPU's [host].")] = "host",
     suites: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Kill mutants with the suites of DIR [the project's].")
     ] = None,
@@ -73,27 +73,29 @@ def mutate(
 
     A mutant is generic (< to <=, + to -, 0 to 1, a barrier left out ...), and half of them act only where two drawn
     conditions of the problem meet. All are built into one library with a switch, which turns one on after the other
-    until a case of the tier is red. Operators: relational, arithmetic, assignment, step, logical, constant, negation,
-    bounds, barrier, axis, conditional. Trials are kept in out/host/mutants.jsonl, begun anew without --record. The C
-    ABI's headers are mutated by --file only: no case of a tier is for them.
+    until a case of the tier is red. With --target of a GPU here they are those of the lines that its compiler reads.
+    Operators: relational, arithmetic, assignment, step, logical, constant, negation, bounds, barrier, axis,
+    conditional. Trials are kept in out/<target>/mutants.jsonl, begun anew without --record. The C ABI's headers are
+    mutated by --file only: no case of a tier is for them.
 
     Ends with 0 if it ran: a mutant that survives may be a hole in the suites, or the same program. 1 if the score is
     below --least, 2 for usage or environment, 3 if no mutant could be tried, 130 interrupted (what was tried is kept).
     """
     from bitgate.core import git
-    from bitgate.kernel.build.builder import Builder
     from bitgate.lab.planning.collect import collect_cases
+    from bitgate.runtime.targets import named
     from bitgate.tools.faults.mutation import campaign
     from bitgate.tools.faults.mutation.record import MutantRecord
     from bitgate.tools.faults.mutation.sources import population
+    from bitgate.verify.opened_target import builder_for
 
     check_writable(html)
     classes = (*OPERATORS, CONDITIONAL)
     for name in operator or ():
         if name not in classes:
             raise UsageError(f"--operator {name}: {near(name, classes)}")
-    if target != "host":
-        raise UsageError(f"--target {target}: mutants are switched in the host's memory: leave --target out")
+    where = named(target)
+    target, builder = where.name, builder_for(where, print_progress)
     parser()  # fails before anything is collected
     project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
@@ -105,7 +107,6 @@ def mutate(
     families = asked.built_families()
     if not families:
         raise UsageError(f"{tier} has no case for a kernel of sources{f' called {kernel}' if kernel else ''}")
-    builder = Builder("host", print_progress)
     builder.runtime()
     builder.native()
     pool = population(builder, families.values(), project, file, operator or ())

@@ -16,7 +16,7 @@ from bitgate.kernel.build.artefact import beside, folders_of
 from bitgate.kernel.build.artefacts import Artefacts
 from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.build.link import link_code_object, link_library
-from bitgate.kernel.build.overlay import from_environment, quick_build, real_paths
+from bitgate.kernel.build.overlay import from_environment, is_for, quick_build, real_paths
 from bitgate.kernel.build.queue import compile_lacking, lacking
 from bitgate.kernel.build.recipe import (
     BuildRequest,
@@ -212,7 +212,7 @@ class Builder:
             if race:
                 raise BuildError(declaration.name, f"{declaration.library} is prebuilt: --race builds from sources")
             return prebuilt_library(declaration)
-        shadowing = {**from_environment(), **(overlay or {})}
+        shadowing = {**from_environment(), **(overlay or {})} if is_for(declaration.name) else {}
         overlaid = real_paths(shadowing, declaration.folder)
         return self._library(self._family_request(declaration, race), lambda: self.recipe(declaration, race), overlaid)
 

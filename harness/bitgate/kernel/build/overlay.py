@@ -20,6 +20,9 @@ ROOT = "BITGATE_OVERLAY_ROOT"
 QUICK = "BITGATE_QUICK_BUILD"
 """Set for runs that use each library once, such as those of seeded defects: host kernels are compiled at -O1."""
 
+FAMILY = "BITGATE_OVERLAY_FAMILY"
+"""Set where sources are replaced for one family alone: others that reach them are built as they are."""
+
 
 def from_environment() -> dict[str, Path]:
     """Return source paths, relative to the data root or absolute, and the files that replace them."""
@@ -48,6 +51,11 @@ def real_paths(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:
             raise UsageError(f"cannot replace {name}: {replacement} does not exist")
         real[source] = Path(replacement).resolve()
     return real
+
+
+def is_for(family: str) -> bool:
+    """Return whether sources of a family may be replaced."""
+    return os.environ.get(FAMILY, "") in ("", family)
 
 
 def quick_build() -> bool:

@@ -23,15 +23,20 @@ _ERROR = re.compile(
     r"|^\s+inlined from .* at (.+?):(\d+):",
     re.MULTILINE,
 )
+_ERROR_OF_NVCC = re.compile(
+    r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error|at line (?P<from>\d+) of (?P<place>\S+)", re.MULTILINE
+)
 
 
 def compiled_lines(builder: Builder, declaration: KernelFamily) -> dict[Path, set[int]]:
-    """Return the lines of each included file that the platform's directives leave.
+    """Return the lines of each included file that the platform's directives leave; of nvcc's for the device.
 
     BuildError if the preprocessor rejects a source, UsageError without a compiler.
     """
     lines: dict[Path, set[int]] = {}
-    for unit, said in _asked(builder, declaration, ("-E", "-fdirectives-only"), {}):
+    directives = "-fdirectives-only"
+    question = ("-E", f"-Xcompiler={directives}" if builder.compiler.kind == "nvcc" else directives)
+    for unit, said in _asked(builder, declaration, question, {}):
         if said.code != 0:
             raise BuildError(unit.label, said.output)
         for file, line in _numbered(said.output):
@@ -53,7 +58,9 @@ def complaints(builder: Builder, declaration: KernelFamily, overlay: Mapping[Pat
 def places(output: str) -> set[tuple[str, int]]:
     """Return file and line of each error, and of what it was instantiated from or inlined into."""
     found = (tuple(filter(None, match.groups())) for match in _ERROR.finditer(output))
-    return {(file, int(line)) for file, line in found}
+    own = {(file, int(line)) for file, line in found}
+    nvcc = (match.groupdict() for match in _ERROR_OF_NVCC.finditer(output))
+    return own | {(one["file"] or one["place"], int(one["line"] or one["from"])) for one in nvcc}
 
 
 def _asked(
@@ -82,6 +89,7 @@ def _numbered(output: str) -> Iterator[tuple[Path, int]]:
     for line in output.splitlines():
         if marker := _MARKER.match(line):
             file, number = Path(marker[2]), int(marker[1])
-        else:
+            continue
+        if line.strip():  # a few lines that are left out are empty ones
             yield file, number
-            number += 1
+        number += 1

@@ -11,7 +11,7 @@ from time import monotonic
 from bitgate.core.errors import UsageError
 from bitgate.core.progress import TimeLeft
 from bitgate.results.record import Verdict
-from bitgate.tools.faults.mutation.schema import WATCHING
+from bitgate.tools.faults.mutation.switch import WATCHING
 from bitgate.tools.faults.mutation.switching import Pool, Steps, SwitchedProcess, drive, open_pool
 from bitgate.tools.faults.mutation.trial import GreenCase
 from bitgate.verify.process import CaseRequest, Opening
@@ -23,7 +23,7 @@ TELL_SECONDS = 10.0
 
 def plain_verdicts(questions: Sequence[CaseRequest], opening: Opening, jobs: int, say: Say) -> list[GreenCase]:
     """Return the cases that are green with unchanged sources, in their order."""
-    with open_pool(opening, jobs, {}, say) as pool:
+    with open_pool(opening, jobs, say) as pool:
         parts = _with_progress(drive(pool, _parts(questions, _plain)), len(questions), say)
         found = {id(green_case.question): green_case for part in parts for green_case in part}
     return [green_case for question in questions if (green_case := found[id(question)]).verdict.green]

@@ -108,7 +108,7 @@ def _by_one_library(
         edits = list(dict.fromkeys(mutant.edit for mutant in mutants))
         built = library.build(bench.builder, family, edits, paths, Path(folder), say)
         numbers = {edit: number for number, edit in built.mutants.items()}
-        with open_pool(bench.opening, bench.jobs, built.overlay, say) as workers:
+        with open_pool(bench.opening, bench.jobs, say, name, built.overlay) as workers:
             say(f"{name}: the same cases by the library of {len(numbers)} edits, none of them on, and drawn ones")
             sound = drawn.with_facts(watched(workers, plain, name, say))
             others = drawn.with_facts(green(workers, drawn.questions, say))

@@ -27,29 +27,35 @@ class MutantLibrary:
     """A library of mutants.
 
     ``overlay`` is in the form that a session takes. ``mutants`` holds those in the library by the number that switches
-    them on; those that do not compile are listed apart.
+    them on: all that compile.
     """
 
     overlay: Mapping[str, Path]
     mutants: Numbered
-    not_compilable: tuple[Mutant, ...]
 
 
 class Schemata:
-    """The sources of one family with mutants in them, written to ``folder``."""
+    """The sources of one family with mutants in them, of ``count``, written to ``folder``."""
 
-    def __init__(self, builder: Builder, family: KernelFamily, paths: Mapping[str, Path], folder: Path) -> None:
+    def __init__(
+        self, builder: Builder, family: KernelFamily, paths: Mapping[str, Path], folder: Path, count: int
+    ) -> None:
         self._builder, self._family, self._paths, self._folder = builder, family, paths, folder
+        self._count = count
+
+    @property
+    def name(self) -> str:
+        return self._family.name
 
     def write(self, mutants: Numbered) -> dict[Path, Path]:
         """Write the sources, and return the replacement of each."""
         files = dict.fromkeys(mutant.file for mutant in mutants.values())
         overlay = {}
         for place, file in enumerate(files):
-            path, copy = self._paths[file], self._folder / f"{place}-{self._paths[file].name}"
+            path, schema = self._paths[file], self._folder / f"{place}-{self._paths[file].name}"
             own = {number: mutant for number, mutant in mutants.items() if mutant.file == file}
-            copy.write_text(schema_of(path.read_text(), str(path), own))
-            overlay[path] = copy
+            schema.write_text(schema_of(path.read_text(), str(path), own, self._count))
+            overlay[path] = schema
         return overlay
 
     def complaint(self, mutants: Numbered) -> str:
@@ -58,7 +64,7 @@ class Schemata:
 
     def build(self, mutants: Numbered) -> Mapping[str, Path]:
         """Build the library. Raises BuildError if a mutant does not compile."""
-        overlay = {str(path): copy for path, copy in self.write(mutants).items()}
+        overlay = {str(path): schema for path, schema in self.write(mutants).items()}
         with quick():
             self._builder.family(self._family, overlay)
             for group in dict.fromkeys(instance.group for instance in self._family.instances):
@@ -77,38 +83,52 @@ def build(
     folder: Path,
     say: Callable[[str], None],
 ) -> MutantLibrary:
-    """Build a family's library of mutants. Raises BuildError if the family does not compile without mutants either."""
-    schemata = Schemata(builder, family, paths, folder)
+    """Build a family's library of mutants. Raises BuildError if the family does not compile without mutants either.
+
+    Of a line that a GPU's compiler rejects all mutants are left out, since a device's time is short.
+    """
     left: dict[int, Mutant] = dict(enumerate(mutants, 1))
-    out: list[Mutant] = []
+    schemata = Schemata(builder, family, paths, folder, len(left))
     while True:
         try:
-            return MutantLibrary(schemata.build(left), left, tuple(out))
+            return MutantLibrary(schemata.build(left), left)
         except BuildError as error:
             output = error.output
-        while output:
-            # What replaces a text is on the first of its lines.
-            first = _suspects(left, output, schemata, lambda mutant: (mutant.line, mutant.line))
-            suspects = _suspects(left, output, schemata, lambda mutant: (mutant.line, mutant.last_line)) or left
-            say(f"{family.name}: a mutant of {len(first or suspects)} does not compile: looking for it")
-            culprits = _culprits(first, schemata) or _culprits(suspects, schemata) or _culprits(left, schemata)
-            if not culprits:
-                raise BuildError(f"{family.name} with mutants", output)
-            for number in culprits:
-                mutant = left.pop(number)
-                say(f"not compilable: {mutant.name}")
-                out.append(mutant)
-            output = schemata.complaint(left)
+        if builder.platform == "host":
+            _leave_out(left, output, schemata, say)
+            continue
+        suspects = _on_first_lines(left, output, schemata) or _suspects(left, output, schemata)
+        if not suspects:
+            raise BuildError(f"{family.name} with mutants", output)
+        for number in suspects:
+            say(f"not compilable, or on a line with one that is not: {left.pop(number).name}")
 
 
-def _suspects(
-    mutants: Numbered, output: str, schemata: Schemata, lines_of: Callable[[Mutant], tuple[int, int]]
-) -> dict[int, Mutant]:
-    """Return the mutants on whose lines, from first to last, the compiler complains."""
+def _leave_out(left: dict[int, Mutant], output: str, schemata: Schemata, say: Callable[[str], None]) -> None:
+    """Leave out the mutants that a compiler rejects, beginning with its ``output`` on all."""
+    while output:
+        first, suspects = _on_first_lines(left, output, schemata), _suspects(left, output, schemata) or left
+        say(f"{schemata.name}: a mutant of {len(first or suspects)} does not compile: looking for it")
+        culprits = _culprits(first, schemata) or _culprits(suspects, schemata) or _culprits(left, schemata)
+        if not culprits:
+            raise BuildError(f"{schemata.name} with mutants", output)
+        for number in culprits:
+            say(f"not compilable: {left.pop(number).name}")
+        output = schemata.complaint(left)
+
+
+def _on_first_lines(mutants: Numbered, output: str, schemata: Schemata) -> dict[int, Mutant]:
+    """Return the mutants on whose first line the compiler complains: what replaces a text is there."""
+    named = places(output)
+    return {n: mutant for n, mutant in mutants.items() if (schemata.path(mutant), mutant.line) in named}
+
+
+def _suspects(mutants: Numbered, output: str, schemata: Schemata) -> dict[int, Mutant]:
+    """Return the mutants on whose lines the compiler complains."""
 
     def is_suspect(mutant: Mutant) -> bool:
-        (first, last), own = lines_of(mutant), schemata.path(mutant)
-        return any(file == own and first <= line <= last for file, line in named)
+        own = schemata.path(mutant)
+        return any(file == own and mutant.line <= line <= mutant.last_line for file, line in named)
 
     named = places(output)
     return {number: mutant for number, mutant in mutants.items() if is_suspect(mutant)}

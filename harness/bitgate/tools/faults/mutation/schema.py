@@ -3,57 +3,25 @@
     a < b    becomes    (BITGATE_MUTANT(17) ? (a <= b) : (a < b))
 
 Lines stay where they are, so that the compiler's messages on the schema point to the source. Where the compiler
-evaluates an expression itself, the schema equals the source. The switch is turned by a guest in the process of the
-kernels, which also reads the mutants that were reached.
+evaluates an expression itself, the schema equals the source. kernels/include/bitgate/mutants.hpp has the switch, for
+host and device code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from ctypes import CDLL, c_int, c_ubyte, memset, sizeof
 from itertools import groupby
-from typing import Any
 
 from bitgate.tools.faults.mutation.mutant import Mutant
-from bitgate.verify.session import Session
-
-OFF, WATCHING = 0, -1
-"""Values of the switch where no mutant is on; WATCHING also notes which places are reached."""
-
-SWITCH, REACHED = "bitgate_mutant", "bitgate_mutants_reached"
-"""Exports of a library of mutants: an int, and a byte for each mutant from 1 on."""
 
 SEEDED, SEEDED_STATEMENT = "seeded", "seeded statement"
 """The operators of seeded defects: one value, or one statement, in place of another."""
 
-MOST = 1 << 15
-"""Most mutants of a library."""
 
-PREFACE = f"""\
-#ifndef BITGATE_MUTANT
-#define BITGATE_MUTANT(number) (bitgate_mutants::is_on(number))
-#define BITGATE_MUTANT_AT(number, acts) ((acts) && BITGATE_MUTANT(number))
-extern "C" {{
-__attribute__((visibility("default"))) inline int {SWITCH} = {OFF};
-__attribute__((visibility("default"))) inline unsigned char {REACHED}[{MOST}] = {{}};
-}}
-namespace bitgate_mutants {{
-inline constexpr bool is_on(int number) {{
-  if (__builtin_is_constant_evaluated())
-    return false;
-  const int now = {SWITCH};
-  if (now == {WATCHING})
-    __atomic_store_n(&{REACHED}[number], 1, __ATOMIC_RELAXED);
-  return now == number;
-}}
-}} // namespace bitgate_mutants
-#endif
-"""
-
-
-def schema_of(text: str, file: str, mutants: Mapping[int, Mutant]) -> str:
-    """Return the source with its ``mutants``, by number, each selected by the switch."""
-    return f'{PREFACE}#line 1 "{file}"\n{behind_switch(text, mutants)}'
+def schema_of(text: str, file: str, mutants: Mapping[int, Mutant], count: int) -> str:
+    """Return the source with its ``mutants``, by number, each selected by the switch. ``count``: of a whole library."""
+    preface = f'#define BITGATE_MUTANTS {count}\n#include "bitgate/mutants.hpp"\n'
+    return f'{preface}#line 1 "{file}"\n{behind_switch(text, mutants)}'
 
 
 def behind_switch(text: str, mutants: Mapping[int, Mutant]) -> str:
@@ -105,44 +73,3 @@ def _choice(mutants: Iterable[tuple[int, Mutant]], original: str) -> str:
         switch = f"BITGATE_MUTANT_AT({number}, {acts})" if acts else f"BITGATE_MUTANT({number})"
         text = f"({switch} ? ({mutant.mutated}) : {text})"
     return text
-
-
-GUEST = f"{__name__}:MutantSwitch"
-
-
-class MutantSwitch:
-    """The switch of an instance's library, which is loaded already and stays loaded.
-
-    A library whose code has no mutant has no switch to turn.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._switches: dict[str, tuple[c_int, Any] | None] = {}
-
-    def turn(self, family: str, instance: str, to: int) -> None:
-        found = self._of(family, instance)
-        if found is None:
-            return
-        switch, reached = found
-        if to == WATCHING:
-            memset(reached, 0, sizeof(reached))
-        switch.value = to
-
-    def reached(self, family: str, instance: str) -> list[int]:
-        """Return the mutants whose places were executed since the switch was turned to WATCHING."""
-        found = self._of(family, instance)
-        return [] if found is None else [number for number, seen in enumerate(bytes(found[1])) if seen]
-
-    def _of(self, family: str, instance: str) -> tuple[c_int, Any] | None:
-        path = str(self._session.opened.library(family, instance).path.resolve())
-        if path not in self._switches:
-            self._switches[path] = switch_of(CDLL(path))
-        return self._switches[path]
-
-
-def switch_of(handle: CDLL) -> tuple[c_int, Any] | None:
-    try:
-        return c_int.in_dll(handle, SWITCH), (c_ubyte * MOST).in_dll(handle, REACHED)
-    except ValueError:  # no such symbol
-        return None

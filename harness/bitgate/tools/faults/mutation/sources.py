@@ -1,4 +1,4 @@
-"""The mutants of kernel families: of the files that they are made of, in the lines that are compiled for the host."""
+"""The mutants of kernel families: of the files that they are made of, in the lines that are compiled for the target."""
 
 from __future__ import annotations
 

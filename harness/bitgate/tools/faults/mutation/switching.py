@@ -12,8 +12,9 @@ from typing import Any, Generic, TypeVar
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.kernel.build import overlay as overlays
-from bitgate.results.record import Verdict
-from bitgate.tools.faults.mutation.schema import GUEST, OFF
+from bitgate.results.record import Outcome, Verdict
+from bitgate.runtime.targets import platform_of
+from bitgate.tools.faults.mutation.switch import GUEST, OFF
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, CaseRequest, Opening
 from bitgate.worker.child import Output
@@ -22,6 +23,11 @@ from bitgate.worker.worker import WorkerDied
 
 SWITCH_SECONDS = 300.0
 """Limit for a turn of the switch; the first one loads the library."""
+
+NOTHING: Mapping[str, Path] = {}
+
+BROKEN = (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED, Outcome.HUNG)
+"""Outcomes after which a GPU's context may give errors for ever."""
 
 Answer = TypeVar("Answer")
 Steps = Generator[CaseRequest, Verdict, Answer]
@@ -38,12 +44,17 @@ class SwitchedProcess(CaseProcess):
         self._mutants: set[int] = set()
 
     def turn(self, planned: PlannedCase, to: int) -> None:
-        """Turn the switch before a case. A process that died over it is replaced, and asked again."""
-        family, instance, _ = planned.kernel.names
+        """Turn the switch before a case. A process that died over it, or whose device refuses, is replaced and asked
+        again."""
         try:
-            self._ask("turn", family=family, instance=instance, to=to)
+            error = self._turned(planned, to)
         except WorkerDied:
-            self._ask("turn", family=family, instance=instance, to=to)
+            error = self._turned(planned, to)
+        if error:
+            self.end()
+            error = self._turned(planned, to)
+        if error:
+            raise UsageError(f"the switch of mutants cannot be turned on {self.opening.target}: HIP error {error}")
         if self.number != self._used:
             self._used, self._mutants = self.number, set()
         if to > OFF:
@@ -53,18 +64,27 @@ class SwitchedProcess(CaseProcess):
         """Return the mutants that the last case has reached. UsageError if the process ended with no mutant on."""
         family, instance, _ = planned.kernel.names
         try:
-            return self._ask("reached", family=family, instance=instance)
+            answer: list[int] = self._ask("reached", family=family, instance=instance)
         except WorkerDied as ended:
             raise UsageError(f"the process of kernels ended with no mutant on: {ended.reason}") from None
+        return answer
+
+    def look_after(self, verdict: Verdict) -> None:
+        """End a process whose GPU a case may have broken: the switch of another one is turned anew."""
+        if verdict.outcome in BROKEN and platform_of(self.opening.target) != "host":
+            self.end()
 
     @property
     def is_shared(self) -> bool:
         """Has the process run other mutants, which may have left something there?"""
         return len(self._mutants) > 1
 
-    def _ask(self, do: str, **arguments: object) -> list[int]:
-        answer: list[int] = self.call(GUEST, do, arguments, SWITCH_SECONDS)
-        return answer
+    def _turned(self, planned: PlannedCase, to: int) -> int:
+        family, instance, _ = planned.kernel.names
+        return int(self._ask("turn", family=family, instance=instance, to=to))
+
+    def _ask(self, do: str, **arguments: object) -> Any:
+        return self.call(GUEST, do, arguments, SWITCH_SECONDS)
 
 
 class SwitchJob(Generic[Answer]):
@@ -89,6 +109,7 @@ class SwitchJob(Generic[Answer]):
     def take(self, process: SwitchedProcess) -> Answer | JobState:
         if (question := self._question) is not None:
             verdict = process.verify(question.planned, question.seconds, by=question.by)
+            process.look_after(verdict)
             if self._goes_on(process, verdict):
                 return AGAIN
         return self._answers[0]
@@ -110,12 +131,14 @@ Pool = WorkerPool[SwitchedProcess, SwitchJob[Any]]
 
 
 @contextmanager
-def open_pool(opening: Opening, count: int, overlay: Mapping[str, Path], say: Callable[[str], None]) -> Iterator[Pool]:
-    """Open ``count`` processes. With an ``overlay`` they build as for seeded defects, so that they find what was built
-    before."""
+def open_pool(
+    opening: Opening, count: int, say: Callable[[str], None], family: str = "", overlay: Mapping[str, Path] = NOTHING
+) -> Iterator[Pool]:
+    """Open ``count`` processes. With an ``overlay``, of one family, they build as for seeded defects, so that they find
+    what was built before."""
     environment = {**os.environ, "BITGATE_THREADS": str(max(1, paths.threads() // count))}
     if overlay:
-        environment[overlays.QUICK] = "1"
+        environment |= {overlays.QUICK: "1", overlays.FAMILY: family}
     own = replace(opening, overlay=overlay, environment=environment)
     # What mutants print is of no use.
     with Pool([SwitchedProcess(own, progress=say, output=lambda data: None) for _ in range(count)]) as pool:

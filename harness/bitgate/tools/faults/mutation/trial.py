@@ -16,7 +16,7 @@ from typing import Any
 from bitgate.results.record import Outcome, Verdict
 from bitgate.tools.faults.mutation.condition import Facts, draw_condition
 from bitgate.tools.faults.mutation.mutant import Mutant
-from bitgate.tools.faults.mutation.schema import OFF
+from bitgate.tools.faults.mutation.switch import OFF
 from bitgate.tools.faults.mutation.switching import Steps, SwitchedProcess
 from bitgate.tools.faults.trial import REDS_UNTIL_DIAGNOSED
 from bitgate.verify.planned import repro_line

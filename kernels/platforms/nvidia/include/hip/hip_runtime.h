@@ -57,6 +57,22 @@ hipError_t bitgate_nvidia_active_blocks(int* blocks, Kernel kernel, int block_si
     (void)bitgateNvidiaLaunched(cudaGetLastError());                                                         \
   } while (false)
 
+// A device variable, too, is known to the CUDA runtime of its library alone.
+template <class T>
+hipError_t hipMemcpyToSymbol(const T& symbol, const void* from, size_t bytes, size_t offset = 0,
+                             hipMemcpyKind kind = hipMemcpyHostToDevice) {
+  return static_cast<hipError_t>(bitgateNvidiaTranslate(
+      cudaMemcpyToSymbol(symbol, from, bytes, offset, static_cast<cudaMemcpyKind>(kind))));
+}
+template <class T>
+hipError_t hipMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                               hipMemcpyKind kind = hipMemcpyDeviceToHost) {
+  return static_cast<hipError_t>(bitgateNvidiaTranslate(
+      cudaMemcpyFromSymbol(to, symbol, bytes, offset, static_cast<cudaMemcpyKind>(kind))));
+}
+#undef HIP_SYMBOL
+#define HIP_SYMBOL(name) name
+
 // HIP's wave operations take no mask: all lanes of the 32-wide warp take part, as HIP asks of convergent
 // code. CUDA still declares these names for old GPUs, hence macros.
 namespace bitgate_nvidia {
