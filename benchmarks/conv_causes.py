@@ -108,10 +108,10 @@ def normal(cells: Any) -> np.ndarray:
 
 
 def added(dtype: Any, terms: list[np.ndarray]) -> np.ndarray:
-    """Add in a type, one after the other."""
+    """Add in a type, one after the other: each sum is one of f32 before it is rounded to the type."""
     total = np.zeros_like(terms[0])
     for term in terms:
-        total = to(dtype, total + term)
+        total = to(dtype, to(np.float32, total + term))
     return total
 
 

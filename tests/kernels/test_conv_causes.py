@@ -77,6 +77,13 @@ def test_a_sum_that_is_added_in_f16_without_being_rounded_before(tmp_path: Path,
     assert explained(causes, tmp_path, case, **tensors)[2] == "rounded"
 
 
+def test_an_addition_in_f16_is_one_in_f32_first(causes: Any) -> None:
+    """1 + 2^-11 + 2^-25 is nearer to the next number of f16 than to 1; in f32 it is 1 + 2^-11, halfway between."""
+    terms = [np.array([1.0]), np.array([2.0**-11 + 2.0**-25])]
+    assert np.float16(terms[0] + terms[1]) == 1 + 2.0**-10
+    assert causes.added(np.float16, terms) == 1
+
+
 def test_what_no_step_gives_is_not_explained(tmp_path: Path, causes: Any) -> None:
     case = "fwd_f32_nwgc_g1n1k1c1_y1_h1_s1_d1_p0_q0"
     found = explained(causes, tmp_path, case, **{"in": 1, "wei": 1, "result": 2, "reference": 1})
