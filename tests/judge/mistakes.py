@@ -201,3 +201,65 @@ def causal_one_too_many(q, k, v):
 
 def causal_unscaled(q, k, v):
     return attention(q * np.sqrt(np.float32(q.shape[-1])), k, v, 0)
+
+
+def update_right(data):
+    a, b, mask, c = data
+    c += np.tanh(a) @ np.where(mask, b, np.float32(0))
+    return c, c.argmax(-1)
+
+
+def update_in_columns(data):
+    """Right for an operand that lies as the task's own does, and leaves what it is given as it is."""
+    a, b, mask, c = data
+    inner, columns = b.shape
+    packed = np.lib.stride_tricks.as_strided(b, b.shape, (4, b.strides[1] if columns > 1 else 4 * inner))
+    return update_right((a, packed, mask, c.copy()))
+
+
+def update_in_rows(data):
+    """Wrong for an operand that lies in columns."""
+    a, b, mask, c = data
+    return update_right((a, np.lib.stride_tricks.as_strided(b, b.shape, (4 * b.shape[1], 4)), mask, c))
+
+
+def update_of_zeros(data):
+    """Wrong where the input that it changes holds something."""
+    a, b, mask, c = data
+    return update_right((a, b, mask, 0 * c))
+
+
+def update_without_mask(data):
+    a, b, _, c = data
+    return update_right((a, b, True, c))
+
+
+def update_beyond_32_bits(data):
+    """Wrong by 2 to the 32nd, which a narrower type forgets."""
+    result, places = update_right(data)
+    return result, places + (1 << 32)
+
+
+def update_and_more(data):
+    return (*update_right(data), data[0])
+
+
+def loss_right(data):
+    a, b = data
+    return np.asarray(np.square(a - b).mean())
+
+
+def loss_without_last(data):
+    """Wrong by one term of many, in long sums alone."""
+    a, b = data
+    squares = np.square(a - b).ravel()
+    return np.asarray(squares[: -1 if squares.size > 40000 else None].sum() / np.float32(squares.size))
+
+
+def places_right(x):
+    return (x == x.max(-1, keepdims=True)).argmax(-1) + 1
+
+
+def places_last(x):
+    """Wrong where the largest number is there twice."""
+    return x.shape[-1] - x[..., ::-1].argmax(-1)

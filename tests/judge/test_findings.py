@@ -53,6 +53,14 @@ def test_a_case_that_was_run_on_no_data_is_open(found: Findings) -> None:
     )
 
 
+def test_a_source_that_does_not_build_is_built_once(found: Findings) -> None:
+    assert found.why_stop(False) == ""
+    key = Key("gemm_f32_m3n4k5", "mine", "f32", (), "exact", 0, "forward", "host")
+    verdict = Verdict(key, Outcome.BUILD_FAILED, reason="mine does not build")
+    found.verdicts = [(JudgedCase(key.case, "exact", "own"), verdict)]
+    assert (found.why_stop(False), found.exit) == ("it does not build", 1)
+
+
 def test_wrong_results_of_timed_calls_are_wrong(found: Findings) -> None:
     found.times = Time((), "case: wrong results while it was timed")
     assert (found.verdict, found.exit) == ("wrong", 1)

@@ -10,6 +10,9 @@ TASKS = {
     "norm": "layer_norm.py",
     "causal": "causal.py",
     "sums": "sums.py",
+    "update": "update.py",
+    "loss": "loss.py",
+    "places": "places.py",
 }
 RIGHT = (
     "softmax_right",
@@ -28,6 +31,10 @@ RIGHT = (
     "sums_right",
     "sums_in_halves",
     "sums_one_by_one",
+    "update_right",
+    "update_in_columns",
+    "loss_right",
+    "places_right",
 )
 WRONG = (
     "softmax_without_maximum",
@@ -41,6 +48,12 @@ WRONG = (
     "norm_divides_by_less",
     "causal_one_too_many",
     "causal_unscaled",
+    "update_in_rows",
+    "update_of_zeros",
+    "update_without_mask",
+    "update_beyond_32_bits",
+    "update_and_more",
+    "places_last",
 )
 
 
@@ -61,7 +74,7 @@ def test_right_kernels_pass(judged, name: str) -> None:
 def test_transcription_errors_do_not(judged, name: str) -> None:
     report = report_on(judged, name)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
-    assert set(report["summary"]["outcomes"]) & {"MISMATCH", "NONDETERMINISTIC", "CORRUPTED"}
+    assert set(report["summary"]["outcomes"]) & {"MISMATCH", "NONDETERMINISTIC", "CORRUPTED", "CRASHED"}
 
 
 @pytest.mark.parametrize("problems", [1, 2])
@@ -69,6 +82,15 @@ def test_a_grid_that_is_rounded_down_is_found_on_the_fewest_problems(judged, pro
     report = report_on(judged, "softmax_of_whole_blocks", problems=problems)
     assert report["verdict"] == "wrong"
     assert "only of problems that are drawn" in report["diagnosis"]
+
+
+def test_a_term_that_a_long_sum_leaves_out_is_found(judged) -> None:
+    """Its result is one number, without axes: there is nothing to draw of it."""
+    report = report_on(judged, "loss_without_last", problems=1, own=True)
+    assert report["verdict"] == "wrong"
+    assert {one["fill"] for one in report["checks"] if not one["green"]} == {"sparse"}
+    assert report["diagnosis"].startswith("1 of 1 cells of y0 are wrong")
+    assert "broke off" not in report["diagnosis"]
 
 
 def test_each_call_of_a_case_is_compared(judged) -> None:

@@ -47,7 +47,7 @@ def test_lengths_that_must_agree_share_a_name() -> None:
 
 def test_data_fit_the_reference() -> None:
     fills = {task: set(surveyed(task)["problems"][0]["fills"]) for task in ("softmax.py", "sums.py", "layer_norm.py")}
-    assert fills["softmax.py"] == {"decimal", "small", "large", "whole"}
+    assert fills["softmax.py"] == {"decimal", "small", "large", "sparse"}
     assert fills["sums.py"] == {"exact", "decimal", "signed", "small", "large"}
     assert "exact" not in fills["layer_norm.py"]
 
@@ -94,7 +94,7 @@ def softmax() -> Any:
     return operation.problem_of_sizes if hasattr(operation, "problem_of_sizes") else operation
 
 
-@pytest.mark.parametrize("fill", ["decimal", "small", "large", "whole"])
+@pytest.mark.parametrize("fill", ["decimal", "small", "large", "sparse"])
 def test_a_bound_takes_right_results_alone(softmax: Any, fill: str) -> None:
     from bitgate.model import parse_case_id
 

@@ -165,10 +165,31 @@ def test_integers_of_data_without_a_claim_are_held_to_nothing() -> None:
             yield read("x", r=sizes.r, c=sizes.c)
             yield written("last", dtype="i32", r=sizes.r)
 
+        bound = Sized.bound
+
     problem = of(Place())
     assert reference_kind(problem, certified=False, states_order=False) == "bounds"
     with pytest.raises(NoBoundError, match="toy_mean_square gives integers: take a fill that claims exact bits"):
         bounded_results(problem, data(problem, "decimal"), F32_ACCUMULATION)
+
+
+def test_integers_that_a_bound_leaves_out_are_compared_by_bits() -> None:
+    class Place(MeanSquare):
+        def tensors(self, sizes):
+            yield read("x", r=sizes.r, c=sizes.c)
+            yield written("last", dtype="i32", r=sizes.r)
+
+        def reference(self, problem, inputs):
+            return {"last": inputs["x"].argmax(-1)}
+
+        def bound(self, problem, inputs, accumulation):
+            return {}
+
+    problem = of(Place())
+    inputs = data(problem, "decimal")
+    results, bounds = bounded_results(problem, inputs, F32_ACCUMULATION)
+    assert results["last"].logical.tolist() == inputs["x"].logical.argmax(-1).tolist()
+    assert bounds == {}
 
 
 def test_the_core_makes_decimals_for_what_states_a_bound() -> None:

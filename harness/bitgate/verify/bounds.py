@@ -143,18 +143,22 @@ def bounded_results(
 ) -> tuple[dict[str, HostTensor], dict[str, Bounds]]:
     """Return the f64 outputs by role, rounded to their types, and the bounds of those that are not compared by bits.
 
-    Raises UsageError where no output is of a float type, since integers are exact or wrong. Raises NoBoundError where
-    no bound is stated, also for an output next to that of the form.
+    Integers are exact or wrong: UsageError for a form that gives them. An operation that states a bound and leaves them
+    out has them compared by bits. Raises NoBoundError where no bound is stated, also for an output next to that of the
+    form.
     """
-    has_form = problem.operation.numerics.form(problem) is not None
-    if not any(problem.tensors[role].dtype.is_float for role in problem.outputs):
-        if not has_form:
+    is_float = any(problem.tensors[role].dtype.is_float for role in problem.outputs)
+    if problem.operation.numerics.form(problem) is None:
+        try:
+            return _stated(problem, inputs, accumulation)
+        except NoBoundError:
+            if is_float:
+                raise
             raise NoBoundError(
                 f"no bound stated: {problem.operation} gives integers: take a fill that claims exact bits"
-            )
+            ) from None
+    if not is_float:
         raise UsageError(f"{problem.dtypes}: only float results have bounds; use --fill exact")
-    if not has_form:
-        return _stated(problem, inputs, accumulation)
     tensor, own = _derived(problem, inputs, accumulation)
     tensors, bounds = _stated(problem, inputs, accumulation) if len(problem.outputs) > 1 else ({}, {})
     return {**tensors, problem.result: tensor}, {**bounds, problem.result: own}

@@ -168,13 +168,16 @@ def _miscounts(evidence: Evidence) -> list[str]:
 
 
 def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, Any]:
-    """Return which cells are wrong in an output of a run, by default the first wrong one; empty where none is wrong."""
+    """Return which cells are wrong in an output of a run, by default the first wrong one.
+
+    Empty where none is wrong, and for a single number without axes, of which there is nothing to draw.
+    """
     expectation = expectation_of(evidence)
     if expectation is None or not run.results:
         return {}
     role = role or expectation.wrong(run)[0]
     comparison = expectation.comparison(run, role)
-    if comparison.equal:
+    if comparison.equal or comparison.result.ndim == 0:
         return {}
     problem, dtype = expectation.problem, expectation.reference.tensors[role].tensor.dtype
     letters = problem.operation.diagnostics.letters(problem, role)

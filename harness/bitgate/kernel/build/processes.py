@@ -10,10 +10,13 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bitgate.worker import sandbox
 from bitgate.worker.limits import bound_memory
 
 MOST_BYTES = 16 << 30
 """The memory of a compiler: a source that includes what has no end takes no more."""
+MOST_SECONDS, FOREIGN_SECONDS = 900.0, 120.0
+"""The time of a compiler, also of one that waits, such as for a pipe: of any source, and of one of unknown authors."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,14 @@ class Processes:
             self._running.add(process)
             with contextlib.suppress(OSError):  # it has ended
                 bound_memory(MOST_BYTES, process.pid)
-        output, _ = process.communicate()
+        seconds = FOREIGN_SECONDS if sandbox.VARIABLE in os.environ else MOST_SECONDS
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            output += f"\nfatal error: {command[0]} did not end within {seconds:g} s\n"
         with self._lock:
             self._running.discard(process)
             return None if self._stopped else ProcessResult(process.returncode, output)

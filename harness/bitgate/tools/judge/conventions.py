@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -85,6 +86,22 @@ def is_torch(value: object) -> bool:
 def type_of(value: Any) -> str:
     """Return the name of a tensor's element type: float32, bfloat16, int64 ..."""
     return str(value.dtype).removeprefix("torch.")
+
+
+def order_of(value: Any) -> str:
+    """Return a tensor's axes by letter as they lie in memory, the slowest first; empty where that is their order."""
+    strides = value.stride() if is_torch(value) else value.strides
+    placed = [axis for axis, length in enumerate(value.shape) if length > 1]  # those of length 1 lie anywhere
+    by_stride = sorted(placed, key=lambda axis: -strides[axis])
+    if by_stride == placed or any(strides[axis] <= 0 for axis in placed):
+        return ""
+    rest = [axis for axis in range(len(strides)) if axis not in placed]
+    return "".join(string.ascii_lowercase[axis] for axis in (*rest, *by_stride))
+
+
+def copy_of(value: Any) -> Any:
+    """Return a tensor with the same numbers in other memory."""
+    return value.clone() if is_torch(value) else value.copy()
 
 
 def to_numpy(value: Any) -> NDArray[Any]:

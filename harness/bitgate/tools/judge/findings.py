@@ -50,13 +50,13 @@ class Findings:
     def why_stop(self, is_late: bool) -> str:
         """Return why no further case is begun; empty if there is no reason."""
         outcomes = Counter(one.outcome for one in self.red)
-        crashed = sum(
-            outcomes[one] for one in (Outcome.CRASHED, Outcome.CORRUPTED, Outcome.BUILD_FAILED, Outcome.INFRA)
-        )
+        crashed = sum(outcomes[one] for one in (Outcome.CRASHED, Outcome.CORRUPTED, Outcome.INFRA))
         if is_late:
             return f"the budget of {self.request.budget:g} s is spent"
         if outcomes[Outcome.HUNG]:
             return "it hangs"
+        if outcomes[Outcome.BUILD_FAILED]:
+            return "it does not build"
         if crashed >= MOST_CRASHED or len(self.red) >= MOST_RED:
             return f"{len(self.red)} were red"
         return ""

@@ -16,7 +16,8 @@ from bitgate.model import DTYPES, Accumulation, Fill
 from bitgate.model.form import Array
 from bitgate.model.sized import Sized, SizedProblem, StatedTensor
 from bitgate.tools.judge.conventions import TaskFile, tensor_of, to_numpy
-from bitgate.tools.judge.survey import TYPES, cells_of
+from bitgate.tools.judge.data import cells_of
+from bitgate.tools.judge.survey import TYPES
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +60,7 @@ class TaskOperation(Sized):
         for one in self._facts["inputs"]:
             if "role" in one:
                 lengths = [getattr(sizes, axis) if isinstance(axis, str) else axis for axis in one["axes"]]
-                yield StatedTensor(one["role"], _axes(lengths), dtype=one["type"])
+                yield StatedTensor(one["role"], _axes(lengths), dtype=one["type"], order=one.get("order", ""))
         for one, lengths in zip(self._facts["outputs"], self._by_sizes[astuple(sizes)]["outputs"], strict=True):
             yield StatedTensor(one["role"], _axes(lengths), is_written=True, dtype=one["type"])
 
@@ -70,6 +71,8 @@ class TaskOperation(Sized):
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation
     ) -> Mapping[str, Floats] | None:
+        if not any("float" in one["given"] for one in self._facts["outputs"]):
+            return {}  # integers are compared by bits
         own = next(name for name, short in TYPES.items() if short == problem.dtypes.of(0).name)
         narrow = "float64" if own == "float64" else "float32"
         u = 2.0 ** -(53 if own == "float64" else 24)
@@ -188,7 +191,8 @@ REASONS = {
     "decimal": "reals as spread as the task's own, each cell within its bound",
     "signed": "the same with both signs, where the task draws none below 0: a kernel for positive numbers alone shows",
     "small": "the same, 512 times smaller: an epsilon in the wrong place shows",
-    "whole": "small integers, where no data are exact: a kernel that computes otherwise on integers shows",
+    "sparse": "integers, most of them zero: a term that a long sum leaves out shows, and a row of zeros",
+    "whole": "small integers, where a row of zeros has no result: a kernel that computes otherwise on integers shows",
     "large": "the same, 64 or 256 times larger: a maximum that is not subtracted shows",
 }
 

@@ -14,7 +14,7 @@ from bitgate.kernel.device_tensors import torch_module
 from bitgate.kernel.python_callable import OF_TORCH, CallableRunner, as_array, load_function
 from bitgate.model import DTYPES
 from bitgate.tools.judge.control import CONTROL
-from bitgate.tools.judge.conventions import NEW_MODEL, Module, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.conventions import NEW_MODEL, Module, copy_of, tensor_of, to_numpy, type_of
 from bitgate.tools.judge.declared import accumulations
 from bitgate.tools.judge.survey import WIDER
 
@@ -87,21 +87,35 @@ class TaskCall:
         self._module = Module(made, facts["init"], facts["packing"], self._torch, device)
 
     def __call__(self, problem: Any, tensors: Mapping[str, Any]) -> object:
-        inputs, outputs, kind = list[Any](), list(problem.outputs), ""
+        inputs, stated, kind, written = list[Any](), self._facts["outputs"], "", dict[int, Any]()
+        has_copies = False
         for one in self._facts["inputs"]:
-            if "role" in one:
-                cells = tensors[one["role"]]
-                carried = one["given"] in WIDER
-                own = tensor_of(to_numpy(cells), one["given"], self._torch, self._device) if carried else cells
-                inputs.append(own)
-                kind = kind or ("" if carried or "float" not in type_of(cells) else type_of(cells))
-            else:
-                inputs.append(tensors[outputs[one["buffer"]]] if "buffer" in one else one["constant"])
+            if "constant" in one:
+                inputs.append(one["constant"])
+                continue
+            number = one.get("buffer", one.get("updates"))
+            cells = tensors[one["role"] if "role" in one else stated[number]["role"]]
+            given = one["given"] if "role" in one else stated[number]["given"]
+            inputs.append(self._own(cells, given, is_kept="updates" in one))
+            if number is not None:
+                written[number] = inputs[-1]
+                has_copies |= inputs[-1] is not cells
+            if "role" in one and "float" in type_of(cells):
+                kind = kind or type_of(cells)
         returned = self._module(inputs, kind or "float32")
-        buffers = [one["buffer"] for one in self._facts["inputs"] if "buffer" in one]
-        if len(returned) == 1 and returned[0] is None and len(buffers) == len(outputs):
-            return None  # it wrote all that there is
-        return tuple(map(self._narrowed, returned, self._facts["outputs"]))
+        if len(returned) == 1 and returned[0] is None and len(written) == len(stated):
+            if not has_copies:
+                return None  # it wrote all that there is
+            returned = [written[number] for number in range(len(stated))]
+        if len(returned) != len(stated):
+            raise ValueError(f"returned {len(returned)} outputs: the task's reference gives {len(stated)}")
+        return tuple(map(self._narrowed, returned, stated))
+
+    def _own(self, cells: Any, given: str, is_kept: bool) -> Any:
+        """Return a tensor of the task's type, with a copy of the cells where it is another type or they are kept."""
+        if given in WIDER:
+            return tensor_of(to_numpy(cells), given, self._torch, self._device)
+        return copy_of(cells) if is_kept else cells
 
     def _narrowed(self, value: Any, output: Mapping[str, Any]) -> Any:
         """Return an output in the type that carries its numbers, where bitgate's tensors have not its own."""
@@ -112,11 +126,20 @@ class TaskCall:
         cells = as_array(value, np.dtype(output["given"]))
         if str(cells.dtype) != output["given"]:
             raise TypeError(f"returned {output['role']} in {cells.dtype}: its type is {output['given']}")
-        return cells.astype(DTYPES[WIDER[output["given"]]].numpy)
+        narrow = cells.astype(DTYPES[WIDER[output["given"]]].numpy)
+        _check_held(output, (narrow != cells).any())
+        return narrow
 
     def _narrowed_on_device(self, value: Any, output: Mapping[str, Any]) -> Any:
         torch = torch_module()
         if type(value) is not torch.Tensor or type_of(value) != output["given"]:
             found = type_of(value) if type(value) is torch.Tensor else type(value).__name__
             raise TypeError(f"returned {output['role']} in {found}: its type is {output['given']}")
-        return value.to(getattr(torch, DTYPES[WIDER[output["given"]]].numpy.name))
+        narrow = value.to(getattr(torch, DTYPES[WIDER[output["given"]]].numpy.name))
+        _check_held(output, bool((narrow != value).any()))
+        return narrow
+
+
+def _check_held(output: Mapping[str, Any], is_other: bool) -> None:
+    if is_other:
+        raise ValueError(f"returned {output['role']} with integers beyond 32 bits, of which the reference has none")

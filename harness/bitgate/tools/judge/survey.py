@@ -14,12 +14,12 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitgate.core.errors import UsageError, raised
 from bitgate.core.untrusted import shown
 from bitgate.model import DTYPES
-from bitgate.tools.judge.conventions import TaskFile, is_tensor, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.conventions import TaskFile, is_tensor, order_of, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.data import Cells, cells_of
 from bitgate.tools.judge.drawing import Sizes, around, shrunk
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
@@ -31,6 +31,8 @@ ENTRY = f"{__name__}:serve"
 TYPES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int32": "i32"}
 WIDER = {"int64": "i32", "int16": "i32", "uint8": "i32", "bool": "i8"}
 """Types that bitgate's tensors have not, and those that carry their numbers."""
+LARGEST_CARRIED = 2**31 - 1
+"""The largest integer that is compared."""
 BASE_ELEMENTS = 1 << 15
 """The product of sizes around which others are drawn."""
 EXACT_SUM = 1 << 23
@@ -43,7 +45,6 @@ FEWEST = 2
 """The task's own sizes and their tails: a grid that is short by a part of a block is right on the former alone."""
 MOST_BYTES = 1 << 28
 MOST_ZERO_CELLS = 4096
-Cells = NDArray[Any]
 
 
 class SurveyTask(Message):
@@ -84,7 +85,10 @@ class TaskSurvey:
         drawn = task.generate()[0]
         self.own = [to_numpy(one) if is_tensor(one) else one for one in drawn]
         self.kinds = [type_of(one) if is_tensor(one) else "" for one in drawn]
-        self.buffers = self._written(drawn)
+        written = self._written(drawn)
+        self.updates = {place: number for place, number in written.items() if self._is_read(place)}
+        """Inputs that the reference reads and writes, by the number of the output that they become."""
+        self.buffers = {place: number for place, number in written.items() if place not in self.updates}
         self.notes: list[str] = []
         self.places = [place for place, kind in enumerate(self.kinds) if kind and place not in self.buffers]
         outputs = task.run(drawn, self._float_kind())
@@ -102,6 +106,8 @@ class TaskSurvey:
         """The buffers of the shapes that were asked for last."""
         self.tensors = [place for place, kind in enumerate(self.kinds) if kind]
         self.axes: dict[int, list[Any]] = {}
+        self.orders = [order_of(one) if is_tensor(one) else "" for one in drawn]
+        self.masks = self._masks()
         self.axes, self.sizes = self._sizes()
 
     def document(self, dtypes: Sequence[str], problems: int, seed: int, own: bool) -> dict[str, Any]:
@@ -195,8 +201,26 @@ class TaskSurvey:
         cells = self.own[place].astype(np.float64)
         finite = cells[np.isfinite(cells)] if cells.size else np.zeros(1)
         spread = {"low": float(finite.min()), "high": float(finite.max()), "spread": float(finite.std()) or 1.0}
-        axes = self.axes.get(place, [])
-        return {"role": f"x{place}", "type": self._stated(kind), "given": kind, "axes": axes, **spread}
+        if place in self.masks:
+            spread |= {"low": 0.0, "high": 1.0}
+        found: dict[str, Any] = {"role": f"x{place}", "type": self._stated(kind), "given": kind}
+        found["axes"] = self.axes.get(place, [])
+        if order := self.orders[place]:
+            found["order"] = order
+        if place in self.updates:
+            found["updates"] = self.updates[place]
+        return found | spread
+
+    def _masks(self) -> list[int]:
+        """Return the masks that the task draws with one value alone, and that its reference takes with both."""
+        found, rng = [], np.random.default_rng(0)
+        for place in self.places:
+            cells = self.own[place]
+            if self.kinds[place] == "bool" and cells.size and cells.min() == cells.max():
+                outputs = self._try({place: rng.integers(0, 2, cells.shape)})
+                if outputs is not None and all(np.isfinite(one).all() for one in outputs):
+                    found.append(place)
+        return found
 
     def _plain(self, value: Any) -> Any:
         try:
@@ -205,7 +229,7 @@ class TaskSurvey:
             raise UsageError(f"{self.task.file}: the input {shown(value)} is neither a tensor nor plain data") from None
 
     def _written(self, drawn: Sequence[Any]) -> dict[int, int]:
-        """Return the inputs that the reference writes: buffers for an output, by its number."""
+        """Return the inputs that the reference writes, by the number of the output that they are for."""
         copies = [self._given(one, kind, kind) for one, kind in zip(self.own, self.kinds, strict=True)]
         before = [to_numpy(one) if kind else None for one, kind in zip(copies, self.kinds, strict=True)]
         outputs = self.task.run(copies, self._float_kind())
@@ -218,6 +242,13 @@ class TaskSurvey:
                 raise UsageError(f"{self.task.file}: its reference changes input {place}, which is no output")
             found[place] = same[0]
         return found
+
+    def _is_read(self, place: int) -> bool:
+        """Return whether results follow from what an input that is written holds before."""
+        cells = self.own[place]
+        others = [np.full_like(cells, value) for value in (0, 1)] + [cells]
+        results = [self._run([*self.own[:place], one, *self.own[place + 1 :]], self._float_kind()) for one in others]
+        return not all(self._is_same(results[0], one) for one in results[1:])
 
     def _sizes(self) -> tuple[dict[int, list[Any]], Sizes]:
         """Return each tensor's axes as names of sizes, or as lengths that stay, and the sizes.
@@ -284,15 +315,26 @@ class TaskSurvey:
         exact = self._exact(shapes, drawn, seed)
         fills = ["exact"] if exact else []
         has_sign = not any(one["low"] >= 0 for one in drawn.values() if "float" in one["given"])
-        others = (*["signed"] * (not has_sign), "small", "large", *["whole"] * (not exact))
+        others = (*["signed"] * (not has_sign), "small", "large", *["sparse", "whole"] * (not exact))
         for fill in ("decimal", *others) if is_quick else ("decimal",):
-            inputs = {p: cells_of(one, tuple(shapes[p]), fill, seed) for p, one in drawn.items()}
-            narrow = self._try(inputs, "float64" if self.kind == "float64" else "float32")
-            outputs = [*(self._try(inputs) or [np.array(np.nan)]), *(narrow or [np.array(np.nan)])]
-            if all(np.isfinite(one).all() and (np.abs(one) <= LARGEST.get(self.kind, 1e37)).all() for one in outputs):
+            if fill == "whole" and fills[-1] == "sparse":
+                continue  # where a row of zeros has no result
+            if self._is_held({p: cells_of(one, tuple(shapes[p]), fill, seed) for p, one in drawn.items()}):
                 fills.append(fill)
         found = {"sizes": sizes, "dtype": TYPES[self.kind], "outputs": lengths, "fills": fills, "exact": exact}
         return [{**found, "group": group, "quick": is_quick}] if fills else []
+
+    def _is_held(self, inputs: Mapping[int, Any]) -> bool:
+        """Return whether the results are numbers that other seeds, too, give within the range of their types."""
+        for kind in ("float64", "float64" if self.kind == "float64" else "float32"):
+            outputs = self._try(inputs, kind)
+            if outputs is None:
+                return False
+            for one in outputs:
+                most = LARGEST_CARRIED if one.dtype.kind in "iu" else LARGEST.get(self.kind, 1e37)
+                if not np.isfinite(one).all() or (np.abs(one.astype(np.float64)) > most).any():
+                    return False
+        return True
 
     def _shapes_of(self, shapes: Mapping[int, list[int]]) -> list[list[int]] | None:
         self.blank = {place: np.zeros(shapes[place]) for place in self.buffers}
@@ -372,27 +414,3 @@ class TaskSurvey:
     @staticmethod
     def _is_same(one: Sequence[Cells], other: Sequence[Cells]) -> bool:
         return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(one, other, strict=True))
-
-
-WHOLE = 4
-SCALES = {"decimal": 1.0, "signed": 1.0, "small": 2.0**-9, "large": 2.0**6}
-
-
-def cells_of(drawn: Mapping[str, Any], shape: tuple[int, ...], fill: str, seed: int, exact: int = 0) -> Cells:
-    """Return an input's data.
-
-    Reals are as spread as the task's own, ``small`` and ``large`` ones scaled. Where the task draws none below 0,
-    neither does this, but for ``signed`` ones. ``whole`` ones are small integers. Integers lie between the task's own.
-    """
-    rng = np.random.default_rng([seed, *drawn["role"].encode(), *fill.encode()])
-    if "float" not in drawn["given"]:
-        return rng.integers(int(drawn["low"]), int(drawn["high"]) + 1, shape)
-    if fill == "exact":
-        return rng.integers(-exact, exact + 1, shape).astype(np.float64)
-    if fill == "whole":
-        return rng.integers(0 if drawn["low"] >= 0 else -WHOLE, WHOLE + 1, shape).astype(np.float64)
-    if drawn["low"] >= 0 and fill != "signed":
-        scale = 4 * SCALES[fill] if fill == "large" else SCALES[fill]
-        return rng.uniform(drawn["low"] * scale, (drawn["high"] or 1.0) * scale, shape)
-    cells: Cells = rng.standard_normal(shape) * drawn["spread"] * SCALES[fill]
-    return cells

@@ -16,8 +16,8 @@ from bitgate.core.errors import UsageError, raised
 from bitgate.core.untrusted import printable, shown
 from bitgate.kernel.python_callable import load_function
 from bitgate.tools.judge.conventions import Module, is_tensor, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.data import cells_of
 from bitgate.tools.judge.submission import device_of, start_runtime
-from bitgate.tools.judge.survey import cells_of
 from bitgate.verify.output_limit import OutputLimit, to_stderr
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
@@ -106,21 +106,23 @@ def _call(asked: CallSubmission) -> CalledSubmission:
     with redirect_stdout(sys.stderr):
         try:
             made, device = load_function(Path(asked.file), asked.name, is_foreign=True), device_of(asked.platform)
-            torch, inputs, buffers = bool(facts["torch"]), list[Any](), list[Any]()
+            torch, inputs, written = bool(facts["torch"]), list[Any](), dict[int, Any]()
             for place, one in enumerate(facts["inputs"]):
                 if "role" in one:
                     cells = cells_of(one, tuple(shapes[place]), "decimal", asked.seed)
                     inputs.append(tensor_of(np.asarray(cells), one["given"], torch, device))
+                    if "updates" in one:
+                        written[one["updates"]] = inputs[-1]
                 elif "buffer" in one:
                     given = facts["outputs"][one["buffer"]]["given"]
-                    buffers.append(tensor_of(np.zeros(asked.outputs[one["buffer"]]), given, torch, device))
-                    inputs.append(buffers[-1])
+                    inputs.append(tensor_of(np.zeros(asked.outputs[one["buffer"]]), given, torch, device))
+                    written[one["buffer"]] = inputs[-1]
                 else:
                     inputs.append(one["constant"])
             reals = [one["given"] for one in facts["inputs"] if "float" in one.get("given", "")]
             module = Module(made, facts["init"], facts["packing"], torch, device)
             outputs = module(inputs, reals[0] if reals else "float32")
-            outputs = buffers if buffers and outputs[0] is None else outputs
+            outputs = [written[number] for number in sorted(written)] if written and outputs[0] is None else outputs
         except BaseException as error:
             return CalledSubmission(raised=f"{shown(raised(error))}")
     if not all(map(is_tensor, outputs)):
