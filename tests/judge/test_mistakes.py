@@ -35,6 +35,7 @@ RIGHT = (
     "update_in_columns",
     "loss_right",
     "places_right",
+    "places_in_buffer",
 )
 WRONG = (
     "softmax_without_maximum",

@@ -61,6 +61,7 @@ class Processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             output, _ = process.communicate()
+            process.returncode = 1  # it is no victim of a lack of memory
             output += f"\nfatal error: {command[0]} did not end within {seconds:g} s\n"
         with self._lock:
             self._running.discard(process)

@@ -83,7 +83,7 @@ class TaskSurvey:
         self.seconds = 0.0
         """Of the reference's last run."""
         drawn = task.generate()[0]
-        self.own = [to_numpy(one) if is_tensor(one) else one for one in drawn]
+        self.own = [np.array(to_numpy(one)) if is_tensor(one) else one for one in drawn]
         self.kinds = [type_of(one) if is_tensor(one) else "" for one in drawn]
         written = self._written(drawn)
         self.updates = {place: number for place, number in written.items() if self._is_read(place)}
@@ -203,8 +203,8 @@ class TaskSurvey:
         spread = {"low": float(finite.min()), "high": float(finite.max()), "spread": float(finite.std()) or 1.0}
         if place in self.masks:
             spread |= {"low": 0.0, "high": 1.0}
-        found: dict[str, Any] = {"role": f"x{place}", "type": self._stated(kind), "given": kind}
-        found["axes"] = self.axes.get(place, [])
+        axes = self.axes.get(place, [])
+        found: dict[str, Any] = {"role": f"x{place}", "type": self._stated(kind), "given": kind, "axes": axes}
         if order := self.orders[place]:
             found["order"] = order
         if place in self.updates:
@@ -231,7 +231,7 @@ class TaskSurvey:
     def _written(self, drawn: Sequence[Any]) -> dict[int, int]:
         """Return the inputs that the reference writes, by the number of the output that they are for."""
         copies = [self._given(one, kind, kind) for one, kind in zip(self.own, self.kinds, strict=True)]
-        before = [to_numpy(one) if kind else None for one, kind in zip(copies, self.kinds, strict=True)]
+        before = [np.array(to_numpy(one)) if kind else None for one, kind in zip(copies, self.kinds, strict=True)]
         outputs = self.task.run(copies, self._float_kind())
         found = {}
         for place, (old, new) in enumerate(zip(before, copies, strict=True)):
