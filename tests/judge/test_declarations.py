@@ -91,6 +91,7 @@ def test_a_declaration_that_fails_is_wrong(old: str, new: str, why: str, tmp_pat
     report = judge(request, lambda one, verdict: None, lambda line: None)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
     assert why in report["diagnosis"]
+    assert "/judged/" not in report["diagnosis"]  # the file around it that bitgate wrote
 
 
 def test_a_declaration_whose_runtime_is_not_here_is_no_verdict(tmp_path: Path) -> None:

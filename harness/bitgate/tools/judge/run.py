@@ -139,7 +139,8 @@ def judge(request: JudgeRequest, hear: Hear, progress: Callable[[str], None]) ->
                     hear(one, verdict)
             except UsageError as error:
                 _check_opening(target)
-                found.does_not_load = f"its process answered with no verdict: {shown(error)}"
+                why = _own_words(error, declaration)
+                found.does_not_load = f"its process answered with no verdict: {shown(why)}"
             if request.samples and found.exit == 0:
                 limits = request.samples, request.seconds, until
                 found.times = timed(found.right, project, target.name, is_trusted, *limits)
@@ -177,7 +178,7 @@ def _device_code(found: Findings, declaration: Path, target: Target) -> tuple[Pa
     except UsageError as error:
         if missing := [one for one in RUNTIMES if f"No module named '{one}'" in str(error) and find_spec(one) is None]:
             raise UsageError(f"{declaration}: needs the module {missing[0]}, which is not installed here") from None
-        found.does_not_load = f"its file does not load: {shown(error)}"
+        found.does_not_load = f"its file does not load: {shown(_own_words(error, judged))}"
         return judged, False
     if why := why_not_built(family):
         found.does_not_load = why
@@ -189,6 +190,11 @@ def _device_code(found: Findings, declaration: Path, target: Target) -> tuple[Pa
         except UsageError as error:
             found.notes.append(f"its time cannot be trusted: {error}")
     return judged, False
+
+
+def _own_words(error: UsageError, judged: Path) -> str:
+    """Return an error without the file around the submission, which bitgate wrote: messages are bounded."""
+    return str(error).removeprefix(f"{judged}: ")
 
 
 def _try(found: Findings, submission: Path, platform: str) -> None:
