@@ -140,9 +140,9 @@ def _verdicts(builder: Builder, family: str, names: list[str], folder: Path) -> 
     assert instance is not None
     paths = {mutant.file: (root / mutant.file).resolve() for mutant in chosen}
     library = build(builder, families()[family].only(instance.group), chosen, paths, folder, lambda line: None)
-    assert not library.not_compilable
+    assert set(library.mutants.values()) == set(chosen)
     numbers = {mutant: number for number, mutant in library.mutants.items()}
-    with open_pool(Opening("host"), 1, library.overlay, lambda line: None) as pool:
+    with open_pool(Opening("host"), 1, lambda line: None, family, library.overlay) as pool:
         for name in names:
             mutant = mutants[name]
             assert mutant is not None
