@@ -88,12 +88,12 @@ def test_seeds_of_one_run_are_one_sample() -> None:
     assert learned.seconds == {"a__toy_v8__exact": (2.0,)}
 
 
-@example(0.0546875, 1e-10, [*[1000] * 19, 79972])  # 3.0000005 times as much
+@example(0.1, 1e-10, [*[1000] * 19, 10**9])  # one of the two large ones is small
 @given(st.floats(0.001, 0.1), st.floats(1e-10, 1e-7), st.lists(st.integers(10**3, 10**9), min_size=8, max_size=60))
 def test_a_pace_gives_the_seconds_back_that_it_was_fitted_to(base: float, per_flop: float, sizes: list[int]) -> None:
     total = sum(base + size * per_flop for size in sizes)
     pace = durations.fitted((size, base + size * per_flop) for size in sizes)
-    assert total / 3.5 < sum(pace.seconds(size) for size in sizes) < total * 3.5
+    assert total / 3 < sum(pace.seconds(size) for size in sizes) < total * 3
 
 
 def test_a_disturbed_case_does_not_set_the_pace() -> None:

@@ -228,12 +228,26 @@ def learn(known: History, verdicts: Iterable[Verdict], work: Mapping[str, int]) 
 
 
 def fitted(cases: Iterable[tuple[int, float]]) -> Pace:
-    """Fit a pace to (FLOPs, seconds): the large cases give the seconds a FLOP, the rest of the time is the base's."""
+    """Fit a pace to (FLOPs, seconds): the large cases give the seconds a FLOP, the rest of the time is the base's.
+
+    Their middle is by FLOPs: of a small one among them the base would be taken for the time of its FLOPs.
+    """
     ordered = sorted(cases)
     large = ordered[-max(1, len(ordered) // LARGE) :]
-    per_flop = float(f"{median(seconds / flops for flops, seconds in large):.3g}")
+    per_flop = float(f"{_middle_per_flop(large):.3g}")
     base = median(max(0.0, seconds - flops * per_flop) for flops, seconds in ordered)
     return Pace(round(base, 6), per_flop)
+
+
+def _middle_per_flop(cases: Iterable[tuple[int, float]]) -> float:
+    """Return the seconds a FLOP of which the faster and the slower cases have half of the FLOPs each."""
+    paces = sorted((seconds / flops, flops) for flops, seconds in cases)
+    half, below = sum(flops for _, flops in paces) / 2, 0
+    for pace, flops in paces:
+        below += flops
+        if below >= half:
+            return pace
+    raise ValueError("no cases")
 
 
 def render(machines: Mapping[str, History]) -> str:
