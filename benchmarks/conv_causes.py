@@ -34,7 +34,7 @@ import bitgate
 
 PASSES = ("fwd", "bwd_data", "bwd_weight")
 SMALLEST_NORMAL = 2.0**-126
-"""That of f32, in which sums are made, and of bf16."""
+"""The smallest normal number of f32, the type of sums, and of bf16."""
 MOST_CELLS = 1 << 25
 Cells = Mapping[str, np.ndarray]
 View = Callable[[np.ndarray], np.ndarray]

@@ -124,7 +124,7 @@ def test_a_broken_context_is_left_with_its_process(planned: PlannedCase) -> None
 )
 def test_a_gpu_s_process_ends_with_a_crash(target: str, outcome: Outcome, ended: int) -> None:
     process = _Process(target)
-    process.look_after(Verdict(Key("c", "k", "only", (), "exact", 0, "forward", target), outcome))
+    process.end_if_broken(Verdict(Key("c", "k", "only", (), "exact", 0, "forward", target), outcome))
     assert process.ended == ended
 
 

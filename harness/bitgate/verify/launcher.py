@@ -100,7 +100,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class LaunchStep:
-    """One launch on ``inputs``; ``in_used``: in the buffers of the step before, under its conditions.
+    """One launch on ``inputs``; ``reuses_buffers``: those of the step before, under its conditions.
 
     ``beside``: while the kernel works on these, in other buffers and on another stream, called from another thread.
     ``delayed``: after work that has not ended on the caller's stream. ``captured``: as a graph, which is replayed.
@@ -109,7 +109,7 @@ class LaunchStep:
 
     config: LaunchConfig
     inputs: Mapping[str, HostTensor]
-    in_used: bool = False
+    reuses_buffers: bool = False
     delayed: bool = False
     captured: bool = False
     beside: Mapping[str, HostTensor] | None = None

@@ -88,7 +88,7 @@ class StepPlaces(Struct):
     schedule: str
     inputs: Places
     outputs: Places
-    in_used: bool = False
+    reuses_buffers: bool = False
     delayed: bool = False
     captured: bool = False
     cleared: str = ""

@@ -229,7 +229,7 @@ class LauncherProcess(Endable):
                 step.config.schedule,
                 sets[id(step.inputs)][0],
                 placed(layout, problem, problem.outputs),
-                step.in_used,
+                step.reuses_buffers,
                 step.delayed,
                 step.captured,
                 step.config.cleared,

@@ -186,7 +186,7 @@ class LauncherServer:
             LaunchStep(
                 config_of(one),
                 inputs(one.inputs),
-                one.in_used,
+                one.reuses_buffers,
                 one.delayed,
                 one.captured,
                 None if one.beside is None else inputs(one.beside),

@@ -138,12 +138,16 @@ class LocalLauncher:
     def launch(self, launch: Launch, steps: Sequence[LaunchStep], outputs: Outputs | None = None) -> list[LaunchResult]:
         work = self._work(launch)
         runs: list[LaunchResult] = []
-        into = [blank_outputs(launch.problem) if outputs is None else outputs(place) for place in range(len(steps))]
+        groups: list[list[tuple[LaunchStep, Mapping[str, HostTensor]]]] = []
+        for place, step in enumerate(steps):
+            if not step.reuses_buffers:
+                groups.append([])
+            groups[-1].append((step, blank_outputs(launch.problem) if outputs is None else outputs(place)))
         with undisturbed():
-            while len(runs) < len(steps) and not (runs and (runs[-1].crash or runs[-1].damage)):
-                first = len(runs)
-                last = next((k for k in range(first + 1, len(steps)) if not steps[k].in_used), len(steps))
-                runs += self._together(work, steps[first:last], into[first:last])
+            for group in groups:
+                runs += self._together(work, *zip(*group, strict=True))
+                if runs[-1].crash or runs[-1].damage:
+                    break
         return runs
 
     def _together(

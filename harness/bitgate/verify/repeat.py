@@ -64,7 +64,7 @@ def repeat(builder: EvidenceBuilder, launch: Launch, config: LaunchConfig) -> Ve
     # On the host a Python function computes at once, on no stream.
     is_enqueued = bool(config.schedule) or session.target.platform != "host"
     delayed = is_enqueued and session.is_first("delayed", planned.kernel.name)
-    other, again = LaunchStep(config, inputs.tensors), LaunchStep(config, own.tensors, in_used=True)
+    other, again = LaunchStep(config, inputs.tensors), LaunchStep(config, own.tensors, reuses_buffers=True)
     steps = [*([replace(other, delayed=True)] * delayed), other, again]
     runs = session.launcher.launch(launch, steps)
     for number, (step, run) in enumerate(zip(steps[:-1], runs, strict=False), 3):

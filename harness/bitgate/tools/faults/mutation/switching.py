@@ -69,8 +69,8 @@ class SwitchedProcess(CaseProcess):
             raise UsageError(f"the process of kernels ended with no mutant on: {ended.reason}") from None
         return answer
 
-    def look_after(self, verdict: Verdict) -> None:
-        """End a process whose GPU a case may have broken: the switch of another one is turned anew."""
+    def end_if_broken(self, verdict: Verdict) -> None:
+        """End the process if a case may have broken its GPU: the switch of another one is turned anew."""
         if verdict.outcome in BROKEN and platform_of(self.opening.target) != "host":
             self.end()
 
@@ -109,7 +109,7 @@ class SwitchJob(Generic[Answer]):
     def take(self, process: SwitchedProcess) -> Answer | JobState:
         if (question := self._question) is not None:
             verdict = process.verify(question.planned, question.seconds, by=question.by)
-            process.look_after(verdict)
+            process.end_if_broken(verdict)
             if self._goes_on(process, verdict):
                 return AGAIN
         return self._answers[0]
