@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,18 @@ import pytest
 from bitgate.core.project import own_kernels
 from bitgate.kernel.build import flags
 from bitgate.kernel.build.builder import Builder
-from bitgate.kernel.build.includes import Includes, families_reached, places
+from bitgate.kernel.build.includes import FamiliesByFile, Includes, places
 from bitgate.kernel.build.unit import read_depfile
 from bitgate.kernel.registry import families
 
 
+@cache
+def by_file() -> FamiliesByFile:
+    return FamiliesByFile(families().values())
+
+
 def reached(file: str) -> set[str]:
-    return set(families_reached(own_kernels().parent / file, families().values()))
+    return set(by_file().of(own_kernels().parent / file))
 
 
 def test_a_header_of_all_reaches_all() -> None:
@@ -87,6 +93,6 @@ def test_a_missing_include_is_ignored_unless_it_existed_before(tmp_path: Path) -
     (tmp_path / "a.hip.cpp").write_text('#include "shadow.hpp"\n')
     library = Mine(tmp_path, ("a.hip.cpp",))
     gone = tmp_path / "shadow.hpp"
-    assert families_reached(gone, [library], where=()) == ()
+    assert FamiliesByFile([library], where=()).of(gone) == ()
     (unit,) = Includes(gone=[gone], where=()).units(library)
     assert gone in unit.files, "another header of that name may be what is included now"

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ from tests.cpp_structure import structure
 
 from bitgate.core import paths
 from bitgate.core.project import ours
+from bitgate.kernel.registry import families
 from bitgate.tools.faults.fault import Fault, read_faults
+from bitgate.tools.faults.mutation import seeded
+from bitgate.tools.faults.mutation.campaign import MutationSetup
+from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.schema import behind_switch
-from bitgate.tools.faults.mutation.seeded import mutant_of, switchable
+from bitgate.tools.faults.mutation.seeded import found_by_switch, mutant_of, switchable
+from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
 
 TEXT = """\
 template <int n> int sum(const int* p, int a) {
@@ -146,6 +152,24 @@ def test_what_the_switch_does_not_find_is_built_alone(tmp_path: Path) -> None:
     assert (hole["killed"], hole["note"]) == (False, "stays green over 1 verdicts: a hole")
     assert "library of 2 edits" in said
     assert document["by_family"]["naive_reduction"]["killed"] == 1
+
+
+def test_what_does_not_compile_in_a_family_is_not_looked_for_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A header's edit that a compiler rejects is built alone, once, instead of being searched in 20 libraries."""
+    root, asked = ours().root, list[str]()
+    faults = [fault for fault in read_faults(ours().faults) if fault.file == "kernels/include/bitgate/number.hpp"]
+    mutants = switchable(faults, root)
+    own = {name: family for name, family in families().items() if name in ("naive_reduction", "naive_softmax")}
+
+    def rejected(_setup: Any, family: Any, queue: list[Mutant], *_others: Any) -> Iterator[MutantTrial]:
+        asked.append(family.name)
+        yield from (MutantTrial(mutant, family.name, Fate.NOT_COMPILABLE) for mutant in queue)
+
+    monkeypatch.setattr(seeded, "try_in_family", rejected)
+    nothing: Any = None  # what only a library needs
+    setup = MutationSetup(nothing, own, {}, nothing, sample=1, drawn=0, seed=0, limit=1, jobs=1, say=print)
+    assert not list(found_by_switch(setup, mutants, root))
+    assert asked == ["naive_reduction"]
 
 
 LONGER_ROWS = """

@@ -99,10 +99,17 @@ class Includes:
                     yield path
 
 
-def families_reached(file: Path, families: Iterable[Library], where: tuple[Path, ...] | None = None) -> tuple[str, ...]:
-    """Return the names of the families whose libraries change once ``file`` is edited.
+class FamiliesByFile:
+    """The families whose libraries change once a file is edited; the includes of each are followed once."""
 
-    None if no family includes it: a source of the runtime, or of tools.
-    """
-    includes, wanted = Includes(where=where), file.resolve()
-    return tuple(family.name for family in families if any(wanted in unit.files for unit in includes.units(family)))
+    def __init__(self, families: Iterable[Library], where: tuple[Path, ...] | None = None) -> None:
+        includes = Includes(where=where)
+        self._files = {
+            family.name: frozenset(path for unit in includes.units(family) for path in unit.files)
+            for family in families
+        }
+
+    def of(self, file: Path) -> tuple[str, ...]:
+        """Return the families' names. None if no family includes the file: a source of the runtime, or of tools."""
+        wanted = file.resolve()
+        return tuple(name for name, files in self._files.items() if wanted in files)

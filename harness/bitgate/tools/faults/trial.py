@@ -14,7 +14,7 @@ from typing import Any
 
 from bitgate.core import paths
 from bitgate.core.project import Project, ours
-from bitgate.kernel.build.includes import families_reached
+from bitgate.kernel.build.includes import FamiliesByFile
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import families
 from bitgate.results.record import Outcome, Verdict
@@ -156,7 +156,7 @@ def _reached(fault: Fault, project: Project) -> list[str]:
     mine = loaded_names(project.runs_on)
     every = [family for family in families(project).values() if not mine or family.name in mine]
     named = fault.family if project.is_ours else ""  # a user's folder may be named differently from its family
-    reached = (named,) if named else families_reached(project.root / fault.file, every)
+    reached = (named,) if named else FamiliesByFile(every).of(project.root / fault.file)
     return [f"--kernel={','.join(reached)}"] if 0 < len(reached) < len(every) else []
 
 

@@ -12,13 +12,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bitgate.kernel.build.includes import families_reached
+from bitgate.kernel.build.includes import FamiliesByFile
 from bitgate.tools.faults.fault import Fault
 from bitgate.tools.faults.mutation.campaign import MutationSetup, try_in_family
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.operators import is_switchable, one_line, parser, plain_cpp
 from bitgate.tools.faults.mutation.schema import SEEDED, SEEDED_STATEMENT
-from bitgate.tools.faults.mutation.trial import MutantTrial
+from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
 from bitgate.tools.faults.trial import Trial
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def switchable(faults: Iterable[Fault], root: Path) -> dict[Mutant, Fault]:
 def found_by_switch(setup: MutationSetup, faults: Mapping[Mutant, Fault], root: Path) -> Iterator[Trial]:
     """Yield the trials of faults that a case of the tier finds, and names if they ask for a diagnosis; at the end those
     of faults that only a drawn case shows."""
-    families = list(setup.families.values())
-    reached = {file: families_reached(root / file, families) for file in {mutant.file for mutant in faults}}
+    by_file = FamiliesByFile(setup.families.values())
+    reached = {file: by_file.of(root / file) for file in {mutant.file for mutant in faults}}
     paths = {file: (root / file).resolve() for file in reached}
     bench = replace(setup, expected={mutant: fault.diagnosis for mutant, fault in faults.items()})
     left, shown = list(faults), dict[Mutant, MutantTrial]()
@@ -127,6 +127,8 @@ def found_by_switch(setup: MutationSetup, faults: Mapping[Mutant, Fault], root: 
             if one.fate.is_kill and (not fault.diagnosis or fault.diagnosis in one.kinds):
                 left.remove(one.mutant)
                 yield Trial(fault, True, True, one.by, one.verdict, one.kinds, one.sentence, one.seconds)
+            elif one.fate is Fate.NOT_COMPILABLE:
+                left.remove(one.mutant)  # looked for again in each family that has the file, it costs more than a build
             elif one.shown_by:
                 shown[one.mutant] = one
     for mutant in left:
