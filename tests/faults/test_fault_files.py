@@ -8,7 +8,7 @@ import pytest
 
 from bitgate.cli.main import run
 from bitgate.core.errors import UsageError
-from bitgate.tools.faults.fault import Fault, choose, read_faults
+from bitgate.tools.faults.fault import Fault, choose, read_faults, sampled
 
 GOOD = """
 [[fault]]
@@ -90,3 +90,16 @@ def test_a_fault_that_does_not_apply_ends_the_command_unbuilt(
     text = GOOD.replace("kernels/k.hip.cpp", "kernels/include/bitgate/abi.h")
     assert run(["faults", "run", "--file", str(_file(tmp_path, text))]) == 2
     assert "occurs 0 times" in capsys.readouterr().err
+
+
+def test_a_sample_is_of_few_families_and_keeps_the_order() -> None:
+    faults = [Fault(f"f{number}", "", f"kernels/k{number % 4}/a.hpp", "a", "b") for number in range(40)]
+
+    def drawn(count: int, seed: int = 1) -> list[str]:
+        return [fault.name for fault in sampled(faults, count, seed, lambda fault: (fault.family, "another"))]
+
+    assert len(drawn(15)) == 15
+    assert len({int(name[1:]) % 4 for name in drawn(15)}) == 2
+    assert drawn(15) == sorted(drawn(15), key=lambda name: int(name[1:]))
+    assert drawn(15) != drawn(15, seed=2)
+    assert drawn(100) == [fault.name for fault in faults]

@@ -15,12 +15,13 @@ from bitgate.core.errors import UsageError
 from bitgate.core.progress import progress_bar
 from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
-from bitgate.lab.planning.collect import print_whose_suites
+from bitgate.lab.planning.collect import collect_cases, print_whose_suites
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bitgate.core.project import Project
+    from bitgate.lab.planning.collect import CollectedCases
     from bitgate.tools.faults.fault import Fault
     from bitgate.tools.faults.trial import Trial, TrialSetup
 
@@ -53,6 +54,10 @@ def run(
     drawn: Annotated[
         int, typer.Option(min=0, metavar="N", help="Draw N cases a family that show what is left open.")
     ] = 0,
+    sample: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Draw N of the faults, of as few families as hold them [all].")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Draw them by this seed.")] = 0,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of faults at a time [cores / 2].")
     ] = None,
@@ -86,6 +91,15 @@ def run(
         print_whose_suites(project)
     bench = TrialSetup(tier, target, limit, project, whole_tier, jobs or max(1, paths.threads() // 2))
     faults = _faults(file, name, project)
+    by_switch = switch and target == "host" and not whole_tier
+    if sample or by_switch:
+        asked = collect_cases(tier, target, project, "", "")
+    if sample:
+        from bitgate.kernel.build.includes import FamiliesByFile
+        from bitgate.tools.faults.fault import sampled
+
+        by_file = FamiliesByFile(asked.built_families().values())
+        faults = sampled(faults, sample, seed, lambda fault: by_file.of(project.root / fault.file))
     kept = TrialRecord(record, tier, target, git.commit_of(project.root)) if record else None
     tried = kept.known(faults) if kept else {}
     if tried:
@@ -100,8 +114,8 @@ def run(
 
     ended: list[Trial] = []
     with progress_bar("faults", len(faults) - len(tried)) as bar:
-        if switch and target == "host" and not whole_tier:
-            for trial in _by_switch([fault for fault in faults if fault.name not in tried], bench, drawn):
+        if by_switch:
+            for trial in _by_switch([fault for fault in faults if fault.name not in tried], bench, asked, drawn):
                 done(trial)
                 tried[trial.fault.name] = trial
         trials = try_faults(faults, bench, done, tried)
@@ -138,12 +152,11 @@ def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOp
     return 0
 
 
-def _by_switch(faults: Sequence[Fault], bench: TrialSetup, drawn: int) -> Iterator[Trial]:
+def _by_switch(faults: Sequence[Fault], bench: TrialSetup, asked: CollectedCases, drawn: int) -> Iterator[Trial]:
     """Yield the trials of the faults that are found, or shown by a drawn case, by libraries with all of a family; none
     without tree-sitter."""
     from bitgate.core.progress import print_progress
     from bitgate.kernel.build.builder import Builder
-    from bitgate.lab.planning.collect import collect_cases
     from bitgate.tools.faults.mutation.campaign import MutationSetup
     from bitgate.tools.faults.mutation.operators import parser
     from bitgate.tools.faults.mutation.seeded import found_by_switch, switchable
@@ -156,7 +169,6 @@ def _by_switch(faults: Sequence[Fault], bench: TrialSetup, drawn: int) -> Iterat
     mutants = switchable(faults, bench.project.root)
     if not mutants:
         return
-    asked = collect_cases(bench.tier, bench.target, bench.project, "", "")
     builder = Builder(bench.target, print_progress)
     builder.runtime()
     builder.native()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from bitgate.core.errors import UsageError
@@ -83,6 +85,23 @@ def choose(faults: Sequence[Fault], glob: str) -> tuple[Fault, ...]:
         nearest = get_close_matches(glob, names, 1, 0.3) or names[:1]
         raise UsageError(f"no fault is named '{glob}'" + (f": the nearest is {nearest[0]}" if nearest else ""))
     return chosen
+
+
+def sampled(
+    faults: Sequence[Fault], count: int, seed: int, reached: Callable[[Fault], Sequence[str]]
+) -> tuple[Fault, ...]:
+    """Draw faults of few families, in their order: a sample of all would build the libraries of all.
+
+    ``reached``: the families whose libraries a fault changes; the first of them is tried first.
+    """
+    of_family = defaultdict[str, list[Fault]](list)
+    for fault in faults:
+        of_family["".join(reached(fault)[:1])].append(fault)
+    random, drawn = Random(seed), set[Fault]()
+    for name in random.sample(sorted(of_family), len(of_family)):
+        own = of_family[name]
+        drawn.update(random.sample(own, min(len(own), count - len(drawn))))
+    return tuple(fault for fault in faults if fault in drawn)
 
 
 def _read(path: Path) -> list[Fault]:
