@@ -13,6 +13,7 @@ TASKS = {
     "update": "update.py",
     "loss": "loss.py",
     "places": "places.py",
+    "positive": "positive.py",
 }
 RIGHT = (
     "softmax_right",
@@ -36,6 +37,7 @@ RIGHT = (
     "loss_right",
     "places_right",
     "places_in_buffer",
+    "positive_right",
 )
 WRONG = (
     "softmax_without_maximum",
@@ -76,6 +78,12 @@ def test_transcription_errors_do_not(judged, name: str) -> None:
     report = report_on(judged, name)
     assert (report["verdict"], report["exit"]) == ("wrong", 1)
     assert set(report["summary"]["outcomes"]) & {"MISMATCH", "NONDETERMINISTIC", "CORRUPTED", "CRASHED"}
+
+
+def test_a_truth_value_of_two_is_wrong(judged) -> None:
+    report = report_on(judged, "positive_by_counts", problems=1, own=True)
+    assert report["verdict"] == "wrong"
+    assert "bytes that are neither 0 nor 1" in report["diagnosis"]
 
 
 @pytest.mark.parametrize("problems", [1, 2])
