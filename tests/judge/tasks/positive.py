@@ -1,4 +1,4 @@
-"""A task by gpu-mode's convention with two types of results: the largest number of each row, and whether one is positive."""
+"""A task by gpu-mode's convention with results of two types: rows' largest numbers, and whether one is positive."""
 
 import numpy as np
 

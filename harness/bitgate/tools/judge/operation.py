@@ -71,14 +71,16 @@ class TaskOperation(Sized):
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation
     ) -> Mapping[str, Floats] | None:
-        if not any("float" in one["given"] for one in self._facts["outputs"]):
+        reals = [one["role"] for one in self._facts["outputs"] if "float" in one["given"]]
+        if not reals:
             return {}  # integers are compared by bits
         own = next(name for name, short in TYPES.items() if short == problem.dtypes.of(0).name)
         narrow = "float64" if own == "float64" else "float32"
         u = 2.0 ** -(53 if own == "float64" else 24)
         rng = np.random.default_rng(len(problem.tensors))
         with np.errstate(all="ignore"):
-            base = self._run(problem, inputs, "float64")
+            run = self._run(problem, inputs, "float64")
+            base = {role: run[role] for role in reals}
             errors = {role: np.zeros(one.shape) for role, one in base.items()}
             squares = {role: np.zeros(one.shape) for role, one in base.items()}
             is_quick = bool(self._facts_of(problem)["quick"])
@@ -166,18 +168,16 @@ class TaskOperation(Sized):
         base: Mapping[str, Array],
         slack: dict[str, Floats],
     ) -> dict[str, Floats]:
-        """Return the bounds of the outputs of reals, with four times the errors that the task's own type makes, if that
-        is further off."""
-        outputs = [one["role"] for one in self._facts["outputs"] if "float" in one["given"]]
+        """Return the bounds, with four times the errors that the task's own type makes, if that is further off."""
         if own not in ("float16", "bfloat16"):
-            return {role: slack[role] for role in outputs}
+            return slack
         run = self._run(problem, inputs, own)
         half = 2.0 ** -DTYPES[TYPES[own]].mantissa
-        for role in outputs:
+        for role in slack:
             error = np.nan_to_num(np.abs(run[role] - base[role]), nan=0.0, posinf=0.0)
             if (error > slack[role] + half * (np.abs(base[role]) + slack[role]) + 1e-7).any():
                 slack[role] = slack[role] + 4 * np.fmax(error, np.mean(error))
-        return {role: slack[role] for role in outputs}
+        return slack
 
 
 ANYTHING = 1e300
