@@ -111,6 +111,22 @@ def matmul_without_last_slice(data):
     return c
 
 
+def matmul_short_of_a_block(data):
+    """Wrong where columns fill more than one block of 64, and no whole number of them."""
+    a, b, c = data
+    columns = max(1, c.shape[1] // 64) * 64
+    c[:, :columns] = a.astype(np.float32) @ b[:, :columns].astype(np.float32)
+    return c
+
+
+def matmul_on_a_square_grid(data):
+    """Wrong where rows are fewer than columns: its grid has the blocks of rows in both dimensions."""
+    a, b, c = data
+    columns = -(-a.shape[0] // 2) * 2
+    c[:, :columns] = a.astype(np.float32) @ b[:, :columns].astype(np.float32)
+    return c
+
+
 def norm_right(x, weight, bias, eps=1e-5):
     mean = x.mean(-1, keepdims=True)
     centred = x - mean

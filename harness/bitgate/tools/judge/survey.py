@@ -20,7 +20,7 @@ from bitgate.core.untrusted import shown
 from bitgate.model import DTYPES
 from bitgate.tools.judge.conventions import TaskFile, is_tensor, order_of, tensor_of, to_numpy, type_of
 from bitgate.tools.judge.data import Cells, cells_of
-from bitgate.tools.judge.drawing import Sizes, around, shrunk
+from bitgate.tools.judge.drawing import Sizes, around, shrunk, tails, tails_of_own
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
 from bitgate.worker.outside import give_up_reaching
@@ -41,8 +41,6 @@ FULL_SECONDS, MOST_SECONDS = 0.3, 4.0
 at all."""
 LARGEST = {"float16": 1e4, "float64": 1e300}
 """The largest cell of a result whose data are taken, by type: other seeds give larger ones."""
-FEWEST = 2
-"""The task's own sizes and their tails: a grid that is short by a part of a block is right on the former alone."""
 MOST_BYTES = 1 << 28
 MOST_ZERO_CELLS = 4096
 
@@ -111,7 +109,7 @@ class TaskSurvey:
         self.axes, self.sizes = self._sizes()
 
     def document(self, dtypes: Sequence[str], problems: int, seed: int, own: bool) -> dict[str, Any]:
-        """Return all that others need to know of the task, with at most this many problems.
+        """Return all that others need to know of the task, with this many problems, its own and tails at least.
 
         ``zero`` has the problems with a length of zero, with their results: no process of a submission may get it.
         """
@@ -153,10 +151,12 @@ class TaskSurvey:
             base = sizes if self._shapes(sizes) else base
         if own:
             return chosen
-        most, drawn, dropped = max(problems, FEWEST), list[dict[str, Any]](), 0
-        apart = self._problem(base, "not contiguous", seed) if most > FEWEST else []
-        for tried, sizes in enumerate(around(base, seed), 1):
-            if len(chosen) + len(apart) + len(drawn) >= most or tried > 8 * most:
+        first = [*tails(base, self._takes_sizes), *tails_of_own(self.sizes, base, BASE_ELEMENTS, self._takes_sizes)]
+        most, drawn, dropped = problems, list[dict[str, Any]](), 0
+        apart = self._problem(base, "not contiguous", seed) if most > len(chosen) + len(first) else []
+        for tried, sizes in enumerate(around(base, seed, first), 1):
+            is_enough = len(chosen) + len(apart) + len(drawn) >= most or tried > 8 * most
+            if is_enough and tried > len(first):
                 break
             found = self._problem(sizes, "drawn", seed + tried)
             dropped += not found
@@ -293,6 +293,9 @@ class TaskSurvey:
 
     def _shapes(self, sizes: Sizes) -> list[list[int]] | None:
         return self._shapes_of(self._placed(sizes))
+
+    def _takes_sizes(self, sizes: Sizes) -> bool:
+        return self._shapes(sizes) is not None
 
     def _takes(self, changed: Mapping[tuple[int, int], int]) -> bool:
         shapes = {place: list(self.own[place].shape) for place in self.tensors}
