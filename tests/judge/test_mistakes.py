@@ -35,6 +35,7 @@ RIGHT = (
     "update_right",
     "update_in_columns",
     "loss_right",
+    "loss_by_powers",
     "places_right",
     "places_in_buffer",
     "positive_right",
@@ -110,6 +111,12 @@ def test_a_term_that_a_long_sum_leaves_out_is_found(judged) -> None:
     assert {one["fill"] for one in report["checks"] if not one["green"]} == {"sparse"}
     assert report["diagnosis"].startswith("1 of 1 cells of y0 are wrong")
     assert "broke off" not in report["diagnosis"]
+
+
+def test_terms_of_fewer_bits_are_found_where_few_are_summed(judged) -> None:
+    report = report_on(judged, "loss_of_narrow_squares", problems=1, own=True)
+    assert report["verdict"] == "wrong"
+    assert {one["fill"] for one in report["checks"] if not one["green"]} == {"few"}
 
 
 def test_each_call_of_a_case_is_compared(judged) -> None:
