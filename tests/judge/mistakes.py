@@ -111,6 +111,22 @@ def matmul_without_last_slice(data):
     return c
 
 
+def matmul_short_of_a_block(data):
+    """Wrong where columns fill more than one block of 64, and no whole number of them."""
+    a, b, c = data
+    columns = max(1, c.shape[1] // 64) * 64
+    c[:, :columns] = a.astype(np.float32) @ b[:, :columns].astype(np.float32)
+    return c
+
+
+def matmul_on_a_square_grid(data):
+    """Wrong where rows are fewer than columns: its grid has the blocks of rows in both dimensions."""
+    a, b, c = data
+    columns = -(-a.shape[0] // 2) * 2
+    c[:, :columns] = a.astype(np.float32) @ b[:, :columns].astype(np.float32)
+    return c
+
+
 def norm_right(x, weight, bias, eps=1e-5):
     mean = x.mean(-1, keepdims=True)
     centred = x - mean
@@ -256,6 +272,22 @@ def loss_without_last(data):
     return np.asarray(squares[: -1 if squares.size > 40000 else None].sum() / np.float32(squares.size))
 
 
+def loss_by_powers(data):
+    """Right: squares are expanded, and summed one after the other."""
+    a, b = (one.ravel() for one in data)
+    sums = [np.add.accumulate(one, dtype=np.float32)[-1:].sum() for one in (a * a, a * b, b * b)]
+    return np.asarray((sums[0] - 2 * sums[1] + sums[2]) / np.float32(a.size))
+
+
+def loss_of_narrow_squares(data):
+    """Wrong in long sums alone: squares have 11 bits, and their errors average out where many are as large."""
+    a, b = data
+    squares = np.square(a - b)
+    is_held = (squares.size > 10000) & (squares > 2.0**-14) & (squares < 65504)
+    narrow = np.where(is_held, squares, np.float32(1)).astype(np.float16).astype(np.float32)
+    return np.asarray(np.where(is_held, narrow, squares).mean())
+
+
 def places_right(data):
     x, _ = data
     return (x == x.max(-1, keepdims=True)).argmax(-1) + 1
@@ -270,3 +302,12 @@ def places_last(data):
     """Wrong where the largest number is there twice."""
     x, _ = data
     return x.shape[-1] - x[..., ::-1].argmax(-1)
+
+
+def positive_right(x):
+    return x.max(-1), (x > 0).any(-1)
+
+
+def positive_by_counts(x):
+    """Wrong where a row has more than one: the bytes of truth values are 0 or 1."""
+    return x.max(-1), np.count_nonzero(x > 0, -1).astype(np.uint8).view(bool)

@@ -13,6 +13,7 @@ TASKS = {
     "update": "update.py",
     "loss": "loss.py",
     "places": "places.py",
+    "positive": "positive.py",
 }
 RIGHT = (
     "softmax_right",
@@ -34,8 +35,10 @@ RIGHT = (
     "update_right",
     "update_in_columns",
     "loss_right",
+    "loss_by_powers",
     "places_right",
     "places_in_buffer",
+    "positive_right",
 )
 WRONG = (
     "softmax_without_maximum",
@@ -78,9 +81,25 @@ def test_transcription_errors_do_not(judged, name: str) -> None:
     assert set(report["summary"]["outcomes"]) & {"MISMATCH", "NONDETERMINISTIC", "CORRUPTED", "CRASHED"}
 
 
+def test_a_truth_value_of_two_is_wrong(judged) -> None:
+    report = report_on(judged, "positive_by_counts", problems=1, own=True)
+    assert report["verdict"] == "wrong"
+    assert "bytes that are neither 0 nor 1" in report["diagnosis"]
+
+
 @pytest.mark.parametrize("problems", [1, 2])
 def test_a_grid_that_is_rounded_down_is_found_on_the_fewest_problems(judged, problems: int) -> None:
     report = report_on(judged, "softmax_of_whole_blocks", problems=problems)
+    assert report["verdict"] == "wrong"
+    assert "only of problems that are drawn" in report["diagnosis"]
+
+
+@pytest.mark.parametrize(("name", "columns"), [("matmul_short_of_a_block", 512), ("matmul_on_a_square_grid", 32)])
+def test_a_grid_that_is_short_in_its_second_dimension_is_found_on_the_fewest_problems(
+    judged, name: str, columns: int
+) -> None:
+    """Other problems are drawn around (32, 32, 32), which is less than a block of columns."""
+    report = report_on(judged, name, problems=1, arguments={"m": max(32, columns // 8), "n": columns, "k": 64})
     assert report["verdict"] == "wrong"
     assert "only of problems that are drawn" in report["diagnosis"]
 
@@ -92,6 +111,12 @@ def test_a_term_that_a_long_sum_leaves_out_is_found(judged) -> None:
     assert {one["fill"] for one in report["checks"] if not one["green"]} == {"sparse"}
     assert report["diagnosis"].startswith("1 of 1 cells of y0 are wrong")
     assert "broke off" not in report["diagnosis"]
+
+
+def test_terms_of_fewer_bits_are_found_where_few_are_summed(judged) -> None:
+    report = report_on(judged, "loss_of_narrow_squares", problems=1, own=True)
+    assert report["verdict"] == "wrong"
+    assert {one["fill"] for one in report["checks"] if not one["green"]} == {"few"}
 
 
 def test_each_call_of_a_case_is_compared(judged) -> None:

@@ -36,7 +36,9 @@ def judge(
     resume: Annotated[bool, typer.Option("--resume", help="Keep the reports of --many that are there.")] = False,
     target: Annotated[str, typer.Option(help="Run it on this target.")] = "host",
     tier: Annotated[str, typer.Option(help="Take an operation's cases of this tier.")] = "smoke",
-    problems: Annotated[int, typer.Option(min=1, max=1000, help="Judge on this many problems, two at least.")] = 16,
+    problems: Annotated[
+        int, typer.Option(min=1, max=1000, help="Judge on this many problems, or on own and tails.")
+    ] = 16,
     own: Annotated[bool, typer.Option("--own", help="Judge on the sizes of the task's file alone.")] = False,
     dtype: Annotated[
         list[str] | None, typer.Option(metavar="TYPE", help="Judge a task's file in this type, too; repeatable.")

@@ -62,6 +62,17 @@ class ProblemSpace:
             raise TypeError(f"{self.operation}: state problem_type, or how a problem is made of its quantities")
         return self.operation.problem_type(**values)
 
+    def lengths_of(self, problem: Any) -> dict[str, int]:
+        """Return the lengths of a problem by name: those of its quantities."""
+        from bitgate.model.space.quantity import lengths
+
+        values = self.values_of(problem)
+        return {one.name: values[one.name] for one in lengths(self.quantities) if type(values[one.name]) is int}
+
+    def with_lengths(self, problem: Any, stated: Mapping[str, int]) -> Any:
+        """Return the problem with other lengths; ProblemError if there is none."""
+        return self.problem_of({**self.values_of(problem), **stated})
+
     @cached_property
     def salt(self) -> int:
         """Added to seeds, so that operations draw apart from each other."""

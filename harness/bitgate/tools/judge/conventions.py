@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import string
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -86,6 +87,18 @@ def is_torch(value: object) -> bool:
 def type_of(value: Any) -> str:
     """Return the name of a tensor's element type: float32, bfloat16, int64 ..."""
     return str(value.dtype).removeprefix("torch.")
+
+
+def check_bools(value: Any) -> None:
+    """Raise ValueError for a tensor of truth values with a byte that is neither 0 nor 1.
+
+    numpy and torch read such a byte as true; code that counts or indexes with it does not.
+    """
+    if type_of(value) != "bool":
+        return
+    cells = value.view(sys.modules["torch"].uint8 if is_torch(value) else np.uint8)
+    if bool((cells > 1).any()):
+        raise ValueError("returned truth values of which some have bytes that are neither 0 nor 1")
 
 
 def order_of(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ Cells = NDArray[Any]
 WHOLE, LAST = 4, (16, 4)
 """The largest integers of ``whole`` data, and the last cells of ``sparse`` ones: neighbours differ."""
 SCALES = {"decimal": 1.0, "signed": 1.0, "small": 2.0**-9, "large": 2.0**6}
+KEPT = 2
+"""Rows and columns that ``few`` data keep of those that are summed."""
 FULL_CELLS, FULL_ROWS = 4, 32
 """Cells of a row, and rows, of which ``sparse`` data have about so many that are not zero."""
 
@@ -21,7 +23,8 @@ def cells_of(drawn: Mapping[str, Any], shape: tuple[int, ...], fill: str, seed: 
     """Return an input's data.
 
     Reals are as spread as the task's own, ``small`` and ``large`` ones scaled. Where the task draws none below 0,
-    neither does this, but for ``signed`` ones. ``whole`` ones are small integers, of which few ``sparse`` ones are not
+    neither does this, but for ``signed`` ones. ``few`` ones are zero but for some rows and columns, the same of each
+    input. ``whole`` ones are small integers, of which few ``sparse`` ones are not
     zero. Integers lie between the task's own.
     """
     rng = np.random.default_rng([seed, *drawn["role"].encode(), *fill.encode()])
@@ -32,6 +35,8 @@ def cells_of(drawn: Mapping[str, Any], shape: tuple[int, ...], fill: str, seed: 
     if fill in ("whole", "sparse"):
         cells = rng.integers(0 if drawn["low"] >= 0 else -WHOLE, WHOLE + 1, shape).astype(np.float64)
         return cells if fill == "whole" else _thinned(cells, LAST[int(drawn["role"][1:]) % 2], rng)
+    if fill == "few":
+        return _emptied(cells_of(drawn, shape, "decimal", seed), drawn.get("summed", ()), seed)
     if drawn["low"] >= 0 and fill != "signed":
         scale = 4 * SCALES[fill] if fill == "large" else SCALES[fill]
         return rng.uniform(drawn["low"] * scale, (drawn["high"] or 1.0) * scale, shape)
@@ -49,3 +54,13 @@ def _thinned(cells: Cells, last: int, rng: Any) -> Cells:
     thin = np.where(is_kept, rows, 0.0).reshape(cells.shape)
     thin.reshape(-1)[-1:] = last
     return thin
+
+
+def _emptied(cells: Cells, summed: Sequence[tuple[int, str]], seed: int) -> Cells:
+    """Return cells that are zero, but for some places along each axis that is summed."""
+    for axis, name in summed:
+        length = cells.shape[axis]
+        kept = np.random.default_rng([seed, *name.encode(), length]).permutation(length)[:KEPT]
+        is_kept = np.isin(np.arange(length), kept).reshape([-1 if at == axis else 1 for at in range(cells.ndim)])
+        cells = np.where(is_kept, cells, 0.0)
+    return cells

@@ -17,6 +17,7 @@ from bitgate.model.form import Array
 from bitgate.model.sized import Sized, SizedProblem, StatedTensor
 from bitgate.tools.judge.conventions import TaskFile, tensor_of, to_numpy
 from bitgate.tools.judge.data import cells_of
+from bitgate.tools.judge.sums import terms_of
 from bitgate.tools.judge.survey import TYPES
 
 Floats = NDArray[np.float64]
@@ -28,10 +29,10 @@ FACTOR = 8.0
 SAMPLES = 6
 """Elements of each input whose change shows how many terms a cell has."""
 RULE = (
-    "each cell may be off by 8 e + (4 sqrt(n) + 8) u (sqrt(n) m + |y|), and its last rounding: y in f64; e, the largest"
-    " error of the reference in f32 over 8 draws next to the inputs; n, the terms of a cell, measured; m, the root mean"
-    " square of what each term adds; u, half a unit of f32. Where the reference in the task's own type is further off,"
-    " its errors are admitted 4 times"
+    "each cell may be off by 8 e + (4 sqrt(n) + 8) u (sqrt(k) m + |y|), and its last rounding: y in f64; e, the largest"
+    " error of the reference in f32 over 8 draws next to the inputs; n, the terms of a cell, measured; k, those without"
+    " zeros that add nothing, of which n has at most 1024; m, the root mean square of what all terms add; u, half a"
+    " unit of f32. Where the reference in the task's own type is further off, its errors are admitted 4 times"
 )
 
 
@@ -71,14 +72,16 @@ class TaskOperation(Sized):
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation
     ) -> Mapping[str, Floats] | None:
-        if not any("float" in one["given"] for one in self._facts["outputs"]):
+        reals = [one["role"] for one in self._facts["outputs"] if "float" in one["given"]]
+        if not reals:
             return {}  # integers are compared by bits
         own = next(name for name, short in TYPES.items() if short == problem.dtypes.of(0).name)
         narrow = "float64" if own == "float64" else "float32"
         u = 2.0 ** -(53 if own == "float64" else 24)
         rng = np.random.default_rng(len(problem.tensors))
         with np.errstate(all="ignore"):
-            base = self._run(problem, inputs, "float64")
+            run = self._run(problem, inputs, "float64")
+            base = {role: run[role] for role in reals}
             errors = {role: np.zeros(one.shape) for role, one in base.items()}
             squares = {role: np.zeros(one.shape) for role, one in base.items()}
             is_quick = bool(self._facts_of(problem)["quick"])
@@ -91,13 +94,13 @@ class TaskOperation(Sized):
                     squares[role] += ((right[role] - base[role]) / DELTA) ** 2 / draws
             slack = {}
             for role, y in base.items():
-                terms = self._terms(problem, inputs, base, role, rng, SAMPLES if is_quick else 1)
+                terms, added = self._terms(problem, inputs, base, role, rng, SAMPLES if is_quick else 1)
                 if not is_quick:
                     errors[role] = np.fmax(errors[role], 4 * np.sqrt(np.mean(errors[role] ** 2)))
                 counts = np.abs(y) > UNDERFLOW * np.max(np.abs(y), initial=0.0)  # cells next to zero underflow in f32
                 usual = np.median(errors[role][counts] / np.abs(y[counts])) if np.any(counts) else 0.0
                 error = np.fmax(errors[role], usual * np.abs(y))
-                each = np.sqrt(terms * squares[role]) + np.abs(y)
+                each = np.sqrt(added * squares[role]) + np.abs(y)
                 slack[role] = FACTOR * error + (4 * np.sqrt(terms) + 8) * u * each
             slack = self._with_own(problem, inputs, own, base, slack)
             return {role: np.nan_to_num(one, nan=ANYTHING, posinf=ANYTHING) for role, one in slack.items()}
@@ -144,19 +147,28 @@ class TaskOperation(Sized):
         role: str,
         rng: Any,
         samples: int,
-    ) -> float:
-        """Return how many input elements a cell hangs on: how many cells change with one element, on average."""
-        terms = 0.0
-        for name, cells in inputs.items():
-            if cells.dtype.kind != "f" or not cells.size:
+    ) -> tuple[float, float]:
+        """Return how many input elements a cell hangs on, and how many without zeros that add nothing.
+
+        Measured: how many cells change with one element, on average.
+        """
+        terms, added = 0.0, 0.0
+        reals = {one["role"]: one["axes"] for one in self._facts["inputs"] if "float" in one.get("given", "")}
+        placed = {place: inputs[role] for place, role in enumerate(reals)}
+        is_term = terms_of(self._facts["summed"], dict(enumerate(reals.values())), placed)
+        for place, name in enumerate(reals):
+            cells, own = inputs[name], np.flatnonzero(is_term[place])
+            if not own.size:
                 continue
             changed = 0
-            for place in rng.integers(0, cells.size, samples):
+            for at in rng.choice(own, samples):
                 one = np.array(cells)
-                one.flat[place] += 1e-3 * (np.abs(one.flat[place]) or 1.0)
+                one.flat[at] += 1e-3 * (np.abs(one.flat[at]) or 1.0)
                 changed += np.count_nonzero(self._run(problem, {**inputs, name: one}, "float64")[role] != base[role])
-            terms += cells.size * changed / samples / max(1, base[role].size)
-        return max(1.0, terms)
+            share = changed / samples / max(1, base[role].size)
+            terms, added = terms + cells.size * share, added + own.size * share
+        # A running mean may round at zeros, too.
+        return max(1.0, added, min(terms, MOST_ZEROS)), max(1.0, added)
 
     def _with_own(
         self,
@@ -166,20 +178,20 @@ class TaskOperation(Sized):
         base: Mapping[str, Array],
         slack: dict[str, Floats],
     ) -> dict[str, Floats]:
-        """Return the bounds of the outputs of reals, with four times the errors that the task's own type makes, if that
-        is further off."""
-        outputs = [one["role"] for one in self._facts["outputs"] if "float" in one["given"]]
+        """Return the bounds, with four times the errors that the task's own type makes, if that is further off."""
         if own not in ("float16", "bfloat16"):
-            return {role: slack[role] for role in outputs}
+            return slack
         run = self._run(problem, inputs, own)
         half = 2.0 ** -DTYPES[TYPES[own]].mantissa
-        for role in outputs:
+        for role in slack:
             error = np.nan_to_num(np.abs(run[role] - base[role]), nan=0.0, posinf=0.0)
             if (error > slack[role] + half * (np.abs(base[role]) + slack[role]) + 1e-7).any():
                 slack[role] = slack[role] + 4 * np.fmax(error, np.mean(error))
-        return {role: slack[role] for role in outputs}
+        return slack
 
 
+MOST_ZEROS = 1024.0
+"""Zeros that add nothing which are counted as terms."""
 ANYTHING = 1e300
 """The bound of a cell for which the reference itself gives no number in f32."""
 UNDERFLOW = 2.0**-20
@@ -193,6 +205,8 @@ REASONS = {
     "small": "the same, 512 times smaller: an epsilon in the wrong place shows",
     "sparse": "integers, most of them zero: a term that a long sum leaves out shows, and a row of zeros",
     "whole": "small integers, where a row of zeros has no result: a kernel that computes otherwise on integers shows",
+    "few": "reals in some rows and columns of a sum, all others zero: terms of too few bits show, whose errors would"
+    " average out in a longer one",
     "large": "the same, 64 or 256 times larger: a maximum that is not subtracted shows",
 }
 

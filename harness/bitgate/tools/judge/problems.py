@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,15 @@ from bitgate.core.project import ours
 from bitgate.core.untrusted import printable
 from bitgate.model import Problem, ProblemError, parse_case_id
 from bitgate.model.registry import operations
-from bitgate.model.space.quantity import lengths
 from bitgate.suite.problems import problems_of
 from bitgate.tools.judge.conventions import FUNCTION, MODEL, names_in
-from bitgate.tools.judge.drawing import around
+from bitgate.tools.judge.drawing import Sizes, around, tails
 from bitgate.tools.judge.survey import ENTRY, SurveyTask
 from bitgate.worker.worker import Worker, WorkerDied
 
 SURVEY_SECONDS = 600.0
+MOST_BYTES = 1 << 26
+"""The bytes of a problem that is drawn around a case."""
 OPERATION_FILE = '''"""The task {file}, as bitgate judge surveyed it: bitgate wrote this file."""
 
 import json
@@ -104,10 +106,9 @@ def of_operation(task: str, tier: str, most: int, seed: int, takes_problem: bool
         found = [(one, tier) for one in problems_of(task, tier, ours().tables())]
     else:
         try:
-            own = [parse_case_id(one) for one in task.split(",")]
+            found = [(parse_case_id(one), "own") for one in task.split(",")]
         except ProblemError as error:
             raise UsageError(f"--task {task}: no file, no operation ({', '.join(known)}), no case: {error}") from None
-        found = [(one, "own") for one in own] + [(near, "drawn") for one in own for near in _near(one, most, seed)]
     if len({problem.operation.name for problem, _ in found}) > 1:
         raise UsageError(f"--task {task}: name cases of one operation")
     kept = [(problem, group) for problem, group in found if takes_problem or not problem.attributes]
@@ -115,9 +116,13 @@ def of_operation(task: str, tier: str, most: int, seed: int, takes_problem: bool
     if not kept:
         why = "all have attributes, which only custom_kernel(data, problem) is told" if found else "there are none"
         raise UsageError(f"--task {task}: no case to judge on: {why}")
-    order = np.random.default_rng(seed).permutation(len(kept))
-    fewest = sum(group == "own" for _, group in kept) + 1  # the tails of the first, too
-    chosen = [kept[place] for place in sorted(order[:most])] if task in known else kept[: max(most, fewest)]
+    if task in known:
+        order = np.random.default_rng(seed).permutation(len(kept))
+        kept = [kept[place] for place in sorted(order[:most])]
+    near = [_near(problem, most, seed) for problem, group in kept if group == "own"] or [_near(kept[0][0], 0, seed)]
+    drawn = [one for tails, _ in near for one in tails]
+    drawn += [one for _, others in near for one in others][: max(0, most - len(kept) - len(drawn))]
+    chosen = [*kept, *((one, "drawn") for one in drawn if takes_problem or not one.attributes)]
     cases = tuple(
         JudgedCase(problem.operation.spell(problem), fill, group)
         for problem, group in chosen
@@ -128,21 +133,21 @@ def of_operation(task: str, tier: str, most: int, seed: int, takes_problem: bool
     return Problems(kept[0][0].operation.name, cases, notes=notes)
 
 
-def _near(problem: Problem, most: int, seed: int) -> Iterator[Problem]:
+def _near(problem: Problem, most: int, seed: int) -> tuple[list[Problem], list[Problem]]:
+    """Return problems around one: those that have a tail in each length, and ``most`` others."""
     space = problem.operation.space
-    values = space.values_of(problem)
-    base = {one.name: values[one.name] for one in lengths(space.quantities) if type(values[one.name]) is int}
-    count = 0
-    for sizes in around({name: n for name, n in base.items() if n > 0}, seed):
+    base = {name: n for name, n in space.lengths_of(problem).items() if n > 0}
+
+    def near(sizes: Sizes) -> Problem | None:
         try:
-            near = space.problem_of({**values, **sizes})
+            found: Problem = space.with_lengths(problem, sizes)
         except ProblemError:
-            continue
-        if sum(tensor.bytes for tensor in near.tensors.values()) < 1 << 26:
-            yield near
-            count += 1
-        if count == most:
-            return
+            return None
+        return found if sum(tensor.bytes for tensor in found.tensors.values()) < MOST_BYTES else None
+
+    first = tails(base, lambda sizes: near(sizes) is not None)
+    others = (one for sizes in around(base, seed) if sizes not in first and (one := near(sizes)) is not None)
+    return [one for sizes in first if (one := near(sizes)) is not None], [*islice(others, most)]
 
 
 def _spelt(sizes: Mapping[str, int]) -> str:

@@ -14,7 +14,7 @@ from bitgate.kernel.device_tensors import torch_module
 from bitgate.kernel.python_callable import OF_TORCH, CallableRunner, as_array, load_function
 from bitgate.model import DTYPES
 from bitgate.tools.judge.control import CONTROL
-from bitgate.tools.judge.conventions import NEW_MODEL, Module, copy_of, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.conventions import NEW_MODEL, Module, check_bools, copy_of, tensor_of, to_numpy, type_of
 from bitgate.tools.judge.declared import accumulations
 from bitgate.tools.judge.survey import WIDER
 
@@ -126,6 +126,7 @@ class TaskCall:
         cells = as_array(value, np.dtype(output["given"]))
         if str(cells.dtype) != output["given"]:
             raise TypeError(f"returned {output['role']} in {cells.dtype}: its type is {output['given']}")
+        check_bools(cells)
         narrow = cells.astype(DTYPES[WIDER[output["given"]]].numpy)
         _check_held(output, (narrow != cells).any())
         return narrow
@@ -135,6 +136,7 @@ class TaskCall:
         if type(value) is not torch.Tensor or type_of(value) != output["given"]:
             found = type_of(value) if type(value) is torch.Tensor else type(value).__name__
             raise TypeError(f"returned {output['role']} in {found}: its type is {output['given']}")
+        check_bools(value)
         narrow = value.to(getattr(torch, DTYPES[WIDER[output["given"]]].numpy.name))
         _check_held(output, bool((narrow != value).any()))
         return narrow

@@ -20,7 +20,8 @@ from bitgate.core.untrusted import shown
 from bitgate.model import DTYPES
 from bitgate.tools.judge.conventions import TaskFile, is_tensor, order_of, tensor_of, to_numpy, type_of
 from bitgate.tools.judge.data import Cells, cells_of
-from bitgate.tools.judge.drawing import Sizes, around, shrunk
+from bitgate.tools.judge.drawing import Sizes, around, shrunk, tails, tails_of_own
+from bitgate.tools.judge.sums import summed_sizes
 from bitgate.worker import serving
 from bitgate.worker.channel import Channel
 from bitgate.worker.outside import give_up_reaching
@@ -41,8 +42,6 @@ FULL_SECONDS, MOST_SECONDS = 0.3, 4.0
 at all."""
 LARGEST = {"float16": 1e4, "float64": 1e300}
 """The largest cell of a result whose data are taken, by type: other seeds give larger ones."""
-FEWEST = 2
-"""The task's own sizes and their tails: a grid that is short by a part of a block is right on the former alone."""
 MOST_BYTES = 1 << 28
 MOST_ZERO_CELLS = 4096
 
@@ -106,12 +105,19 @@ class TaskSurvey:
         """The buffers of the shapes that were asked for last."""
         self.tensors = [place for place, kind in enumerate(self.kinds) if kind]
         self.axes: dict[int, list[Any]] = {}
+        self.summed: list[str] = []
+        """The sizes along which results are sums of which zeros are no terms."""
         self.orders = [order_of(one) if is_tensor(one) else "" for one in drawn]
         self.masks = self._masks()
         self.axes, self.sizes = self._sizes()
+        self.base = self.sizes
+        """The sizes around which others are drawn."""
+        for sizes in shrunk(self.sizes, BASE_ELEMENTS):
+            self.base = sizes if self._takes_sizes(sizes) else self.base
+        self.summed = self._summed()
 
     def document(self, dtypes: Sequence[str], problems: int, seed: int, own: bool) -> dict[str, Any]:
-        """Return all that others need to know of the task, with at most this many problems.
+        """Return all that others need to know of the task, with this many problems, its own and tails at least.
 
         ``zero`` has the problems with a length of zero, with their results: no process of a submission may get it.
         """
@@ -136,6 +142,7 @@ class TaskSurvey:
                 {"role": f"y{n}", "type": self._stated(kind), "given": kind} for n, kind in enumerate(self.outputs)
             ],
             "sizes": list(self.sizes),
+            "summed": self.summed,
             "problems": chosen,
             "zero": zero,
             "notes": self.notes,
@@ -148,15 +155,15 @@ class TaskSurvey:
                 f"the task's own sizes were not judged: one run of its reference takes {self.seconds:.1f} s, or its"
                 f" tensors have more than {MOST_BYTES >> 20} MiB"
             )
-        base = self.sizes
-        for sizes in shrunk(self.sizes, BASE_ELEMENTS):
-            base = sizes if self._shapes(sizes) else base
         if own:
             return chosen
-        most, drawn, dropped = max(problems, FEWEST), list[dict[str, Any]](), 0
-        apart = self._problem(base, "not contiguous", seed) if most > FEWEST else []
-        for tried, sizes in enumerate(around(base, seed), 1):
-            if len(chosen) + len(apart) + len(drawn) >= most or tried > 8 * most:
+        base = self.base
+        first = [*tails(base, self._takes_sizes), *tails_of_own(self.sizes, base, BASE_ELEMENTS, self._takes_sizes)]
+        most, drawn, dropped = problems, list[dict[str, Any]](), 0
+        apart = self._problem(base, "not contiguous", seed) if most > len(chosen) + len(first) else []
+        for tried, sizes in enumerate(around(base, seed, first), 1):
+            is_enough = len(chosen) + len(apart) + len(drawn) >= most or tried > 8 * most
+            if is_enough and tried > len(first):
                 break
             found = self._problem(sizes, "drawn", seed + tried)
             dropped += not found
@@ -205,6 +212,8 @@ class TaskSurvey:
             spread |= {"low": 0.0, "high": 1.0}
         axes = self.axes.get(place, [])
         found: dict[str, Any] = {"role": f"x{place}", "type": self._stated(kind), "given": kind, "axes": axes}
+        if summed := [(axis, name) for axis, name in enumerate(axes) if name in self.summed]:
+            found["summed"] = summed
         if order := self.orders[place]:
             found["order"] = order
         if place in self.updates:
@@ -287,12 +296,28 @@ class TaskSurvey:
                     rest = [one for one in rest if one not in (first, second)]
         return found + ([rest] if rest else [])
 
+    def _summed(self) -> list[str]:
+        """Return the sizes along which results are sums of which zeros are no terms."""
+        base, shapes = self.base, self._placed(self.base)
+        outputs, reals = self._shapes(base), [place for place in self.places if "float" in self.kinds[place]]
+        axes = {place: self.axes[place] for place in reals}
+        longer = {name: {**base, name: base[name] + 1} for name in base if any(name in one for one in axes.values())}
+        names = [name for name, sizes in longer.items() if base[name] > 1 and self._shapes(sizes) == outputs]
+        every = {place: cells_of(self._input(place), tuple(shapes[place]), "signed", 0) for place in self.places}
+        self._shapes(base)  # the buffers are of these sizes again
+        return summed_sizes(
+            names, axes, {place: every[place] for place in reals}, lambda one: self._try({**every, **one})
+        )
+
     def _placed(self, sizes: Sizes) -> dict[int, list[int]]:
         """Return the inputs' shapes by place, for these sizes."""
         return {p: [sizes[one] if isinstance(one, str) else one for one in self.axes[p]] for p in self.tensors}
 
     def _shapes(self, sizes: Sizes) -> list[list[int]] | None:
         return self._shapes_of(self._placed(sizes))
+
+    def _takes_sizes(self, sizes: Sizes) -> bool:
+        return self._shapes(sizes) is not None
 
     def _takes(self, changed: Mapping[tuple[int, int], int]) -> bool:
         shapes = {place: list(self.own[place].shape) for place in self.tensors}
@@ -316,6 +341,7 @@ class TaskSurvey:
         fills = ["exact"] if exact else []
         has_sign = not any(one["low"] >= 0 for one in drawn.values() if "float" in one["given"])
         others = (*["signed"] * (not has_sign), "small", "large", *["sparse", "whole"] * (not exact))
+        others = (*others, *["few"] * (bool(self.summed) and not exact))
         for fill in ("decimal", *others) if is_quick else ("decimal",):
             if fill == "whole" and fills[-1] == "sparse":
                 continue  # where a row of zeros has no result

@@ -15,7 +15,7 @@ from msgspec import Struct
 from bitgate.core.errors import UsageError, raised
 from bitgate.core.untrusted import printable, shown
 from bitgate.kernel.python_callable import load_function
-from bitgate.tools.judge.conventions import Module, is_tensor, tensor_of, to_numpy, type_of
+from bitgate.tools.judge.conventions import Module, check_bools, is_tensor, tensor_of, to_numpy, type_of
 from bitgate.tools.judge.data import cells_of
 from bitgate.tools.judge.submission import device_of, start_runtime
 from bitgate.verify.output_limit import OutputLimit, to_stderr
@@ -123,6 +123,8 @@ def _call(asked: CallSubmission) -> CalledSubmission:
             module = Module(made, facts["init"], facts["packing"], torch, device)
             outputs = module(inputs, reals[0] if reals else "float32")
             outputs = [written[number] for number in sorted(written)] if written and outputs[0] is None else outputs
+            for one in filter(is_tensor, outputs):
+                check_bools(one)
         except BaseException as error:
             return CalledSubmission(raised=f"{shown(raised(error))}")
     if not all(map(is_tensor, outputs)):

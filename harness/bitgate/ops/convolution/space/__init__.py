@@ -126,6 +126,16 @@ class ConvolutionSpace(ProblemSpace):
             lengths["n"] = max(1, lengths["n"] // prod(problem.output))
         return problem.changed(**lengths)
 
+    def lengths_of(self, problem: ConvProblem) -> dict[str, int]:
+        own = {name: getattr(problem, name) for name in ("g", "n", "k", "c")}
+        spatial = {f"{name}{axis}": n for name in ("filter", "input") for axis, n in enumerate(getattr(problem, name))}
+        return own | spatial
+
+    def with_lengths(self, problem: ConvProblem, stated: Mapping[str, int]) -> ConvProblem:
+        found = self.lengths_of(problem) | dict(stated)
+        spatial = {name: tuple(found.pop(f"{name}{a}") for a in range(problem.ndim)) for name in ("filter", "input")}
+        return problem.changed(**found, **spatial)
+
     def operands(self, problem: ConvProblem) -> tuple[str, ...]:
         return problem.operands
 
