@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bitgate.kernel.build.flags import SANITIZE
 from bitgate.worker import sandbox
 from bitgate.worker.limits import bound_memory
 
@@ -48,7 +49,7 @@ class Processes:
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                env={**os.environ, **env},
+                env={**_environment(), **env},
                 start_new_session=True,
             )
             self._running.add(process)
@@ -73,3 +74,9 @@ class Processes:
             for process in self._running:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's, without the library of a sanitizer: its shadow memory is beyond a compiler's limit."""
+    without = {"LD_PRELOAD"} if os.environ.get(SANITIZE) else set()
+    return {name: value for name, value in os.environ.items() if name not in without}

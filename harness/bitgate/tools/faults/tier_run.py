@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +47,12 @@ def run_tier(
     threads: int,
     stop: Event,
     pytest_arguments: Sequence[str],
+    is_enough: Callable[[Verdict], bool] | None = None,
 ) -> TierRun:
     """Run ``tier`` of the tests that ``pytest_arguments`` name, in the folder ``root`` of a project.
 
     Sources of ``overlay`` replace the project's. The run ends after ``most_reds`` red verdicts (0: never), and is
-    killed once ``stop`` is set. Node ids of the verdicts are relative to ``folder``.
+    killed once ``stop`` is set, or a verdict ``is_enough``. Node ids of the verdicts are relative to ``folder``.
     """
     started = time.monotonic()
     # A run that was killed may leave a process that still writes.
@@ -76,7 +77,11 @@ def run_tier(
         if overlay is not None:
             environment |= {overlays.VARIABLE: str(overlay), overlays.ROOT: str(root), overlays.QUICK: "1"}
         output = out / "output.txt"
-        code = _run(command, root, environment, output, limit_seconds, stop)
+
+        def is_over() -> bool:
+            return stop.is_set() or (is_enough is not None and any(map(is_enough, _verdicts(out))))
+
+        code = _run(command, root, environment, output, limit_seconds, is_over)
         return TierRun(
             code=code,
             verdicts=_verdicts(out),
@@ -86,7 +91,12 @@ def run_tier(
 
 
 def _run(
-    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path, limit_seconds: float, stop: Event
+    command: Sequence[str],
+    folder: Path,
+    environment: dict[str, str],
+    log: Path,
+    limit_seconds: float,
+    is_over: Callable[[], bool],
 ) -> int | None:
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -100,7 +110,7 @@ def _run(
         )
         end = time.monotonic() + limit_seconds
         try:
-            while not stop.is_set() and time.monotonic() < end:
+            while not is_over() and time.monotonic() < end:
                 with suppress(subprocess.TimeoutExpired):
                     return process.wait(POLL_SECONDS)
             return None

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -147,8 +148,13 @@ def _try(fault: Fault, setup: TrialSetup, stop: Event) -> Trial:
             threads=max(1, paths.threads() // setup.jobs),
             stop=stop,
             pytest_arguments=[*map(str, setup.project.suites), *_reached(fault, setup.project)],
+            is_enough=None if setup.whole_tier or not fault.diagnosis else partial(_is_named, fault),
         )
     return judge(fault, run)
+
+
+def _is_named(fault: Fault, verdict: Verdict) -> bool:
+    return not verdict.green and fault.diagnosis in _kinds(verdict)
 
 
 def _reached(fault: Fault, project: Project) -> list[str]:
