@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -247,6 +248,48 @@ def test_a_logarithm_to_another_base_is_named() -> None:
 
     said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", base_2, "lse")
     assert "lse is a logarithm to base 2" in said
+
+
+def test_a_logarithm_of_the_sum_to_another_base_is_named() -> None:
+    def base_2(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        softmax = KeySoftmax.of(logits(sizes, inputs), np.ones((1, 1, 1, sizes.t), np.bool_))
+        return (softmax.top + np.log2(softmax.sums))[..., 0]
+
+    said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", base_2, "lse")
+    assert "lse is the largest logit plus a logarithm to base 2 of the sum of powers" in said
+
+
+def test_values_of_slices_that_are_not_rescaled() -> None:
+    def wrong(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        """Two slices of 64 and 6 keys, of whose values each is at its own maximum."""
+        x = logits(sizes, inputs)
+        own = [KeySoftmax.of(x[..., part], np.ones((1, 1, 1, 1), np.bool_)) for part in (slice(64), slice(64, None))]
+        top = np.maximum(own[0].top, own[1].top)
+        sums = sum(one.sums * np.exp(one.top - top) for one in own)
+        v = inputs["v"][:, :, :64], inputs["v"][:, :, 64:]
+        return sum(weighted(sizes, one.powers, cells) for one, cells in zip(own, v, strict=True)) / sums
+
+    said = sentence("attention_f16_b1h2kv1s30t70d40_full", "exact", wrong)
+    assert "the sums of values of 2 slices in tiles of" in said
+
+
+def test_packed_results_that_are_written_from_the_first_query_on() -> None:
+    def wrong(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        begin, right = inputs["cu_seqlens_q"].astype(int), packed(sizes, inputs)
+        result = np.full_like(right, np.nan)
+        for first, end in pairwise(begin):
+            result[:, : end - first] = right[:, first:end]
+        return result
+
+    problem, inputs = made(f"attention_{FULL}", "exact", 1)
+    dtype = problem.tensors["o"].dtype
+    poison, right = poison_bits(dtype), problem.operation.reference(problem, inputs)["o"]
+    right = rounded(np.asarray(right, np.float64), dtype)
+    found = rounded(wrong(sizes_of(problem), inputs), dtype)
+    found.view(np.uint16)[np.isnan(found)] = poison
+    known = {role: one.astype(np.float32) for role, one in inputs.items()}
+    said = diagnose(Scene(problem, found, right, poison, known, output="o")).sentence
+    assert said.startswith("the results of every packed sequence are written as if it began at the first query")
 
 
 def read_by_strides_of(case: str, role: str, other: str, cells: Any) -> Any:

@@ -80,6 +80,10 @@ class _GradientMistakes:
     def delta(self) -> Floats:
         return np.asarray((self.right.p * self.dp).sum(axis=3, keepdims=True))
 
+    @property
+    def first_length(self) -> int:
+        return int(self.inputs["lengths"][0])
+
     def of(self, text: str, outputs: Mapping[str, Floats], kind: str = "other", operand: str = "") -> RowMistake:
         """Return the mistake of gradients, of which the scene's rows are taken."""
         role = self.known.scene.role
@@ -120,6 +124,7 @@ class _GradientMistakes:
             yield "the mask is left out: later keys are let in", full
         if sizes.padded:
             yield "the padding is left out: padded keys are let in", admitted(sizes)
+            yield "the length of batch 0 is taken for all", admitted(sizes, np.full(sizes.b, self.first_length))
         for tile in self.each:
             up = np.where(end > first, np.minimum(-(-end // tile) * tile, sizes.t), end)
             yield f"masked keys in the last tile of {tile} are let in", Admitted(first, up)
@@ -183,6 +188,11 @@ class _GradientMistakes:
                 f"the last tile of {tile} keys of each query is left out",
                 is_in & (key < whole[:, None, :, None]), kind="k_tail",
             )  # fmt: skip
+
+            if sizes.padded:
+                late = key // tile * tile >= self.first_length
+                text = f"tiles of {tile} keys that begin past the length of batch 0 are left out"
+                yield self.alone(text, is_in & ~late, kind="k_tail")
 
     def ends_of_queries(self, tile: int) -> Iterator[RowMistake]:
         """Yield a loop over queries that ends a tile of ``tile`` early, or begins one late, for each tile of keys."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -13,6 +14,7 @@ from bitgate.model.finding import Finding, Role, Rule
 from bitgate.model.law import Law
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell, ThreadMap
+from bitgate.numerics.bits import bits_of
 from bitgate.ops.attention.attention import AttentionSizes, KeyMask, admitted
 from bitgate.ops.attention.laws import LAWS
 from bitgate.ops.attention.mistakes import KnownQueries, mistakes
@@ -62,6 +64,25 @@ def sequences(scene: Scene[SizedProblem]) -> Finding | None:
     return Finding("wrong_image", Role.PLACE, 0.9, text, {"sequences": bad}, along=scene.letters[1])
 
 
+def from_the_first(scene: Scene[SizedProblem]) -> Finding | None:
+    """Find that the results of each packed sequence are written as if it began at the first query."""
+    sizes: AttentionSizes = scene.problem.sizes
+    if not sizes.packed or not scene.inputs or scene.channels is not None or not scene.count:
+        return None
+    begin = np.asarray(scene.inputs["cu_seqlens_q"]).astype(np.int64)
+    found, right = (np.moveaxis(bits_of(cells), 1, 0) for cells in (scene.result, scene.reference))
+    longest = int(np.diff(begin).max(initial=0))
+    for query in range(sizes.s):
+        held = [right[first + query] for first, end in pairwise(begin) if first + query < end]
+        # Which of the sequences is written last is open.
+        agrees = np.any([found[query] == one for one in held], axis=0) if held else found[query] == scene.poison
+        if not np.all(agrees):
+            return None
+    text = "the results of every packed sequence are written as if it began at the first query, over those of others"
+    evidence = {"longest": longest}
+    return Finding("operand", Role.CAUSE, 0.985, text, evidence, frozenset({"never_written", "wrong_image", "shifted"}))
+
+
 def _key(sizes: AttentionSizes, batch: int, group: int, key: int) -> str:
     """Return where a key begins; data say which page it is on."""
     if not sizes.paged:
@@ -81,7 +102,7 @@ def _words(sizes: AttentionSizes) -> str:
 class AttentionDiagnostics(Diagnostics):
     """The explanations of attention's results."""
 
-    rules: tuple[Rule, ...] = (mistaken, unwritten, sequences)
+    rules: tuple[Rule, ...] = (mistaken, unwritten, from_the_first, sequences)
     laws: tuple[Law, ...] = LAWS
 
     def derived(self, problem: SizedProblem) -> tuple[str, ...]:

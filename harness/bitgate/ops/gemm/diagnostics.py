@@ -87,8 +87,9 @@ def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:
 
 def k_tail(scene: Scene[GemmProblem]) -> Finding | None:
     """Find a lost end of K."""
-    _, _, k = scene.problem.sizes
-    by_k = SumOrder("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell))
+    m, n, k = scene.problem.sizes
+    others = {"M": m, "N": n}
+    by_k = SumOrder("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell), others=others)
     return lost_end(scene, (by_k,))
 
 
