@@ -204,6 +204,19 @@ def test_steps_that_are_stale_in_shared_memory(patient):
     assert diagnose(p.scene(tile=(64, 64, 16))).sentence.startswith(said)
 
 
+def test_a_step_that_is_stale_in_each_slice(patient):
+    """Three slices of 3, 3 and 2 steps: the third step of each holds the terms of the second."""
+    p = patient("bwd_weight_f32_nhwgc_g1n2k4c4_y1x1_h8x8_sk3")
+    step = np.array([0, 1, 1, 3, 4, 4, 6, 7])
+    order = (16 * step[:, None] + np.arange(16)).reshape(-1)
+    terms_of_dy, terms_of_x = (
+        np.moveaxis(p.inputs[role], 2, -1).reshape(1, 128, 4)[:, order] for role in ("out", "in")
+    )
+    p.result = np.einsum("gtk,gtc->gkc", terms_of_dy, terms_of_x).reshape(p.reference.shape).astype(np.float32)
+    said = "step 3 of 3 steps of K (16 terms each) in each of 3 slices holds the terms of 1 step earlier"
+    assert diagnose(p.scene(tile=(64, 64, 16))).sentence.startswith(said)
+
+
 def test_a_reduction_that_ends_at_another_length(patient):
     p = patient("fwd_f32_nhwgc_g1n2k24c40_y1x1_h5x5")
     short = p.inputs["in"].copy()

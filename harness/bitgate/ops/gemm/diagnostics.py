@@ -58,7 +58,7 @@ def mistaken(scene: Scene[GemmProblem]) -> Finding | None:
         return None
     known = Recomputed(scene, terms)
     lanes = lane_mistakes(known, known.products, "terms of K")
-    steps = step_mistakes(known, known.products, scene.tile[2]) if scene.tile is not None else ()
+    steps = step_mistakes(known, known.products, scene.tile[2], scene.split_k) if scene.tile is not None else ()
     read = chain(operand_mistakes(known), layout_mistakes(known))
     return explained_by(known, chain(operation_mistakes(known), _slices(known), steps, lanes, read))
 

@@ -120,8 +120,13 @@ def _moved(
 MOST_STEPS = 48
 
 
-def step_mistakes(known: Recomputed[S], sequence: Callable[[Index], Floats], step: int) -> Iterator[Mistake]:
-    """Yield mistakes of the loop over a reduction in steps: a step that holds another one's terms."""
+def step_mistakes(
+    known: Recomputed[S], sequence: Callable[[Index], Floats], step: int, slices: int = 1
+) -> Iterator[Mistake]:
+    """Yield mistakes of the loop over a reduction in steps: a step that holds another one's terms.
+
+    The steps may be cut into ``slices``, each of which begins anew.
+    """
     op = known.scene.problem.op
     length = known.scene.problem.operation.numerics.terms(known.scene.problem)
     steps = -(-length // step)
@@ -142,12 +147,20 @@ def step_mistakes(known: Recomputed[S], sequence: Callable[[Index], Floats], ste
             if other != at and other < steps:
                 counts = [int(one != at) + int(one == other) for one in range(steps)]
                 yield mistake(f"step {at + 1} {words} holds the terms of step {other + 1}", counts)
+    each = -(-steps // slices)
+    seen: set[tuple[int, ...]] = set()
     for places in PLACES if steps <= MOST_STEPS else ():
-        for first in range(1, min(2 * places, steps - places)):
+        for first in range(1, min(2 * places, each)):
             for by in dict.fromkeys((-1, 1, -places)):
-                which = f"every {_ORDINALS[places]} step from step {first + 1} on {words}"
+                counts = _stale(steps, each, range(first, each, places), by)
+                if tuple(counts) in seen or (slices == 1 and first + places >= each):
+                    continue
+                seen.add(tuple(counts))
+                which = f"every {_ORDINALS[places]} step from step {first + 1} on"
+                which = f"step {first + 1}" if first + places >= each else which
+                whole = f"of {each} steps of K ({step} terms each)" + f" in each of {slices} slices" * (slices > 1)
                 where = f"{abs(by)} step{'s' * (abs(by) > 1)} {'later' if by > 0 else 'earlier'}"
-                yield mistake(f"{which} holds the terms of {where}", _stale(steps, range(first, steps, places), by))
+                yield mistake(f"{which} {whole} holds the terms of {where}", counts)
 
 
 PLACES = (2, 3, 4)
@@ -155,13 +168,17 @@ PLACES = (2, 3, 4)
 _ORDINALS = {2: "second", 3: "third", 4: "fourth"}
 
 
-def _stale(steps: int, which: Sequence[int], by: int) -> list[int]:
-    """Return how often each step is summed where some hold the terms of the step that is ``by`` further on."""
+def _stale(steps: int, each: int, which: Sequence[int], by: int) -> list[int]:
+    """Return how often each step is summed where some of a slice hold the terms of the step that is ``by`` further on.
+
+    A slice has ``each`` steps, the last one fewer.
+    """
     counts = [1] * steps
-    for at in which:
-        counts[at] -= 1
-        if 0 <= at + by < steps:
-            counts[at + by] += 1
+    for begin in range(0, steps, each):
+        for at in (begin + one for one in which if begin + one < steps):
+            counts[at] -= 1
+            if begin <= at + by < min(begin + each, steps):
+                counts[at + by] += 1
     return counts
 
 

@@ -40,7 +40,7 @@ def mistaken(scene: Scene[ConvProblem]) -> Finding | None:
             start_mistakes(known),
             _lost_indices(known),
             carry_mistakes(known),
-            step_mistakes(known, _flat(known), scene.tile[2]) if scene.tile is not None else (),
+            step_mistakes(known, _flat(known), scene.tile[2], scene.split_k) if scene.tile is not None else (),
             lane_mistakes(known, _flat(known), "terms of the GEMM's K"),
             operand_mistakes(known),
             layout_mistakes(known),
