@@ -179,6 +179,10 @@ class _GradientMistakes:
     def tiles(self) -> Iterator[RowMistake]:
         sizes, is_in, key, query = self.sizes, self.keys.mask(self.sizes.t), np.arange(self.sizes.t), None
         for tile in self.each:
+            if sizes.padded:
+                late = key // tile * tile >= self.first_length
+                text = f"tiles of {tile} keys that begin past the length of batch 0 are left out"
+                yield self.alone(text, is_in & ~late, kind="k_tail")
             query = (np.arange(sizes.s) < max(tile, sizes.s // tile * tile))[:, None]
             text = f"the last tile of {tile} queries, which is not whole, is left out"
             yield self.alone(text, is_in & query, kind="k_tail")
@@ -188,11 +192,6 @@ class _GradientMistakes:
                 f"the last tile of {tile} keys of each query is left out",
                 is_in & (key < whole[:, None, :, None]), kind="k_tail",
             )  # fmt: skip
-
-            if sizes.padded:
-                late = key // tile * tile >= self.first_length
-                text = f"tiles of {tile} keys that begin past the length of batch 0 are left out"
-                yield self.alone(text, is_in & ~late, kind="k_tail")
 
     def ends_of_queries(self, tile: int) -> Iterator[RowMistake]:
         """Yield a loop over queries that ends a tile of ``tile`` early, or begins one late, for each tile of keys."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.figure import PADDING, PLAIN, Figure, SquaresFigure, Swatch, figures_of, window
@@ -14,7 +15,7 @@ from bitgate.model.finding import Finding, Role, Rule
 from bitgate.model.law import Law
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell, ThreadMap
-from bitgate.numerics.bits import bits_of
+from bitgate.numerics.bits import Array, bits_of
 from bitgate.ops.attention.attention import AttentionSizes, KeyMask, admitted
 from bitgate.ops.attention.laws import LAWS
 from bitgate.ops.attention.mistakes import KnownQueries, mistakes
@@ -24,6 +25,10 @@ from bitgate.verify.diagnose.scene import Scene
 
 SHADE = 32
 """Keys that are drawn in one shade: a tile of many kernels."""
+
+
+NEAR = 2.0**-9
+"""The difference of alike results, in shares of the right one."""
 
 
 def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
@@ -70,17 +75,24 @@ def from_the_first(scene: Scene[SizedProblem]) -> Finding | None:
     if not sizes.packed or not scene.inputs or scene.channels is not None or not scene.count:
         return None
     begin = np.asarray(scene.inputs["cu_seqlens_q"]).astype(np.int64)
-    found, right = (np.moveaxis(bits_of(cells), 1, 0) for cells in (scene.result, scene.reference))
+    found, right = (np.moveaxis(cells, 1, 0) for cells in (scene.result, scene.reference))
     longest = int(np.diff(begin).max(initial=0))
     for query in range(sizes.s):
         held = [right[first + query] for first, end in pairwise(begin) if first + query < end]
         # Which of the sequences is written last is open.
-        agrees = np.any([found[query] == one for one in held], axis=0) if held else found[query] == scene.poison
-        if not np.all(agrees):
+        empty = bits_of(found[query]) == scene.poison
+        if not np.all(np.any([_is_near(found[query], one) for one in held], axis=0) if held else empty):
             return None
     text = "the results of every packed sequence are written as if it began at the first query, over those of others"
     evidence = {"longest": longest}
     return Finding("operand", Role.CAUSE, 0.985, text, evidence, frozenset({"never_written", "wrong_image", "shifted"}))
+
+
+def _is_near(found: Array, right: Array) -> NDArray[np.bool_]:
+    """Return where cells are alike but for the rounding of narrow operands."""
+    ours, theirs = found.astype(np.float64), right.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return (ours == theirs) | (np.abs(ours - theirs) <= NEAR * np.abs(theirs))
 
 
 def _key(sizes: AttentionSizes, batch: int, group: int, key: int) -> str:

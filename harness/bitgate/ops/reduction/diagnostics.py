@@ -59,7 +59,12 @@ def mistaken(scene: Scene[ReductionProblem]) -> Finding | None:
         return None
     known = Recomputed(scene, terms)
     return explained_by(
-        known, chain(_saturated(known), _slices(known), lane_mistakes(known, known.products, "cells of the row"))
+        known,
+        chain(
+            _saturated(known),
+            _slices(known),
+            lane_mistakes(known, known.products, "cells of the row", -(-problem.length // scene.split_k)),
+        ),
     )
 
 
@@ -132,8 +137,9 @@ def _lost_cells(problem: ReductionProblem, slices: int) -> Iterator[tuple[str, s
         yield "the first one of each slice but the first", "split_slice", np.isin(cells, edges[1:-1])
         for number, (begin, end) in enumerate(pairwise(edges)):
             yield f"those of slice {number + 1} of {slices}", "split_slice", (cells >= begin) & (cells < end)
-    for name, period, begin, end in lost_runs(length):
-        yield f"{name} of every {period}", "other", run_of(length, period, begin, end)
+    each = -(-length // slices)
+    for name, period, begin, end in lost_runs(each):
+        yield f"{name} of every {period}", "other", run_of(cells % each, period, begin, end)
 
 
 def equal_maximum(scene: Scene[ReductionProblem]) -> Finding | None:

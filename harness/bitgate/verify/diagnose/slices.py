@@ -187,17 +187,20 @@ WAVES = (32, 64)
 BLOCKS = (64, 128, 256, 512, 1024)
 
 
-def lane_mistakes(known: Recomputed[S], sequence: Callable[[Index], Floats], words: str) -> Iterator[Mistake]:
+def lane_mistakes(
+    known: Recomputed[S], sequence: Callable[[Index], Floats], words: str, each: int = 0
+) -> Iterator[Mistake]:
     """Yield mistakes that lose runs of terms, as a shuffle over half of the lanes does, or a block without a wave.
 
-    ``words`` name the terms: "terms of K".
+    ``words`` name the terms: "terms of K". Runs begin anew in each slice of ``each`` terms, if there are slices.
     """
     op = known.scene.problem.op
-    for name, period, begin, end in lost_runs(known.scene.problem.operation.numerics.terms(known.scene.problem)):
+    each = each or known.scene.problem.operation.numerics.terms(known.scene.problem)
+    for name, period, begin, end in lost_runs(each):
 
         def value(cell: Index, period: int = period, begin: int = begin, end: int = end) -> float:
             terms = sequence(cell)
-            kept = terms[~run_of(terms.size, period, begin, end)]
+            kept = terms[~run_of(np.arange(terms.size) % each, period, begin, end)]
             return float(applied_to(op, np.array(kept.sum()), known.d(cell) if op.num_d else 0.0))
 
         text = f"{name} of every {period} {words} {'are' if name.startswith('numbers') else 'is'} missing from the sums"
@@ -217,9 +220,9 @@ def lost_runs(length: int) -> Iterator[tuple[str, int, int, int]]:
                 yield f"numbers {begin + 1} to {begin + wave}, a wave,", block, begin, begin + wave
 
 
-def run_of(length: int, period: int, begin: int, end: int) -> NDArray[np.bool_]:
-    """Return a mask of the terms that lie in a run of each period."""
-    at = np.arange(length) % period
+def run_of(numbers: NDArray[np.intp], period: int, begin: int, end: int) -> NDArray[np.bool_]:
+    """Return a mask of the terms of these numbers that lie in a run of each period."""
+    at = numbers % period
     return np.asarray((at >= begin) & (at < end))
 
 
