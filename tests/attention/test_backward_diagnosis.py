@@ -178,3 +178,9 @@ def test_keys_past_the_length_of_another_batch() -> None:
 
     said = sentence("attention_bwd_f16_b4h2kv1s40t200d40_full_padded", "exact", wrong, "dv")
     assert "tiles of 32 keys that begin past the length of batch 0 are left out" in said
+
+
+def test_slopes_whose_sums_nearly_cancel() -> None:
+    """Most of the wrong cells are as far from the right ones as rounding of the large terms may take them."""
+    case = "attention_bwd_bf16_b2h4kv2s8t40d32_causal"
+    assert "the sum of p dp is not subtracted from the slopes" in sentence(case, "flat", without_sum, "dq")

@@ -92,7 +92,7 @@ def _is_near(found: Array, right: Array) -> NDArray[np.bool_]:
     """Return where cells are alike but for the rounding of narrow operands."""
     ours, theirs = found.astype(np.float64), right.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        return (ours == theirs) | (np.abs(ours - theirs) <= NEAR * np.abs(theirs))
+        return np.asarray((ours == theirs) | (np.abs(ours - theirs) <= NEAR * np.abs(theirs)))
 
 
 def _key(sizes: AttentionSizes, batch: int, group: int, key: int) -> str:
