@@ -120,8 +120,8 @@ def _is_telling(known: KnownRows, values: Floats) -> bool:
 def explained(known: KnownRows, mistakes: Iterable[RowMistake]) -> Finding | None:
     """Return the finding of the mistake that gives every wrong cell of the rows, best one that gives all cells.
 
-    The mistake must change most of these cells, or many, by more than rounding does. Another one among the next NEXT_TRIED that
-    gives all cells as well is named with it. Where every cell is NaN any read of padding agrees: then
+    The mistake must change most of these cells, or many, by more than rounding does. Another one among the next
+    NEXT_TRIED that gives all cells as well is named with it. Where every cell is NaN any read of padding agrees: then
     all that agree must be of one operand.
     """
     scene, wrong = known.scene, known.wrong
