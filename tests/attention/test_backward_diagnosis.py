@@ -167,3 +167,20 @@ def test_a_loop_over_queries_that_ends_a_query_early() -> None:
 
     said = sentence("attention_bwd_f16_b1h1kv1s64t64d32w2_window", "decimal", wrong, "dk")
     assert "where it has one query, the last tile of 32 queries that admit a tile of 32 keys is left out" in said
+
+
+def test_keys_past_the_length_of_another_batch() -> None:
+    def wrong(sizes: Any, inputs: Arrays) -> Any:
+        """Blocks of 32 keys that begin past the length of batch 0 add nothing."""
+        right = slopes(sizes, inputs)
+        kept = np.arange(sizes.t) // 32 * 32 < inputs["lengths"][0]
+        return Slopes(right.p * kept, right.ds * kept).gradients(sizes, inputs)["dv"]
+
+    said = sentence("attention_bwd_f16_b4h2kv1s40t200d40_full_padded", "exact", wrong, "dv")
+    assert "tiles of 32 keys that begin past the length of batch 0 are left out" in said
+
+
+def test_slopes_whose_sums_nearly_cancel() -> None:
+    """Most of the wrong cells are as far from the right ones as rounding of the large terms may take them."""
+    case = "attention_bwd_bf16_b2h4kv2s8t40d32_causal"
+    assert "the sum of p dp is not subtracted from the slopes" in sentence(case, "flat", without_sum, "dq")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from tests.attention.test_reference import Arrays, made, sizes_of
 
 from bitgate.numerics.rounding import rounded
 from bitgate.ops.attention.attention import AttentionSizes, KeySoftmax, admitted, logits, weighted
+from bitgate.ops.attention.diagnostics import from_the_first
 from bitgate.ops.attention.sequences import Dense, admitted_of
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
@@ -247,6 +250,61 @@ def test_a_logarithm_to_another_base_is_named() -> None:
 
     said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", base_2, "lse")
     assert "lse is a logarithm to base 2" in said
+
+
+def test_a_logarithm_of_the_sum_to_another_base_is_named() -> None:
+    def base_2(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        softmax = KeySoftmax.of(logits(sizes, inputs), np.ones((1, 1, 1, sizes.t), np.bool_))
+        return (softmax.top + np.log2(softmax.sums))[..., 0]
+
+    said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", base_2, "lse")
+    assert "lse is the largest logit plus a logarithm to base 2 of the sum of powers" in said
+
+
+def test_values_of_slices_that_are_not_rescaled() -> None:
+    def wrong(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        """Two slices of 64 and 6 keys, of whose values each is at its own maximum."""
+        x = logits(sizes, inputs)
+        own = [KeySoftmax.of(x[..., part], np.ones((1, 1, 1, 1), np.bool_)) for part in (slice(64), slice(64, None))]
+        top = np.maximum(own[0].top, own[1].top)
+        sums = sum(one.sums * np.exp(one.top - top) for one in own)
+        v = inputs["v"][:, :, :64], inputs["v"][:, :, 64:]
+        return sum(weighted(sizes, one.powers, cells) for one, cells in zip(own, v, strict=True)) / sums
+
+    said = sentence("attention_f16_b1h2kv1s30t70d40_full", "exact", wrong)
+    assert "the sums of values of 2 slices in tiles of" in said
+
+
+def packed_scene(wrong: Callable[[Arrays, Any], Any]) -> Scene[Any]:
+    """The scene of what ``wrong`` makes of the inputs and the right result; NaN is what was never written."""
+    problem, inputs = made(f"attention_{FULL}", "exact", 1)
+    dtype = problem.tensors["o"].dtype
+    right = rounded(np.asarray(problem.operation.reference(problem, inputs)["o"], np.float64), dtype)
+    found = rounded(wrong(inputs, right.astype(np.float64)), dtype)
+    poison = poison_bits(dtype)
+    found.view(np.uint16)[np.isnan(found)] = poison
+    return Scene(problem, found, right, poison, {role: one.astype(np.float32) for role, one in inputs.items()})
+
+
+def test_packed_results_that_are_written_from_the_first_query_on() -> None:
+    def wrong(inputs: Arrays, right: Any) -> Any:
+        result = np.full_like(right, np.nan)
+        for first, end in pairwise(inputs["cu_seqlens_q"].astype(int)):
+            result[:, : end - first] = right[:, first:end]
+        return result
+
+    said = diagnose(packed_scene(wrong)).sentence
+    assert said.startswith("the results of every packed sequence are written as if it began at the first query")
+
+
+@pytest.mark.parametrize("cells", [2, 9])
+def test_numbers_in_the_place_of_infinities_are_no_other_sequence(cells: int) -> None:
+    """One sequence has all queries. Rows without a key should be -inf, and hold numbers."""
+    scene = packed_scene(lambda inputs, right: right)
+    scene.reference[0, 0, :cells] = -np.inf
+    known = {**scene.inputs, "cu_seqlens_q": np.array([0, 60, 60, 60, 60], np.float32)}
+    scene.result[0, 0, :cells] = np.arange(1, 1 + cells)
+    assert from_the_first(replace(scene, inputs=known)) is None
 
 
 def read_by_strides_of(case: str, role: str, other: str, cells: Any) -> Any:

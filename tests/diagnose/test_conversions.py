@@ -133,3 +133,14 @@ def test_silence_where_an_index_is_wrong() -> None:
     way = Way(CASE)
     moved = rounded(way.sums(**{"in": np.roll(way.operands["in"], 1, -1)}), way.dtype)
     assert converted(way.scene(moved)) is None
+
+
+def test_subnormal_numbers_that_count_half() -> None:
+    way = Way(F8)
+    tiny = way.operands["in"].astype(np.float64)
+    tiny[::2] *= 2.0**-9  # 8 of these are the least normal number
+    way.operands["in"] = rounded(tiny, DTYPES["f8ocp"])
+    held = way.operands["in"].astype(np.float64)
+    halved = np.where(np.abs(held) < 2.0**-6, held / 2, held)
+    sentence = of(way.scene(rounded(way.sums(**{"in": halved}), way.dtype))).sentence
+    assert "x has subnormal numbers that count half" in sentence

@@ -55,6 +55,17 @@ def test_silence_where_right_cells_have_such_factors_too(patient) -> None:
     assert telling_factors(scene_of(p)) is None
 
 
+def test_silence_on_signs_where_the_wrong_cells_are_all_of_one_channel(patient) -> None:
+    """Only channel 2 has negative weights: that its cells are wrong has other causes."""
+    p = patient(CASE)
+    p.inputs["wei"][...] = np.where(np.arange(4)[None, :, None, None, None] == 2, -2, 2)
+    p.inputs["in"][...] = np.abs(p.inputs["in"]) + 1
+    p.reference = p.convolve()
+    p.result = p.reference.copy()
+    p.result[:, :, 2] += 1
+    assert telling_factors(scene_of(p)) is None
+
+
 def test_cells_behind_a_grid(patient) -> None:
     p = patient(CASE)
     p.result.reshape(-1)[768:] = p.poison

@@ -29,6 +29,25 @@ def test_an_operand_that_is_read_as_if_it_were_packed(patient) -> None:
     assert diagnosis.sentence.startswith(text.split(":")[0])
 
 
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("bwd_weight_f32_nwgc_g2n2k4c5_y1_h3_gapinc1", "those of dy but for "),
+        ("bwd_weight_f32_nwgc_g2n2k4c5_y1_h3", "packed ones of one g"),
+    ],
+)
+def test_strides_of_all_axes_but_one(patient, case, words) -> None:
+    """A kernel adds the group's place by itself, and goes on from there as in another tensor, or without groups."""
+    p = patient(case)
+    tensor = p.problem.tensors["in"]
+    _, used = next(one for one in other_strides(p.problem, "in", mixed=True) if words in one[0])
+    host = HostTensor.empty(tensor)
+    host.bits[...] = p.inputs["in"].view(np.uint32)
+    places = offsets(tensor.lengths, used)
+    p.result = p.convolve(**{"in": host.storage[np.minimum(places, host.storage.size - 1)]})
+    assert words in diagnose(p.scene()).sentence
+
+
 def test_no_strides_for_a_result_that_is_wrong_otherwise(patient) -> None:
     p = patient(READ)
     p.result = p.result + 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from bitgate.ops.convolution.rules.sums import Window, terms
+from bitgate.ops.convolution.rules.sums import OutsideError, Window, terms
 from bitgate.ops.convolution.rules.window import carry_mistakes
 from bitgate.verify.diagnose import diagnose
 from bitgate.verify.diagnose.mistakes import Recomputed
@@ -87,6 +88,45 @@ def test_strides_that_are_taken_for_powers_of_2(patient):
     assert diagnose(p.scene()).sentence.startswith("the strides (3, 2) are taken for powers of 2")
 
 
+def by_two_windows(p, read, checked):
+    """The result of a kernel that reads elsewhere than it checks; 77 where it leaves the operand's axes."""
+    result = np.full(p.reference.shape, 77, np.float32)
+    for cell in np.ndindex(*p.reference.shape):
+        with suppress(OutsideError):
+            result[cell] = terms(p.problem, p.inputs, cell, replace(read, bounds=checked)).sum()
+    return result
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data"])
+def test_of_what_is_read_alone(patient, direction):
+    p = patient(f"{direction}_f32_nhwgc_g1n2k4c4_y3x3_h12x12_d1x2_p1x1")
+    window = Window.of(p.problem)
+    p.result = by_two_windows(p, replace(window, dilation=(1, 1)), window)
+    sentence = diagnose(p.scene()).sentence
+    assert sentence.startswith("the dilation of h = 1 is used for w, whose dilation is 2 where elements are read, not")
+
+
+def test_of_what_is_checked_alone(patient):
+    p = patient("fwd_f32_nhwgc_g1n2k4c4_y3x3_h12x12_s1x2_p1x1")
+    window = Window.of(p.problem)
+    p.result = by_two_windows(p, window, replace(window, stride=(2, 2)))
+    sentence = diagnose(p.scene()).sentence
+    assert sentence.startswith("the stride of w = 2 is used for h, whose stride is 1 where elements are checked to be")
+
+
+@pytest.mark.parametrize(
+    ("apart", "words"),
+    [
+        ((2, 1), "the dilation is not divided by what it has in common with the stride"),
+        ((1, 2), "along w the stride"),
+    ],
+)
+def test_taps_of_a_sub_gemm_that_are_a_wrong_number_of_outputs_apart(patient, apart, words):
+    p = patient("bwd_data_f32_nhwgc_g1n2k4c4_y4x4_h12x12_s2x2_d2x1_p1x1")
+    p.result = by_window(p, replace(Window.of(p.problem), apart=apart))
+    assert words in diagnose(p.scene()).sentence
+
+
 @pytest.mark.parametrize(
     ("operand", "change", "words"),
     [
@@ -143,6 +183,48 @@ def test_every_other_run_of_lanes(patient):
     short.reshape(*short.shape[:2], 2, 32, *short.shape[3:])[:, :, :, 16:] = 0
     p.result = p.convolve(**{"in": short})
     assert diagnose(p.scene()).sentence.startswith("the second half of every 32 terms of the GEMM's K is missing")
+
+
+def test_a_block_without_its_last_wave(patient):
+    p = patient("fwd_f32_nhwgc_g1n2k4c300_y1x1_h5x5")
+    short = p.inputs["in"].copy()
+    short[:, :, np.arange(300) % 128 >= 96] = 0
+    p.result = p.convolve(**{"in": short})
+    said = "numbers 97 to 128, a wave, of every 128 terms of the GEMM's K are missing from the sums"
+    assert diagnose(p.scene()).sentence.startswith(said)
+
+
+def test_steps_that_are_stale_in_shared_memory(patient):
+    """Two steps of 16 are in shared memory at a time; from the third on every second one is that before."""
+    p = patient("fwd_f32_nhwgc_g1n2k4c112_y1x1_h5x5")
+    step = np.array([0, 1, 1, 3, 3, 5, 5])
+    order = (16 * step[:, None] + np.arange(16)).reshape(-1)
+    p.result = p.convolve(**{"in": p.inputs["in"][:, :, order], "wei": p.inputs["wei"][:, :, order]})
+    said = "every second step from step 3 on of 7 steps of K (16 terms each) holds the terms of 1 step earlier"
+    assert diagnose(p.scene(tile=(64, 64, 16))).sentence.startswith(said)
+
+
+def test_a_step_that_is_stale_in_each_slice(patient):
+    """Three slices of 3, 3 and 2 steps: the third step of each holds the terms of the second."""
+    p = patient("bwd_weight_f32_nhwgc_g1n2k4c4_y1x1_h8x8_sk3")
+    step = np.array([0, 1, 1, 3, 4, 4, 6, 7])
+    order = (16 * step[:, None] + np.arange(16)).reshape(-1)
+    terms_of_dy, terms_of_x = (
+        np.moveaxis(p.inputs[role], 2, -1).reshape(1, 128, 4)[:, order] for role in ("out", "in")
+    )
+    p.result = np.einsum("gtk,gtc->gkc", terms_of_dy, terms_of_x).reshape(p.reference.shape).astype(np.float32)
+    said = "step 3 of 3 steps of K (16 terms each) in each of 3 slices holds the terms of 1 step earlier"
+    assert diagnose(p.scene(tile=(64, 64, 16))).sentence.startswith(said)
+
+
+def test_a_reduction_that_ends_at_another_length(patient):
+    p = patient("fwd_f32_nhwgc_g1n2k24c40_y1x1_h5x5")
+    short = p.inputs["in"].copy()
+    short[:, :, 24:] = 0
+    p.result = p.convolve(**{"in": short})
+    sentence = diagnose(p.scene()).sentence
+    assert sentence.startswith("the last 16 of 40 channels of C are missing")
+    assert "it ends at K = 24" in sentence
 
 
 def test_a_row_of_outputs_is_missing(patient):

@@ -78,3 +78,29 @@ def test_integers_that_saturate_too_early(patient):
     p.reference = np.clip(p.reference.astype(np.int64) * 9, -128, 127).astype(np.int8)
     p.result = np.maximum(p.reference, -127)
     assert "each holds -127 where -128, an end of i8, is due" in diagnose(p.scene()).sentence
+
+
+def largest(case: str, lost: np.ndarray) -> str:
+    """The diagnosis of a maximum without some cells of each row."""
+    problem, x = cells(case, -9999, 9999)
+    right = x.max(axis=1)
+    wrong = np.where(lost[:, None], -np.inf, x).max(axis=1).astype(np.float32)
+    return diagnose(Scene(problem, wrong, right, poison=0, inputs={"x": x}, output="y")).sentence
+
+
+def test_a_maximum_without_the_last_wave():
+    sentence = largest("reduction_f32_o40l600i1_max", np.arange(600) % 256 >= 224)
+    assert "y is the largest cell of the row but numbers 225 to 256, a wave, of every 256" in sentence
+
+
+def test_a_maximum_without_the_end_of_each_slice():
+    sentence = largest("reduction_f32_o90l40i1_max_sk4", np.isin(np.arange(40), (9, 19, 29)))
+    assert "y is the largest cell of the row but the last one of each slice but the last" in sentence
+
+
+def test_a_sum_of_slices_without_the_last_wave_of_each():
+    problem, x = cells("reduction_f32_o40l514i1_sum_sk2", 1, 99)
+    right = x.sum(axis=1).astype(np.float32)
+    wrong = x[:, np.arange(514) % 257 % 256 < 192].sum(axis=1).astype(np.float32)
+    sentence = diagnose(Scene(problem, wrong, right, poison=0, inputs={"x": x}, slices=2)).sentence
+    assert sentence.startswith("numbers 193 to 256, a wave, of every 256 cells of the row are missing from the sums")

@@ -13,9 +13,9 @@ CASE = "bwd_data_f32_ndhwgc_g1n1k24c4_y2x3x2_h4x6x5_s1x2x1_p0x1x1_sk5"
 TILE_K = 16
 
 
-def result_of(p, divisors) -> np.ndarray:
+def result_of(p, divisors, is_turned=False) -> np.ndarray:
     cells = [
-        sum_from(class_only(p.problem, terms(p.problem, p.inputs, cell), cell), TILE_K, 5, divisors)
+        sum_from(class_only(p.problem, terms(p.problem, p.inputs, cell), cell), TILE_K, 5, divisors, is_turned)
         for cell in np.ndindex(*p.reference.shape)
     ]
     return np.array(cells, np.float32).reshape(p.reference.shape)
@@ -40,3 +40,9 @@ def test_a_tap_that_is_divided_wrongly(patient, divisors, words):
     sentence = diagnose(p.scene(tile=(64, 16, TILE_K))).sentence
     assert "slices of the split reduction begin at a wrong filter tap: " in sentence
     assert words in sentence
+
+
+def test_a_tap_whose_axes_are_taken_in_reverse_order(patient):
+    p = patient(CASE)
+    p.result = result_of(p, lambda taps: taps, is_turned=True)
+    assert "its number is divided by the taps of d first, not of w" in diagnose(p.scene(tile=(64, 16, TILE_K))).sentence

@@ -105,6 +105,58 @@ def test_a_maximum_that_begins_too_high(floor: float, said: str) -> None:
     assert f"the maximum of each row {said}" in diagnose(scene).sentence
 
 
+def half_scaled(x: Floats) -> Floats:
+    """A softmax by 32 lanes: where two meet, the sum of the second is not rescaled."""
+    lane = np.arange(x.shape[1]) % 32
+    sums = np.zeros((len(x), 32))
+    top = np.full((len(x), 32), -np.inf)
+    for number in range(32):
+        own = x[:, lane == number]
+        top[:, number] = own.max(axis=1)
+        sums[:, number] = np.exp(own - own.max(axis=1, keepdims=True)).sum(axis=1)
+    for distance in (16, 8, 4, 2, 1):
+        other = np.arange(32) ^ distance
+        both = np.maximum(top, top[:, other])
+        sums, top = sums * np.exp(top - both) + sums[:, other], both
+    return np.exp(x - top[:, :1]) / sums[:, lane]
+
+
+def test_a_sum_that_is_not_rescaled_where_two_meet() -> None:
+    said = "where the sums of 32 lanes meet by twos, the second is not rescaled to the common maximum"
+    assert said in sentence("softmax_f32_r30c300_full", "decimal", half_scaled)
+
+
+def test_cells_that_the_mask_does_not_admit() -> None:
+    def unmasked(x: Floats) -> Floats:
+        """A causal softmax that leaves something in the masked cells."""
+        right = causal(x, 0)
+        rows, columns = np.indices(x.shape)
+        return np.where(columns < rows + 1 + x.shape[1] - len(x), right, 0.75)
+
+    said = sentence("softmax_f16_r30c70_causal", "exact", unmasked)
+    assert "only all cells that the mask does not admit, which should be 0" in said
+
+
+def half_means(x: Floats) -> Floats:
+    """A layernorm by 32 lanes, whose means meet in the middle whatever their counts."""
+    lane = np.arange(x.shape[1]) % 32
+    own = [x[:, lane == number] for number in range(32)]
+    count = np.array([cells.shape[1] for cells in own], np.float64)
+    mean = np.stack([cells.mean(axis=1) for cells in own], axis=1)
+    squares = np.stack([cells.var(axis=1) * cells.shape[1] for cells in own], axis=1)
+    for distance in (16, 8, 4, 2, 1):
+        other = np.arange(32) ^ distance
+        apart, both = mean[:, other] - mean, count + count[other]
+        squares = squares + squares[:, other] + apart**2 * count * count[other] / both
+        mean, count = mean + apart / 2, both
+    return norm(x, mean=mean[:, :1], variance=squares[:, :1] / x.shape[1])
+
+
+def test_means_that_meet_without_their_counts() -> None:
+    said = "where the moments of 32 lanes meet by twos, their means weigh half each, whatever their counts"
+    assert said in sentence("layernorm_f32_r9c300", "decimal", half_means)
+
+
 def norm(x: Floats, epsilon: float = 2.0**-16, mean: Floats | None = None, variance: Floats | None = None) -> Floats:
     own = x.mean(axis=1, keepdims=True) if mean is None else mean
     return (x - own) / np.sqrt((x.var(axis=1, keepdims=True) if variance is None else variance) + epsilon)

@@ -80,6 +80,10 @@ class _GradientMistakes:
     def delta(self) -> Floats:
         return np.asarray((self.right.p * self.dp).sum(axis=3, keepdims=True))
 
+    @property
+    def first_length(self) -> int:
+        return int(self.inputs["lengths"][0])
+
     def of(self, text: str, outputs: Mapping[str, Floats], kind: str = "other", operand: str = "") -> RowMistake:
         """Return the mistake of gradients, of which the scene's rows are taken."""
         role = self.known.scene.role
@@ -120,6 +124,7 @@ class _GradientMistakes:
             yield "the mask is left out: later keys are let in", full
         if sizes.padded:
             yield "the padding is left out: padded keys are let in", admitted(sizes)
+            yield "the length of batch 0 is taken for all", admitted(sizes, np.full(sizes.b, self.first_length))
         for tile in self.each:
             up = np.where(end > first, np.minimum(-(-end // tile) * tile, sizes.t), end)
             yield f"masked keys in the last tile of {tile} are let in", Admitted(first, up)
@@ -174,6 +179,10 @@ class _GradientMistakes:
     def tiles(self) -> Iterator[RowMistake]:
         sizes, is_in, key, query = self.sizes, self.keys.mask(self.sizes.t), np.arange(self.sizes.t), None
         for tile in self.each:
+            if sizes.padded:
+                late = key // tile * tile >= self.first_length
+                text = f"tiles of {tile} keys that begin past the length of batch 0 are left out"
+                yield self.alone(text, is_in & ~late, kind="k_tail")
             query = (np.arange(sizes.s) < max(tile, sizes.s // tile * tile))[:, None]
             text = f"the last tile of {tile} queries, which is not whole, is left out"
             yield self.alone(text, is_in & query, kind="k_tail")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.figure import PADDING, PLAIN, Figure, SquaresFigure, Swatch, figures_of, window
@@ -13,6 +15,7 @@ from bitgate.model.finding import Finding, Role, Rule
 from bitgate.model.law import Law
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell, ThreadMap
+from bitgate.numerics.bits import Array, bits_of
 from bitgate.ops.attention.attention import AttentionSizes, KeyMask, admitted
 from bitgate.ops.attention.laws import LAWS
 from bitgate.ops.attention.mistakes import KnownQueries, mistakes
@@ -22,6 +25,12 @@ from bitgate.verify.diagnose.scene import Scene
 
 SHADE = 32
 """Keys that are drawn in one shade: a tile of many kernels."""
+
+
+TELLING = 4
+"""Different numbers that wrong cells must hold, if these are to be the results of other sequences."""
+NEAR = 2.0**-9
+"""The difference of alike results, in shares of the right one."""
 
 
 def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
@@ -62,6 +71,36 @@ def sequences(scene: Scene[SizedProblem]) -> Finding | None:
     return Finding("wrong_image", Role.PLACE, 0.9, text, {"sequences": bad}, along=scene.letters[1])
 
 
+def from_the_first(scene: Scene[SizedProblem]) -> Finding | None:
+    """Find that the results of each packed sequence are written as if it began at the first query."""
+    sizes: AttentionSizes = scene.problem.sizes
+    if not sizes.packed or not scene.inputs or scene.channels is not None or not scene.count:
+        return None
+    begin = np.asarray(scene.inputs["cu_seqlens_q"]).astype(np.int64)
+    found, right = (np.moveaxis(cells, 1, 0) for cells in (scene.result, scene.reference))
+    longest = int(np.diff(begin).max(initial=0))
+    written = scene.wrong_result[bits_of(scene.wrong_result) != scene.poison].astype(np.float64)
+    if np.unique(written[np.isfinite(written)]).size < TELLING:
+        return None  # a few cells, or such that are all alike, are those of another sequence by chance
+    for query in range(sizes.s):
+        held = [right[first + query] for first, end in pairwise(begin) if first + query < end]
+        # Which of the sequences is written last is open.
+        empty = bits_of(found[query]) == scene.poison
+        if not np.all(np.any([_is_near(found[query], one) for one in held], axis=0) if held else empty):
+            return None
+    text = "the results of every packed sequence are written as if it began at the first query, over those of others"
+    evidence = {"longest": longest}
+    return Finding("operand", Role.CAUSE, 0.985, text, evidence, frozenset({"never_written", "wrong_image", "shifted"}))
+
+
+def _is_near(found: Array, right: Array) -> NDArray[np.bool_]:
+    """Return where cells are alike but for the rounding of narrow operands."""
+    ours, theirs = found.astype(np.float64), right.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        is_near = np.isfinite(theirs) & (np.abs(ours - theirs) <= NEAR * np.abs(theirs))
+        return np.asarray((ours == theirs) | is_near)
+
+
 def _key(sizes: AttentionSizes, batch: int, group: int, key: int) -> str:
     """Return where a key begins; data say which page it is on."""
     if not sizes.paged:
@@ -81,7 +120,7 @@ def _words(sizes: AttentionSizes) -> str:
 class AttentionDiagnostics(Diagnostics):
     """The explanations of attention's results."""
 
-    rules: tuple[Rule, ...] = (mistaken, unwritten, sequences)
+    rules: tuple[Rule, ...] = (mistaken, unwritten, from_the_first, sequences)
     laws: tuple[Law, ...] = LAWS
 
     def derived(self, problem: SizedProblem) -> tuple[str, ...]:

@@ -368,6 +368,8 @@ class _QueryMistakes:
                 scaled = (values * right[:, :, None]).sum(axis=1)
                 text = f"the sums of powers of {count} slices in tiles of {words} meet without being rescaled"
                 yield self._over(text, scaled, sums.sum(axis=1, keepdims=True), top)
+                text = f"the sums of values of {count} slices in tiles of {words} meet without being rescaled"
+                yield self._over(text, values.sum(axis=1), (sums * right).sum(axis=1, keepdims=True), top)
 
     def _over(self, text: str, values: Floats, sums: Floats, top: Floats) -> RowMistake:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -388,6 +390,8 @@ class _QueryMistakes:
         yield RowMistake("the values are not divided by the sum of powers", {"o": values})
         yield RowMistake("lse is a logarithm to base 2", {"lse": softmax.lse / np.log(2)})
         with np.errstate(divide="ignore"):
+            text = "lse is the largest logit plus a logarithm to base 2 of the sum of powers"
+            yield RowMistake(text, {"lse": (softmax.top + np.log2(softmax.sums))[:, 0]})
             yield RowMistake("lse lacks the largest logit", {"lse": np.log(softmax.sums)[:, 0]})
 
     def columns(self) -> Iterator[RowMistake]:

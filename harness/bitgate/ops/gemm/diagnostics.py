@@ -58,7 +58,7 @@ def mistaken(scene: Scene[GemmProblem]) -> Finding | None:
         return None
     known = Recomputed(scene, terms)
     lanes = lane_mistakes(known, known.products, "terms of K")
-    steps = step_mistakes(known, known.products, scene.tile[2]) if scene.tile is not None else ()
+    steps = step_mistakes(known, known.products, scene.tile[2], scene.split_k) if scene.tile is not None else ()
     read = chain(operand_mistakes(known), layout_mistakes(known))
     return explained_by(known, chain(operation_mistakes(known), _slices(known), steps, lanes, read))
 
@@ -87,8 +87,9 @@ def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:
 
 def k_tail(scene: Scene[GemmProblem]) -> Finding | None:
     """Find a lost end of K."""
-    _, _, k = scene.problem.sizes
-    by_k = SumOrder("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell))
+    m, n, k = scene.problem.sizes
+    others = {"M": m, "N": n}
+    by_k = SumOrder("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell), others=others)
     return lost_end(scene, (by_k,))
 
 

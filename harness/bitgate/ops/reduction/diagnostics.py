@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from bitgate.numerics.bits import Array
 from bitgate.ops.reduction.problem import Kind, ReductionProblem
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
 from bitgate.verify.diagnose.scene import Scene
-from bitgate.verify.diagnose.slices import lane_mistakes, part_finding, slice_edges, slice_mistakes
+from bitgate.verify.diagnose.slices import lane_mistakes, lost_runs, part_finding, run_of, slice_edges, slice_mistakes
 from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, lost_end
 
 ROWS = tuple(
@@ -59,7 +59,12 @@ def mistaken(scene: Scene[ReductionProblem]) -> Finding | None:
         return None
     known = Recomputed(scene, terms)
     return explained_by(
-        known, chain(_saturated(known), _slices(known), lane_mistakes(known, known.products, "cells of the row"))
+        known,
+        chain(
+            _saturated(known),
+            _slices(known),
+            lane_mistakes(known, known.products, "cells of the row", -(-problem.length // scene.split_k)),
+        ),
     )
 
 
@@ -104,6 +109,37 @@ def other_maximum(scene: Scene[ReductionProblem]) -> Finding | None:
         if np.unique(found).size > 1 and np.array_equal(values[scene.wrong], found):
             return Finding("other", Role.CAUSE, 0.95, f"{scene.tensor_name} is {text} in the wrong cells")
     return None
+
+
+def maximum_of_a_part(scene: Scene[ReductionProblem]) -> Finding | None:
+    """Find a maximum of all cells but those that threads, or slices, lose again and again."""
+    problem = scene.problem
+    if problem.kind is Kind.SUM or scene.role != "y" or not scene.inputs or scene.channels is not None:
+        return None
+    x, found = np.asarray(scene.inputs["x"]).astype(np.float64), scene.result.astype(np.float64)
+    if np.isnan(x).any():
+        return None
+    for words, kind, lost in _lost_cells(problem, scene.split_k):
+        values = np.where(lost[None, :, None], -np.inf, x).max(axis=1)
+        if (values == found).all() and np.unique(found[scene.wrong]).size > 1:
+            text = f"{scene.tensor_name} is the largest cell of the row but {words}"
+            return Finding(kind, Role.CAUSE, 0.96, text, {}, frozenset({"shifted", "k_tail", "other"}) - {kind})
+    return None
+
+
+def _lost_cells(problem: ReductionProblem, slices: int) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    """Yield words for cells of a row that may be lost, the kind, and a mask of these."""
+    length = problem.length
+    cells = np.arange(length)
+    if slices > 1:
+        edges = slice_edges(length, 1, slices)
+        yield "the last one of each slice but the last", "split_slice", np.isin(cells, np.array(edges[1:-1]) - 1)
+        yield "the first one of each slice but the first", "split_slice", np.isin(cells, edges[1:-1])
+        for number, (begin, end) in enumerate(pairwise(edges)):
+            yield f"those of slice {number + 1} of {slices}", "split_slice", (cells >= begin) & (cells < end)
+    each = -(-length // slices)
+    for name, period, begin, end in lost_runs(each):
+        yield f"{name} of every {period}", "other", run_of(cells % each, period, begin, end)
 
 
 def equal_maximum(scene: Scene[ReductionProblem]) -> Finding | None:
@@ -153,7 +189,15 @@ def _holds_in_a_slice(scene: Scene[ReductionProblem], found: Ints, due: Ints, ea
 class ReductionDiagnostics(Diagnostics):
     """The explanations of a reduction's results."""
 
-    rules: tuple[Rule, ...] = (row_tail, mistaken, missing_part, other_maximum, equal_maximum, place_in_slice)
+    rules: tuple[Rule, ...] = (
+        row_tail,
+        mistaken,
+        missing_part,
+        other_maximum,
+        maximum_of_a_part,
+        equal_maximum,
+        place_in_slice,
+    )
     laws = LAWS
 
     def derived(self, problem: ReductionProblem) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,34 @@ def parts_of(cells: Floats, beyond: float) -> Iterator[tuple[str, Floats]]:
     for wave in (64, 32):
         by_wave = lanes_of(cells, BLOCK, beyond).reshape(cells.shape[0], -1, BLOCK // wave, wave)
         yield f"waves of {wave}", np.swapaxes(by_wave, 1, 2).reshape(cells.shape[0], BLOCK // wave, -1)
+
+
+Parts = tuple[Floats, ...]
+"""What is known of the cells of each thread, shape (r, waves, lanes)."""
+Merge = Callable[[Parts, Parts], Parts]
+
+
+def threads_of(cells: Floats, beyond: float) -> Iterator[tuple[str, Floats]]:
+    """Yield ways in which threads take the cells of a row, those of a wave or a block: (r, steps, waves, lanes)."""
+    for wave in (32, 64):
+        for threads, words in ((wave, f"{wave} lanes"), (BLOCK, f"{BLOCK} threads in waves of {wave}")):
+            by_thread = lanes_of(cells, threads, beyond)
+            yield words, by_thread.reshape(*by_thread.shape[:2], threads // wave, wave)
+
+
+def merged(parts: Parts, merge: Merge) -> Parts:
+    """Return what each thread has once parts have met: lanes by shuffles over halves, then one wave after the other."""
+    waves, lanes = parts[0].shape[1:]
+    distance, lane = lanes // 2, np.arange(lanes)
+    while distance:
+        parts = merge(parts, tuple(part[:, :, lane ^ distance] for part in parts))
+        distance //= 2
+    if waves == 1:
+        return parts
+    whole = tuple(part[:, :1, :1] for part in parts)
+    for wave in range(1, waves):
+        whole = merge(whole, tuple(part[:, wave : wave + 1, :1] for part in parts))
+    return tuple(np.broadcast_to(part, (part.shape[0], waves, lanes)) for part in whole)
 
 
 def shorter(columns: int) -> Iterator[tuple[str, int]]:

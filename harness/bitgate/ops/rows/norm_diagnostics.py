@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from bitgate.model.finding import Finding, Rule
 from bitgate.model.law import Data, KernelFunction, Law, Pair, on_exact
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell
-from bitgate.ops.rows.mistakes import LAWS, TILES, parts_of, shorter
+from bitgate.ops.rows.mistakes import LAWS, TILES, Parts, merged, parts_of, shorter, threads_of
 from bitgate.ops.rows.norm import EPSILON, affine
 from bitgate.ops.rows.rows import Floats
 from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake, explained
@@ -125,6 +127,29 @@ class _Mistakes:
             plain = means.sum(axis=1, keepdims=True) / filled
             yield self.made(f"the means of {words} meet without their counts", plain, variance)
             yield self.made(f"the means of {words} meet without their counts", plain, within)
+
+        for words, by_thread in threads_of(self.known.x, np.nan):
+            count = np.count_nonzero(~np.isnan(by_thread), axis=1).astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                means = np.where(count > 0, np.nansum(by_thread, axis=1) / count, 0)
+            squares = np.nansum((by_thread - means[:, None]) ** 2, axis=1)
+            for weigh, merge in (
+                ("half each, whatever their counts", partial(_met, lambda own, other: 0.5)),
+                ("as much as the other's count", partial(_met, lambda own, other: own / (own + other))),
+            ):
+                _, found, away = (part[:, 0, :1] for part in merged((count, means, squares), merge))
+                text = f"where the moments of {words} meet by twos, their means weigh {weigh}"
+                yield self.made(text, found, away / self.known.x.shape[1])
+
+
+def _met(share: Callable[[Floats, Floats], Any], one: Parts, two: Parts) -> Parts:
+    """Return the moments of two parts: count, mean and squares. ``share`` is the weight that the second mean gets."""
+    both = one[0] + two[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        due = np.where(both > 0, two[0] / both, 0)
+        weight = np.where((due > 0) & (due < 1), share(one[0], two[0]), due)
+    apart = two[1] - one[1]
+    return both, one[1] + apart * weight, one[2] + two[2] + apart**2 * one[0] * due
 
 
 def _opposite(problem: SizedProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:

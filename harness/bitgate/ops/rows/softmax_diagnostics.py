@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bitgate.model.diagnostics import Diagnostics
-from bitgate.model.finding import Finding, Rule
+from bitgate.model.finding import Finding, Role, Rule
 from bitgate.model.law import Data, KernelFunction, Law, Pair, on_exact
 from bitgate.model.sized import SizedProblem
 from bitgate.model.thread_map import Cell
-from bitgate.ops.rows.mistakes import LAWS, parts_of, shorter
+from bitgate.ops.rows.mistakes import LAWS, Parts, merged, parts_of, shorter, threads_of
 from bitgate.ops.rows.rows import Floats, Ints
 from bitgate.ops.rows.softmax import LEVEL, Mask, limits
 from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake, explained
@@ -39,6 +39,18 @@ def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
     return explained(known, _mistakes(known, limit))
 
 
+def masked_cells(scene: Scene[SizedProblem]) -> Finding | None:
+    """Find that the wrong cells are those which the mask does not admit."""
+    if scene.problem.sizes.mask is Mask.FULL or not scene.inputs or scene.channels is not None or not scene.count:
+        return None
+    masked = np.arange(scene.result.shape[1]) >= limits(scene.problem, scene.inputs)
+    if (scene.wrong & ~masked).any() or scene.by_chance(float(masked.mean())):
+        return None
+    which = "all cells" if (scene.wrong == masked).all() else f"{scene.count} of {np.count_nonzero(masked)} cells"
+    text = f"only {which} that the mask does not admit, which should be 0"
+    return Finding("other", Role.PLACE, 0.96, text, {"masked": int(np.count_nonzero(masked))}, along=scene.letters)
+
+
 def _mistakes(known: KnownRows, limit: Ints) -> Iterator[RowMistake]:
     x, columns = known.x, known.x.shape[1]
     yield RowMistake("a cell more than each row admits is let in", {"y": _let_in(known, limit)})
@@ -51,6 +63,7 @@ def _mistakes(known: KnownRows, limit: Ints) -> Iterator[RowMistake]:
             yield from _shortened(x, limit, limit * 0 + end, words)
     yield from _shortened(x, limit, np.maximum(limit - 1, 0), "the last admitted cell")
     yield from _unscaled(x, limit)
+    yield from _half_scaled(x, limit)
     for scale, words in SCALES:
         yield RowMistake(f"the logits are scaled by {words}", {"y": softmax(x * scale, limit)})
     if (scale := _fitted(known, limit)) is not None:
@@ -117,6 +130,33 @@ def _unscaled(x: Floats, limit: Ints) -> Iterator[RowMistake]:
             yield RowMistake(text, {"y": _over(x, limit, rescaled.sum(axis=1, keepdims=True))})
 
 
+def _half_scaled(x: Floats, limit: Ints) -> Iterator[RowMistake]:
+    """Yield sums of which one of two is not rescaled where they meet."""
+
+    def rescaled(part: Parts, top: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(part[1] * np.nan_to_num(np.exp(part[0] - top)))
+
+    def other(one: Parts, two: Parts) -> Parts:
+        top = np.maximum(one[0], two[0])
+        return top, rescaled(one, top) + two[1]
+
+    def own(one: Parts, two: Parts) -> Parts:
+        top = np.maximum(one[0], two[0])
+        return top, one[1] + rescaled(two, top)
+
+    cells = np.where(np.arange(x.shape[1]) < limit, x, -np.inf)
+    for words, by_thread in threads_of(cells, -np.inf):
+        tops = by_thread.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            sums = np.nan_to_num(np.exp(by_thread - tops)).sum(axis=1)
+        for which, merge in (("second", other), ("first", own)):
+            found = merged((tops[:, 0], sums), merge)[1].reshape(len(x), -1)
+            text = f"where the sums of {words} meet by twos, the {which} is not rescaled to the common maximum"
+            of_cells = found[:, np.arange(x.shape[1]) % found.shape[1]]
+            yield RowMistake(text, {"y": _over(x, limit, of_cells)})
+
+
 def _fitted(known: KnownRows, limit: Ints) -> float | None:
     """Return the scale of logits that the first rows agree with; None if they differ too little."""
     found = known.scene.result[known.rows].astype(np.float64)
@@ -140,7 +180,7 @@ SHIFT = on_exact(Law("shift", "logits may all be lower by a number", lambda prob
 class SoftmaxDiagnostics(Diagnostics):
     """The explanations of a softmax's results."""
 
-    rules: tuple[Rule, ...] = (mistaken,)
+    rules: tuple[Rule, ...] = (mistaken, masked_cells)
     laws: tuple[Law, ...] = (*LAWS, SHIFT)
 
     def derived(self, problem: SizedProblem) -> tuple[str, ...]:

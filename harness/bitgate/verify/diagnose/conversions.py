@@ -269,9 +269,13 @@ class _Way:
         for narrow in _narrower(dtype):
             less = rounded(value, narrow).astype(wide.dtype)
             yield f"is rounded to {narrow} before it is multiplied", "rounding", less
-        if dtype.is_float:
-            is_tiny = np.abs(value) < smallest_normal(dtype)
-            yield "has subnormal numbers that count as 0", "special_value", rounded(np.where(is_tiny, 0, value), dtype)
+        stored = self.problem.tensors[role].dtype
+        due = rounded(value, dtype).astype(value.dtype)
+        for held, cells in {stored: wide, dtype: due}.items():
+            if held.is_float:
+                is_tiny = np.abs(cells) < smallest_normal(held)
+                for factor, words in ((0.0, "count as 0"), (0.5, "count half"), (2.0, "count twice")):
+                    yield f"has subnormal numbers that {words}", "special_value", np.where(is_tiny, due * factor, due)
 
 
 def _narrower(dtype: Dtype) -> Iterator[Dtype]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ MOST_SIZES = 24
 """Sizes at each end of a type's range that are tried as limits."""
 EDGE = 8
 """The factor within which a size is at the end of its type's range."""
+
+SPECIAL = ("NaN", "an infinity", "-0", "a subnormal number")
+"""Kinds of elements that are rare: of others, cells that share a place may all have one by chance."""
 
 Mask = NDArray[np.bool_]
 
@@ -43,6 +47,7 @@ def telling_factors(scene: Scene[Problem]) -> Finding | None:
     names = scene.problem.operation.diagnostics.names(scene.problem)
     groups = [(role,) for role in form.operands] + ([tuple(form.operands)] if len(form.operands) > 1 else [])
     kinds = {role: dict(_kinds(np.asarray(scene.operands[role]), _type(scene, role))) for role in form.operands}
+    is_box = _is_box(scene)
     for words in dict.fromkeys(chain.from_iterable(kinds.values())):
         for group in groups:
             masks = {role: kinds[role][words] for role in group if words in kinds[role]}
@@ -52,11 +57,19 @@ def telling_factors(scene: Scene[Problem]) -> Finding | None:
             for role, mask in masks.items():
                 arrays = {other: np.ones(scene.problem.tensors[other].lengths, np.int64) for other in form.operands}
                 has |= form.apply({**arrays, role: mask.astype(np.int64)}) > 0
+            if words not in SPECIAL and is_box:
+                continue
             if has[scene.wrong].all() and not has[open_cells].any():
                 whose = format_list([names[role] for role in group], "or")
                 text = f"only where a factor of {whose} is {words}, and everywhere there"
                 return Finding("other", Role.PLACE, 0.94, text, {"factors": words, "of": list(group)})
     return None
+
+
+def _is_box(scene: Scene[Problem]) -> bool:
+    """Return whether the wrong cells are all those of some coordinates of each axis: these say where they are."""
+    hit = [int(scene.wrong_along(axis).sum()) for axis in range(scene.wrong.ndim)]
+    return bool(scene.count == prod(hit))
 
 
 def _type(scene: Scene[Problem], role: str) -> Dtype:

@@ -6,8 +6,9 @@ Memory between rows counts as it is: a kernel that reads it gets the pattern tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import chain
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def other_walks(
     lengths = problem.tensors[role].lengths
     letters = problem.operation.diagnostics.letters(problem, role)
     of_axes = tuple(f"that of {letter}" for letter in letters)
-    for text, strides in other_strides(problem, role):
+    for text, strides in other_strides(problem, role, mixed=True):
         yield Walk(text, by_axis(lengths, strides), not text.split(" along ")[-1].partition(" ")[2].startswith(of_axes))
     if has_steps and problem.tensors[role].space <= MOST_STEPPED:
         yield from _other_steps(problem, role, tile)
@@ -148,12 +149,16 @@ def _blocks(problem: Problem, role: str, axis: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(blocks))
 
 
-def other_strides(problem: Problem, role: str, verb: str = "read") -> Iterator[tuple[str, Index]]:
-    """Yield strides that a kernel may take for those of a tensor, with words for the mistake."""
+def other_strides(problem: Problem, role: str, verb: str = "read", mixed: bool = False) -> Iterator[tuple[str, Index]]:
+    """Yield strides that a kernel may take for those of a tensor, with words for the mistake.
+
+    With ``mixed`` these may be those of another tensor, or packed ones, along all axes but one.
+    """
     names, tensor = problem.operation.diagnostics.names(problem), problem.tensors[role]
     own = tensor.strides
     whose: dict[Index, list[str]] = {}
-    for words, strides in _candidates(problem, role):
+    candidates = _candidates(problem, role)
+    for words, strides in chain(candidates, _but_for_one(problem, role)) if mixed else candidates:
         if strides != own and len(strides) == len(own):
             whose.setdefault(strides, []).append(words)
     for strides, owners in whose.items():
@@ -175,6 +180,21 @@ def _candidates(problem: Problem, role: str) -> Iterator[tuple[str, Index]]:
         stated += [(f"that of {letters[b]}", own[b]) for b in range(len(own)) if b != axis]
         for words, stride in stated:
             yield f"along {letter} {words}", (*own[:axis], stride, *own[axis + 1 :])
+
+
+def _but_for_one(problem: Problem, role: str) -> Iterator[tuple[str, Index]]:
+    """Yield strides of which one axis has its own: a kernel adds the place along that axis by itself."""
+    letters, tensor = problem.operation.diagnostics.letters(problem, role), problem.tensors[role]
+    own = tensor.strides
+    for axis, letter in enumerate(letters[: len(own)]):
+        if tensor.lengths[axis] < 2:
+            continue
+        for name, theirs in _strides_of_others(problem, role).items():
+            others = tuple(theirs.get(one, by) for one, by in zip(letters, own, strict=False))
+            yield f"those of {name} but for {letter}", (*others[:axis], own[axis], *others[axis + 1 :])
+        rest = replace(tensor, lengths=(*tensor.lengths[:axis], 1, *tensor.lengths[axis + 1 :]))
+        packed = _packed(rest)
+        yield f"packed ones of one {letter}", (*packed[:axis], own[axis], *packed[axis + 1 :])
 
 
 def _strides_of_others(problem: Problem, role: str) -> dict[str, dict[str, int]]:

@@ -21,6 +21,8 @@ WRONG_ROWS, RIGHT_ROWS = 48, 16
 """The most rows that are recomputed."""
 MOST_CELLS = 1 << 20
 MOST_NAMED = 2
+MANY = 64
+"""Changed cells that no mistake gives by chance, though most of the wrong cells say nothing."""
 DIGITS = re.compile(r"\d+")
 NEXT_TRIED = 48
 """The number of further mistakes that are tried once one gives every cell: they may give the same."""
@@ -106,11 +108,20 @@ class KnownRows:
         return np.asarray(own * np.abs(values) + smallest(self.scene.dtype))
 
 
+def _is_telling(known: KnownRows, values: Floats) -> bool:
+    """Return whether a mistake changes most of the wrong cells by more than rounding does, or a quarter of very many.
+
+    Where large numbers cancel each other rounding may change many cells as much as the mistake does.
+    """
+    changed, wrong = np.count_nonzero(known.differs(values)[known.wrong]), np.count_nonzero(known.wrong)
+    return bool(2 * changed > wrong or (changed >= MANY and 4 * changed > wrong))
+
+
 def explained(known: KnownRows, mistakes: Iterable[RowMistake]) -> Finding | None:
     """Return the finding of the mistake that gives every wrong cell of the rows, best one that gives all cells.
 
-    The mistake must change most of these cells by more than rounding does. Another one among the next NEXT_TRIED that
-    gives all cells as well is named with it. Where every cell is NaN any read of padding agrees: then
+    The mistake must change most of these cells, or many, by more than rounding does. Another one among the next
+    NEXT_TRIED that gives all cells as well is named with it. Where every cell is NaN any read of padding agrees: then
     all that agree must be of one operand.
     """
     scene, wrong = known.scene, known.wrong
@@ -128,7 +139,7 @@ def explained(known: KnownRows, mistakes: Iterable[RowMistake]) -> Finding | Non
         if values is None:
             continue
         agrees = known.agrees(values)
-        if not agrees[wrong].all() or 2 * np.count_nonzero(known.differs(values)[wrong]) <= np.count_nonzero(wrong):
+        if not agrees[wrong].all() or not _is_telling(known, values):
             continue
         if is_nan and mistake.kind == "operand" and not mistake.operand:
             continue

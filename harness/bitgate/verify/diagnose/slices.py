@@ -120,8 +120,13 @@ def _moved(
 MOST_STEPS = 48
 
 
-def step_mistakes(known: Recomputed[S], sequence: Callable[[Index], Floats], step: int) -> Iterator[Mistake]:
-    """Yield mistakes of the loop over a reduction in steps: a step that holds another one's terms."""
+def step_mistakes(
+    known: Recomputed[S], sequence: Callable[[Index], Floats], step: int, slices: int = 1
+) -> Iterator[Mistake]:
+    """Yield mistakes of the loop over a reduction in steps: a step that holds another one's terms.
+
+    The steps may be cut into ``slices``, each of which begins anew.
+    """
     op = known.scene.problem.op
     length = known.scene.problem.operation.numerics.terms(known.scene.problem)
     steps = -(-length // step)
@@ -142,29 +147,83 @@ def step_mistakes(known: Recomputed[S], sequence: Callable[[Index], Floats], ste
             if other != at and other < steps:
                 counts = [int(one != at) + int(one == other) for one in range(steps)]
                 yield mistake(f"step {at + 1} {words} holds the terms of step {other + 1}", counts)
+    each = -(-steps // slices)
+    seen: set[tuple[int, ...]] = set()
+    for places in PLACES if steps <= MOST_STEPS else ():
+        for first in range(1, min(2 * places, each)):
+            for by in dict.fromkeys((-1, 1, -places)):
+                counts = _stale(steps, each, range(first, each, places), by)
+                if tuple(counts) in seen or (slices == 1 and first + places >= each):
+                    continue
+                seen.add(tuple(counts))
+                which = f"every {_ORDINALS[places]} step from step {first + 1} on"
+                which = f"step {first + 1}" if first + places >= each else which
+                whole = f"of {each} steps of K ({step} terms each)" + f" in each of {slices} slices" * (slices > 1)
+                where = f"{abs(by)} step{'s' * (abs(by) > 1)} {'later' if by > 0 else 'earlier'}"
+                yield mistake(f"{which} {whole} holds the terms of {where}", counts)
+
+
+PLACES = (2, 3, 4)
+"""Numbers of steps that shared memory may hold at a time, one of whose places is stale, or is taken too early."""
+_ORDINALS = {2: "second", 3: "third", 4: "fourth"}
+
+
+def _stale(steps: int, each: int, which: Sequence[int], by: int) -> list[int]:
+    """Return how often each step is summed where some of a slice hold the terms of the step that is ``by`` further on.
+
+    A slice has ``each`` steps, the last one fewer.
+    """
+    counts = [1] * steps
+    for begin in range(0, steps, each):
+        for at in (begin + one for one in which if begin + one < steps):
+            counts[at] -= 1
+            if begin <= at + by < min(begin + each, steps):
+                counts[at + by] += 1
+    return counts
 
 
 WIDEST = 256
+WAVES = (32, 64)
+BLOCKS = (64, 128, 256, 512, 1024)
 
 
-def lane_mistakes(known: Recomputed[S], sequence: Callable[[Index], Floats], words: str) -> Iterator[Mistake]:
-    """Yield mistakes that lose every other run of terms, as a shuffle over half of the lanes does.
+def lane_mistakes(
+    known: Recomputed[S], sequence: Callable[[Index], Floats], words: str, each: int = 0
+) -> Iterator[Mistake]:
+    """Yield mistakes that lose runs of terms, as a shuffle over half of the lanes does, or a block without a wave.
 
-    ``words`` name the terms: "terms of K".
+    ``words`` name the terms: "terms of K". Runs begin anew in each slice of ``each`` terms, if there are slices.
     """
     op = known.scene.problem.op
+    each = each or known.scene.problem.operation.numerics.terms(known.scene.problem)
+    for name, period, begin, end in lost_runs(each):
+
+        def value(cell: Index, period: int = period, begin: int = begin, end: int = end) -> float:
+            terms = sequence(cell)
+            kept = terms[~run_of(np.arange(terms.size) % each, period, begin, end)]
+            return float(applied_to(op, np.array(kept.sum()), known.d(cell) if op.num_d else 0.0))
+
+        text = f"{name} of every {period} {words} {'are' if name.startswith('numbers') else 'is'} missing from the sums"
+        yield Mistake(text, "other", value, evidence={"period": period, "begin": begin, "end": end})
+
+
+def lost_runs(length: int) -> Iterator[tuple[str, int, int, int]]:
+    """Yield runs of terms that threads lose again and again: words, the period, and where a run begins and ends."""
     period = 2
-    while period <= min(WIDEST, known.scene.problem.operation.numerics.terms(known.scene.problem)):
+    while period <= min(WIDEST, length):
         for half, name in enumerate(("first", "second")):
-
-            def value(cell: Index, period: int = period, half: int = half) -> float:
-                terms = sequence(cell)
-                lost = np.arange(terms.size) % period // (period // 2) == half
-                return float(applied_to(op, np.array(terms[~lost].sum()), known.d(cell) if op.num_d else 0.0))
-
-            text = f"the {name} half of every {period} {words} is missing from the sums"
-            yield Mistake(text, "other", value, evidence={"period": period, "half": half})
+            yield f"the {name} half", period, half * (period // 2), (half + 1) * (period // 2)
         period *= 2
+    for block in BLOCKS:
+        for wave in WAVES:
+            for begin in (0, block - wave) if 2 * wave < block < length else ():
+                yield f"numbers {begin + 1} to {begin + wave}, a wave,", block, begin, begin + wave
+
+
+def run_of(numbers: NDArray[np.intp], period: int, begin: int, end: int) -> NDArray[np.bool_]:
+    """Return a mask of the terms of these numbers that lie in a run of each period."""
+    at = numbers % period
+    return np.asarray((at >= begin) & (at < end))
 
 
 MOST_ENDS = 300

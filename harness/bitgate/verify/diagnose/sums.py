@@ -6,7 +6,7 @@ Operations call them with the products of a cell. The tools to compute sums agai
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from bitgate.model.elementwise import applied
 from bitgate.model.finding import Finding, Role
 from bitgate.numerics.bits import Array, bits_of
 from bitgate.numerics.rounding import rounded
+from bitgate.verify.diagnose.places import format_list
 from bitgate.verify.diagnose.scene import Scene, take
 
 Floats = NDArray[np.float64]
@@ -74,7 +75,8 @@ class SumOrder:
     """An order in which a kernel may run over the products of a cell.
 
     ``words`` say what the ``length`` steps are; ``sequence`` returns the steps' sums for a cell of the result. ``why``
-    returns words for what would leave out a number of the last steps; empty if nothing is known that does.
+    returns words for what would leave out a number of the last steps; empty if nothing is known that does. ``others``
+    are lengths of the problem that a kernel may take for this one, by their names.
     """
 
     order: str
@@ -82,6 +84,7 @@ class SumOrder:
     length: int
     sequence: Callable[[Index], Floats]
     why: Callable[[int], str] = lambda missing: ""
+    others: Mapping[str, int] = field(default_factory=dict)
 
 
 def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
@@ -125,6 +128,8 @@ def _tail_sentence(missing: int, reduction: SumOrder, slices: int) -> str:
     if slices > 1 and length % slices == missing:
         why = f"{length} mod {slices} slices = {missing}: slices of {length // slices} do not reach the end"
     why = reduction.why(missing) or why
+    ends = [f"it ends at {name} = {other}" for name, other in reduction.others.items() if length - missing == other]
+    why = format_list([*([why] if why else []), *ends], "or")
     text = f"the last {missing} of {length} {reduction.words} are missing from the sums of the wrong cells"
     return f"{text} ({why})" if why else text
 

@@ -12,7 +12,7 @@ from bitgate.model.finding import Finding
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.rules.starts import start_mistakes
 from bitgate.ops.convolution.rules.sums import gemm_terms, terms
-from bitgate.ops.convolution.rules.window import carry_mistakes, window_mistakes
+from bitgate.ops.convolution.rules.window import bounds_mistakes, carry_mistakes, window_mistakes
 from bitgate.verify.diagnose.layouts import layout_mistakes
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
 from bitgate.verify.diagnose.operations import operand_mistakes, operation_mistakes
@@ -40,10 +40,11 @@ def mistaken(scene: Scene[ConvProblem]) -> Finding | None:
             start_mistakes(known),
             _lost_indices(known),
             carry_mistakes(known),
-            step_mistakes(known, _flat(known), scene.tile[2]) if scene.tile is not None else (),
+            step_mistakes(known, _flat(known), scene.tile[2], scene.split_k) if scene.tile is not None else (),
             lane_mistakes(known, _flat(known), "terms of the GEMM's K"),
             operand_mistakes(known),
             layout_mistakes(known),
+            bounds_mistakes(known),
         ),
     )
 

@@ -35,6 +35,8 @@ def start_mistakes(known: Recomputed[ConvProblem]) -> Iterator[Mistake]:
             yield _mistake(known, f"its number is not divided by the taps of {letter}", partial(_by_one, axis))
     words = f"its number is divided by the taps of the whole filter {problem.filter}, not by the sub-GEMM's"
     yield _mistake(known, words, _whole(problem))
+    words = f"its number is divided by the taps of {letters[0]} first, not of {letters[-1]}: axes are in reverse order"
+    yield _mistake(known, words, lambda taps: taps, is_turned=True)
 
 
 def _of_axis(axis: int, other: int, taps: Lengths) -> Lengths:
@@ -53,23 +55,24 @@ def _whole(problem: ConvProblem) -> Divisors:
     return lambda taps: problem.filter
 
 
-def _mistake(known: Recomputed[ConvProblem], words: str, divisors: Divisors) -> Mistake:
+def _mistake(known: Recomputed[ConvProblem], words: str, divisors: Divisors, is_turned: bool = False) -> Mistake:
     scene = known.scene
     problem = scene.problem
     tile_k = (scene.tile or (0, 0, 1))[2]
 
     def value(cell: Index) -> float:
-        total = sum_from(class_only(problem, known.products(cell), cell), tile_k, scene.split_k, divisors)
+        total = sum_from(class_only(problem, known.products(cell), cell), tile_k, scene.split_k, divisors, is_turned)
         return float(applied_to(problem.op, np.asarray(total), known.d(cell) if problem.op.num_d else 0.0))
 
     text = f"slices of the split reduction begin at a wrong filter tap: {words}"
     return Mistake(text, "split_slice", value, evidence={"split_k": scene.split_k})
 
 
-def sum_from(products: Floats, tile_k: int, slices: int, divisors: Divisors) -> float:
+def sum_from(products: Floats, tile_k: int, slices: int, divisors: Divisors, is_turned: bool = False) -> float:
     """Return a sum whose slices begin at taps computed with other divisors, and go on from there in the right order.
 
-    ``products`` has the shape (channels, taps...); a tap takes whole steps of ``tile_k`` channels.
+    ``products`` has the shape (channels, taps...); a tap takes whole steps of ``tile_k`` channels. With ``is_turned``
+    the first axis of the taps is taken for the fastest one.
     """
     channels, *taps = products.shape
     each_tap = -(-channels // tile_k)
@@ -79,11 +82,11 @@ def sum_from(products: Floats, tile_k: int, slices: int, divisors: Divisors) -> 
     total = 0.0
     for first in range(0, steps.size, each):
         tap, rest = divmod(first, each_tap)
-        begin, place = 0, 1
-        for length, by in zip(reversed(taps), reversed(divisors(tuple(taps))), strict=True):
-            begin += tap % length * place
-            place *= length
-            tap //= by
+        dot, axes = [0] * len(taps), range(len(taps))
+        for axis in axes if is_turned else reversed(axes):
+            dot[axis] = tap % taps[axis]
+            tap //= divisors(tuple(taps))[axis]
+        begin = int(np.ravel_multi_index(dot, taps))
         count = min(each, steps.size - first)
         total += steps[begin * each_tap + rest :][:count].sum()
     return float(total)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations
-from math import prod
+from math import gcd, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +21,10 @@ from bitgate.verify.diagnose.scene import Scene, along
 from bitgate.verify.diagnose.sums import Floats, Index, SumOrder, cells_at_most, finish, lost_end
 
 Ints: TypeAlias = "NDArray[Any]"
+
+
+class OutsideError(Exception):
+    """Raised where a window leads outside its tensor: what is read there depends on the layout."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,10 @@ class Window:
     masked: bool = False
     reach: tuple[int, ...] = ()
     """The lengths at which coordinates of the operand in space end, where a kernel takes others."""
+    apart: tuple[int, ...] = ()
+    """Outputs from one tap of a sub-GEMM to its next, where a kernel takes others."""
+    bounds: Window | None = None
+    """The window whose coordinates are checked, where a kernel reads at those of another."""
 
     def ends(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
         """Return the lengths at which coordinates end."""
@@ -72,7 +80,26 @@ class Window:
         if self.between:
             return np.trunc(numerator / self.stride[axis]).astype(np.intp), np.ones(np.shape(numerator), np.bool_)
         rest = numerator & (self.stride[axis] - 1) if self.masked else numerator % self.stride[axis]
-        return np.asarray(numerator // self.stride[axis]), np.asarray(rest == 0)
+        at = numerator // self.stride[axis]
+        if self.apart:
+            common = gcd(self.stride[axis], self.dilation[axis])
+            at = at + (self.dilation[axis] // common - self.apart[axis]) * (f // (self.stride[axis] // common))
+        return np.asarray(at), np.asarray(rest == 0)
+
+    def found_inputs(self, axis: int, o: Ints, f: Ints, length: int) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return input coordinates within a length, and whether the kernel takes them for inside."""
+        return self._found(self.inputs(axis, o, f), (self.bounds or self).inputs(axis, o, f), True, length)
+
+    def found_outputs(self, axis: int, i: Ints, f: Ints, length: int) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return output coordinates within a length, and whether the kernel takes them for inside."""
+        checked, is_there = (self.bounds or self).outputs(axis, i, f)
+        return self._found(self.outputs(axis, i, f)[0], checked, is_there, length)
+
+    def _found(self, at: Ints, checked: Ints, is_there: Any, length: int) -> tuple[Ints, NDArray[np.bool_]]:
+        inside = is_there & (checked >= 0) & (checked < length)
+        if (inside & ((at < 0) | (at >= length))).any():
+            raise OutsideError
+        return np.where(inside, at, 0), inside
 
     def meets(self, problem: ConvProblem, at: Sequence[int], tap: Sequence[int]) -> Index | None:
         """Return the cell of the operand in space that a cell of the result meets at a tap; None outside."""
@@ -120,9 +147,8 @@ def _fwd(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, window:
     positions, valid = [], []
     ends = window.ends(problem.input)
     for axis, at in enumerate(o):
-        i = window.inputs(axis, np.array(at), np.arange(problem.filter[axis]))
-        inside = (i >= 0) & (i < ends[axis])
-        positions.append(np.where(inside, i, 0))
+        i, inside = window.found_inputs(axis, np.array(at), np.arange(problem.filter[axis]), ends[axis])
+        positions.append(i)
         valid.append(inside)
     x = inputs["in"][g, n][np.ix_(np.arange(problem.c), *positions)]
     return _product(x, inputs["wei"][g, k], valid)
@@ -133,9 +159,8 @@ def _bwd_data(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, wi
     positions, valid = [], []
     ends = window.ends(problem.output)
     for axis, at in enumerate(x):
-        o, is_there = window.outputs(axis, np.array(at), np.arange(problem.filter[axis]))
-        inside = is_there & (o >= 0) & (o < ends[axis])
-        positions.append(np.where(inside, o, 0))
+        o, inside = window.found_outputs(axis, np.array(at), np.arange(problem.filter[axis]), ends[axis])
+        positions.append(o)
         valid.append(inside)
     dy = inputs["out"][g, n][np.ix_(np.arange(problem.k), *positions)]
     return _product(dy, inputs["wei"][g, :, c], valid)
@@ -146,9 +171,8 @@ def _bwd_weight(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, 
     positions, valid = [], []
     ends = window.ends(problem.input)
     for axis, tap in enumerate(f):
-        i = window.inputs(axis, np.arange(problem.output[axis]), np.array(tap))
-        inside = (i >= 0) & (i < ends[axis])
-        positions.append(np.where(inside, i, 0))
+        i, inside = window.found_inputs(axis, np.arange(problem.output[axis]), np.array(tap), ends[axis])
+        positions.append(i)
         valid.append(inside)
     x = inputs["in"][g, :, c][np.ix_(np.arange(problem.n), *positions)]
     return _product(x, inputs["out"][g, :, k], valid)
@@ -182,9 +206,11 @@ def _reductions(scene: Scene[ConvProblem]) -> tuple[SumOrder, ...]:
 
     if problem.direction is Pass.BWD_WEIGHT:
         return (SumOrder("flat", "terms of the GEMM's K = N * outputs", problem.reduction, flat),)
-    letter, channels = ("K", problem.k) if problem.direction is Pass.BWD_DATA else ("C", problem.c)
+    both = {"K": problem.k, "C": problem.c}
+    letter = "K" if problem.direction is Pass.BWD_DATA else "C"
+    channels = both.pop(letter)
     return (
-        SumOrder("channel", f"channels of {letter}", channels, _by_channel(scene)),
+        SumOrder("channel", f"channels of {letter}", channels, _by_channel(scene), others=both),
         SumOrder(
             "flat",
             f"terms of the GEMM's K = taps * {letter}",

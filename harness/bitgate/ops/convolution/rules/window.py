@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from math import prod
+from math import gcd, isnan, prod
 from typing import Any
 
 import numpy as np
 
 from bitgate.ops.convolution.problem import ConvProblem, Pass
-from bitgate.ops.convolution.rules.sums import Window, terms
+from bitgate.ops.convolution.rules.sums import OutsideError, Window, terms
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, Value
 from bitgate.verify.diagnose.sums import Index, applied_to
 
@@ -27,11 +27,34 @@ def window_mistakes(known: Recomputed[ConvProblem]) -> Iterator[Mistake]:
         yield Mistake(text, kind, _value(known, window), evidence={"used": window.shown})
 
 
+def bounds_mistakes(known: Recomputed[ConvProblem]) -> Iterator[Mistake]:
+    """Yield mistakes of the relation in where an operand is read, or in what is checked to be inside, but not in both.
+
+    Where a window leads outside the operand the cell is open: it holds what lies there in memory.
+    """
+    right = Window.of(known.scene.problem)
+
+    def mistake(text: str, kind: str, window: Window, used: Window) -> Mistake:
+        value = _value(known, window)
+        return Mistake(text, kind, value, evidence={"used": used.shown}, is_open=lambda cell: isnan(value(cell)))
+
+    for window, text in _windows(known.scene.problem, right):
+        if window.reach or window.between or window.masked or window.apart:
+            continue
+        read = f"{text} where elements are read, not where these are checked to be inside"
+        yield mistake(read, "parameter", replace(window, bounds=right), window)
+        checked = f"{text} where elements are checked to be inside, not where these are read"
+        yield mistake(checked, "border", replace(right, bounds=window), window)
+
+
 def _value(known: Recomputed[ConvProblem], window: Window) -> Value:
     problem, inputs = known.scene.problem, known.scene.inputs
 
     def value(cell: Index) -> float:
-        total = terms(problem, inputs, cell, window).sum()
+        try:
+            total = terms(problem, inputs, cell, window).sum()
+        except OutsideError:
+            return float("nan")
         return float(applied_to(problem.op, np.asarray(total), known.d(cell) if problem.op.num_d else 0.0))
 
     return value
@@ -96,6 +119,7 @@ def _windows(problem: ConvProblem, right: Window) -> Iterator[tuple[Window, str]
         if fresh(window):
             yield window, f"the {words} {getattr(right, name)} are left out"
     yield from _reaches(problem, right)
+    yield from _steps_of_classes(problem, right)
     if problem.direction is Pass.BWD_DATA and problem.strided:
         yield replace(right, between=True), "positions that the stride does not reach are taken too, rounded towards 0"
         if any(stride & (stride - 1) for stride in right.stride):
@@ -113,6 +137,34 @@ def _reaches(problem: ConvProblem, right: Window) -> Iterator[tuple[Window, str]
     for axis, letter in enumerate("dhw"[-problem.ndim :]):
         short = (*own[:axis], own[axis] - 1, *own[axis + 1 :])
         yield replace(right, reach=short), f"the last {letter} of the {name} is not read"
+
+
+def _steps_of_classes(problem: ConvProblem, right: Window) -> Iterator[tuple[Window, str]]:
+    """Yield windows of backward data in which the taps of a sub-GEMM are a wrong number of outputs apart."""
+    if problem.direction is not Pass.BWD_DATA:
+        return
+    divisors = [gcd(stride, dilation) for stride, dilation in zip(right.stride, right.dilation, strict=True)]
+    due = tuple(dilation // common for dilation, common in zip(right.dilation, divisors, strict=True))
+    letters = "dhw"[-problem.ndim :]
+    seen = {due}
+
+    def made(apart: tuple[int, ...], why: str) -> Iterator[tuple[Window, str]]:
+        if apart not in seen:
+            seen.add(apart)
+            words = f"the taps of a sub-GEMM are {apart} outputs apart ({letters}) instead of {due}"
+            yield replace(right, apart=apart), f"{words}: {why}"
+
+    whole = "the dilation is not divided by what it has in common with the stride"
+    yield from made(right.dilation, whole)
+    yield from made((1,) * problem.ndim, "as without a dilation")
+    for axis, letter in enumerate(letters):
+        for apart, why in (
+            (right.dilation[axis], whole),
+            (1, "as without a dilation"),
+            (right.stride[axis], "the stride stands for it"),
+            *((due[b], f"those of {other}") for b, other in enumerate(letters)),
+        ):
+            yield from made((*due[:axis], apart, *due[axis + 1 :]), f"along {letter} {why}")
 
 
 def _as_with(used: int, due: int) -> str:
