@@ -110,6 +110,16 @@ def test_a_read_beyond_a_local_array_of_a_kernel_ends_the_process(tmp_path: Path
     assert "AddressSanitizer: stack-buffer-overflow" in outside.stderr
 
 
+@pytest.mark.usefixtures("addresses")
+def test_a_declaration_is_read_in_spite_of_the_shadow_memory() -> None:
+    """A limit of memory would be below what the sanitizer reserves."""
+    example = Path(__file__).parents[2] / "examples" / "tiled_gemm"
+    command = [sys.executable, "-m", "bitgate", "kernels", "--load", str(example)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert listed.returncode == 0, listed.stderr
+    assert "tiled_gemm" in listed.stdout
+
+
 def test_addresses_need_their_library_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_PRELOAD", "")
     monkeypatch.setenv("BITGATE_SANITIZE", "address")

@@ -68,6 +68,16 @@ def test_what_becomes_of_three_faults(bench: TrialSetup) -> None:
     assert source.read_bytes() == before
 
 
+def test_a_run_ends_once_the_diagnosis_is_named(bench: TrialSetup, tmp_path: Path) -> None:
+    """The limit would end it too, as a run that hangs."""
+    later = f"import pathlib, time\ndef test_later():\n  time.sleep(60)\n  pathlib.Path(r'{tmp_path}/later').touch()\n"
+    (bench.project.suites[0] / "test_later.py").write_text(later)
+    fault = Fault("launches_nothing", "a grid of no blocks", SOURCE, LAUNCH, f"  return;\n{LAUNCH}", "never_written")
+    (found,) = try_faults([fault], bench, lambda _: None)
+    assert (found.killed, found.diagnosed) == (True, True)
+    assert not (tmp_path / "later").exists()
+
+
 def test_an_interrupt_ends_the_runs_that_are_under_way(bench: TrialSetup) -> None:
     faults = [Fault(f"changes_nothing_{n}", "nothing", SOURCE, LAUNCH, f"/* {n} */ {LAUNCH}") for n in range(6)]
     before = threading.active_count()

@@ -49,7 +49,7 @@ def test_terms_are_where_any_input_is_not_zero() -> None:
 
 def test_few_data_are_zero_but_for_the_same_places_of_each_input() -> None:
     drawn = {"given": "float32", "low": -3.0, "high": 3.0, "spread": 1.0, "summed": [(0, "a"), (1, "b")]}
-    cells = [cells_of({**drawn, "role": role}, (20, 30), "few", 5) for role in ("x0", "x1")]
-    assert [np.argwhere(one).tolist() for one in cells] == [np.argwhere(cells[0]).tolist()] * 2
-    assert np.count_nonzero(cells[0]) == KEPT**2
-    assert not np.array_equal(*cells)
+    x, y = (cells_of({**drawn, "role": role}, (20, 30), "few", 5) for role in ("x0", "x1"))
+    assert np.argwhere(x).tolist() == np.argwhere(y).tolist()
+    assert np.count_nonzero(x) == KEPT**2
+    assert not np.array_equal(x, y)

@@ -88,6 +88,10 @@ class _ItemKeeper(Keeper):
 
     def __init__(self) -> None:
         self.items: list[Any] = []
+        self.is_interrupted = False
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        self.is_interrupted = issubclass(excinfo.type, KeyboardInterrupt)
 
     def pytest_collection_finish(self, session: Any) -> None:
         self.items = list(session.items)
@@ -110,6 +114,8 @@ def collect_cases(tier: str, target: str, project: Project, kernel: str, select:
     with redirect_stdout(said), redirect_stderr(said):
         where = suites_and_root(project)
         code = int(pytest.main([*where, *arguments, "--collect-only", "-qq", *QUIET, "-p", PLUGIN], plugins=[keeper]))
+    if keeper.is_interrupted:  # which pytest makes an exit code of
+        raise KeyboardInterrupt
     run = keeper.run
     if code not in (0, 3) or run is None:
         lines = [line for line in said.getvalue().splitlines() if "rror" in line] or said.getvalue().splitlines()
