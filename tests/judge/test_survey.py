@@ -77,12 +77,20 @@ def test_results_of_zero_length_are_kept_apart() -> None:
             "def ref_kernel(x): return x\ndef generate_input(): return numpy.ones(3, complex)",
             "complex128 are not judged",
         ),
+        (
+            "def ref_kernel(x): return x[0]\ndef generate_input(): return numpy.ones(3), numpy.ones((0, 3))",
+            "its input 1 has no cells: draw a longer one",
+        ),
+        (
+            "def ref_kernel(x): return 3 * x\ndef generate_input(): return numpy.full(3, 1 << 40)",
+            "are beyond the range of their type, or of 32 bits",
+        ),
     ],
 )
 def test_a_task_that_cannot_judge_says_why(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "task.py").write_text(f"import numpy\n{text}\n")
     with pytest.raises(UsageError, match=words):
-        TaskSurvey(TaskFile(tmp_path / "task.py", {}))
+        TaskSurvey(TaskFile(tmp_path / "task.py", {})).document((), 2, 5, own=False)
 
 
 @pytest.fixture

@@ -97,6 +97,8 @@ class TaskSurvey:
         for kind in chain((self.kinds[place] for place in self.places), self.outputs):
             if kind not in TYPES and kind not in WIDER:
                 raise UsageError(f"{task.file}: tensors of {kind} are not judged: {', '.join((*TYPES, *WIDER))} are")
+        if empty := [place for place in self.places if not self.own[place].size]:
+            raise UsageError(f"{task.file}: its input {empty[0]} has no cells: draw a longer one")
         self.kind = self._float_kind()
         """The type of the reals of the problems that are drawn now."""
         if not self._is_same(self._run(self.own, "float64"), self._run(self.own, "float64")):
@@ -123,7 +125,10 @@ class TaskSurvey:
         """
         chosen = self._of_own_type(problems, seed, own)
         if not chosen:
-            raise UsageError(f"{self.task.file}: its reference takes none of the sizes that were drawn around its own")
+            raise UsageError(
+                f"{self.task.file}: its reference takes none of the sizes that were drawn around its own, or its"
+                " results are beyond the range of their type, or of 32 bits for integers"
+            )
         zero = [] if own else self._zero(seed)
         others = [kind for short in dtypes for kind, name in TYPES.items() if name == short and kind != self.kind]
         for kind in others:
@@ -343,7 +348,7 @@ class TaskSurvey:
         others = (*["signed"] * (not has_sign), "small", "large", *["sparse", "whole"] * (not exact))
         others = (*others, *["few"] * (bool(self.summed) and not exact))
         for fill in ("decimal", *others) if is_quick else ("decimal",):
-            if fill == "whole" and fills[-1] == "sparse":
+            if fill == "whole" and "sparse" in fills:
                 continue  # where a row of zeros has no result
             if self._is_held({p: cells_of(one, tuple(shapes[p]), fill, seed) for p, one in drawn.items()}):
                 fills.append(fill)
