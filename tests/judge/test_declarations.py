@@ -115,6 +115,14 @@ def test_a_declaration_whose_runtime_is_not_here_is_no_verdict(tmp_path: Path) -
         judge(JudgeRequest(folder, "gemm_f16_m64n64k512", problems=1), lambda one, verdict: None, lambda line: None)
 
 
+def test_a_kernel_for_other_platforms_is_no_verdict(tmp_path: Path) -> None:
+    """A compiled module, say: none runs on a host."""
+    folder = Path(shutil.copytree(HERE / "gpu" / "module", tmp_path / "mine"))
+    (folder / "softmax.cubin").touch()
+    with pytest.raises(UsageError, match="its kernels are for nvidia: name a target of these"):
+        judge(JudgeRequest(folder, "gemm_f16_m64n64k512", problems=1), lambda one, verdict: None, lambda line: None)
+
+
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s.py")
     with pytest.raises(UsageError, match="no regular file"):
