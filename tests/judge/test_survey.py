@@ -32,6 +32,14 @@ def test_each_length_that_may_change_has_a_name() -> None:
     assert [one["group"] for one in facts["problems"]][:3] == ["own", "not contiguous", "drawn"]
 
 
+def test_tails_have_no_padding_which_a_declaration_may_refuse() -> None:
+    """Those of shrunk sizes, too: the task's own columns are 512, and others are drawn around 32."""
+    facts = TaskSurvey(TaskFile(TASKS / "matmul_f16.py", {"m": 32, "n": 512, "k": 64})).document((), 6, 5, own=False)
+    tails = [one for one in facts["problems"] if {65, 513, 33} & {*one["sizes"].values()}]
+    assert [one["gap"] for one in tails] == [False] * 3
+    assert any(one["gap"] for one in facts["problems"])
+
+
 def test_lengths_that_must_agree_share_a_name() -> None:
     facts = surveyed("matmul_f16.py", m=6, n=10, k=16)
     sizes = {tuple(one["sizes"].values()) for one in facts["problems"]}

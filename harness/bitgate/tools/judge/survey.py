@@ -89,6 +89,8 @@ class TaskSurvey:
         """Inputs that the reference reads and writes, by the number of the output that they become."""
         self.buffers = {place: number for place, number in written.items() if place not in self.updates}
         self.notes: list[str] = []
+        self.tails = 0
+        """Problems that are drawn however few are asked for."""
         self.places = [place for place, kind in enumerate(self.kinds) if kind and place not in self.buffers]
         outputs = task.run(drawn, self._float_kind())
         self.outputs = [type_of(one) for one in outputs if is_tensor(one)]
@@ -137,7 +139,8 @@ class TaskSurvey:
             for place, one in enumerate(drawn):
                 chosen += self._problem(one["sizes"], f"drawn in {TYPES[kind]}", seed + place)
         for place, one in enumerate(chosen):
-            one["gap"] = one["group"] == "not contiguous" or (not own and one["group"] != "own" and place % 4 == 3)
+            is_drawn = not own and one["group"] != "own" and place > self.tails + 1  # tails are of all declarations
+            one["gap"] = one["group"] == "not contiguous" or (is_drawn and place % 4 == 3)
         return {
             "torch": self.task.torch,
             "packing": self.task.packing,
@@ -164,6 +167,7 @@ class TaskSurvey:
             return chosen
         base = self.base
         first = [*tails(base, self._takes_sizes), *tails_of_own(self.sizes, base, BASE_ELEMENTS, self._takes_sizes)]
+        self.tails = len(first)
         most, drawn, dropped = problems, list[dict[str, Any]](), 0
         apart = self._problem(base, "not contiguous", seed) if most > len(chosen) + len(first) else []
         for tried, sizes in enumerate(around(base, seed, first), 1):
