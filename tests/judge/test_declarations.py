@@ -43,12 +43,25 @@ FAMILY = KernelFamily(
     ],
 )
 def test_nothing_of_it_runs_in_a_compiler(stated: dict[str, Any]) -> None:
-    assert why_not_built(replace(FAMILY, **stated))
+    assert why_not_built(replace(FAMILY, **stated), HERE)
 
 
 @pytest.mark.parametrize("flag", ["-O3", "-DTILE=16", "--use_fast_math", "-maxrregcount=64", "-std=c++17", "-Wall"])
 def test_plain_flags_are_taken(flag: str) -> None:
-    assert not why_not_built(replace(FAMILY, flags=(flag,)))
+    assert not why_not_built(replace(FAMILY, flags=(flag,)), HERE)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/urandom", "pipe.hpp", "zero.hpp", "deeper.hpp", "long.hpp"])
+def test_what_has_no_end_is_not_given_to_a_compiler(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.hpp")
+    (tmp_path / "zero.hpp").symlink_to("/dev/zero")
+    (tmp_path / "deeper.hpp").write_text('#include "pipe.hpp"\n')
+    with (tmp_path / "long.hpp").open("wb") as file:
+        file.truncate(1 << 40)  # takes no room
+    (tmp_path / "gemm.cu").write_text(f'#include <vector>\n#include "{name}"\n')
+    assert "which is no regular file of at most 16 MiB" in why_not_built(FAMILY, tmp_path)
+    (tmp_path / "gemm.cu").write_text("#include <vector>\n#include <cuda_runtime.h>\n")
+    assert not why_not_built(FAMILY, tmp_path)
 
 
 def test_contract_and_excuses_are_the_judges() -> None:
@@ -99,6 +112,14 @@ def test_a_declaration_whose_runtime_is_not_here_is_no_verdict(tmp_path: Path) -
     text = (folder / "declaration.py").read_text()
     (folder / "declaration.py").write_text(text.replace("\n\n", "\n\nimport cupy\n\n", 1))
     with pytest.raises(UsageError, match="needs the module cupy, which is not installed here"):
+        judge(JudgeRequest(folder, "gemm_f16_m64n64k512", problems=1), lambda one, verdict: None, lambda line: None)
+
+
+def test_a_kernel_for_other_platforms_is_no_verdict(tmp_path: Path) -> None:
+    """A compiled module, say: none runs on a host."""
+    folder = Path(shutil.copytree(HERE / "gpu" / "module", tmp_path / "mine"))
+    (folder / "softmax.cubin").touch()
+    with pytest.raises(UsageError, match="its kernels are for nvidia: name a target of these"):
         judge(JudgeRequest(folder, "gemm_f16_m64n64k512", problems=1), lambda one, verdict: None, lambda line: None)
 
 

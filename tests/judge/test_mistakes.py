@@ -94,14 +94,14 @@ def test_a_grid_that_is_rounded_down_is_found_on_the_fewest_problems(judged, pro
     assert "only of problems that are drawn" in report["diagnosis"]
 
 
-@pytest.mark.parametrize(("name", "columns"), [("matmul_short_of_a_block", 512), ("matmul_on_a_square_grid", 32)])
+@pytest.mark.parametrize(("name", "columns"), [("matmul_short_of_a_block", 256), ("matmul_on_a_square_grid", 32)])
 def test_a_grid_that_is_short_in_its_second_dimension_is_found_on_the_fewest_problems(
     judged, name: str, columns: int
 ) -> None:
     """Other problems are drawn around (32, 32, 32), which is less than a block of columns."""
-    report = report_on(judged, name, problems=1, arguments={"m": max(32, columns // 8), "n": columns, "k": 64})
+    report = report_on(judged, name, problems=1, arguments={"m": 32, "n": columns, "k": 64})
     assert report["verdict"] == "wrong"
-    assert "only of problems that are drawn" in report["diagnosis"]
+    assert {one["group"] for one in report["checks"] if not one["green"]} == {"drawn"}
 
 
 def test_a_term_that_a_long_sum_leaves_out_is_found(judged) -> None:

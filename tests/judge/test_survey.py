@@ -32,6 +32,14 @@ def test_each_length_that_may_change_has_a_name() -> None:
     assert [one["group"] for one in facts["problems"]][:3] == ["own", "not contiguous", "drawn"]
 
 
+def test_tails_have_no_padding_which_a_declaration_may_refuse() -> None:
+    """Those of shrunk sizes, too: the task's own columns are 512, and others are drawn around 32."""
+    facts = TaskSurvey(TaskFile(TASKS / "matmul_f16.py", {"m": 32, "n": 512, "k": 64})).document((), 6, 5, own=False)
+    tails = [one for one in facts["problems"] if {65, 513, 33} & {*one["sizes"].values()}]
+    assert [one["gap"] for one in tails] == [False] * 3
+    assert any(one["gap"] for one in facts["problems"])
+
+
 def test_lengths_that_must_agree_share_a_name() -> None:
     facts = surveyed("matmul_f16.py", m=6, n=10, k=16)
     sizes = {tuple(one["sizes"].values()) for one in facts["problems"]}
@@ -77,12 +85,20 @@ def test_results_of_zero_length_are_kept_apart() -> None:
             "def ref_kernel(x): return x\ndef generate_input(): return numpy.ones(3, complex)",
             "complex128 are not judged",
         ),
+        (
+            "def ref_kernel(x): return x[0]\ndef generate_input(): return numpy.ones(3), numpy.ones((0, 3))",
+            "its input 1 has no cells: draw a longer one",
+        ),
+        (
+            "def ref_kernel(x): return 3 * x\ndef generate_input(): return numpy.full(3, 1 << 40)",
+            "are beyond the range of their type, or of 32 bits",
+        ),
     ],
 )
 def test_a_task_that_cannot_judge_says_why(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "task.py").write_text(f"import numpy\n{text}\n")
     with pytest.raises(UsageError, match=words):
-        TaskSurvey(TaskFile(tmp_path / "task.py", {}))
+        TaskSurvey(TaskFile(tmp_path / "task.py", {})).document((), 2, 5, own=False)
 
 
 @pytest.fixture

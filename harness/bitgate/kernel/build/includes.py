@@ -5,14 +5,17 @@ Nothing is compiled, so an include inside of an ``#if`` counts.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from bitgate.core.project import own_kernels
 
+MOST_TEXT = 16 << 20
+"""The bytes of a source of unknown authors."""
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -97,6 +100,23 @@ class Includes:
                     path = path.resolve()
                 if path in self._gone or path.is_file():
                     yield path
+
+
+def odd_file(sources: Iterable[Path], folders: Sequence[Path]) -> Path | None:
+    """Return a file that sources include, directly or not, from one of the folders or by its absolute path, which is no
+    regular file of at most MOST_TEXT bytes: a compiler reads a device, or waits for a pipe, without end."""
+    seen: set[Path] = set()
+    waiting = list(sources)
+    while waiting:
+        path = waiting.pop()
+        if path in seen or path.is_dir() or not path.exists():
+            continue
+        seen.add(path)
+        if not path.is_file() or path.stat().st_size > MOST_TEXT:
+            return path
+        names = _INCLUDE.findall(path.read_text(errors="replace"))
+        waiting += [Path(os.path.normpath(place / name)) for name in names for place in (path.parent, *folders)]
+    return None
 
 
 class FamiliesByFile:

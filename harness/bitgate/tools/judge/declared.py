@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from bitgate.core.files import write_whole
+from bitgate.kernel.build.includes import MOST_TEXT, odd_file
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.python_callable import OF_TORCH
 from bitgate.kernel.registry import load_here
+from bitgate.kernel.source import is_module
 from bitgate.model import DTYPES, Accumulation
 
 TEXT = '''"""The declaration {file}, as it is judged: bitgate judge wrote this file."""
@@ -65,9 +67,9 @@ def restrained(family: KernelFamily) -> KernelFamily:
     return replace(family, instances=instances, changes=changes, is_reference=False, is_probe=False)
 
 
-def why_not_built(family: KernelFamily) -> str:
-    """Return what in a declaration could have its compiler or linker, which run outside of the sandbox, run code of the
-    submission; empty if there is nothing."""
+def why_not_built(family: KernelFamily, folder: Path) -> str:
+    """Return what in a declaration, or in its sources in a folder, could have its compiler or linker run code of the
+    submission, outside of the sandbox, or read without end; empty if there is nothing."""
     for flags in family.flags.values() if isinstance(family.flags, Mapping) else (family.flags,):
         for flag in flags:
             if not ALLOWED.fullmatch(flag):
@@ -76,4 +78,11 @@ def why_not_built(family: KernelFamily) -> str:
         if not re.fullmatch(r"\w+", name) or "\n" in str(value):
             return f"its declaration defines {name!r} as {str(value)!r:.100}: give a name, and one line"
     odd = next((one for one in (*family.libraries, *family.sources) if not re.fullmatch(r"[\w./+-]+", one)), None)
-    return f"its declaration names the file {odd!r}: a judged kernel's files have plain names" if odd else ""
+    if odd:
+        return f"its declaration names the file {odd!r}: a judged kernel's files have plain names"
+    if is_module(family.sources):
+        return ""
+    folders = [folder, *(folder / one for one in family.include_dirs)]
+    file = odd_file([folder / one for one in family.sources], folders)
+    most = MOST_TEXT >> 20
+    return f"it includes {file}, which is no regular file of at most {most} MiB" if file else ""

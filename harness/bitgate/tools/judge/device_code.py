@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,13 +17,13 @@ from bitgate.core.errors import UsageError
 from bitgate.core.files import write_whole
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.device_module import parameters_in_ptx
-from bitgate.kernel.build.errors import BuildError, first_error
+from bitgate.kernel.build.errors import BuildError
+from bitgate.kernel.build.processes import Processes
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.source import DeviceSource, is_module
 from bitgate.tools.judge.declared import declare_judged, judged_family
 
 CUBIN = "submission.cubin"
-COMPILE_SECONDS = 300.0
 DECLARATION = '''"""The device code of {file}: bitgate judge wrote this file."""
 
 from pathlib import Path
@@ -58,9 +57,9 @@ def declare_device_code(declaration: Path, family: KernelFamily, target: str, in
     for kind, output in (("-cubin", into / CUBIN), ("-ptx", ptx)):
         command = [*unit.compiler.command, *unit.compiler.headers, *unit.flags]
         command += [*(f"-I{one}" for one in unit.includes), kind, str(source), "-o", str(output)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILE_SECONDS)
-        if done.returncode != 0:
-            raise BuildError(family.name, done.stderr or first_error(done.stdout))
+        done = Processes().run(command, {})
+        if done is not None and done.code != 0:
+            raise BuildError(family.name, done.output)
     kernels = dict(parameters_in_ptx(ptx.read_text(errors="replace")))
     symbols = {name: _symbol(name, kernels) for name in family.source.kernels}
     reals = {

@@ -180,7 +180,10 @@ def _device_code(found: Findings, declaration: Path, target: Target) -> tuple[Pa
             raise UsageError(f"{declaration}: needs the module {missing[0]}, which is not installed here") from None
         found.does_not_load = f"its file does not load: {shown(_own_words(error, judged))}"
         return judged, False
-    if why := why_not_built(family):
+    if target.platform not in family.platforms:
+        named = ", ".join(family.platforms)
+        raise UsageError(f"--target {target.name}: {declaration}: its kernels are for {named}: name a target of these")
+    if why := why_not_built(family, declaration.parent):
         found.does_not_load = why
     elif is_device_only(family, target.platform):
         try:

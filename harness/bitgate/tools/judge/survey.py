@@ -89,6 +89,8 @@ class TaskSurvey:
         """Inputs that the reference reads and writes, by the number of the output that they become."""
         self.buffers = {place: number for place, number in written.items() if place not in self.updates}
         self.notes: list[str] = []
+        self.tails = 0
+        """Problems that are drawn however few are asked for."""
         self.places = [place for place, kind in enumerate(self.kinds) if kind and place not in self.buffers]
         outputs = task.run(drawn, self._float_kind())
         self.outputs = [type_of(one) for one in outputs if is_tensor(one)]
@@ -97,6 +99,8 @@ class TaskSurvey:
         for kind in chain((self.kinds[place] for place in self.places), self.outputs):
             if kind not in TYPES and kind not in WIDER:
                 raise UsageError(f"{task.file}: tensors of {kind} are not judged: {', '.join((*TYPES, *WIDER))} are")
+        if empty := [place for place in self.places if not self.own[place].size]:
+            raise UsageError(f"{task.file}: its input {empty[0]} has no cells: draw a longer one")
         self.kind = self._float_kind()
         """The type of the reals of the problems that are drawn now."""
         if not self._is_same(self._run(self.own, "float64"), self._run(self.own, "float64")):
@@ -123,7 +127,10 @@ class TaskSurvey:
         """
         chosen = self._of_own_type(problems, seed, own)
         if not chosen:
-            raise UsageError(f"{self.task.file}: its reference takes none of the sizes that were drawn around its own")
+            raise UsageError(
+                f"{self.task.file}: its reference takes none of the sizes that were drawn around its own, or its"
+                " results are beyond the range of their type, or of 32 bits for integers"
+            )
         zero = [] if own else self._zero(seed)
         others = [kind for short in dtypes for kind, name in TYPES.items() if name == short and kind != self.kind]
         for kind in others:
@@ -132,7 +139,8 @@ class TaskSurvey:
             for place, one in enumerate(drawn):
                 chosen += self._problem(one["sizes"], f"drawn in {TYPES[kind]}", seed + place)
         for place, one in enumerate(chosen):
-            one["gap"] = one["group"] == "not contiguous" or (not own and one["group"] != "own" and place % 4 == 3)
+            is_drawn = not own and one["group"] != "own" and place > self.tails + 1  # tails are of all declarations
+            one["gap"] = one["group"] == "not contiguous" or (is_drawn and place % 4 == 3)
         return {
             "torch": self.task.torch,
             "packing": self.task.packing,
@@ -159,6 +167,7 @@ class TaskSurvey:
             return chosen
         base = self.base
         first = [*tails(base, self._takes_sizes), *tails_of_own(self.sizes, base, BASE_ELEMENTS, self._takes_sizes)]
+        self.tails = len(first)
         most, drawn, dropped = problems, list[dict[str, Any]](), 0
         apart = self._problem(base, "not contiguous", seed) if most > len(chosen) + len(first) else []
         for tried, sizes in enumerate(around(base, seed, first), 1):
@@ -343,7 +352,7 @@ class TaskSurvey:
         others = (*["signed"] * (not has_sign), "small", "large", *["sparse", "whole"] * (not exact))
         others = (*others, *["few"] * (bool(self.summed) and not exact))
         for fill in ("decimal", *others) if is_quick else ("decimal",):
-            if fill == "whole" and fills[-1] == "sparse":
+            if fill == "whole" and "sparse" in fills:
                 continue  # where a row of zeros has no result
             if self._is_held({p: cells_of(one, tuple(shapes[p]), fill, seed) for p, one in drawn.items()}):
                 fills.append(fill)
