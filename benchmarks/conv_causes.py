@@ -10,7 +10,9 @@ of a window element; of a gradient of weights, that of an image.
 - operands: a subnormal operand is taken for zero, and a subnormal result is zero;
 - rounded: each partial sum is rounded to the type of the result, and added in that type;
 - added: each partial sum is added in that type, but not rounded before;
-- last first: the same, and the last partial sum is the first.
+- last first: the same, and the last partial sum is the first;
+- in some order: where a step of these leaves wrong cells unexplained: each f32 partial sum is any that an order of its
+  n terms can give, within (n - 1) 2^-24 times the sum of their magnitudes. The step gives the cells that lie between.
 
 A wrong cell, by the verdict's own rule, is explained where a step gives its bits, or comes to it four times as near as
 the reference. Of each tensor the step counts that explains most, and of those the one whose bits most cells have.
@@ -35,6 +37,8 @@ import bitgate
 PASSES = ("fwd", "bwd_data", "bwd_weight")
 SMALLEST_NORMAL = 2.0**-126
 """The smallest normal number of f32, the type of sums, and of bf16."""
+UNIT = 2.0**-24
+"""Half a unit in the last place of f32, relative: the most that an addition loses."""
 MOST_CELLS = 1 << 25
 Cells = Mapping[str, np.ndarray]
 View = Callable[[np.ndarray], np.ndarray]
@@ -74,6 +78,9 @@ def explained(case: str, folder: Path) -> list[str]:
     role = kept.problem.result
     steps = computed(kept)
     counts, causes = kept.counts(role), kept.causes(role, {name: {role: cells} for name, cells in steps.items()})
+    if not causes or causes[0]["explained"] < counts["wrong"]:
+        steps |= in_some_order(kept)
+        causes = kept.causes(role, {name: {role: cells} for name, cells in steps.items()})
     none = {"explained": 0, "step": "not explained" if counts["wrong"] else "", "same": 0}
     best: dict[str, Any] = next((one for one in causes if one["explained"]), none)
     made = {name: int(kept.wrong(role, kept.rounded(role, cells)).sum()) for name, cells in steps.items()}
@@ -100,6 +107,26 @@ def computed(kept: Kept) -> dict[str, np.ndarray]:
         "added": added(own, sums),
         "added, last first": added(own, sums[::-1]),
     }
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def in_some_order(kept: Kept) -> dict[str, np.ndarray]:
+    """Return the target's result, but where no order of a partial sum's terms gives it: there the nearest that one
+    does."""
+    problem, own = kept.problem, kept.problem.tensors[kept.problem.result].dtype.numpy
+    cells = {role: host.logical.astype(float) for role, host in kept.inputs.items()}
+    result, _ = kept.of(problem.result)
+    # An image's products are at its outputs; those of a window element are with each channel that the result lacks.
+    terms = {"wei": prod(problem.output), "in": problem.k, "out": problem.c}[problem.result]
+    error = (terms - 1) * UNIT
+    pairs = zip(partial_sums(problem, cells), partial_sums(problem, cells, np.abs), strict=True)
+    low, high = zip(*((one - error * size, one + error * size) for one, size in pairs), strict=True)
+    found = {}
+    for name, type_of_terms in (("rounded", own), ("added", np.float64)):
+        for words, order in (("", 1), (", last first", -1)):
+            ends = (added(own, [to(type_of_terms, one) for one in end][::order]) for end in (low, high))
+            found[f"{name}{words}, in some order"] = np.clip(result, *ends)
+    return found
 
 
 def normal(cells: Any) -> np.ndarray:
