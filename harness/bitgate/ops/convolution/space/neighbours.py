@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,55 +94,68 @@ def oddness(problem: ConvProblem) -> tuple[int, int]:
 
 
 def nearby(problem: ConvProblem) -> Iterator[Nearby]:
-    """Yield problems that differ in one quantity, quantity by quantity."""
-    yield from _lengths(problem)
+    """Yield problems that differ in one quantity, quantity by quantity; values that no problem can have are left out."""
+    yield from _possible(_lengths(problem))
     yield from epilogues.nearby(problem)
-    yield from _choices(problem)
-    if problem.ndim > 1:
-        for axis in range(problem.ndim):
-            yield Nearby("ndim", str(problem.ndim), str(problem.ndim - 1), 3.0, without_axis(problem, axis))
-    if problem.ndim < 3:
-        yield Nearby("ndim", str(problem.ndim), str(problem.ndim + 1), 3.0, with_axis(problem))
-    for name in ("f32", "f16", "bf16"):
-        if name != str(problem.dtypes):
-            yield Nearby("types", str(problem.dtypes), name, 4.0, replace(problem, dtypes=DtypeSet.parse(name)))
+    yield from _possible(_choices(problem))
+    yield from _possible(_axes_and_types(problem))
 
 
-def _lengths(problem: ConvProblem) -> Iterator[Nearby]:
+_Change = tuple[str, object, object, float, Callable[[], ConvProblem]]
+"""A quantity, its old and new value, how far apart they are, and the problem with the new one."""
+
+
+def _possible(changes: Iterable[_Change]) -> Iterator[Nearby]:
+    for quantity, old, new, far, make in changes:
+        try:
+            other = make()
+        except ProblemError:
+            continue
+        yield Nearby(quantity, str(old), str(new), far, other)
+
+
+def _lengths(problem: ConvProblem) -> Iterator[_Change]:
     for name in SCALARS:
         old = getattr(problem, name)
         for new in near_values(old, 1):
-            yield Nearby(name, str(old), str(new), distance(old, new), _changed(problem, name, new))
+            yield name, old, new, distance(old, new), partial(_changed, problem, name, new)
     for name, least in LEAST.items():
         values = getattr(problem, name)
         for axis, old in enumerate(values):
             for new in near_values(old, least):
                 spatial = (*values[:axis], new, *values[axis + 1 :])
-                try:
-                    other = _changed(problem, name, spatial)
-                except ProblemError:
-                    continue
-                yield Nearby(f"{name}[{axis}]", str(old), str(new), distance(old, new), other)
+                yield f"{name}[{axis}]", old, new, distance(old, new), partial(_changed, problem, name, spatial)
 
 
-def _choices(problem: ConvProblem) -> Iterator[Nearby]:
+def _choices(problem: ConvProblem) -> Iterator[_Change]:
     for op in ELEMENTWISE.values():
         if op.name != problem.op.name:
-            yield Nearby("operation", problem.op.name, op.name, 2.0, problem.changed(op=op))
+            yield "operation", problem.op.name, op.name, 2.0, partial(problem.changed, op=op)
     gap = not problem.gap
-    yield Nearby("gap", str(problem.gap).lower(), str(gap).lower(), 2.0, replace(problem, gap=gap))
+    yield "gap", str(problem.gap).lower(), str(gap).lower(), 2.0, partial(replace, problem, gap=gap)
     for own in problem.gaps:
-        yield Nearby("gap", str(own), "none", 2.0, _without_gap(problem, own))
+        yield "gap", own, "none", 2.0, partial(_without_gap, problem, own)
     for split_k in (1, 2, 3, -1):
         if split_k != problem.split_k:
-            yield Nearby("split_k", str(problem.split_k), str(split_k), 2.0, replace(problem, split_k=split_k))
+            yield "split_k", problem.split_k, split_k, 2.0, partial(replace, problem, split_k=split_k)
     for layout in INPUT_LAYOUTS[problem.ndim]:
         if layout != problem.layout:
-            yield Nearby("layout", problem.layout, layout, 2.5, problem.changed(layout=layout))
+            yield "layout", problem.layout, layout, 2.5, partial(problem.changed, layout=layout)
     for name in ("in_op", "wei_op"):
         old_op = getattr(problem, name)
         if old_op.name != "pass":
-            yield Nearby(name, old_op.name, "pass", 1.0, _changed(problem, name, ELEMENTWISE["pass"]))
+            yield name, old_op.name, "pass", 1.0, partial(_changed, problem, name, ELEMENTWISE["pass"])
+
+
+def _axes_and_types(problem: ConvProblem) -> Iterator[_Change]:
+    if problem.ndim > 1:
+        for axis in range(problem.ndim):
+            yield "ndim", problem.ndim, problem.ndim - 1, 3.0, partial(without_axis, problem, axis)
+    if problem.ndim < 3:
+        yield "ndim", problem.ndim, problem.ndim + 1, 3.0, partial(with_axis, problem)
+    for name in ("f32", "f16", "bf16"):
+        if name != str(problem.dtypes):
+            yield "types", problem.dtypes, name, 4.0, partial(replace, problem, dtypes=DtypeSet.parse(name))
 
 
 def _changed(problem: ConvProblem, name: str, value: Any) -> ConvProblem:
