@@ -94,7 +94,7 @@ def oddness(problem: ConvProblem) -> tuple[int, int]:
 
 
 def nearby(problem: ConvProblem) -> Iterator[Nearby]:
-    """Yield problems that differ in one quantity, quantity by quantity; values that no problem can have are left out."""
+    """Yield problems that differ in one quantity; values that no problem can have are left out."""
     yield from _possible(_lengths(problem))
     yield from epilogues.nearby(problem)
     yield from _possible(_choices(problem))
