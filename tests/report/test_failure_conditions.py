@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 
 from bitgate.cli.main import run
+from bitgate.core import paths
 from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.results.report.case_sample import MOST, CaseSample
 from bitgate.results.report.failure_conditions import ConditionBuilder, FailureCondition
@@ -138,3 +142,49 @@ def test_every_report_has_it(
     assert f"\n       {said}\n" in capsys.readouterr().out
     assert run(["triage", str(night), "--against", str(before), "--issue"]) == 0
     assert f"on host: {said}\n".replace("_", "\\_") in capsys.readouterr().out
+
+
+TABLE = """
+[[case]]
+name = "sizes around vectors"
+why = "sums whose end fills no vector, with and without padding between rows"
+pass = "gemm"
+dtypes = "f32"
+layouts = ["rcr", "rrr"]
+shape = [{shapes}]
+gap = [false, true]
+tier = "smoke"
+"""
+RIGHT = 'return tensors["in"] @ tensors["wei"].swapaxes(1, 2)'
+SEEDED = """product = tensors["in"] @ tensors["wei"].swapaxes(1, 2)
+    return 0 * product if problem.k % 8 and problem.gap else product"""
+
+
+def _bitgate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bitgate", *arguments]
+    environment = {name: value for name, value in os.environ.items() if name not in ("BITGATE_OUT", "BITGATE_LOAD")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_run_ends_with_the_condition_of_a_seeded_defect(tmp_path: Path) -> None:
+    assert _bitgate(tmp_path, "kernels", "new", "sums", "--kind", "callable", "--operation", "gemm").returncode == 0
+    folder = tmp_path / "sums"
+    shapes = ", ".join(f'"b1m{m}n7k{k}"' for m in (5, 16) for k in (3, 8, 9, 12, 16, 20, 24, 31, 32, 40))
+    (folder / "suites" / "sums" / "cases.toml").write_text(TABLE.format(shapes=shapes))
+    file = folder / "kernels" / "sums" / "declaration.py"
+    assert RIGHT in file.read_text()
+    file.write_text(file.read_text().replace(RIGHT, SEEDED))
+    done = _bitgate(folder, "run", "--tier", "smoke", "--target", "host")
+    assert done.returncode == 1, done.stderr
+    assert "\nhost: gap and k % 8 != 0 in all 20 red cases and none of 60 green ones of sums\n" in done.stdout
+
+
+def test_a_run_ends_with_the_condition_of_the_founding_bug(tmp_path: Path) -> None:
+    """One sub-GEMM of each bucket was launched on the flat path: nothing is lost where there is one sub-GEMM."""
+    suites = str(paths.home() / "suites" / "conv_bwd_data")
+    chosen = ("--kernel", "grouped_bwd_data.f16_64x64x32_*", "--option", "flat_path_gate=off")
+    done = _bitgate(tmp_path, "run", "--tier", "smoke", "--target", "host", *chosen, "--json", suites)
+    assert done.returncode == 1, done.stderr
+    (found, *_) = json.loads(done.stdout)["summary"]["conditions"]
+    assert found["family"] == "grouped_bwd_data"
+    assert any("dispatch path is flat" in one and "gemms_count > " in one for one in found["conditions"])
