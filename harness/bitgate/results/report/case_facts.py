@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -13,8 +14,8 @@ from bitgate.results.report.conditions import DISPATCH, CaseFacts
 
 DEFAULT = "default"
 """The value of an option that a case does not state, where another one does."""
-MOST_PARTS = 40
-"""Parts of an instance's name."""
+MOST_PARTS = 60
+"""Parts of instances' names: those of the most instances, each of several."""
 
 
 class FactReader:
@@ -25,6 +26,17 @@ class FactReader:
         self._usual = dict.fromkeys((f"option {name}" for case in cases for name, _ in case.options), DEFAULT)
 
     @cached_property
+    def _instances(self) -> dict[str, Facts]:
+        """The facts of each instance: its name, and whether that has the parts that several names have."""
+        parts = {name: frozenset(name.split("_")) for name in dict.fromkeys(case.instance for case in self._cases)}
+        often = Counter(part for of in parts.values() for part in sorted(of)).most_common(MOST_PARTS)
+        shared = [part for part, count in often if 1 < count < len(parts)]
+        return {
+            name: {"instance": name, **{f"instance with {part}": "yes" if part in of else "no" for part in shared}}
+            for name, of in parts.items()
+        }
+
+    @cached_property
     def _problems(self) -> dict[str, Facts]:
         return problem_facts(dict.fromkeys(case.case for case in self._cases))
 
@@ -33,12 +45,11 @@ class FactReader:
         return [self._of(case) for case in cases]
 
     def _of(self, case: CaseOnRecord) -> CaseFacts:
-        parts = {f"instance with {part}": "yes" for part in case.instance.split("_")[:MOST_PARTS]}
         return CaseFacts(
             {
                 "problem": self._problems.get(case.case, {}),
                 "dispatch": {f"{DISPATCH}{name}": value for name, value in case.dispatch},
-                "instance": {"instance": case.instance, **parts},
+                "instance": self._instances[case.instance],
                 "options": self._usual | {f"option {name}": value for name, value in case.options},
                 "run": {"fill": case.fill, "schedule": case.schedule},
             },

@@ -65,7 +65,8 @@ def in_words(clause: Clause) -> str:
     """Return a clause as a reader takes it: classes of factors have words, which need no name."""
     if clause.name.endswith(WORDED):
         return f"{'not ' * (clause.relation == 'is not')}{clause.value}"
-    return clause.name if clause.value == "yes" else str(clause)
+    flags = {"yes": clause.name, "no": f"not {clause.name}"}
+    return flags.get(str(clause.value), str(clause))
 
 
 def shared_condition(reds: Sequence[CaseFacts], greens: Sequence[CaseFacts]) -> SharedCondition | None:
