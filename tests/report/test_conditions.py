@@ -117,6 +117,13 @@ def test_a_condition_that_green_cases_meet_too_says_how_many() -> None:
     assert 0 < found.green < 45
 
 
+def test_a_clause_that_two_green_cases_would_need_is_left_out() -> None:
+    problems = [{**facts, "n": 1 + place % 8} for place, facts in enumerate(_problems(Random(6), 100))]
+    lucky: list[Facts] = [{**facts, "k": 7, "n": 9} for facts in _problems(Random(7), 2)]
+    found = _condition([*problems, *lucky], lambda facts: Clause("k", "!=", 0, 8).holds(facts) and facts["n"] != 9)
+    assert found == SharedCondition(((Clause("k", "!=", 0, 8),),), 2)
+
+
 def test_what_is_as_likely_is_an_alternative_and_the_words_of_a_class_need_no_name() -> None:
     problems: list[Facts] = [
         {"stride:": "stride > 1" if place % 5 == 0 else "stride 1", "strided": "yes" if place % 5 == 0 else "no"}
