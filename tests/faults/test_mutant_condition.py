@@ -9,9 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitgate.model import operation_called, parse_case_id
-from bitgate.tools.faults.mutation.condition import Clause, Condition, Facts, draw_condition, numbers_of
+from bitgate.model.facts import Clause, Facts, numbers_of
+from bitgate.tools.faults.mutation.condition import Condition, draw_condition
 
-K_ABOVE_128, ODD_K, F16 = Clause("problem.k", 128), Clause("problem.k", 1, modulus=2), Clause("dtypes", "f16")
+K_ABOVE_128, ODD_K, F16 = (
+    Clause("problem.k", ">", 128),
+    Clause("problem.k", "==", 1, modulus=2),
+    Clause("dtypes", "is", "f16"),
+)
 
 facts = st.fixed_dictionaries(
     {"problem.k": st.integers(1, 300), "problem.left_pad": st.integers(0, 3), "dtypes": st.sampled_from(["f16", "f32"])}
@@ -28,7 +33,11 @@ facts = st.fixed_dictionaries(
         (ODD_K, "problem.k % 2 == 1", {"problem.k": 8}, False),
         (F16, "dtypes is f16", {"dtypes": "f16"}, True),
         (F16, "dtypes is f16", {"dtypes": "f32"}, False),
-        (Clause("g:", ">2"), "g is >2", {"g:": ">2"}, True),
+        (Clause("dtypes", "is not", "f16"), "dtypes is not f16", {"dtypes": "f32"}, True),
+        (Clause("dtypes", "is not", "f16"), "dtypes is not f16", {}, False),
+        (Clause("k", "<", 8), "k < 8", {"k": 7}, True),
+        (Clause("k", "!=", 0, modulus=8), "k % 8 != 0", {"k": 16}, False),
+        (Clause("g:", "is", ">2"), "g is >2", {"g:": ">2"}, True),
     ],
 )
 def test_a_clause_and_its_words(clause: Clause, words: str, case: Facts, holds: bool) -> None:
@@ -62,6 +71,6 @@ def test_no_condition_is_drawn_of_what_a_kernel_cannot_see() -> None:
 def test_the_numbers_of_a_problem_name_its_axes_from_the_last() -> None:
     problem = parse_case_id("fwd_f16_g2n3k5c7_y1x3_h8x9_s2x1")
     numbers = numbers_of(operation_called("fwd").space, problem)
-    assert (numbers["problem.g"], numbers["problem.k"], numbers["problem.num_d"]) == (2, 5, 0)
-    assert (numbers["problem.stride[-2]"], numbers["problem.stride[-1]"], numbers["problem.filter[-1]"]) == (2, 1, 3)
-    assert "problem.layout" not in numbers
+    assert (numbers["g"], numbers["k"], numbers["num_d"]) == (2, 5, 0)
+    assert (numbers["stride[-2]"], numbers["stride[-1]"], numbers["filter[-1]"]) == (2, 1, 3)
+    assert "layout" not in numbers

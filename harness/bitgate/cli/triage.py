@@ -19,6 +19,7 @@ from bitgate.results.report.text import counted, legal
 
 if TYPE_CHECKING:
     from bitgate.lab.history.triage import Triage
+    from bitgate.results.report.failure_conditions import FailureCondition
     from bitgate.results.report.ledger import MergedNight
     from bitgate.results.report.summary import FailureGroup
     from bitgate.suite.known_bug_entry import Excuse
@@ -107,7 +108,8 @@ def _act(
             file=sys.stderr,
         )
     if issue:
-        print(issue_text(verdicts, state), end="")
+        shared = [one.line for one in found.conditions if one.covers(cause_of(verdicts[0]))]
+        print(issue_text(verdicts, state, shared), end="")
     return 0
 
 
@@ -145,7 +147,7 @@ def lines_of(found: Triage) -> list[str]:
     """Format a triage; the last line has the numbers."""
     lines = []
     for what, causes in (("new", found.new), ("known", found.known)):
-        lines += _lines(what, causes)
+        lines += _lines(what, causes, found.conditions)
     for verdict, was in found.fixed[:20]:
         lines.append(f"fixed  {verdict.key.case}  {verdict.key.name} on {verdict.key.target}: was {was.outcome}")
     if len(found.fixed) > 20:
@@ -178,7 +180,7 @@ def against_history(night: Any, url: str, last: int, skipped: set[str], *, may_b
         return sort_out(night, before, f"{len(chosen)} runs of {store.name}")
 
 
-def _lines(what: str, causes: Sequence[FailureGroup]) -> list[str]:
+def _lines(what: str, causes: Sequence[FailureGroup], conditions: Sequence[FailureCondition]) -> list[str]:
     lines = []
     for cause in causes:
         red = cause.first
@@ -186,6 +188,8 @@ def _lines(what: str, causes: Sequence[FailureGroup]) -> list[str]:
         options = f" {red.options}" if red.options else ""
         lines.append(f"{what:<5}  {cause.count} x {red.outcome}{kind} on {red.target}: {red.sentence}")
         lines.append(f"       cause {red.cause.id}")
+        shared = (one.sentence for one in conditions if one.target == red.target and one.covers(red.cause))
+        lines += [f"       {sentence}" for sentence in shared]
         lines.append(f"       {red.case}  {red.kernel}{options}")
         if red.repro:
             lines.append(f"       again: {red.repro}")
@@ -217,6 +221,7 @@ def _json(found: Triage) -> dict[str, Any]:
             {**verdict.key.fields(), "digest": verdict.digest, "was": was.digest, "run": was.run}
             for verdict, was in found.changed
         ],
+        "conditions": [one.as_json() for one in found.conditions],
         "findings": list(found.findings),
         "unseen": found.unseen,
         "against": found.against,

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from bitgate.lab.history import query
 from bitgate.lab.history.query import RecordedRun
 from bitgate.results.record import Key, Outcome, Verdict
+from bitgate.results.report.failure_conditions import ConditionBuilder, FailureCondition
 from bitgate.results.report.ledger import AttemptEntry, Ledger, MergedNight, read_night
 from bitgate.results.report.page.past import TestedKey
 from bitgate.results.report.since import SinceLast
@@ -46,6 +47,8 @@ class Triage:
     unseen: int
     """New failures of cases without any earlier record."""
     against: str
+    conditions: tuple[FailureCondition, ...] = ()
+    """What red cases of the run have in common that no green one has."""
 
     @property
     def exit_code(self) -> int:
@@ -103,7 +106,15 @@ def triage(night: MergedNight, before: Mapping[TestedKey, EarlierAnswer], agains
         compared=sum(entry.verdict.compared for entry in _entries(night)),
         unseen=sum(_tested_key(entry.verdict) not in before for entry in red),
         against=against,
+        conditions=_conditions(night),
     )
+
+
+def _conditions(night: MergedNight) -> tuple[FailureCondition, ...]:
+    builder = ConditionBuilder()
+    for entry in _entries(night):
+        builder.add(entry.verdict)
+    return builder.conditions()
 
 
 def runs_of(night: MergedNight) -> set[str]:

@@ -81,8 +81,9 @@ def _of_causes(summary: Summary) -> Iterator[Remark]:
         file, _, line = red.row.rpartition(":")
         more = f" ({cause.count} cases, the first is {red.case})" if cause.count > 1 else f" ({red.case})"
         again = f"\n{red.repro}" if red.repro else ""
+        shared = "".join(f"\n{one.sentence}" for one in summary.conditions_of(red.cause, red.target))
         title = f"{red.outcome} on {red.target}, {red.kernel}"
-        yield Remark(title, f"{red.sentence}{more}{again}", file, int(line) if line.isdigit() else 1)
+        yield Remark(title, f"{red.sentence}{more}{shared}{again}", file, int(line) if line.isdigit() else 1)
 
 
 def command(kind: str, remark: Remark) -> str:

@@ -28,5 +28,9 @@ class CauseKey(NamedTuple):
 def cause_of(verdict: Verdict) -> CauseKey:
     """Return the cause of a verdict. A known bug's is that of the failure which it excuses."""
     kind = verdict.diagnosis.kinds[0] if verdict.diagnosis and verdict.diagnosis.kinds else ""
-    path = str(verdict.dispatch.get("path", ""))
-    return CauseKey(verdict.ended_in.value, kind, verdict.key.kernel, path)
+    return CauseKey(verdict.ended_in.value, kind, verdict.key.kernel, path_of(verdict))
+
+
+def path_of(verdict: Verdict) -> str:
+    """Return the dispatch path that a verdict records; empty if none is known."""
+    return str(verdict.dispatch.get("path", ""))

@@ -18,12 +18,15 @@ FACTS = ("commit", "build", "compiler", "runtime", "gpu", "driver", "os")
 CASES = 20
 
 
-def issue_text(verdicts: Sequence[Verdict], state: str = "") -> str:
-    """Return title and text of an issue; the first of the failures is shown. ``state`` is new or known, if asked."""
-    return capped("\n".join(_lines(verdicts, state)), LIMIT) + "\n"
+def issue_text(verdicts: Sequence[Verdict], state: str = "", shared: Sequence[str] = ()) -> str:
+    """Return title and text of an issue; the first of the failures is shown.
+
+    ``state`` is new or known, if asked; ``shared`` says what the failures have in common.
+    """
+    return capped("\n".join(_lines(verdicts, state, shared)), LIMIT) + "\n"
 
 
-def _lines(verdicts: Sequence[Verdict], state: str) -> Iterator[str]:
+def _lines(verdicts: Sequence[Verdict], state: str, shared: Sequence[str]) -> Iterator[str]:
     first, cause = verdicts[0], cause_of(verdicts[0])
     kind = f" ({cause.kind})" if cause.kind else ""
     yield f"# {literal(f'{cause.outcome}{kind}: {cause.family}: {sentence_of(first)}', 200)}"
@@ -48,6 +51,8 @@ def _lines(verdicts: Sequence[Verdict], state: str) -> Iterator[str]:
     targets = Counter(verdict.key.target for verdict in verdicts)
     yield f"{len(verdicts)} in all: {literal(', '.join(f'{count} on {name}' for name, count in targets.most_common()))}"
     yield ""
+    for line in shared:
+        yield from (literal(line, 2000), "")
     for verdict in verdicts[:CASES]:
         yield f"- {code(verdict.key.case, 300)} {code(verdict.key.name, 200)} {literal(verdict.key.target, 100)}"
     if len(verdicts) > CASES:

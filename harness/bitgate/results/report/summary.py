@@ -12,6 +12,7 @@ from bitgate.results.allowed_skips import stated_in
 from bitgate.results.record import UNKNOWN, Outcome, Verdict
 from bitgate.results.report.cause import CauseKey, cause_of
 from bitgate.results.report.facts import mark
+from bitgate.results.report.failure_conditions import ConditionBuilder, FailureCondition, NamedCause
 from bitgate.results.report.findings import MissingTarget, RunFinding, format_absent, format_findings
 from bitgate.results.report.foreign_junit import ForeignJUnit
 from bitgate.results.report.ledger import AttemptEntry, Ledger
@@ -128,6 +129,8 @@ class Summary:
     skipped: tuple[SkippedCases, ...] = ()
     """Allowed skips, the first to expire first."""
     reach: tuple[TargetReach, ...] = ()
+    conditions: tuple[FailureCondition, ...] = ()
+    """What red cases have in common that no green one has."""
     interrupted: bool = False
 
     @property
@@ -167,6 +170,10 @@ class Summary:
             groups.setdefault((red.target, *red.cause), []).append(red)
         causes = [FailureGroup(len(group), group[0]) for group in groups.values()]
         return tuple(sorted(causes, key=lambda cause: (cause.first.outcome.is_unanswered, -cause.count)))
+
+    def conditions_of(self, cause: NamedCause, target: str = "") -> list[FailureCondition]:
+        """Return the conditions that all red cases of a cause meet, on one target or on all of them."""
+        return [one for one in self.conditions if one.covers(cause) and target in ("", one.target)]
 
     @property
     def top_causes(self) -> list[tuple[CauseKey, Counter[str], RedVerdict]]:
@@ -228,6 +235,7 @@ class Summary:
             "foreign": [dict(vars(one)) for one in self.foreign],
             "skipped": [dict(vars(one)) for one in self.skipped],
             "reach": [one.as_json() for one in self.reach],
+            "conditions": [one.as_json() for one in self.conditions],
         }
 
 
@@ -258,6 +266,7 @@ class SummaryBuilder:
         self._environment: dict[str, dict[str, dict[str, None]]] = {}
         self._skipped: Counter[tuple[str, tuple[str, str, str]]] = Counter()
         self._reach: dict[str, ReachBuilder] = {}
+        self._conditions = ConditionBuilder()
 
     def add(self, ledger: Ledger) -> None:
         """Count a target's ledger, or a part of it."""
@@ -267,6 +276,7 @@ class SummaryBuilder:
         for entry in ledger.entries:
             verdict = entry.verdict
             reach.add(verdict)
+            self._conditions.add(verdict)
             if stated := stated_in(verdict):
                 self._skipped[ledger.target, stated] += 1
             self._outcomes[verdict.outcome] += 1
@@ -312,6 +322,7 @@ class SummaryBuilder:
             foreign=tuple(ForeignTotals(one.file, **one.counts) for one in foreign),
             skipped=tuple(sorted(self._skips(), key=lambda one: one.expires)),
             reach=tuple(self._reach[name].reach() for name in names if name in self._reach),
+            conditions=self._conditions.conditions(),
             interrupted=interrupted,
         )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bitgate.core import compute_sanitizer
+from bitgate.core.untrusted import message
 from bitgate.model import case_id
 from bitgate.results.blackbox import left_behind, remember_deaths
 from bitgate.results.record import RecordError, read
@@ -22,6 +23,9 @@ from bitgate.suite.session_entry import interrupt
 
 if TYPE_CHECKING:
     from bitgate.results.report.ledger import MergedNight
+
+CONDITIONS = 6
+"""Conditions of failures that the end of a run shows; summary.md has all."""
 
 
 class Ending:
@@ -104,6 +108,8 @@ class Ending:
         terminalreporter.write_sep("=", f"bitgate: {summary.headline}")
         cases = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in summary.counts.items())
         terminalreporter.write_line(f"cases: {cases}; verdicts: {counts or 'none'}; reports are in {self.run.folder}")
+        for condition in summary.conditions[:CONDITIONS]:
+            terminalreporter.write_line(message(condition.line))
         for note in self.run.notes:
             terminalreporter.write_line(note)
         if on_github():

@@ -6,42 +6,17 @@ turned on for the cases that meet its condition, and stays off for all others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
-from bitgate.model.space import ProblemSpace
-from bitgate.model.space.problem_property import PropertyKind
-
-Facts = Mapping[str, int | str]
-"""The classes of a case by factor, and the numbers of its problem by name."""
+from bitgate.model.facts import Clause, Fact, Facts
 
 MODULI = (2, 3, 4, 8)
 UNSEEN = frozenset({"fill"})
 """Factors that a kernel cannot branch on."""
 TRIES = 100
 """Draws of two clauses, at most: one may follow from the other, or hold for every case."""
-
-
-@dataclass(frozen=True)
-class Clause:
-    """One half of a condition: a fact that is of a class, above a number, or leaves a rest modulo ``modulus``."""
-
-    name: str
-    value: int | str
-    modulus: int = 0
-
-    def holds(self, facts: Facts) -> bool:
-        found = facts.get(self.name)
-        if isinstance(found, int) and isinstance(self.value, int):
-            return found % self.modulus == self.value if self.modulus else found > self.value
-        return found == self.value
-
-    def __str__(self) -> str:
-        if isinstance(self.value, str):
-            return f"{self.name.rstrip(':')} is {self.value}"
-        return f"{self.name} % {self.modulus} == {self.value}" if self.modulus else f"{self.name} > {self.value}"
 
 
 @dataclass(frozen=True)
@@ -70,23 +45,10 @@ def draw_condition(shown: Facts, every: Sequence[Facts], rng: Random) -> Conditi
     return None
 
 
-def _clause(name: str, value: int | str, rng: Random) -> Clause:
+def _clause(name: str, value: Fact, rng: Random) -> Clause:
     if isinstance(value, str):
-        return Clause(name, value)
+        return Clause(name, "is", value)
     if value > 0 and rng.random() < 0.5:
-        return Clause(name, rng.randint(value // 2, value - 1))
+        return Clause(name, ">", rng.randint(value // 2, value - 1))
     modulus = rng.choice(MODULI)
-    return Clause(name, value % modulus, modulus)
-
-
-def numbers_of(space: ProblemSpace, problem: Any) -> dict[str, int]:
-    """Return a problem's numbers by name, as ``problem.k``; axes count from the last one: ``problem.stride[-1]``."""
-    found: dict[str, int] = {}
-    for name, known in space.properties.items():
-        value = known.of(problem)
-        if known.kind is PropertyKind.NUMBER:
-            found[f"problem.{name}"] = int(value)
-        elif known.kind is PropertyKind.LENGTHS:
-            lengths = str(value).split("x")
-            found |= {f"problem.{name}[{axis - len(lengths)}]": int(length) for axis, length in enumerate(lengths)}
-    return found
+    return Clause(name, "==", value % modulus, modulus)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import operation_called
-from bitgate.tools.faults.mutation.condition import Facts, numbers_of
+from bitgate.model.facts import Facts, numbers_of
 from bitgate.tools.faults.mutation.trial import GreenCase
 from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase
@@ -27,9 +27,14 @@ class _Factors(CandidatePool):
         """Return classes and numbers of each case."""
         cases = [PoolCase(one.problem, one.kernel, one.fill, 0.0, {}, one.refused) for one in planned]
         return [
-            {**numbers_of(self.space, case.problem), **case.classes}
+            {**_named(numbers_of(self.space, case.problem)), **case.classes}
             for case in (self._classified(cases) if cases else ())
         ]
+
+
+def _named(numbers: dict[str, int]) -> dict[str, int]:
+    """Return the numbers of a problem by names that no class has."""
+    return {f"problem.{name}": value for name, value in numbers.items()}
 
 
 class DrawnCases:

@@ -13,8 +13,9 @@ from random import Random
 from time import monotonic
 from typing import Any
 
+from bitgate.model.facts import Facts
 from bitgate.results.record import Outcome, Verdict
-from bitgate.tools.faults.mutation.condition import Facts, draw_condition
+from bitgate.tools.faults.mutation.condition import draw_condition
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.switch import OFF
 from bitgate.tools.faults.mutation.switching import Steps, SwitchedProcess
