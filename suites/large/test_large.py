@@ -5,6 +5,7 @@ from dataclasses import replace
 from bitgate.testing import cases, verified
 
 test_bits = verified("large")
+test_reductions = verified("large#reduction")
 
 
 @cases("large#naive")

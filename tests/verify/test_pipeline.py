@@ -168,9 +168,16 @@ def test_a_case_that_does_not_fit_is_not_tried(session):
 def test_a_case_that_host_memory_does_not_hold_is_not_tried(monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 30))
     half, more = (parse_case_id(f"fwd_f32_nhwgc_g1n1k1c{c}_y1_h1024") for c in (64, 256))
-    assert memory_shortage(half, True) == ""
-    assert memory_shortage(more, True).startswith("the case needs about 2.0 GiB of host memory, 1.0 GiB")
-    assert memory_shortage(more, False).startswith("the case needs about 1.0 GiB")
+    assert memory_shortage(half, True, "exact") == ""
+    assert memory_shortage(more, True, "exact").startswith("the case needs about 2.0 GiB of host memory, 1.0 GiB")
+    assert memory_shortage(more, False, "exact").startswith("the case needs about 1.0 GiB")
+
+
+def test_data_that_an_operation_makes_take_more_memory_than_they_have(monkeypatch):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 30))
+    total, largest = (parse_case_id(f"reduction_f16_o1000l32768i1_{kind}") for kind in ("sum", "max"))
+    assert memory_shortage(total, False, "exact") == ""
+    assert memory_shortage(largest, False, "exact").startswith("the case needs about 1.3 GiB of host memory")
 
 
 def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):

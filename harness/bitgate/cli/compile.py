@@ -162,7 +162,7 @@ def _all_that_runs(
         return families
     named = {family.name for family in families}
     every = registry.families(project, target).values()
-    references = [f for f in every if f.is_reference and f.is_built and f.name not in named and platform in f.platforms]
+    references = [f for f in every if f.verifies and f.is_built and f.name not in named and platform in f.platforms]
     return [*families, *references, tools_family()]
 
 

@@ -18,7 +18,7 @@ from bitgate.results.record import Certificate
 from bitgate.runtime.tools import can_fill
 from bitgate.verify.deadline import DATA, LAUNCH, REFERENCE
 from bitgate.verify.launcher import Launch
-from bitgate.verify.memory import device_shortage
+from bitgate.verify.memory import device_shortage, memory_shortage
 from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import LaunchConfig
@@ -108,7 +108,7 @@ def _references(planned: PlannedCase, session: Session) -> tuple[bool, bool]:
         on_gpu = session.target.platform != "host" and problem.flops >= GPU_REFERENCE_FLOPS
         by_gpu, checksummed = on_gpu or is_large, is_large
     # A naive kernel is not compared with itself. The search over all of them runs only where one is needed.
-    may_use_gpu = by_gpu and not planned.kernel.family.is_reference
+    may_use_gpu = by_gpu and not planned.kernel.family.verifies
     return may_use_gpu and session.reference_kernel(problem) is not None, checksummed
 
 
@@ -116,7 +116,10 @@ def check_on_device(
     planned: PlannedCase, session: Session, route: Route, launch: Launch, configs: tuple[LaunchConfig, ...]
 ) -> DeviceCheck:
     """Launch once for each of ``configs``, until something is wrong."""
-    if shortage := device_shortage(launch.problem, session, launch.workspace):
+    shortage = device_shortage(launch.problem, session, launch.workspace)
+    if route.is_made:
+        shortage = shortage or memory_shortage(launch.problem, session.target.platform == "host", planned.fill)
+    if shortage:
         return DeviceCheck(route, shortage=shortage)
     started = session.clock()
     session.stage(DATA)

@@ -36,9 +36,13 @@ def memory_seconds(on_host: bool) -> float:
     return float(stated) if stated else 0.0 if on_host else MEMORY_SECONDS
 
 
-def memory_shortage(problem: Problem, on_host: bool) -> str:
-    """Return one sentence if the case does not fit into host memory, empty if it does."""
-    needed = _needed(problem, on_host)
+MAKING_BYTES = 40
+"""Bytes a cell while an operation makes an operand's data: index, random word and values in 64 bits, and two more."""
+
+
+def memory_shortage(problem: Problem, on_host: bool, fill: str) -> str:
+    """Return one sentence if the case does not fit into host memory, with its data made there; empty if it does."""
+    needed = _needed(problem, on_host) + _making(problem, fill)
     if needed < SMALL:
         return ""
     available = psutil.virtual_memory().available
@@ -69,6 +73,13 @@ def _needed(problem: Problem, on_host: bool) -> int:
     tensors = problem.tensors
     results = sum(tensors[role].bytes for role in problem.outputs)
     return held_bytes(problem) * (2 if on_host else 1) + 2 * results
+
+
+def _making(problem: Problem, fill: str) -> int:
+    """Return the bytes that it takes to make operands which only their operation can make, one after the other."""
+    if not any(known.name == fill and known.make is not None for known in problem.operation.numerics.fills(problem)):
+        return 0
+    return MAKING_BYTES * max(one.elements for name, one in problem.tensors.items() if name not in problem.outputs)
 
 
 def device_shortage(problem: Problem, session: Session, workspace: int) -> str:

@@ -230,7 +230,7 @@ def _host_side_check(
     """Return the verdict with inputs and reference in host memory: all that is needed to say what is wrong."""
     before = builder.evidence
     planned, session = before.planned, before.session
-    shortage = memory_shortage(planned.problem, session.target.platform == "host")
+    shortage = memory_shortage(planned.problem, session.target.platform == "host", planned.fill)
     if shortage and before.device_check is not None:
         return undiagnosed(before, _with_differences(before, before.device_check, launch), shortage)
     builder.evidence = replace(before, runs=())
@@ -370,7 +370,7 @@ def _compute_reference(evidence: Evidence, inputs: Inputs) -> Reference:
             why = why_not(planned.problem, inputs.certificate.bound)
             raise UsageError(f"{planned.case}: no checksum: {why or 'its data are not made on the device'}")
         kind = "exact"  # the identity does not hold: find out which cells are wrong
-    elif kind == "gpu" and is_reference:
+    elif kind == "gpu" and planned.kernel.family.verifies:
         raise UsageError(f"{kernel} is the kernel that --reference gpu compares with: take exact or ordered")
     return evidence.session.reference(planned.problem, planned.kernel.instance, planned.fill, planned.seed, kind)
 

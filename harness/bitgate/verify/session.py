@@ -276,7 +276,7 @@ class Session:
     def reference_kernel(self, problem: Problem) -> Kernel | None:
         """Return bitgate's naive kernel of the target that takes the problem, if one does."""
         for family in self.families.values():
-            trusted = family.is_reference and is_own(family) and self.target.platform in family.platforms
+            trusted = family.verifies and is_own(family) and self.target.platform in family.platforms
             for instance in family.instances if trusted else ():
                 if (kernel := Kernel(family, instance)).refusal(problem) is None:
                     return kernel

@@ -138,7 +138,7 @@ class _FactsBuilder:
     def _taking_part(self, family: KernelFamily) -> Reach:
         """Cases of other kernels that one of this family judges: a test that names another judge or reference may ask
         any, and on a GPU large problems are held to bitgate's naive kernels."""
-        if self.platform == "host" or not (family.is_reference and is_own(family)):
+        if self.platform == "host" or not (family.verifies and is_own(family)):
             return self._witnessed
         return self._witnessed | self._of_operations(family.operations)
 

@@ -40,21 +40,22 @@ class CaseSample:
 
     def __init__(self) -> None:
         self.count = 0
-        self._kept: list[tuple[int, CaseOnRecord]] = []
+        self._kept: list[tuple[int, int, CaseOnRecord]] = []
+        """By hash, then in the order of arrival: what a record states is not compared."""
 
     def add(self, verdict: Verdict) -> None:
         self.count += 1
         key = verdict.key
         order = -mark(f"{key.case} {key.instance} {key.options} {key.fill} {key.seed} {key.schedule} {verdict.test}")
         if len(self._kept) < MOST:
-            heappush(self._kept, (order, CaseOnRecord.of(verdict)))
+            heappush(self._kept, (order, self.count, CaseOnRecord.of(verdict)))
         elif order > self._kept[0][0]:
-            heapreplace(self._kept, (order, CaseOnRecord.of(verdict)))
+            heapreplace(self._kept, (order, self.count, CaseOnRecord.of(verdict)))
 
     @property
     def cases(self) -> list[CaseOnRecord]:
         """The cases that are kept, in the order of their hashes."""
-        return [case for _, case in sorted(self._kept)]
+        return [case for _, _, case in sorted(self._kept)]
 
 
 def _is_fact(value: object) -> bool:

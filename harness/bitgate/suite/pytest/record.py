@@ -84,10 +84,9 @@ def build(run: TestRun, names: Iterable[str], group: str = "") -> dict[str, str]
         return {}
     if run.target.platform != "host":
         # What cases are filled, compared and verified with on a GPU.
-        families += [
-            tools_family(),
-            *(f for f in run.setting.families.values() if f.is_reference and f not in families),
-        ]
+        operations = {name for family in families for name in family.operations}
+        others = [f for f in run.setting.families.values() if f.verifies and f not in families]
+        families += [tools_family(), *(f for f in others if operations & {*f.operations})]
     arch = None if run.target.platform == "host" else run.target.name
     builder = Builder(run.target.platform, progress, arch=arch)
     if not run.resume and builder.is_built(*families):
