@@ -17,7 +17,6 @@ UNSEEN = ROOT / "suites" / "faults" / "unseen"
 TRIALS = [json.loads(line) for line in (UNSEEN / "trials.jsonl").read_text(encoding="utf-8").splitlines()]
 OLDER = [trial for trial in TRIALS if trial["set"] in ("first", "third")]
 FIFTH = [trial for trial in TRIALS if trial["set"] == "fifth"]
-SEVENTH = [trial for trial in TRIALS if trial["set"] == "seventh"]
 PAGE = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
 
 
@@ -59,13 +58,15 @@ def test_the_fifth_set_is_told_as_its_trials_say():
     ) in PAGE
 
 
-def test_the_seventh_set_is_told_as_its_trials_say():
-    assert {trial["fault"] for trial in SEVENTH} == {fault.name for fault in read_faults([UNSEEN / "seventh.toml"])}
-    assert {trial["fate"] for trial in SEVENTH} == {"found"}
-    low, high = Share(len(SEVENTH), len(SEVENTH)).interval
-    assert f"smoke on the host found {len(SEVENTH)} of {len(SEVENTH)} (1.00, {low:.2f} to {high:.2f})" in PAGE
-    said = Counter(trial["diagnosis"] for trial in SEVENTH)
-    right = Share(said["right"], len(SEVENTH))
+@pytest.mark.parametrize("name", ["seventh", "eighth"])
+def test_a_set_that_smoke_finds_whole_is_told_as_its_trials_say(name):
+    trials = [trial for trial in TRIALS if trial["set"] == name]
+    assert {trial["fault"] for trial in trials} == {fault.name for fault in read_faults([UNSEEN / f"{name}.toml"])}
+    assert {trial["fate"] for trial in trials} == {"found"}
+    low, high = Share(len(trials), len(trials)).interval
+    assert f"smoke on the host found {len(trials)} of {len(trials)} (1.00, {low:.2f} to {high:.2f})" in PAGE
+    said = Counter(trial["diagnosis"] for trial in trials)
+    right = Share(said["right"], len(trials))
     low, high = right.interval
     named = f"{right.part}: {right.value:.2f} ({low:.2f} to {high:.2f})"
     assert f"| unseen | {named} | {said['partly']} | {said['none']} | {said['misleading']} |" in PAGE

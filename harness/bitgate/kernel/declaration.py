@@ -165,11 +165,11 @@ class KernelFamily:
     prediction. ``thread_map`` returns which thread writes which cell, for ``bitgate explain``, or None where it is not
     stated. The kernels of a family that ``is_naive`` keep the order of sums that their operation states: large results
     of other kernels are held to them on the device. So are those of one that ``is_reference``, which no row runs that
-    does not name it. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe). ``changes``
-    names what the library may change of its process: threads, descriptors, subprocesses, device_memory. Without
-    ``is_captured`` its launches wait or allocate, and are not captured into a graph: its verdicts state that this is
-    unchecked. ``include_dirs``, ``flags`` (for all platforms, or by platform) and ``defines`` are for the compiler,
-    ``libraries`` for the linker: a file, relative to ``folder``, or a name as of ``-l``.
+    does not name it. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe).
+    ``changes`` names what the library may change of its process: threads, descriptors, subprocesses, device_memory.
+    Without ``is_captured`` its launches wait or allocate, and are not captured into a graph: its verdicts state that
+    this is unchecked. ``include_dirs``, ``flags`` (for all platforms, or by platform) and ``defines`` are for the
+    compiler, ``libraries`` for the linker: a file, relative to ``folder``, or a name as of ``-l``.
     """
 
     name: str
