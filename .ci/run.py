@@ -52,7 +52,7 @@ def steps(machine: Machine, seed: int) -> Steps:
         Step("set up", 60, set_up),
         Step("smoke", 360 if cold else 120, tox("-e", "smoke"), "*/junit.xml", bare),
         Step("py", 330 if cold else 270, tests("py.xml", *PY), "py.xml", bare),
-        Step("defects", 100, in_py("bitgate", "faults", "run", *SAMPLE), environment=bare),
+        Step("defects", 140, in_py("bitgate", "faults", "run", *SAMPLE), environment=bare),
         # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
         Step("adversarial", 150, tests("bad.xml", *ADVERSARIAL), "bad.xml", bare),
         # Tests that wait for services leave half of the cores' time.
