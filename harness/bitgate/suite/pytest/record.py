@@ -84,9 +84,7 @@ def build(run: TestRun, names: Iterable[str], group: str = "") -> dict[str, str]
         return {}
     if run.target.platform != "host":
         # What cases are filled, compared and verified with on a GPU.
-        operations = {name for family in families for name in family.operations}
-        others = [f for f in run.setting.families.values() if f.verifies and f not in families]
-        families += [tools_family(), *(f for f in others if operations & {*f.operations})]
+        families += [tools_family(), *(f for f in run.setting.families.values() if f.verifies and f not in families)]
     arch = None if run.target.platform == "host" else run.target.name
     builder = Builder(run.target.platform, progress, arch=arch)
     if not run.resume and builder.is_built(*families):
