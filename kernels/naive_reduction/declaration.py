@@ -62,5 +62,5 @@ FAMILY = KernelFamily(
     supports=supports,
     dispatch=dispatch,
     thread_map=thread_map,
-    is_naive=True,
+    computes_references=True,
 )

@@ -235,6 +235,19 @@ def test_the_devices_naive_kernel_is_a_reference_too(session):
         )
 
 
+def test_a_sum_of_rows_is_held_to_the_naive_kernel_on_the_device():
+    session = Session("host")
+    total = parse_case_id("reduction_f16_o7l300i5_sum")
+
+    def planned(family: str, instance: str, reference: str) -> PlannedCase:
+        return PlannedCase(total, kernel_called(FAMILIES, family, instance), reference=reference)
+
+    there, here = (verify(planned("reduction", "f16_columns", by), session) for by in ("gpu", "auto"))
+    assert (there.outcome, there.reference, there.digest) == (Outcome.PASS, "gpu", here.digest)
+    with pytest.raises(UsageError, match="is the kernel that --reference gpu compares with"):
+        verify(planned("naive_reduction", "f16", "gpu"), session)
+
+
 def test_the_dump_sees_every_tensor(session):
     seen: dict[str, Any] = {}
     verify(plan("wrong"), session, lambda name, tensor: seen.setdefault(name, tensor.logical.copy()))

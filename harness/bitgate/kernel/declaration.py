@@ -163,9 +163,9 @@ class KernelFamily:
     empty. ``supports`` and ``dispatch`` are written independently of the C++: a disagreement is a finding. A family
     without ``supports`` takes all that its instances declare; ``dispatch`` may be left out or return None: no
     prediction. ``thread_map`` returns which thread writes which cell, for ``bitgate explain``, or None where it is not
-    stated. The kernels of a family that ``is_naive`` keep the order of sums that their operation states: large results
-    of other kernels are held to them on the device. So are those of one that ``is_reference``, which no row runs that
-    does not name it. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe).
+    stated. A family that ``computes_references`` keeps the order of sums that its operation states: large results of
+    other kernels are held to its own on the device. One that ``is_reference`` does so too, and no row runs it that does
+    not name it. The instances of a family that ``is_probe`` measure the platform (bitgate.runtime.probe).
     ``changes`` names what the library may change of its process: threads, descriptors, subprocesses, device_memory.
     Without ``is_captured`` its launches wait or allocate, and are not captured into a graph: its verdicts state that
     this is unchecked. ``include_dirs``, ``flags`` (for all platforms, or by platform) and ``defines`` are for the
@@ -185,7 +185,7 @@ class KernelFamily:
     thread_map: MapsThreads = _maps_nothing
     is_reference: bool = False
     is_probe: bool = False
-    is_naive: bool = False
+    computes_references: bool = False
     library: Path | None = None
     generated: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Texts of the sources that are no files, by name (bitgate.kernel.generated)."""
@@ -213,7 +213,7 @@ class KernelFamily:
     @property
     def verifies(self) -> bool:
         """True if results of other kernels are held to its, on the device."""
-        return self.is_reference or self.is_naive
+        return self.is_reference or self.computes_references
 
     @property
     def is_built(self) -> bool:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Fact = int | str
 Facts = Mapping[str, Fact]
 
-WORDED = ":"
-"""The end of the names of the operation's factors: other classes may have the same names."""
+OF_OPERATION = ":"
+"""The end of the names of the operation's factors: other classes of a case may have the same names."""
 
 RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "is": operator.eq,
@@ -55,7 +55,7 @@ class Clause:
 
     def __str__(self) -> str:
         rest = f" % {self.modulus}" if self.modulus else ""
-        return f"{self.name.removesuffix(WORDED)}{rest} {self.relation} {self.value}"
+        return f"{self.name.removesuffix(OF_OPERATION)}{rest} {self.relation} {self.value}"
 
 
 def numbers_of(space: ProblemSpace, problem: Any) -> dict[str, int]:
@@ -93,9 +93,9 @@ def worded_classes(space: ProblemSpace, problems: Sequence[Any]) -> list[dict[st
         if classes != _classes(factor, batch, OTHER_CONSTANTS):
             continue
         for facts, cls in zip(found, classes, strict=True):
-            facts[f"{factor.name}{WORDED}"] = cls.words
+            facts[f"{factor.name}{OF_OPERATION}"] = cls.words
             unions = (union for union, members in factor.wide if cls.name in members)
-            facts.update((f"{factor.name} {union.name}{WORDED}", union.words) for union in unions)
+            facts.update((f"{factor.name} {union.name}{OF_OPERATION}", union.words) for union in unions)
     return found
 
 

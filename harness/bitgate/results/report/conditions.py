@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.model.facts import WORDED, Clause, Fact, Facts
+from bitgate.model.facts import OF_OPERATION, Clause, Fact, Facts
 
 LIMIT = 0.01
 """The largest chance at which a condition is stated, over all numbers of clauses together."""
@@ -63,7 +63,7 @@ class SharedCondition:
 
 def in_words(clause: Clause) -> str:
     """Return a clause as a reader takes it: classes of factors have words, which need no name."""
-    if clause.name.endswith(WORDED):
+    if clause.name.endswith(OF_OPERATION):
         return f"{'not ' * (clause.relation == 'is not')}{clause.value}"
     flags = {"yes": clause.name, "no": f"not {clause.name}"}
     return flags.get(str(clause.value), str(clause))
@@ -262,8 +262,8 @@ def _varied(found: Iterable[tuple[Clause, ...]]) -> list[tuple[Clause, ...]]:
 
 def _quantity(clause: Clause) -> str:
     """Return what a fact is about: classes and single axes of a quantity are about the same."""
-    name = clause.name.split()[0] if clause.name.endswith(WORDED) else clause.name.removeprefix(DISPATCH)
-    return name.split("[")[0].removesuffix(WORDED)
+    name = clause.name.split()[0] if clause.name.endswith(OF_OPERATION) else clause.name.removeprefix(DISPATCH)
+    return name.split("[")[0].removesuffix(OF_OPERATION)
 
 
 def _numbered(identities: Sequence[str]) -> NDArray[np.int64]:

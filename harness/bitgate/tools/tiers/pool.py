@@ -19,6 +19,7 @@ from bitgate.core.untrusted import is_safe
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.kernel.resolved import Kernel, Options
 from bitgate.model import Problem, ProblemError, case_id, operation_called
+from bitgate.model.facts import OF_OPERATION
 from bitgate.model.space import ProblemSpace
 from bitgate.model.space.candidates import problems_of
 from bitgate.model.space.details import Cut, split, turns
@@ -34,8 +35,6 @@ from bitgate.tools.tiers.limits import limits
 from bitgate.tools.tiers.request import OffsetRequest, SolveRequest
 from bitgate.verify.bounds import bounded_results
 
-PROBLEM = ":"
-"""The end of the names of the operation's factors: the details may have the same names."""
 ROUND = 2000
 SPLITS = (2, 3, 4, 7, 12, -1)
 PLAIN = 0.55
@@ -191,7 +190,7 @@ class CandidatePool:
             named[factor.name] = [names[code] if code < len(names) else "other" for code in codes]
         classified = []
         for row, case in enumerate(cases):
-            coarse = {f"{name}{PROBLEM}": values[row] for name, values in named.items()}
+            coarse = {f"{name}{OF_OPERATION}": values[row] for name, values in named.items()}
             classified.append(replace(case, classes={**coarse, LIMIT: "none", **case.classes, **self._details(case)}))
         return classified
 

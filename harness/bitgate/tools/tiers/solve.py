@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from bitgate.core.choices import REGRESSION, SMOKE
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import case_id
+from bitgate.model.facts import OF_OPERATION
 from bitgate.results.strength import Strength, in_words
 from bitgate.suite.solved_list import GPU, SolvedCase
 from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.cover import Cover, Goals, goals, pairs_of
-from bitgate.tools.tiers.pool import PROBLEM, CandidatePool, PoolCase, has_short_id, shows_nothing, subjects_of
+from bitgate.tools.tiers.pool import CandidatePool, PoolCase, has_short_id, shows_nothing, subjects_of
 from bitgate.tools.tiers.request import SolveRequest
 
 INSTANCE = "instance"
@@ -83,7 +84,7 @@ def _solve(pool: CandidatePool, request: SolveRequest) -> SolvedLists:
             )
         )
 
-    cover.extend(goals(classes, pairs_of([name for name in names if name.endswith(PROBLEM)])))
+    cover.extend(goals(classes, pairs_of([name for name in names if name.endswith(OF_OPERATION)])))
     cover.extend(goals(classes, pairs_of(named)))
     cover.extend(pairs, request.smoke)
     cover.extend(triples, request.smoke)
