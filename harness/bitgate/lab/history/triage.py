@@ -48,7 +48,7 @@ class Triage:
     """New failures of cases without any earlier record."""
     against: str
     conditions: tuple[FailureCondition, ...] = ()
-    """What red cases of the run have in common that no green one has."""
+    """The conditions that all red cases of a group meet, and no green one."""
 
     @property
     def exit_code(self) -> int:

@@ -37,7 +37,7 @@ def parts_of(cells: Floats, beyond: float) -> Iterator[tuple[str, Floats]]:
 
 
 Parts = tuple[Floats, ...]
-"""What is known of the cells of each thread, shape (r, waves, lanes)."""
+"""Arrays of the partial results of each thread, shape (r, waves, lanes)."""
 Merge = Callable[[Parts, Parts], Parts]
 
 

@@ -130,7 +130,7 @@ class Summary:
     """Allowed skips, the first to expire first."""
     reach: tuple[TargetReach, ...] = ()
     conditions: tuple[FailureCondition, ...] = ()
-    """What red cases have in common that no green one has."""
+    """The conditions that all red cases of a group meet, and no green one."""
     interrupted: bool = False
 
     @property
