@@ -71,10 +71,12 @@ class SlurmFixture:
         self.has_groups = has_groups
         self.nodes = dict(nodes)
         self._cpus = cpus
-        self._ports = _free_ports(1 + len(nodes))
+        self._reserved = [_reserved_port() for _ in range(1 + len(nodes))]
+        self._ports = [one.getsockname()[1] for one in self._reserved]
         # A job's control group is named by its node and number, and tests run several Slurms at once.
         self._first_job = self._ports[0] * 1000
         self._controller: subprocess.Popen[bytes] | None = None
+        self._daemons: list[tuple[str, subprocess.Popen[bytes]]] = []
         for name in ("state", *nodes):  # a name of a job's socket has room for 108 bytes
             (folder / name).mkdir(parents=True)
         self.conf = folder / "slurm.conf"
@@ -96,14 +98,16 @@ class SlurmFixture:
         files = {"socket": "munge.socket", "pid-file": "munge.pid", "log-file": "munge.log", "seed-file": "munge.seed"}
         options = [f"--{option}={self.folder / name}" for option, name in files.items()]
         self._daemon("munged", "--foreground", "--force", f"--key-file={key}", *options)
-        _until(lambda: (self.folder / "munge.socket").exists(), "munged")
+        self._until(lambda: (self.folder / "munge.socket").exists(), "munged")
         self.start_controller()
         for node in self.nodes:
             self.start_node(node)
-        _until(lambda: set(self.states().values()) == {"idle"}, "its nodes")
+        self._until(lambda: set(self.states().values()) == {"idle"}, "its nodes")
 
     def stop(self) -> None:
         self._kill(lambda _: True)
+        for one in self._reserved:
+            one.close()
         for node in self.nodes:
             jobs = range(self._first_job, self._first_job + 1000)
             for job in (one for one in MEMORY.glob(f"slurm_{node}/uid_*/job_*") if int(one.name[4:]) in jobs):
@@ -113,7 +117,7 @@ class SlurmFixture:
 
     def start_controller(self) -> None:
         self._controller = self._daemon("slurmctld", "-D", "-f", str(self.conf))
-        _until(self.states, "slurmctld")
+        self._until(self.states, "slurmctld")
 
     def kill_controller(self) -> None:
         assert self._controller
@@ -165,7 +169,7 @@ class SlurmFixture:
 
     def _daemon(self, *command: str, **variables: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{command[0]}.out").open("ab") as out:
-            return subprocess.Popen(
+            daemon = subprocess.Popen(
                 command,
                 env=self._variables(**variables),
                 stdin=subprocess.DEVNULL,
@@ -174,6 +178,24 @@ class SlurmFixture:
                 start_new_session=True,
                 preexec_fn=_dies_with_its_parent,
             )
+        self._daemons.append((command[0], daemon))
+        return daemon
+
+    def _until(self, true: Callable[[], object], what: str) -> None:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not true():
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    f"{what} did not come up within {PATIENCE_SECONDS:g} s: {self.states()}; {self._ended()}"
+                )
+            time.sleep(0.1)
+
+    def _ended(self) -> str:
+        """Which daemons ended by themselves, and the last lines of what each wrote."""
+        names = [name for name, daemon in self._daemons if daemon.poll() is not None]
+        logs = sorted((*self.folder.glob("*.log"), *self.folder.glob("*.out")))
+        lines = {log.name: log.read_text(errors="replace").splitlines()[-3:] for log in logs}
+        return f"ended: {names or 'none'}; logs: {lines}"
 
     def _kill(self, wanted: Callable[[Mapping[str, str]], bool]) -> None:
         """Stopped before any is killed: none is to report another's death to slurmctld."""
@@ -214,23 +236,17 @@ def slurm_fixture(folder: Path, nodes: Mapping[str, str], cpus: int = 2, **more:
                 os.environ[name] = value
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+def _reserved_port() -> socket.socket:
+    """A port that is kept for a daemon, before its start and while it is killed.
+
+    A port that is merely free may be taken by the next connection of any process. The socket does not listen, so that
+    Slurm may bind the port, too.
+    """
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.bind(("", 0))
+    return one
 
 
 def _dies_with_its_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-def _until(true: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not true():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{what} did not come up within {PATIENCE_SECONDS:g} s")
-        time.sleep(0.1)
