@@ -326,3 +326,24 @@ def test_an_operand_that_is_read_with_the_strides_of_another(role, other) -> Non
 
     said = sentence(case, "exact", wrong)
     assert said.startswith(f"{role} is read with strides (1920, 960, 24, 1) instead of (2560, 1280, 32, 1): those of ")
+
+
+def heads_scene(wrong: Any, other: Any) -> Scene:
+    """Two heads, of which the second one holds other cells in each of two runs."""
+    problem, inputs = made("attention_f16_b2h2kv1s3t40d40_full", "exact", 1)
+    right = np.asarray(problem.operation.reference(problem, inputs)["o"]).astype(np.float16)
+    one, two = right.copy(), right.copy()
+    one[:, 1], two[:, 1] = wrong, other(right[:, 1])
+    return Scene(problem, one, right, 0xFFFF, {}, output="o", other_run=two, runs=("forward", "reverse"))
+
+
+def test_heads_that_no_block_computes_are_no_race() -> None:
+    """What a merge of slices makes of a workspace that nothing wrote differs from run to run."""
+    diagnosis = diagnose(heads_scene(0, lambda right: np.full_like(right, 7)))
+    assert diagnosis.kinds[0] == "zero"
+    assert diagnosis.sentence.startswith("head 1 of 2 is not computed: all cells there are zero, and all others are")
+    assert "a race" not in diagnosis.sentence
+
+
+def test_heads_that_one_of_two_runs_computes_are_a_race() -> None:
+    assert diagnose(heads_scene(0, lambda right: right)).kinds[0] == "race"
