@@ -73,6 +73,14 @@ class Recomputed(Generic[S]):
         return [*telling, *silent]
 
     @cached_property
+    def further_places(self) -> list[Index]:
+        """Other cells at no regular distance: evenly spread ones may be alike in channel or row."""
+        scene = self.scene
+        places, most = np.flatnonzero(scene.wrong), len(self.places)
+        chosen = np.random.default_rng(0).choice(places, min(most, places.size), replace=False)
+        return [tuple(int(i) for i in np.unravel_index(place, scene.wrong.shape)) for place in sorted(chosen)]
+
+    @cached_property
     def right_places(self) -> list[Index]:
         """Some cells that are right."""
         return list(self.scene.sample(max(LEAST_RIGHT, len(self.places) // 3), wrong=False))
@@ -121,6 +129,7 @@ def explained_by(known: Recomputed[S], mistakes: Iterable[Mistake]) -> Finding |
         tried += 1
         if _explains(known, places, mistake):
             left.append(mistake)
+    left = [mistake for mistake in left if _explains(known, known.further_places, mistake)]
     if not left or not _tells(known, tried):
         return None
     # A mistake that is everywhere gives the right cells, too: those it leaves as they are.
