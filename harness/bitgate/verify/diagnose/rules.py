@@ -31,6 +31,8 @@ def never_written(scene: Scene[Problem]) -> Finding | None:
         return Finding("never_written", Role.CAUSE, 0.95, text, evidence)
     if count == scene.count:
         return Finding("never_written", Role.CONTENT, 0.9, "they were never written and still hold poison", evidence)
+    if scene.dtype.has_one_nan:
+        return None  # a NaN that was computed has the same bits
     return Finding("never_written", Role.CONTENT, 0.5, f"{count} of them were never written", evidence)
 
 
