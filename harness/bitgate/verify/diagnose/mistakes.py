@@ -135,12 +135,24 @@ def explained_by(known: Recomputed[S], mistakes: Iterable[Mistake]) -> Finding |
     # A mistake that is everywhere gives the right cells, too: those it leaves as they are.
     wide = [mistake for mistake in left if _explains(known, known.right_places, mistake)]
     left = wide or left
-    first = left[0]
-    same = [mistake.text for mistake in left if mistake.kind == first.kind][:MOST_NAMED]
+    first, same = _likeliest(left)
     evidence = {**first.evidence, "recomputed": len(places), "tried": tried}
     implied = frozenset({"k_tail", "border", "pad_side", "zero", "shifted", "rounding", "other"}) - {first.kind}
-    text = format_list(same, "or") + ("" if wide else " in the wrong cells, not in the right ones")
+    text = format_list([mistake.text for mistake in same], "or") + (
+        "" if wide else " in the wrong cells, not in the right ones"
+    )
     return Finding(first.kind, Role.CAUSE, 0.98 if wide else 0.96, text, evidence, implied, examined=len(places))
+
+
+def _likeliest(left: Sequence[Mistake]) -> tuple[Mistake, list[Mistake]]:
+    """Return the likeliest of mistakes that give the same cells, and those that are named.
+
+    A parameter of the window goes before elements that are read elsewhere, of which the first is named as well.
+    """
+    parameters = [mistake for mistake in left if mistake.kind == "parameter"]
+    if left[0].kind == "operand" and parameters:
+        return parameters[0], [parameters[0], left[0]]
+    return left[0], [mistake for mistake in left if mistake.kind == left[0].kind][:MOST_NAMED]
 
 
 def _explains(known: Recomputed[S], places: Sequence[Index], mistake: Mistake) -> bool:
