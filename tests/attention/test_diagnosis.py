@@ -261,6 +261,15 @@ def test_a_logarithm_of_the_sum_to_another_base_is_named() -> None:
     assert "lse is the largest logit plus a logarithm to base 2 of the sum of powers" in said
 
 
+def test_an_lse_whose_maximum_is_taken_to_another_base() -> None:
+    def scaled(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        softmax = KeySoftmax.of(logits(sizes, inputs), np.ones((1, 1, 1, sizes.t), np.bool_))
+        return (softmax.top * np.log(2) + np.log(softmax.sums))[..., 0]
+
+    said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", scaled, "lse")
+    assert "lse multiplies the largest logit by ln 2" in said
+
+
 def test_values_of_slices_that_are_not_rescaled() -> None:
     def wrong(sizes: AttentionSizes, inputs: Arrays) -> Any:
         """Two slices of 64 and 6 keys, of whose values each is at its own maximum."""

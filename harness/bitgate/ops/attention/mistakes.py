@@ -392,6 +392,9 @@ class _QueryMistakes:
         with np.errstate(divide="ignore"):
             text = "lse is the largest logit plus a logarithm to base 2 of the sum of powers"
             yield RowMistake(text, {"lse": (softmax.top + np.log2(softmax.sums))[:, 0]})
+            for factor, words in ((np.log(2), "ln 2"), (1 / np.log(2), "log2 e")):
+                text = f"lse multiplies the largest logit by {words}, as one to another base than the logarithm"
+                yield RowMistake(text, {"lse": (softmax.top * factor + np.log(softmax.sums))[:, 0]})
             yield RowMistake("lse lacks the largest logit", {"lse": np.log(softmax.sums)[:, 0]})
 
     def columns(self) -> Iterator[RowMistake]:
