@@ -14,6 +14,7 @@ from tests.attention.test_reference import Arrays, made, sizes_of
 from bitgate.numerics.rounding import rounded
 from bitgate.ops.attention.attention import AttentionSizes, KeySoftmax, admitted, logits, weighted
 from bitgate.ops.attention.diagnostics import from_the_first
+from bitgate.ops.attention.mistakes import PAST_THE_END
 from bitgate.ops.attention.sequences import Dense, admitted_of
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
@@ -210,6 +211,17 @@ def test_scales_of_interleaved_heads_are_named() -> None:
 
     said = sentence("attention_f16_f8ocp_f8ocp_f16_b2h4kv2s20t40d40_full_scaled", "exact", interleaved)
     assert "of values the scales of the head modulo their number are taken" in said
+
+
+def test_a_scale_past_those_of_keys_is_that_of_the_query_head() -> None:
+    """The second head of queries shares the one head of keys, and finds what is after its scale in memory."""
+
+    def own(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        factors = np.array([1.0, PAST_THE_END[0] / inputs["v_scale"][0]])
+        return dense(sizes, inputs) * factors[:, None, None]
+
+    said = sentence("attention_f16_f8ocp_f8ocp_f16_b2h2kv1s20t40d40_full_scaled", "exact", own)
+    assert "of values the scales of the query's own head are taken" in said
 
 
 def test_two_mistakes_that_give_the_same_are_both_named() -> None:
