@@ -14,6 +14,7 @@ from tests.attention.test_reference import Arrays, made, sizes_of
 from bitgate.numerics.rounding import rounded
 from bitgate.ops.attention.attention import AttentionSizes, KeySoftmax, admitted, logits, weighted
 from bitgate.ops.attention.diagnostics import from_the_first
+from bitgate.ops.attention.mistakes import PAST_THE_END
 from bitgate.ops.attention.sequences import Dense, admitted_of
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
@@ -212,6 +213,17 @@ def test_scales_of_interleaved_heads_are_named() -> None:
     assert "of values the scales of the head modulo their number are taken" in said
 
 
+def test_a_scale_past_those_of_keys_is_that_of_the_query_head() -> None:
+    """The second head of queries shares the one head of keys, and finds what is after its scale in memory."""
+
+    def own(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        factors = np.array([1.0, PAST_THE_END[0] / inputs["v_scale"][0]])
+        return dense(sizes, inputs) * factors[:, None, None]
+
+    said = sentence("attention_f16_f8ocp_f8ocp_f16_b2h2kv1s20t40d40_full_scaled", "exact", own)
+    assert "of values the scales of the query's own head are taken" in said
+
+
 def test_two_mistakes_that_give_the_same_are_both_named() -> None:
     """Of a window of one key, no key is left without the first one, nor without the last one."""
 
@@ -259,6 +271,15 @@ def test_a_logarithm_of_the_sum_to_another_base_is_named() -> None:
 
     said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", base_2, "lse")
     assert "lse is the largest logit plus a logarithm to base 2 of the sum of powers" in said
+
+
+def test_an_lse_whose_maximum_is_taken_to_another_base() -> None:
+    def scaled(sizes: AttentionSizes, inputs: Arrays) -> Any:
+        softmax = KeySoftmax.of(logits(sizes, inputs), np.ones((1, 1, 1, sizes.t), np.bool_))
+        return (softmax.top * np.log(2) + np.log(softmax.sums))[..., 0]
+
+    said = sentence("attention_f16_b1h2kv1s30t70d40_full_lse", "decimal", scaled, "lse")
+    assert "lse multiplies the largest logit by ln 2" in said
 
 
 def test_values_of_slices_that_are_not_rescaled() -> None:
@@ -326,3 +347,24 @@ def test_an_operand_that_is_read_with_the_strides_of_another(role, other) -> Non
 
     said = sentence(case, "exact", wrong)
     assert said.startswith(f"{role} is read with strides (1920, 960, 24, 1) instead of (2560, 1280, 32, 1): those of ")
+
+
+def heads_scene(wrong: Any, other: Any) -> Scene:
+    """Two heads, of which the second one holds other cells in each of two runs."""
+    problem, inputs = made("attention_f16_b2h2kv1s3t40d40_full", "exact", 1)
+    right = np.asarray(problem.operation.reference(problem, inputs)["o"]).astype(np.float16)
+    one, two = right.copy(), right.copy()
+    one[:, 1], two[:, 1] = wrong, other(right[:, 1])
+    return Scene(problem, one, right, 0xFFFF, {}, output="o", other_run=two, runs=("forward", "reverse"))
+
+
+def test_heads_that_no_block_computes_are_no_race() -> None:
+    """What a merge of slices makes of a workspace that nothing wrote differs from run to run."""
+    diagnosis = diagnose(heads_scene(0, lambda right: np.full_like(right, 7)))
+    assert diagnosis.kinds[0] == "zero"
+    assert diagnosis.sentence.startswith("head 1 of 2 is not computed: all cells there are zero, and all others are")
+    assert "a race" not in diagnosis.sentence
+
+
+def test_heads_that_one_of_two_runs_computes_are_a_race() -> None:
+    assert diagnose(heads_scene(0, lambda right: right)).kinds[0] == "race"

@@ -109,6 +109,27 @@ def test_an_alpha_in_a_narrower_type() -> None:
     assert diagnosis.sentence.startswith("alpha = 1.2 is rounded to f32; ")
 
 
+@pytest.mark.parametrize(
+    ("result", "stored", "other"),
+    [("bf8fnuz", "bf16", "bf8fnuz"), ("i8", "f16", "i8"), ("f32", "f16", "f32"), ("f16", "f32", "f16")],
+)
+def test_a_d_that_is_read_as_elements_of_another_width(result, stored, other) -> None:
+    """Elements of 2 bytes are read as ones of 1 or 4; what follows D in memory is not known."""
+    way = Way(f"fwd_{result}_nhwgc_g1n2k8c2_y1x1_h8x8_nd1_dt{stored}")
+    tensor = way.problem.tensors["d0"]
+    d = np.random.default_rng(4).integers(1, 40, tensor.lengths).astype(tensor.dtype.numpy)
+    places = np.tensordot(tensor.strides, np.indices(tensor.lengths), 1)
+    memory = np.empty(tensor.space, d.dtype)
+    memory[places] = d
+    held = np.pad(memory.view(np.uint8), (0, 3 * memory.nbytes), constant_values=77).view(DTYPES[other].numpy)
+    sums = way.sums()
+    scene = way.scene(rounded(sums + held[places].astype(np.float64), way.dtype), {"d0": d})
+    right = rounded(sums + d.astype(np.float64), way.dtype)
+    diagnosis = of(replace(scene, reference=right))
+    assert diagnosis.kinds[0] == "epilogue"
+    assert diagnosis.sentence.startswith(f"D, which is {stored}, is read as {other}; ")
+
+
 @pytest.mark.parametrize(("stored", "other"), [("bf16", "f16"), ("f16", "bf16")])
 def test_a_d_whose_bits_are_taken_for_another_type(stored, other) -> None:
     way = Way(f"fwd_f32_nhwgc_g1n2k8c32_y3x3_h8x8_p1x1_nd1_dt{stored}")

@@ -106,6 +106,16 @@ def test_of_what_is_read_alone(patient, direction):
     assert sentence.startswith("the dilation of h = 1 is used for w, whose dilation is 2 where elements are read, not")
 
 
+def test_a_parameter_goes_before_elements_that_are_the_same(patient):
+    """Two outputs of stride 4: with the dilation 2 for it, the second one reads what is at h 0 for every h."""
+    p = patient("bwd_weight_f16_nhwgc_g1n40k5c1_y2x5_h4x4_s4x3_d2x2_p2x8_q1x0_sk2")
+    window = Window.of(p.problem)
+    p.result = by_two_windows(p, replace(window, stride=(2, 3)), window).astype(np.float16)
+    sentence = diagnose(p.scene()).sentence
+    assert sentence.startswith("the dilation 2 of h is used for its stride 4 where elements are read, not where these")
+    assert "inside or x is read at h 0 for every h; 9 of 50" in sentence
+
+
 def test_of_what_is_checked_alone(patient):
     p = patient("fwd_f32_nhwgc_g1n2k4c4_y3x3_h12x12_s1x2_p1x1")
     window = Window.of(p.problem)

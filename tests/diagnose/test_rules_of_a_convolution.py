@@ -208,6 +208,21 @@ def test_d_in_the_result_itself_was_cleared(patient):
     assert "they hold D as it was before the launch" in diagnosis.sentence
 
 
+def test_cells_that_the_fill_of_an_aliased_d_skips_are_not_written(patient):
+    """Every second cell is filled twice and the one between not at all, which evenly spread cells do not show."""
+    p = patient("bwd_data_f16_nhwgc_g1n4k16c8_y1x1_h5x9_s2x2_inplace")
+    d = np.random.default_rng(1).choice([-3, -2, -1, 1, 2, 3, 4, 5], p.reference.shape)
+    p.inputs["d0"] = d.astype(np.float16)
+    p.reference = (2 * p.reference.astype(np.float64) + 3 * d).astype(np.float16)
+    p.result = p.reference.copy()
+    unreached = np.flatnonzero(np.broadcast_to(owners(p.problem).owner < 0, d.shape))
+    for factor, places in ((1, unreached[::2]), (9, unreached[1::2])):
+        p.result.reshape(-1)[places] = (factor * d.reshape(-1)[places]).astype(np.float16)
+    diagnosis = diagnose(p.scene())
+    assert "beta" not in diagnosis.sentence
+    assert "480 of them hold D as it was before the launch: dx was never written there" in diagnosis.sentence
+
+
 def test_k_tail_of_bwd_weight_is_the_end_of_the_outputs(patient):
     p = patient("bwd_weight_f32_nhwgc_g1n2k8c8_y3x3_h6x6_p1x1")
     short = p.inputs["out"].copy()

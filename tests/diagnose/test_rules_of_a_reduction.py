@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 from bitgate.model import parse_case_id
 from bitgate.ops.reduction.reference import reduced
@@ -104,3 +105,39 @@ def test_a_sum_of_slices_without_the_last_wave_of_each():
     wrong = x[:, np.arange(514) % 257 % 256 < 192].sum(axis=1).astype(np.float32)
     sentence = diagnose(Scene(problem, wrong, right, poison=0, inputs={"x": x}, slices=2)).sentence
     assert sentence.startswith("numbers 193 to 256, a wave, of every 256 cells of the row are missing from the sums")
+
+
+def maximum(case: str, wrong: Any, low: int = -99) -> str:
+    """The diagnosis of what ``wrong`` makes of the cells instead of a maximum."""
+    problem, x = cells(case, low, 9)
+    right = x.max(axis=1)
+    result = wrong(x).astype(right.dtype)
+    return diagnose(Scene(problem, result, right, poison=0x7FFFFFFF, inputs={"x": x}, output="y")).sentence
+
+
+def test_a_maximum_that_begins_at_zero() -> None:
+    case = "reduction_f32_o90l4i1_max"
+    sentence = maximum(case, lambda x: np.maximum(x[:, 1:].max(axis=1), 0), -9)
+    assert sentence.startswith("y is the largest cell of the row but the first one, or 0 where none is above it, in ")
+    sentence = maximum(case, lambda x: np.maximum(x.max(axis=1), 0))
+    assert sentence.endswith("are zero, and are all cells where a maximum below 0 is due: as of one that begins at 0")
+
+
+def test_zeros_that_are_not_all_maxima_below_zero() -> None:
+    sentence = maximum("reduction_f32_o90l4i1_max", lambda x: np.where(np.arange(90)[:, None] < 40, 0, x.max(axis=1)))
+    assert sentence.endswith("; they are zero")
+
+
+TOP = np.int32(-(2**31))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda x: x.max(axis=1) ^ TOP, "with its sign bit turned"),
+        (lambda x: x.view(np.uint32).max(axis=1).view(np.int32), "in the order of unsigned bits"),
+        (lambda x: x.view(np.uint32).max(axis=1).view(np.int32) ^ TOP, "in the order of unsigned bits, with its sign"),
+    ],
+)
+def test_a_maximum_of_integers_that_are_taken_for_unsigned(wrong: Any, words: str) -> None:
+    assert maximum("reduction_i32_o9l7i1_max", wrong).startswith(f"y is the largest cell of the row {words}")

@@ -77,3 +77,14 @@ def test_the_same_half_of_every_wave(patient):
     p.result[:, 1::2] += np.random.default_rng(0).integers(1, 9, p.result[:, 1::2].shape).astype(np.float32)
     sentence = diagnose(p.scene()).sentence
     assert "only in rows 32 to 63 of every 64 of the GEMM's 192 rows (images and positions)" in sentence
+
+
+def test_a_type_with_one_nan_says_never_written_only_of_all_wrong_cells(patient):
+    """Poison has the bits of the one NaN there is: where other cells are wrong too, it may have been computed."""
+    p = patient("fwd_bf8fnuz_nhwgc_g1n3k8c8_y1x1_h6x6")
+    p.result[0, :, 2] = p.poison
+    assert diagnose(p.scene()).kinds[0] == "never_written"
+    p.result[0, :, 5] = np.where(p.reference[0, :, 5].astype(np.float32) == 24, 28, 24)
+    diagnosis = diagnose(p.scene())
+    assert "never_written" not in diagnosis.kinds
+    assert "108 of them are NaN where a number is due" in diagnosis.sentence

@@ -19,7 +19,7 @@ from bitgate.numerics.bits import Array, bits_of
 from bitgate.ops.attention.attention import AttentionSizes, KeyMask, admitted
 from bitgate.ops.attention.laws import LAWS
 from bitgate.ops.attention.mistakes import KnownQueries, mistakes
-from bitgate.verify.diagnose.places import format_indices
+from bitgate.verify.diagnose.places import format_indices, left_out
 from bitgate.verify.diagnose.row_mistakes import explained
 from bitgate.verify.diagnose.scene import Scene
 
@@ -39,6 +39,11 @@ def mistaken(scene: Scene[SizedProblem]) -> Finding | None:
         return None
     known = KnownQueries(scene)
     return explained(known, mistakes(known))
+
+
+def heads_left_out(scene: Scene[SizedProblem]) -> Finding | None:
+    """Find that whole heads were not computed."""
+    return left_out(scene, scene.letters.index("h"), "head")
 
 
 def unwritten(scene: Scene[SizedProblem]) -> Finding | None:
@@ -120,7 +125,7 @@ def _words(sizes: AttentionSizes) -> str:
 class AttentionDiagnostics(Diagnostics):
     """The explanations of attention's results."""
 
-    rules: tuple[Rule, ...] = (mistaken, unwritten, from_the_first, sequences)
+    rules: tuple[Rule, ...] = (mistaken, unwritten, heads_left_out, from_the_first, sequences)
     laws: tuple[Law, ...] = LAWS
 
     def derived(self, problem: SizedProblem) -> tuple[str, ...]:

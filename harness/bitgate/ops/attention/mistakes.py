@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bitgate.ops.attention.attention import Admitted, AttentionSizes, Floats, Ints, KeyMask, KeySoftmax
 from bitgate.ops.attention.sequences import Dense, Rows, admitted_of
+from bitgate.runtime.buffers import CANARY
 from bitgate.verify.diagnose.layouts import read_otherwise
 from bitgate.verify.diagnose.row_mistakes import KnownRows, RowMistake
 
@@ -23,6 +24,12 @@ QUERY_TILES = (64, 128, 32, 16)
 COLUMN_TILES = (64, 32, 16, 8)
 SLICES = (2, 3, 4, 5, 7, 8)
 SCALES = ((1.1, "1.1"), (0.5, "1/2"), (2.0, "2"), (np.log(2), "ln 2: powers of 2 without log2 e"))
+
+OWN_HEAD = "the query's own head"
+HOST_CANARY = 0xCA
+"""The byte of guards in memory of the host platform (kernels/platforms/host/runtime/memory.hpp)."""
+PAST_THE_END = tuple(float(np.full(4, byte, np.uint8).view(np.float32)[0]) for byte in (HOST_CANARY, CANARY))
+"""What is read past the end of a tensor of f32."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +261,7 @@ class _QueryMistakes:
         return (
             ("the head modulo their number", head % keys),
             ("head 0", head * 0),
-            ("the query's own head", np.minimum(head, keys - 1)),
+            (OWN_HEAD, np.minimum(head, keys - 1)),
             ("the next head", (known.group + 1) % keys),
         )
 
@@ -289,11 +296,21 @@ class _QueryMistakes:
             of_v = (of_values / value)[group][:, None, None]
             yield self.made(text, x=x * of_x, v=v * of_v)
         for words, head in self.other_heads():
-            text = f"the scales of {words} are taken"
-            of_x, of_v = (key[head] / key[group])[:, None], (value[head] / value[group])[:, None, None]
-            yield self.made(text, "wrong_group", x=x * of_x, v=v * of_v)
-            yield self.made(f"of keys {text}", "wrong_group", x=x * of_x)
-            yield self.made(f"of values {text}", "wrong_group", v=v * of_v)
+            yield from self._scaled_by(words, key[head], value[head])
+        more, own = self.sizes.h - self.sizes.kv, known.place[1]
+        for past in PAST_THE_END if more else ():
+            of_heads = (np.append(scale, np.repeat(past, more))[own] for scale in (key, value))
+            yield from self._scaled_by(OWN_HEAD, *of_heads)
+
+    def _scaled_by(self, words: str, key: Floats, value: Floats) -> Iterator[RowMistake]:
+        """Yield the scales of other heads, which are given for each query: of keys, of values, and of both."""
+        known, group = self.known, self.known.group
+        of_x = (key / known.inputs["k_scale"][group])[:, None]
+        of_v = (value / known.inputs["v_scale"][group])[:, None, None]
+        text = f"the scales of {words} are taken"
+        yield self.made(text, "wrong_group", x=known.x * of_x, v=known.v * of_v)
+        yield self.made(f"of keys {text}", "wrong_group", x=known.x * of_x)
+        yield self.made(f"of values {text}", "wrong_group", v=known.v * of_v)
 
     def blocks(self) -> Iterator[tuple[str, int, Ints, Ints]]:
         """Yield tiles of queries and keys in words, keys of a tile, and the first and last key of a query's block.
@@ -392,6 +409,9 @@ class _QueryMistakes:
         with np.errstate(divide="ignore"):
             text = "lse is the largest logit plus a logarithm to base 2 of the sum of powers"
             yield RowMistake(text, {"lse": (softmax.top + np.log2(softmax.sums))[:, 0]})
+            for factor, words in ((np.log(2), "ln 2"), (1 / np.log(2), "log2 e")):
+                text = f"lse multiplies the largest logit by {words}, as one to another base than the logarithm"
+                yield RowMistake(text, {"lse": (softmax.top * factor + np.log(softmax.sums))[:, 0]})
             yield RowMistake("lse lacks the largest logit", {"lse": np.log(softmax.sums)[:, 0]})
 
     def columns(self) -> Iterator[RowMistake]:

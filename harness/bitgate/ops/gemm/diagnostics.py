@@ -20,6 +20,7 @@ from bitgate.ops.gemm.problem import GemmProblem
 from bitgate.verify.diagnose import sums as aliased
 from bitgate.verify.diagnose.layouts import layout_mistakes
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
+from bitgate.verify.diagnose.moved import moved
 from bitgate.verify.diagnose.operations import operand_mistakes, operation_mistakes
 from bitgate.verify.diagnose.places import slice_finding, tail_along, tail_of_rows
 from bitgate.verify.diagnose.scene import Scene
@@ -98,6 +99,11 @@ def column_tail(scene: Scene[GemmProblem]) -> Finding | None:
     return tail_along(scene, axis=2)
 
 
+def moved_rows(scene: Scene[GemmProblem]) -> Finding | None:
+    """Find results of other rows or columns of C."""
+    return moved(scene, np.asarray, "rows of C", "columns of C")
+
+
 def tile_tail(scene: Scene[GemmProblem]) -> Finding | None:
     """Find that only the last, partial tile of rows is wrong."""
     return tail_of_rows(scene, scene.wrong_along(1))
@@ -114,6 +120,7 @@ RULES: tuple[Rule, ...] = (
     k_tail,
     mistaken,
     missing_part,
+    moved_rows,
     column_tail,
     tile_tail,
     repeated,

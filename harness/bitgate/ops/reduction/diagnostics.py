@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from bitgate.model.diagnostics import Diagnostics
 from bitgate.model.finding import Finding, Role, Rule
 from bitgate.model.law import LINEAR, Axis, Law, cut, resized, turned
 from bitgate.model.thread_map import Cell
-from bitgate.numerics.bits import Array
+from bitgate.numerics.bits import Array, bits_of
 from bitgate.ops.reduction.problem import Kind, ReductionProblem
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed, explained_by
 from bitgate.verify.diagnose.scene import Scene
@@ -95,20 +96,51 @@ def other_maximum(scene: Scene[ReductionProblem]) -> Finding | None:
     """Find a maximum of something else: of absolute values, the minimum, or of all cells but some."""
     if scene.problem.kind is Kind.SUM or scene.role != "y" or not scene.inputs or scene.channels is not None:
         return None
-    x = np.asarray(scene.inputs["x"]).astype(np.float64)
+    cells = np.asarray(scene.inputs["x"])
+    x = cells.astype(np.float64)
     found = scene.wrong_result.astype(np.float64)
+    but_first = x[:, 1:].max(axis=1, initial=-np.inf)
     others = {
         "the largest absolute value of the row": np.abs(x).max(axis=1),
         "the smallest cell of the row": x.min(axis=1),
-        "the largest cell of the row but the first one": x[:, 1:].max(axis=1, initial=-np.inf),
+        "the largest cell of the row but the first one": but_first,
         "the largest cell of the row but the last one": x[:, :-1].max(axis=1, initial=-np.inf),
         "the first cell of the row": x[:, 0],
         "the last cell of the row": x[:, -1],
+        "the largest cell of the row but the first one, or 0 where none is above it,": np.maximum(but_first, 0.0),
+        "the largest cell of the row, or 0 where none is above it,": np.maximum(x.max(axis=1), 0.0),
+        **(_by_bits(cells) if cells.dtype.kind == "i" else {}),
     }
     for text, values in others.items():
         if np.unique(found).size > 1 and np.array_equal(values[scene.wrong], found):
             return Finding("other", Role.CAUSE, 0.95, f"{scene.tensor_name} is {text} in the wrong cells")
     return None
+
+
+def maximum_above_zero(scene: Scene[ReductionProblem]) -> Finding | None:
+    """Find zeros in the place of every maximum below 0, and in no other."""
+    if scene.problem.kind is Kind.SUM or scene.role != "y" or scene.wrong_result.astype(np.float64).any():
+        return None
+    if not np.array_equal(scene.reference.astype(np.float64) < 0, scene.wrong) or scene.count < MANY:
+        return None
+    text = "they are zero, and are all cells where a maximum below 0 is due: as of one that begins at 0"
+    return Finding("zero", Role.CONTENT, 1.0, text, {"zeros": scene.count}, frozenset({"zero", "special_value"}))
+
+
+def _by_bits(x: Array) -> dict[str, Floats]:
+    """Return maxima of signed integers that a mistake with their sign bits leaves, with words for them."""
+    bits = bits_of(x)
+    turn = bits.dtype.type(1 << (8 * bits.itemsize - 1))
+    top = bits.max(axis=1)
+
+    def value(cells: NDArray[Any]) -> Floats:
+        return np.asarray(cells.view(x.dtype).astype(np.float64))
+
+    return {
+        "the largest cell of the row with its sign bit turned": value(bits_of(x.max(axis=1)) ^ turn),
+        "the largest cell of the row in the order of unsigned bits": value(top),
+        "the largest cell of the row in the order of unsigned bits, with its sign bit turned": value(top ^ turn),
+    }
 
 
 def maximum_of_a_part(scene: Scene[ReductionProblem]) -> Finding | None:
@@ -194,6 +226,7 @@ class ReductionDiagnostics(Diagnostics):
         mistaken,
         missing_part,
         other_maximum,
+        maximum_above_zero,
         maximum_of_a_part,
         equal_maximum,
         place_in_slice,

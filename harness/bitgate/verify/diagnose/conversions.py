@@ -6,7 +6,7 @@ for bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from bitgate.model.finding import Finding, Role
 from bitgate.numerics.bits import Array, bits_of
 from bitgate.numerics.ordered import accumulator_of, through_epilogue
 from bitgate.numerics.rounding import largest, rounded, smallest_normal
+from bitgate.verify.diagnose.layouts import read_as
 from bitgate.verify.diagnose.places import format_list
 from bitgate.verify.diagnose.scene import Scene
 
@@ -227,10 +228,18 @@ class _Way:
                         "rounding",
                         through(replace(op, alpha=held) if name == "alpha" else replace(op, beta=held), inputs),
                     )
-        if op.num_d and (stored := self.problem.tensors["d0"].dtype).name in ("f16", "bf16"):
-            other = DTYPES["bf16" if stored.name == "f16" else "f16"]
-            d = bits_of(np.asarray(inputs["d0"])).view(other.numpy)
-            yield f"D, which is {stored}, is read as {other}", "epilogue", through(op, {**inputs, "d0": d})
+        if op.num_d:
+            yield from self._other_d(through)
+
+    def _other_d(self, through: Callable[[Elementwise, Mapping[str, Array]], Array]) -> Results:
+        """Yield the operation on the sums with D read as elements of another type; what is past its end is open."""
+        inputs, tensor = self.scene.inputs, self.problem.tensors["d0"]
+        for other in dict.fromkeys((self.scene.dtype, *(DTYPES[name] for name in ("f32", "f16", "bf16")))):
+            read = read_as(tensor, np.asarray(inputs["d0"]), other) if other != tensor.dtype else None
+            if read is not None:
+                cells = through(self.op, {**inputs, "d0": read[0]})
+                text = f"D, which is {tensor.dtype}, is read as {other}"
+                yield text, "epilogue", np.where(read[1], cells, self.scene.result)
 
     def _factors(self) -> Iterator[tuple[str, str, Mapping[str, Array]]]:
         """Yield other factors: another operation on an operand, or another type of it; of each, and of all alike."""

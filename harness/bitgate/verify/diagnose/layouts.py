@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from bitgate.model import Problem, Tensor
+from bitgate.model import Dtype, Problem, Tensor
 from bitgate.model.host_tensor import GAP_PATTERN
 from bitgate.numerics.bits import Array
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed
@@ -274,3 +274,16 @@ def _read(memory: Read, along: Sequence[Array]) -> Array:
     beyond = np.full(held.dtype.itemsize, GAP_PATTERN, np.uint8).view(held.dtype)[0]
     inside = (places >= 0) & (places < held.size)
     return np.asarray(np.where(inside, held[np.where(inside, places, 0)], beyond))
+
+
+def read_as(tensor: Tensor, array: Array, other: Dtype) -> tuple[Array, Array] | None:
+    """Return a tensor's memory read as elements of another type, and which of them are in it; None if few are."""
+    if tensor.space > MOST_CELLS or array.shape != tensor.lengths:
+        return None
+    memory = _memory(tensor, array).view(np.uint8)
+    held = memory[: memory.size // other.bytes * other.bytes].view(other.numpy)
+    places = offsets(tensor.lengths, tensor.strides)
+    is_inside = places < held.size
+    if 2 * np.count_nonzero(is_inside) < is_inside.size:
+        return None
+    return held[np.where(is_inside, places, 0)], is_inside

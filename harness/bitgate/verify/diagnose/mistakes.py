@@ -73,6 +73,14 @@ class Recomputed(Generic[S]):
         return [*telling, *silent]
 
     @cached_property
+    def further_places(self) -> list[Index]:
+        """Other cells at no regular distance: evenly spread ones may be alike in channel or row."""
+        scene = self.scene
+        places, most = np.flatnonzero(scene.wrong), len(self.places)
+        chosen = np.random.default_rng(0).choice(places, min(most, places.size), replace=False)
+        return [tuple(int(i) for i in np.unravel_index(place, scene.wrong.shape)) for place in sorted(chosen)]
+
+    @cached_property
     def right_places(self) -> list[Index]:
         """Some cells that are right."""
         return list(self.scene.sample(max(LEAST_RIGHT, len(self.places) // 3), wrong=False))
@@ -121,17 +129,30 @@ def explained_by(known: Recomputed[S], mistakes: Iterable[Mistake]) -> Finding |
         tried += 1
         if _explains(known, places, mistake):
             left.append(mistake)
+    left = [mistake for mistake in left if _explains(known, known.further_places, mistake)]
     if not left or not _tells(known, tried):
         return None
     # A mistake that is everywhere gives the right cells, too: those it leaves as they are.
     wide = [mistake for mistake in left if _explains(known, known.right_places, mistake)]
     left = wide or left
-    first = left[0]
-    same = [mistake.text for mistake in left if mistake.kind == first.kind][:MOST_NAMED]
+    first, same = _likeliest(left)
     evidence = {**first.evidence, "recomputed": len(places), "tried": tried}
     implied = frozenset({"k_tail", "border", "pad_side", "zero", "shifted", "rounding", "other"}) - {first.kind}
-    text = format_list(same, "or") + ("" if wide else " in the wrong cells, not in the right ones")
+    text = format_list([mistake.text for mistake in same], "or") + (
+        "" if wide else " in the wrong cells, not in the right ones"
+    )
     return Finding(first.kind, Role.CAUSE, 0.98 if wide else 0.96, text, evidence, implied, examined=len(places))
+
+
+def _likeliest(left: Sequence[Mistake]) -> tuple[Mistake, list[Mistake]]:
+    """Return the likeliest of mistakes that give the same cells, and those that are named.
+
+    A parameter of the window goes before elements that are read elsewhere, of which the first is named as well.
+    """
+    parameters = [mistake for mistake in left if mistake.kind == "parameter"]
+    if left[0].kind == "operand" and parameters:
+        return parameters[0], [parameters[0], left[0]]
+    return left[0], [mistake for mistake in left if mistake.kind == left[0].kind][:MOST_NAMED]
 
 
 def _explains(known: Recomputed[S], places: Sequence[Index], mistake: Mistake) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bitgate.model import Problem
 from bitgate.model.finding import Finding, Role
 from bitgate.numerics.bits import bits_of
-from bitgate.verify.diagnose.scene import Scene
+from bitgate.verify.diagnose.scene import Scene, holds_bits, is_zero
 
 SLICES = 64
 """The most slices along the axis that are tried for a permutation: the work grows with the square."""
@@ -50,6 +50,40 @@ def slice_finding(scene: Scene[Problem], axis: int, kind: str, noun: str, along:
         return None
     text = f"only in {noun if len(wrong) == 1 else noun + 's'} {format_indices(wrong)} of {length}"
     return Finding(kind, Role.PLACE, 0.9, text, {"wrong": format_indices(wrong), "of": length}, along=along)
+
+
+def left_out(scene: Scene[Problem], axis: int, noun: str) -> Finding | None:
+    """Return the finding for slices along ``axis`` that nothing computed: no more than zeros, or poison, is in them."""
+    empty, length = empty_slices(scene, axis), scene.result.shape[axis]
+    if not empty or scene.by_chance(len(empty) / length):
+        return None
+    is_poison = bool(holds_bits(scene.wrong_result, scene.poison).all())
+    subject = (
+        f"{noun} {empty[0]} of {length} is" if len(empty) == 1 else f"{noun}s {format_indices(empty)} of {length} are"
+    )
+    held = "hold poison from before the launch" if is_poison else "are zero"
+    text = f"{subject} not computed: all cells there {held}, and all others are right"
+    evidence = {"left_out": format_indices(empty), "of": length}
+    kind = "never_written" if is_poison else "zero"
+    implied = frozenset({"never_written", "zero", "other"})
+    # Zeros alone say little for a mistake that gives them.
+    return Finding(kind, Role.CAUSE, 0.985, text, evidence, implied)
+
+
+def empty_slices(scene: Scene[Problem], axis: int) -> list[int]:
+    """Return the wrong slices, if they hold nothing but zeros, or nothing but poison, and no run has them right."""
+    wrong = [int(index) for index in np.flatnonzero(scene.wrong_along(axis))]
+    result, reference = (np.moveaxis(cells, axis, 0) for cells in (scene.result, scene.reference))
+    held = result[wrong]
+    if len(wrong) == result.shape[0] or not (is_zero(held).all() or holds_bits(held, scene.poison).all()):
+        return []
+    if scene.other_run is not None:
+        other = bits_of(np.moveaxis(scene.other_run, axis, 0))
+        same = np.all(other == bits_of(result), axis=tuple(range(1, other.ndim)))
+        is_right = [np.array_equal(other[index], bits_of(reference[index])) for index in wrong]
+        if any(is_right) or not np.delete(same, wrong).all():
+            return []
+    return wrong
 
 
 def _unwritten(scene: Scene[Problem], axis: int) -> list[int]:

@@ -15,6 +15,7 @@ from bitgate.model.finding import Finding, Role
 from bitgate.model.host_tensor import has_gaps
 from bitgate.numerics.bits import Array, bits_of, parts
 from bitgate.numerics.rounding import largest, ulps_between
+from bitgate.verify.diagnose.places import empty_slices
 from bitgate.verify.diagnose.receptive_field import holders
 from bitgate.verify.diagnose.scene import Scene, is_zero
 
@@ -30,6 +31,8 @@ def never_written(scene: Scene[Problem]) -> Finding | None:
         return Finding("never_written", Role.CAUSE, 0.95, text, evidence)
     if count == scene.count:
         return Finding("never_written", Role.CONTENT, 0.9, "they were never written and still hold poison", evidence)
+    if scene.dtype.has_one_nan:
+        return None  # a NaN that was computed has the same bits
     return Finding("never_written", Role.CONTENT, 0.5, f"{count} of them were never written", evidence)
 
 
@@ -274,15 +277,17 @@ def race(scene: Scene[Problem]) -> Finding | None:
     if differ == 0:
         return None
     other_wrong = int(np.count_nonzero(bits_of(scene.other_run) != bits_of(scene.reference)))
+    # Slices that neither run computes differ by what was there before: threads did not meet in them.
+    is_left_out = any(empty_slices(scene, axis) for axis in range(scene.result.ndim))
     text = (
         f"{scene.runs[0]} and {scene.runs[1]} on the same input differ in {differ} of {scene.result.size} cells:"
-        f" {RACE_OR_MEMORY}"
+        f" {MEMORY if is_left_out else RACE_OR_MEMORY}"
     )
     evidence = {
         "differ": differ,
         "runs": [{"run": scene.runs[0], "wrong": scene.count}, {"run": scene.runs[1], "wrong": other_wrong}],
     }
-    return Finding("race", Role.CAUSE, 1.0, text, evidence)
+    return Finding("race", Role.CONTENT if is_left_out else Role.CAUSE, 1.0, text, evidence)
 
 
 def _is_nan(values: Array) -> NDArray[np.bool_]:

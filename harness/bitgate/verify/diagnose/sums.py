@@ -66,6 +66,8 @@ ENOUGH = 8
 """Cells that all lengths of a tail cannot agree with by chance."""
 DIGITS = 14
 """Bits that the wrong cells must have together, eight of which choose among the tails."""
+KEPT_SHARE, DIFFERENT = 4, 4
+"""Wrong cells that hold D are reported from a fourth of them on, if their numbers are not few."""
 LONGEST = 256
 """The longest tail that is tried, in terms of the reduction."""
 
@@ -176,9 +178,12 @@ def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
     d = np.asarray(scene.inputs["d0"])
     if scene.channels is not None:
         d = take(d, scene.channels, scene.channel_axis)
-    if np.array_equal(bits_of(scene.wrong_result), bits_of(np.asarray(d[scene.wrong]))):
+    kept = bits_of(scene.wrong_result) == bits_of(np.asarray(d[scene.wrong]))
+    count = int(np.count_nonzero(kept))
+    evidence = {"untouched": count, "wrong": scene.count}
+    if count == scene.count:
         text = f"they hold D as it was before the launch, unchanged: {scene.tensor_name} was never written there"
-        return Finding("never_written", Role.CONTENT, 0.95, text, {"untouched": scene.count, "wrong": scene.count})
+        return Finding("never_written", Role.CONTENT, 0.95, text, evidence)
     name, beta = scene.tensor_name, scene.problem.op.beta
     if _explains(scene, terms, np.zeros_like):
         text = f"D is in {name} itself and counts as 0 in the wrong cells: it was cleared before the kernel had read it"
@@ -186,6 +191,9 @@ def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
     if _explains(scene, terms, lambda d: np.asarray((beta * d.astype(np.float64)).astype(d.dtype))):
         text = f"D is in {name} itself and was overwritten with op(0, D) before the kernel had read it"
         return Finding("other", Role.CAUSE, 0.985, text)
+    if count * KEPT_SHARE >= scene.count and np.unique(bits_of(scene.wrong_result)[kept]).size >= DIFFERENT:
+        text = f"{count} of them hold D as it was before the launch: {scene.tensor_name} was never written there"
+        return Finding("never_written", Role.CONTENT, 0.9, text, evidence)
     return None
 
 

@@ -82,7 +82,9 @@ def turned_nan(scene: Scene[Problem]) -> Finding | None:
     if not scene.dtype.is_float:
         return None
     nan = np.isnan(scene.wrong_result.astype(np.float64)) & ~np.isnan(scene.wrong_reference.astype(np.float64))
-    count = int(np.count_nonzero(nan & ~holds_bits(scene.wrong_result, scene.poison)))
+    unwritten = holds_bits(scene.wrong_result, scene.poison)
+    # Where the type has one NaN alone, poison shows that a cell was never written only if all wrong cells hold it.
+    count = int(np.count_nonzero(nan if scene.dtype.has_one_nan and not unwritten.all() else nan & ~unwritten))
     if not count:
         return None
     text = f"{'all' if count == scene.count else count} of them are NaN where a number is due"

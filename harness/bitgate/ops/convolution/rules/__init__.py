@@ -1,7 +1,15 @@
 """The rules of a convolution's wrong cells: those that only a convolution has, and those of any sum of products."""
 
 from bitgate.model.finding import Rule
-from bitgate.ops.convolution.rules.places import border, channel_tail, repeated, tile_tail, wrong_group, wrong_image
+from bitgate.ops.convolution.rules.places import (
+    border,
+    channel_tail,
+    moved_rows,
+    repeated,
+    tile_tail,
+    wrong_group,
+    wrong_image,
+)
 from bitgate.ops.convolution.rules.recomputed import missing_part, mistaken
 from bitgate.ops.convolution.rules.sub_gemms import missing_sub_gemm, sub_gemm_place, unreached, zero_fill
 from bitgate.ops.convolution.rules.sums import aliased_d, k_tail, missing_tap, pad_side, split_slice
@@ -19,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     missing_tap,
     mistaken,
     missing_part,
+    moved_rows,
     channel_tail,
     border,
     sub_gemm_place,

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model.finding import Finding, Role
+from bitgate.numerics.bits import Array
 from bitgate.ops.convolution.problem import ConvProblem, Pass
 from bitgate.ops.convolution.rules.sub_gemms import wrong_positions
+from bitgate.verify.diagnose.moved import moved
 from bitgate.verify.diagnose.places import format_list, slice_finding, tail_along, tail_of_rows
 from bitgate.verify.diagnose.scene import Scene, along
 from bitgate.verify.diagnose.values import repeated_rows
@@ -54,6 +56,28 @@ def repeated(scene: Scene[ConvProblem]) -> Finding | None:
         return None
     rows = scene.wrong.any(axis=(0, 2)).reshape(-1)
     return repeated_rows(scene, rows, f"the GEMM's {rows.size} rows (images and positions)")
+
+
+def moved_rows(scene: Scene[ConvProblem]) -> Finding | None:
+    """Find results of other rows or columns of the GEMM (fwd; bwd_data with one sub-GEMM; dw)."""
+    problem = scene.problem
+    if problem.direction is Pass.BWD_WEIGHT:
+        return moved(scene, _by_k, "rows k of the GEMM", "columns (taps and c) of the GEMM")
+    if problem.direction is Pass.BWD_DATA and problem.strided:
+        return None
+    return moved(scene, _by_position, "rows (images and positions) of the GEMM", f"channels {scene.letters[2]}")
+
+
+def _by_position(cells: Array) -> Array:
+    """Return y or dx as (groups, images and positions, channels)."""
+    last = np.moveaxis(cells, 2, -1)
+    return last.reshape(cells.shape[0], -1, cells.shape[2])
+
+
+def _by_k(cells: Array) -> Array:
+    """Return dw as (groups, k, taps and c)."""
+    last = np.moveaxis(cells, 2, -1)
+    return last.reshape(*cells.shape[:2], -1)
 
 
 MOST = 0.9
