@@ -47,12 +47,14 @@ BITGATE_HD inline bool is_cell(const Cells& cells, int64_t index) {
   return index == 0;
 }
 
-// answers: how many elements between the cells no longer hold all ones, and the least index among them.
+// Of the elements [begin, end) of a tensor's memory. answers: how many between the cells no longer hold all
+// ones, and the least index among them.
 template <class Bits>
 __global__ void __launch_bounds__(block_size)
-    kernel_gaps(const Bits* data, Cells cells, int64_t space, Word* answers) {
+    kernel_gaps(const Bits* data, Cells cells, int64_t begin, int64_t end, Word* answers) {
   Word count = 0, least = 0;
-  each(space, [&](int64_t index) {
+  each(end - begin, [&](int64_t at) {
+    const int64_t index = begin + at;
     if (data[index] == static_cast<Bits>(~Bits{0}) || is_cell(cells, index))
       return;
     ++count;
@@ -89,11 +91,11 @@ BITGATE_EXPORT int32_t bitgate_tools_differences(const void* result, const void*
   });
 }
 
-BITGATE_EXPORT int32_t bitgate_tools_gaps(const void* data, const Cells* cells, int64_t space, Word* answers,
-                                          void* stream) noexcept {
+BITGATE_EXPORT int32_t bitgate_tools_gaps(const void* data, const Cells* cells, int64_t begin, int64_t end,
+                                          Word* answers, void* stream) noexcept {
   return with_bits(cells->element_bytes, [&]<class Bits>(Bits) {
-    return start(stream, "gaps", kernel_gaps<Bits>, space, static_cast<const Bits*>(data), *cells, space,
-                 answers);
+    return start(stream, "gaps", kernel_gaps<Bits>, end - begin, static_cast<const Bits*>(data), *cells,
+                 begin, end, answers);
   });
 }
 

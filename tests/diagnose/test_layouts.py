@@ -7,9 +7,10 @@ import pytest
 from tests.problems import convolution
 
 from bitgate.model import parse_case_id
+from bitgate.model.cell_places import offsets
 from bitgate.model.host_tensor import HostTensor
 from bitgate.verify.diagnose import diagnose
-from bitgate.verify.diagnose.layouts import offsets, other_strides
+from bitgate.verify.diagnose.layouts import other_strides
 from bitgate.verify.diagnose.outside import place_of_fault, stored_elsewhere, written_elsewhere
 from bitgate.verify.poison import poison_bits
 

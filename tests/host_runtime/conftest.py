@@ -15,6 +15,7 @@ import pytest
 from tests.plain_family import plain_family
 
 from bitgate.kernel.build.builder import Builder
+from bitgate.model.memory_runs import Runs
 from bitgate.runtime.host import DeviceFault, HostRuntime
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -83,8 +84,15 @@ class Host:
         self.settings = HostRuntime(path, self.hip)
         self._buffers: list[ctypes.c_void_p] = []
 
-    def malloc(self, size: int, name: str = "buffer", placement: str = "right", alignment: int = 16) -> Buffer:
-        pointer = ctypes.c_void_p(self.settings.malloc(size, alignment, placement, name))
+    def malloc(
+        self,
+        size: int,
+        name: str = "buffer",
+        placement: str = "right",
+        alignment: int = 16,
+        runs: Runs | None = None,
+    ) -> Buffer:
+        pointer = ctypes.c_void_p(self.settings.malloc(size, alignment, placement, name, runs))
         self._buffers.append(pointer)
         return Buffer(self, pointer, size)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.model.memory_runs import Runs, joined
 from bitgate.runtime.errors import HipError, check
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _GRAIN = 256
 """Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
 NATURAL_ALIGNMENT = 256
 """Bytes to which an allocation on a GPU is aligned."""
+PAGE = 4096
 SMALL = 1 << 20
 """Up to this size a call costs more than copying the bytes of the guards and of what is between them."""
 
@@ -65,8 +67,12 @@ class Buffer:
         guarded: bool = True,
         *,
         base: int = 0,
+        runs: Runs | None = None,
     ) -> None:
-        """Allocate; ``base`` is the address on a GPU of ``extent_of`` the size, in memory that its owner frees."""
+        """Allocate; ``base`` is the address on a GPU of ``extent_of`` the size, in memory that its owner frees.
+
+        With ``runs``, on the host, there is memory for these alone.
+        """
         if alignment < 1 or alignment & (alignment - 1) or alignment > GUARD_BYTES:
             raise ValueError(f"alignment {alignment}: a power of two up to {GUARD_BYTES}")
         if placement not in ("right", "left"):
@@ -77,8 +83,10 @@ class Buffer:
         self._hip: Any = device.hip
         self._damaged = False
         if device.host is not None:
-            self._base = self.pointer = device.host.malloc(max(1, size), alignment, placement, name)
+            self._base = self.pointer = device.host.malloc(max(1, size), alignment, placement, name, runs)
             device.host.lend(self._base, True)
+            if runs is not None:
+                device.runs[self.pointer] = _whole_pages(runs, self.pointer, size)
         else:
             self._allocate_with_zones(alignment, placement, base)
             if guarded:
@@ -144,6 +152,7 @@ class Buffer:
         """
         if self._base:
             base, self._base, self.pointer = self._base, 0, 0
+            self._device.runs.pop(base, None)
             if self._device.host is None:
                 if self._owns:
                     self._device.pool.give(base, self._extent)
@@ -213,6 +222,14 @@ class Buffer:
         if self._device.pool.exact:
             return ()
         return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)
+
+
+def _whole_pages(runs: Runs, address: int, size: int) -> Runs:
+    """Return the bytes of a buffer at an address that are in the pages of ``runs``."""
+    pages = np.array(runs, np.int64) + address
+    pages[:, 0] = pages[:, 0] // PAGE * PAGE
+    pages[:, 1] = -(-pages[:, 1] // PAGE) * PAGE
+    return joined(np.clip(pages - address, 0, size))
 
 
 def extent_of(size: int) -> int:

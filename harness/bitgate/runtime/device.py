@@ -10,6 +10,7 @@ from uuid import UUID
 
 from bitgate.core import compute_sanitizer
 from bitgate.core.errors import UsageError
+from bitgate.model.memory_runs import Runs
 from bitgate.runtime.buffers import BlockPool, Buffer
 from bitgate.runtime.errors import HipError, check
 from bitgate.runtime.host import DeviceFault, HostRuntime
@@ -46,18 +47,31 @@ class Device:
         self._stream = check(hip.hipStreamCreateWithFlags(flags), "hipStreamCreateWithFlags")
         self.stream = int(self._stream)
         self.ledger.lend_stream(self.stream, True)
+        self.runs: dict[int, Runs] = {}
+        """The parts with memory of buffers that have memory in parts alone, by address."""
         self.pool = BlockPool(hip, exact=compute_sanitizer.inside() in compute_sanitizer.EXACT)
 
     def alloc(
-        self, size: int, *, name: str, alignment: int = 16, placement: str = "right", guarded: bool = True
+        self,
+        size: int,
+        *,
+        name: str,
+        alignment: int = 16,
+        placement: str = "right",
+        guarded: bool = True,
+        runs: Runs | None = None,
     ) -> Buffer:
         """Allocate ``size`` bytes of device memory at the promised alignment, between guards.
 
         With ``placement`` ``right`` its end is at a guard, with ``left`` its begin. Without ``guarded`` a GPU's guards
-        are still to be made, together with those of other buffers (``Tools.guard``). Raises HipError if there is no
-        memory left.
+        are still to be made, together with those of other buffers (``Tools.guard``). With ``runs`` the host has memory
+        for these alone, in whole pages; a GPU has all of it. Raises HipError if there is no memory left.
         """
-        return Buffer(self, size, name, alignment, placement, guarded)
+        return Buffer(self, size, name, alignment, placement, guarded, runs=runs)
+
+    def runs_at(self, address: int, size: int) -> Runs:
+        """Return the parts of ``size`` bytes at an address that are memory, in bytes from there."""
+        return self.runs.get(address) or ((0, size),)
 
     def synchronize(self) -> None:
         """Wait for all work. Raises HipError if a kernel failed; on the host ``fault`` then says where."""

@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bitgate.core.errors import UsageError
-from bitgate.runtime.errors import hip_error
+from bitgate.model.memory_runs import Runs
+from bitgate.runtime.errors import HipError, hip_error
 from bitgate.runtime.seen_work import WorkLog, signatures
 
 PLACEMENTS = {"right": 0, "left": 1}
@@ -147,6 +148,9 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "bitgateHostHeldBytes": (c_uint64, []),
     **signatures("bitgateHost"),
     "bitgateHostMalloc": (c_int, [POINTER(c_void_p), c_size_t, c_size_t, c_int]),
+    "hipFree": (c_int, [c_void_p]),
+    "bitgateHostReserve": (c_int, [POINTER(c_void_p), c_size_t, c_size_t, c_int]),
+    "bitgateHostOpen": (c_int, [c_void_p, c_size_t, c_size_t]),
     "bitgateHostNameBuffer": (c_int, [c_void_p, c_char_p]),
     "bitgateHostLendBuffer": (c_int, [c_void_p, c_int]),
     "bitgateHostCheckCanary": (c_int, [c_void_p, POINTER(c_int64)]),
@@ -227,10 +231,20 @@ class HostRuntime:
         """Return the bytes of memory that were allocated and not freed."""
         return int(self._functions["bitgateHostHeldBytes"]())
 
-    def malloc(self, size: int, alignment: int, placement: str, name: str) -> int:
-        """Allocate device memory between guard pages, poisoned. Raises HipError if there is none left."""
+    def malloc(self, size: int, alignment: int, placement: str, name: str, runs: Runs | None = None) -> int:
+        """Allocate device memory between guard pages, poisoned; with ``runs`` only for the pages that these are in.
+
+        Raises HipError if there is none left.
+        """
         pointer = c_void_p()
-        self._call("bitgateHostMalloc", byref(pointer), size, alignment, PLACEMENTS[placement])
+        function = "bitgateHostMalloc" if runs is None else "bitgateHostReserve"
+        self._call(function, byref(pointer), size, alignment, PLACEMENTS[placement])
+        try:
+            for begin, end in runs or ():
+                self._call("bitgateHostOpen", pointer, begin, end - begin)
+        except HipError:
+            self._functions["hipFree"](pointer)
+            raise
         self._functions["bitgateHostNameBuffer"](pointer, name.encode()[:63])
         return pointer.value or 0
 

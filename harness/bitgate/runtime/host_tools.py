@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from ctypes import c_uint8, memmove, memset
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Tensor
+from bitgate.model.cell_places import offsets
 from bitgate.model.host_tensor import GAP_PATTERN, HostTensor, has_gaps
+from bitgate.model.memory_runs import Runs
 from bitgate.numerics import native
 from bitgate.numerics.checksum import WeightPlan, weighted_sum
 from bitgate.numerics.fill import TensorFill, write_tensor
@@ -39,7 +42,9 @@ class HostTools:
     """The ``Tools`` without kernels: several times as fast as device code on CPU threads. Questions are answered at
     once, so work on the device must have ended before."""
 
-    def __init__(self) -> None:
+    def __init__(self, runs: Mapping[int, Runs] = MappingProxyType({})) -> None:
+        """Take the parts of buffers that are memory, by address, where these are not all of it (``Device.runs``)."""
+        self._runs = runs
         self._answers: list[int] = []
         self._made: OrderedDict[tuple[Tensor, TensorFill, int], HostOperand] = OrderedDict()
         self.kept_bytes = 0
@@ -51,7 +56,7 @@ class HostTools:
 
     def fill(self, data: int, tensor: Tensor, fill: TensorFill, seed: int) -> None:
         if tensor.bytes > LARGEST_KEPT:
-            write_tensor(_blank(data, tensor), fill, seed)
+            write_tensor(self._blank(data, tensor), fill, seed)
             return
         made = self._made_once(tensor, fill, seed)
         memmove(data, made.storage.ctypes.data, tensor.bytes)
@@ -63,7 +68,7 @@ class HostTools:
         if made is None:
             storage = np.empty(tensor.bytes, np.uint8)
             address = storage.ctypes.data
-            write_tensor(_blank(address, tensor), fill, seed)
+            write_tensor(self._blank(address, tensor), fill, seed)
             made = self._made[key] = HostOperand(storage, native.digest_sums_at(address, _flat(tensor)))
             self.kept_bytes += tensor.bytes
             while self.kept_bytes > KEPT_BYTES:
@@ -72,7 +77,7 @@ class HostTools:
         return made
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
-        _blank(data, tensor).bits[...] = tensor.dtype.bits.type(bits)
+        self._blank(data, tensor).bits[...] = tensor.dtype.bits.type(bits)
 
     def guard(self, buffers: Sequence[Buffer]) -> None:
         """Return at once: the host runtime makes guards itself."""
@@ -89,7 +94,17 @@ class HostTools:
 
     def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
         sums = self._filled.get(data) if untouched else None
-        return self._answer(*(sums or native.digest_sums_at(data, _flat(tensor))))
+        return self._answer(*(sums or self._sums_over_memory(data, tensor)))
+
+    def _sums_over_memory(self, data: int, tensor: Tensor) -> tuple[int, int]:
+        if (runs := self._runs.get(data)) is None:
+            return native.digest_sums_at(data, _flat(tensor))
+        first = second = 0
+        for begin, end in runs:
+            flat = replace(tensor, lengths=((end - begin) // tensor.dtype.bytes,), strides=(1,))
+            own = native.digest_sums_at(data + begin, flat, begin // tensor.dtype.bytes)
+            first, second = (first + own[0]) % _WORD, (second + own[1]) % _WORD
+        return first, second
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
         ours, theirs = (_there(data, tensor).logical.reshape(-1)[begin:] for data in (result, reference))
@@ -105,7 +120,10 @@ class HostTools:
     def gaps(self, data: int, tensor: Tensor) -> int:
         if not has_gaps(tensor):
             return self._answer(0, 0)
-        changed = changed_gaps(_there(data, tensor))
+        if (runs := self._runs.get(data)) is None:
+            changed = changed_gaps(_there(data, tensor))
+        else:
+            changed = _changed_in(data, tensor, runs)
         return self._answer(int(changed.size), _WORD - 1 - int(changed[0]) if changed.size else 0)
 
     def guards(self, buffers: Sequence[Buffer]) -> int:
@@ -116,6 +134,11 @@ class HostTools:
 
     def read(self) -> list[int]:
         return list(self._answers)
+
+    def _blank(self, data: int, tensor: Tensor) -> HostTensor:
+        for begin, end in self._runs.get(data, ((0, tensor.bytes),)) if has_gaps(tensor) else ():
+            memset(data + begin, GAP_PATTERN, end - begin)
+        return _there(data, tensor)
 
     def _answer(self, *words: int) -> int:
         self._answers += words
@@ -142,7 +165,14 @@ def _there(data: int, tensor: Tensor) -> HostTensor:
     return HostTensor(tensor, memory.view(tensor.dtype.numpy))
 
 
-def _blank(data: int, tensor: Tensor) -> HostTensor:
-    if has_gaps(tensor):
-        memset(data, GAP_PATTERN, tensor.bytes)
-    return _there(data, tensor)
+def _changed_in(data: int, tensor: Tensor, runs: Runs) -> NDArray[np.intp]:
+    """Return what ``changed_gaps`` does of a tensor that has memory in these parts alone."""
+    size, memory = tensor.dtype.bytes, _there(data, tensor).storage.view(tensor.dtype.bits)
+    cells = np.sort(offsets(tensor.lengths, tensor.strides), axis=None)
+    untouched = int.from_bytes(bytes([GAP_PATTERN]) * size, "little")
+    changed = []
+    for begin, end in ((begin // size, end // size) for begin, end in runs):
+        written = memory[begin:end] != untouched
+        written[cells[slice(*np.searchsorted(cells, (begin, end)))] - begin] = False
+        changed.append(begin + np.flatnonzero(written))
+    return np.concatenate(changed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from ctypes import byref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bitgate.model import Dtype, Tensor
 from bitgate.model.host_tensor import GAP_PATTERN, has_gaps
+from bitgate.model.memory_runs import Runs
 from bitgate.numerics import counter
 from bitgate.numerics.checksum import WeightPlan
 from bitgate.numerics.fill import TensorFill
@@ -226,7 +227,10 @@ class DeviceTools:
         if self._batch.is_open and tensor.space <= SMALL_TENSOR:
             ticket = self._request_in_batch(data, memory_bytes(tensor), 0)
         else:
-            ticket = self._request(2, "digest", data, byref(memory_of(tensor)), 0)
+            ticket = self._reserve(2)
+            for begin, end in self._runs(data, tensor):
+                part, at = replace(tensor, lengths=(end - begin,), strides=(1,)), data + begin * tensor.dtype.bytes
+                self._batch.call("digest", at, byref(memory_of(part)), begin, self._place(ticket))
         if made is not None:
             self._remembered[ticket] = made
         return ticket
@@ -236,7 +240,10 @@ class DeviceTools:
         return self._request(3, "differences", result, reference, values, byref(cells_of(tensor)), begin)
 
     def gaps(self, data: int, tensor: Tensor) -> int:
-        return self._request(2, "gaps", data, byref(cells_of(tensor)), tensor.space)
+        ticket = self._reserve(2)
+        for begin, end in self._runs(data, tensor):
+            self._batch.call("gaps", data, byref(cells_of(tensor)), begin, end, self._place(ticket))
+        return ticket
 
     def guards(self, buffers: Sequence[Buffer]) -> int:
         if self._device.host is not None:  # the host runtime keeps its guards itself
@@ -327,8 +334,13 @@ class DeviceTools:
             raise hip_error(code, name)
 
     def _fill_gaps(self, data: int, tensor: Tensor) -> None:
-        if has_gaps(tensor):
-            self._device.fill(data, GAP_PATTERN, tensor.bytes)
+        for begin, end in self._device.runs_at(data, tensor.bytes) if has_gaps(tensor) else ():
+            self._device.fill(data + begin, GAP_PATTERN, end - begin)
+
+    def _runs(self, data: int, tensor: Tensor) -> Runs:
+        """Return the parts of a tensor that are memory, in elements; the answers of several are added up."""
+        size = tensor.dtype.bytes
+        return tuple((begin // size, end // size) for begin, end in self._device.runs_at(data, tensor.bytes))
 
     def _patterns(self, dtype: Dtype, range_: int) -> int:
         """Return device memory with -range .. range in a type of at most two bytes; null for others."""

@@ -152,7 +152,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "digest": (_P, _C, c_uint64, _P, _P),
     "weighted_sum": (_P, _P, _C, POINTER(CWeights), _P, _P),
     "differences": (_P, _P, _P, _C, c_int64, _P, _P),
-    "gaps": (_P, _C, c_int64, _P, _P),
+    "gaps": (_P, _C, c_int64, c_int64, _P, _P),
     "hold": (c_int64, _P),
     "guard": (_P, c_int32, c_uint32, _P),
     "zones": (_P, c_int32, c_uint32, _P, _P),

@@ -2,7 +2,7 @@
 
 A line is ``TIER CASE KERNEL FILL [NAME=VALUE ...] [!CLAUSE]  # WHY``: the kernel is ``family.instance``, options follow
 by name, and a clause says that the kernel must refuse the case by it. ``gpu`` is a tier: smoke there, regression on the
-host. ``large`` is regression on GPUs alone. ``bitgate cases --solve`` writes the files.
+host. ``bitgate cases --solve`` writes the files.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ SUFFIX = ".txt"
 LINES = ""
 """The set of a file's rows that stands for the lines of a list, whose numbers are from 1."""
 GPU = "gpu"
-LARGE = "large"
 TIERS: Mapping[str, Any] = {
     SMOKE: SMOKE,
     GPU: {"host": REGRESSION, "gpu": SMOKE},
     REGRESSION: REGRESSION,
-    LARGE: {"host": "never", "gpu": REGRESSION},
 }
 """The tiers as a line names them, and as a row of a table does."""
 

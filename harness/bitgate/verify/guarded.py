@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT
 from bitgate.model.host_tensor import HostTensor
+from bitgate.model.memory_runs import Runs
 from bitgate.numerics.bits import bits_of
 from bitgate.runtime.buffers import Buffer, BufferBlock, Look, fits
 from bitgate.runtime.device import Device
@@ -34,9 +35,20 @@ class Buffers:
         self._placement = placement
         self._block: BufferBlock | None = None
 
-    def add(self, name: str, size: int, alignment: int = DEFAULT_ALIGNMENT, *, guarded: bool = True) -> Buffer:
-        """Allocate a buffer; ``guarded`` is as in ``Device.alloc``. Raises HipError if there is no memory left."""
-        buffer = self._device.alloc(size, name=name, alignment=alignment, placement=self._placement, guarded=guarded)
+    def add(
+        self,
+        name: str,
+        size: int,
+        alignment: int = DEFAULT_ALIGNMENT,
+        *,
+        guarded: bool = True,
+        runs: Runs | None = None,
+    ) -> Buffer:
+        """Allocate a buffer; ``guarded`` and ``runs`` are as in ``Device.alloc``. Raises HipError if there is no memory
+        left."""
+        buffer = self._device.alloc(
+            size, name=name, alignment=alignment, placement=self._placement, guarded=guarded, runs=runs
+        )
         self.named[name] = buffer
         return buffer
 

@@ -13,9 +13,10 @@ import psutil
 
 from bitgate.core import memory_group
 from bitgate.kernel.declaration import Dispatch
-from bitgate.model import Problem
+from bitgate.model import Problem, Tensor
+from bitgate.model.memory_runs import memory_runs
 from bitgate.model.problem import held_bytes
-from bitgate.runtime.buffers import GUARD_BYTES
+from bitgate.runtime.buffers import GUARD_BYTES, PAGE
 
 if TYPE_CHECKING:
     from bitgate.verify.session import Session
@@ -42,6 +43,8 @@ MAKING_BYTES = 40
 
 def memory_shortage(problem: Problem, on_host: bool, fill: str) -> str:
     """Return one sentence if the case does not fit into host memory, with its data made there; empty if it does."""
+    if on_host and (wide := [name for name, one in problem.tensors.items() if memory_runs(one) is not None]):
+        return f"{' and '.join(wide)} is mostly padding, which has no memory: nothing of it is in host memory"
     needed = _needed(problem, on_host) + _making(problem, fill)
     if needed < SMALL:
         return ""
@@ -87,17 +90,24 @@ def device_shortage(problem: Problem, session: Session, workspace: int) -> str:
 
     Where other processes have the memory the session ``lacked_memory``. Large cases alone are looked at.
     """
-    sizes = [tensor.bytes for tensor in problem.tensors.values()] + [workspace]
+    on_host = session.target.platform == "host"
+    sizes = [_taken(tensor, on_host) for tensor in problem.tensors.values()] + [workspace]
     needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
     if needed < SMALL:
         return ""
-    free, on_host = session.launcher.free_memory(), session.target.platform == "host"
+    free = session.launcher.free_memory()
     if on_host:  # its memory is the host's own, which other processes use too
         free = min(free, psutil.virtual_memory().available)
     if needed <= free:
         return ""
     session.lacked_memory = not on_host and needed <= MOST_OF_DEVICE * session.launcher.total_memory()
     return f"the case needs {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
+
+
+def _taken(tensor: Tensor, on_host: bool) -> int:
+    """Return the bytes of a tensor's device memory: the host has none for wide gaps."""
+    runs = memory_runs(tensor) if on_host else None
+    return tensor.bytes if runs is None else sum(end - begin + 2 * PAGE for begin, end in runs)
 
 
 MOST_WORKSPACE = 16

@@ -16,6 +16,7 @@ import numpy as np
 
 from bitgate.model import Problem, Tensor
 from bitgate.model.host_tensor import HostTensor, has_gaps
+from bitgate.model.memory_runs import memory_runs
 from bitgate.numerics import digest
 from bitgate.numerics.checksum import WeightPlan
 from bitgate.numerics.fill import FillPlan
@@ -110,7 +111,7 @@ def sums_on_device(device: Device, tools: Tools, problem: Problem, plan: FillPla
     found = {}
     for role, own in plan.tensors:
         tensor = problem.tensors[role]
-        with device.alloc(tensor.bytes, name=role) as buffer:
+        with device.alloc(tensor.bytes, name=role, runs=memory_runs(tensor)) as buffer:
             tools.clear()
             tools.fill(buffer.pointer, tensor, own, plan.seed)
             ticket = tools.digest(buffer.pointer, tensor)
@@ -196,11 +197,11 @@ def _put(tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, con
     shared = problem.in_place
     for name, _ in data.plan.tensors:
         if name not in shared:
-            buffer = buffers.add(name, tensors[name].bytes, guarded=False)
+            buffer = _add(buffers, tensors[name])
             data.put(tools, buffer, tensors[name])
             before[name] = tools.memory(buffer.pointer, tensors[name], untouched=True)
     for role in problem.outputs:
-        buffer, output = buffers.add(role, tensors[role].bytes, guarded=False), tensors[role]
+        buffer, output = _add(buffers, tensors[role]), tensors[role]
         if shared and role == problem.result:
             data.put(tools, buffer, tensors[shared[0]])
         else:
@@ -209,6 +210,10 @@ def _put(tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, con
         poison_scratch(buffers.add(WORKSPACE, work.workspace, guarded=False), SCRATCH_BYTES[config.poison])
     tools.guard(list(buffers.named.values()))
     return before
+
+
+def _add(buffers: Buffers, tensor: Tensor) -> Buffer:
+    return buffers.add(tensor.name, tensor.bytes, guarded=False, runs=memory_runs(tensor))
 
 
 def _inspect(

@@ -83,7 +83,7 @@ class OpenedTarget:
     @cached_property
     def tools(self) -> Tools:
         """The fastest tools on the target."""
-        return HostTools() if self.target.platform == "host" else self.device_tools
+        return HostTools(self.device.runs) if self.target.platform == "host" else self.device_tools
 
     def hold(self) -> None:
         """Keep a GPU's stream busy for a moment; the host's streams run late anyway."""

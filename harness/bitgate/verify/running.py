@@ -313,7 +313,8 @@ def _on_host(device: Device, buffers: Mapping[str, Buffer]) -> bytes:
     """Return the bytes of all buffers in the host's memory; none of a GPU's."""
     if device.host is None:
         return b""
-    return b"".join(string_at(buffer.pointer, buffer.bytes) for buffer in buffers.values())
+    parts = ((one.pointer, run) for one in buffers.values() for run in device.runs_at(one.pointer, one.bytes))
+    return b"".join(string_at(pointer + begin, end - begin) for pointer, (begin, end) in parts)
 
 
 def _launched(seen: Sequence[SeenWork] | None) -> str:

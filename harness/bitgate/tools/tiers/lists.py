@@ -21,7 +21,7 @@ from bitgate.tools.tiers.solve import solve_suite
 TAKEN, REFUSED = "solved.txt", "refused.txt"
 """The files of a suite: cases that kernels take, and cases that they must refuse."""
 COMMAND = "bitgate cases --solve"
-OFFSETS = "Cases for each stride of each tensor that reach offsets beyond 2^32 elements, on GPUs."
+OFFSETS = "Cases for each stride of each tensor that reach offsets beyond 2^32 elements."
 INPUTS = "solved from"
 """The beginning of the header's line with the inputs' hash."""
 SOURCES = (

@@ -1,7 +1,8 @@
 """The solved list of offsets: a small problem for each stride of each tensor, which padding takes beyond 2^32 elements.
 
 A product of an index and a stride in 32 bits is wrong only there. Padding takes the stride so far while the data stay
-tiny: their digest is that of the packed problem, and the device fills, launches and judges within a second.
+tiny: their digest is that of the packed problem, and the device fills, launches and judges within a second. The host has
+memory for the data alone (model/memory_runs.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from bitgate.core.choices import REGRESSION
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, ProblemError, Tensor, case_id
@@ -20,7 +22,7 @@ from bitgate.model.problem import MAX_LENGTH, held_bytes
 from bitgate.numerics.certificate import has_products
 from bitgate.numerics.fill import is_stored, plan_fill
 from bitgate.runtime.tools import can_fill
-from bitgate.suite.solved_list import LARGE, SolvedCase
+from bitgate.suite.solved_list import SolvedCase
 from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase, subjects_of
 from bitgate.tools.tiers.request import OffsetRequest
@@ -125,7 +127,9 @@ def _offer(problem: Problem, case: PoolCase, what: str) -> _Offer | None:
     if kernel.refusal(problem) is not None:
         return None
     name = case_id(problem)
-    line = SolvedCase(LARGE, name, kernel.name, case.fill, kernel.options, why=f"{what}: offsets beyond 2^32 elements")
+    line = SolvedCase(
+        REGRESSION, name, kernel.name, case.fill, kernel.options, why=f"{what}: offsets beyond 2^32 elements"
+    )
     return _Offer(held_bytes(problem) >> 30, sha256(name.encode()).digest(), line)
 
 

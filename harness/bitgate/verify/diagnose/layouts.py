@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 
 from bitgate.model import Dtype, Problem, Tensor
+from bitgate.model.cell_places import by_axis, offsets, places_along
 from bitgate.model.host_tensor import GAP_PATTERN
 from bitgate.numerics.bits import Array
 from bitgate.verify.diagnose.mistakes import Mistake, Recomputed
@@ -55,7 +56,7 @@ def layout_mistakes(known: Recomputed[S]) -> Iterator[Mistake]:
             def is_open(
                 cell: Index, role: str = role, along: Sequence[Array] = walk.along, space: int = tensor.space
             ) -> bool:
-                places = _places(along)
+                places = places_along(along)
                 beyond = ((places < 0) | (places >= space)).astype(np.float64)
                 ones = {other: np.ones(np.shape(cells)) for other, cells in scene.inputs.items()}
                 return bool(known.terms(problem, {**ones, role: beyond}, cell).any())
@@ -244,23 +245,6 @@ def _packed(tensor: Tensor) -> Index:
     return tuple(strides)
 
 
-def by_axis(lengths: Index, strides: Index) -> tuple[Array, ...]:
-    """Return how far each coordinate of each axis moves a cell in memory, in elements."""
-    return tuple(np.arange(length, dtype=np.int64) * stride for length, stride in zip(lengths, strides, strict=True))
-
-
-def offsets(lengths: Index, strides: Index) -> Array:
-    """Return the place of each cell in memory, in elements."""
-    return _places(by_axis(lengths, strides))
-
-
-def _places(along: Sequence[Array]) -> Array:
-    places = np.zeros([axis.size for axis in along], np.int64)
-    for number, axis in enumerate(along):
-        places += axis.reshape([-1 if a == number else 1 for a in range(len(along))])
-    return places
-
-
 def _memory(tensor: Tensor, array: Array) -> Array:
     """Return the tensor's memory, with the pattern in its gaps."""
     memory = np.full(tensor.space * array.dtype.itemsize, GAP_PATTERN, np.uint8).view(array.dtype)
@@ -270,7 +254,7 @@ def _memory(tensor: Tensor, array: Array) -> Array:
 
 def _read(memory: Read, along: Sequence[Array]) -> Array:
     """Return what is read at these places, by axis; NaN, or the pattern, beyond the end."""
-    held, places = memory(), _places(along)
+    held, places = memory(), places_along(along)
     beyond = np.full(held.dtype.itemsize, GAP_PATTERN, np.uint8).view(held.dtype)[0]
     inside = (places >= 0) & (places < held.size)
     return np.asarray(np.where(inside, held[np.where(inside, places, 0)], beyond))

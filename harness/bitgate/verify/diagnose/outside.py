@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Problem, Tensor
+from bitgate.model.cell_places import offsets
 from bitgate.model.finding import Finding, Role
 from bitgate.model.form import Form
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.bits import Array, bits_of
-from bitgate.verify.diagnose.layouts import offsets, other_strides
+from bitgate.verify.diagnose.layouts import other_strides
 from bitgate.verify.diagnose.operations import MOST_CELLS
 from bitgate.verify.diagnose.places import format_list
 from bitgate.verify.diagnose.scene import Scene

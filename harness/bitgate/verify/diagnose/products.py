@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Problem
+from bitgate.model.cell_places import offsets
 from bitgate.model.form import Form
 from bitgate.numerics.rounding import gain_of
-from bitgate.verify.diagnose.layouts import offsets, other_strides
+from bitgate.verify.diagnose.layouts import other_strides
 from bitgate.verify.diagnose.places import format_indices
 
 Index = tuple[int, ...]

@@ -83,6 +83,10 @@ BITGATE_HOST_API int bitgateHostSetSettings(const BitgateHostSettings* settings)
 
 /* hipMalloc with the promised alignment (a power of two up to 4096) and the placement chosen. */
 BITGATE_HOST_API int bitgateHostMalloc(void** pointer, size_t bytes, size_t alignment, int placement);
+/* A buffer of addresses, of which bitgateHostOpen makes memory where it is needed: an access elsewhere is a
+ * fault, as one outside. The pages with the first and the last byte are open. */
+BITGATE_HOST_API int bitgateHostReserve(void** pointer, size_t bytes, size_t alignment, int placement);
+BITGATE_HOST_API int bitgateHostOpen(void* pointer, size_t offset, size_t bytes);
 /* The name by which faults and errors call a buffer. */
 BITGATE_HOST_API int bitgateHostNameBuffer(void* pointer, const char* name);
 /* 1: the buffer is lent to whoever is called next, and hipFree refuses it; 0: it can be freed again. */

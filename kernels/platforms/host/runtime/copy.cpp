@@ -54,6 +54,12 @@ hipError_t check(const char* call, const char* what, const Range& range, Side si
         hipErrorInvalidValue,
         "%s: the %s reaches %zu bytes past the end of buffer %s (%zu bytes): offset %zu, length %zu", call,
         what, range.span() - (buffer->bytes - offset), buffer->name, buffer->bytes, offset, range.span());
+  for (size_t row = 0; row < range.rows; ++row)
+    if (const auto closed = firstClosed(address + row * range.pitch, range.width))
+      return failWork(hipErrorInvalidValue,
+                      "%s: the %s has byte offset %" PRIu64
+                      " of buffer %s (%zu bytes), an address without memory",
+                      call, what, *closed - buffer->begin, buffer->name, buffer->bytes);
   if (side == Side::Host && buffer->kind == MemoryKind::Device)
     return failWork(hipErrorInvalidMemcpyDirection,
                     "%s: the %s is device memory (buffer %s), the copy's kind says host", call, what,

@@ -39,13 +39,14 @@ hipError_t errorOf(int kind) {
 }
 
 // "read of +0 past the end of buffer ...": where an address lies relative to a range.
-void placeText(char* out, size_t size, int64_t offset, uint64_t bytes) {
+void placeText(char* out, size_t size, int64_t offset, const BufferView& buffer) {
   if (offset < 0)
     std::snprintf(out, size, "%" PRId64 " bytes before its begin", -offset);
-  else if (static_cast<uint64_t>(offset) >= bytes)
-    std::snprintf(out, size, "+%" PRIu64 " past the end", static_cast<uint64_t>(offset) - bytes);
+  else if (static_cast<uint64_t>(offset) >= buffer.bytes)
+    std::snprintf(out, size, "+%" PRIu64 " past the end", static_cast<uint64_t>(offset) - buffer.bytes);
   else
-    std::snprintf(out, size, "inside it at +%" PRId64, offset);
+    std::snprintf(out, size, "%s at +%" PRId64, buffer.freed ? "inside it" : "in padding without memory,",
+                  offset);
 }
 
 void describeAddress(BitgateHostFault& fault, const RawFault& raw, char* what, size_t size) {
@@ -59,7 +60,7 @@ void describeAddress(BitgateHostFault& fault, const RawFault& raw, char* what, s
     fault.offset = static_cast<int64_t>(raw.address - near->begin);
     fault.buffer_size = near->bytes;
     std::snprintf(fault.buffer, sizeof fault.buffer, "%s", near->name);
-    placeText(place, sizeof place, fault.offset, near->bytes);
+    placeText(place, sizeof place, fault.offset, *near);
     std::snprintf(what, size,
                   "%s outside global memory: %s of %sbuffer %s (%" PRIu64 " bytes), byte offset %" PRId64,
                   access, place, near->freed ? "freed " : "", near->name, near->bytes, fault.offset);

@@ -36,6 +36,14 @@ struct Request {
 // Null when the device's memory is used up or the system refuses.
 void* allocate(const Request& request);
 
+// Addresses alone, of which only the pages with the first and the last byte are memory.
+void* reserve(const Request& request);
+enum class OpenResult { Opened, Unknown, Outside, NoMemory };
+// Makes memory of the pages of a reserved buffer that have these bytes, which may be in others' pages.
+OpenResult openPages(void* pointer, size_t offset, size_t bytes);
+// The first byte of a range in a buffer that is an address alone.
+std::optional<uint64_t> firstClosed(uint64_t address, size_t bytes);
+
 enum class FreeResult { Freed, Unknown, NotTheBegin, WrongKind, DoubleFree, Lent };
 struct FreeReport {
   FreeResult result;

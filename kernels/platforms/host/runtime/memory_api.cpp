@@ -29,6 +29,11 @@ hipError_t allocateInto(const char* call, void** pointer, Request request) {
               bytesInUse(), totalMemoryOf(settings()));
 }
 
+bool arePromises(size_t alignment, int placement) {
+  return std::has_single_bit(alignment) && alignment <= 4096 &&
+         (placement == bitgateHostRight || placement == bitgateHostLeft);
+}
+
 Request request(size_t bytes, MemoryKind kind, unsigned flags) {
   return {bytes, defaultAlignment, settings().placement, kind, flags};
 }
@@ -272,13 +277,41 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void
 
 int bitgateHostMalloc(void** pointer, size_t bytes, size_t alignment, int placement) {
   BITGATE_ENTRY;
-  if (!std::has_single_bit(alignment) || alignment > 4096 ||
-      (placement != bitgateHostRight && placement != bitgateHostLeft))
+  if (!arePromises(alignment, placement))
     return fail(hipErrorInvalidValue,
                 "bitgateHostMalloc: the alignment %zu must be a power of two up to 4096, the "
                 "placement %d 0 (right) or 1 (left)",
                 alignment, placement);
   return allocateInto("bitgateHostMalloc", pointer, {bytes, alignment, placement, MemoryKind::Device, 0});
+}
+
+int bitgateHostReserve(void** pointer, size_t bytes, size_t alignment, int placement) {
+  BITGATE_ENTRY;
+  if (!pointer || !arePromises(alignment, placement) || bytes == 0)
+    return fail(
+        hipErrorInvalidValue,
+        "bitgateHostReserve: bytes, an alignment that is a power of two up to 4096 and a placement 0 (right)"
+        " or 1 (left)");
+  *pointer = reserve({bytes, alignment, placement, MemoryKind::Device, 0});
+  return *pointer ? hipSuccess
+                  : fail(hipErrorOutOfMemory, "bitgateHostReserve: no room for %zu bytes", bytes);
+}
+
+int bitgateHostOpen(void* pointer, size_t offset, size_t bytes) {
+  BITGATE_ENTRY;
+  switch (openPages(pointer, offset, bytes)) {
+  case OpenResult::Opened:
+    return hipSuccess;
+  case OpenResult::NoMemory:
+    return fail(hipErrorOutOfMemory, "bitgateHostOpen: %zu bytes asked for, %zu of %zu in use", bytes,
+                bytesInUse(), totalMemoryOf(settings()));
+  case OpenResult::Outside:
+    return fail(hipErrorInvalidValue, "bitgateHostOpen: %zu bytes at %zu are not all in the buffer", bytes,
+                offset);
+  case OpenResult::Unknown:
+    break;
+  }
+  return fail(hipErrorInvalidValue, "bitgateHostOpen: %p was not reserved", pointer);
 }
 
 uint64_t bitgateHostHeldBytes(void) {
