@@ -7,7 +7,8 @@ import pytest
 from tests.kernels.agreement import instance_called
 
 from bitgate.kernel.registry import families
-from bitgate.model import parse_case_id
+from bitgate.model import F32_ACCUMULATION, parse_case_id
+from bitgate.numerics.fill import make_inputs, plan_fill
 
 F32 = (
     "naive_reduction.f32",
@@ -20,6 +21,10 @@ def expected(problem, x):
     return problem.operation.reference(problem, {"x": x.astype(np.float64)})
 
 
+def cells(problem, fill, seed):
+    return make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill, seed))["x"].logical
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("kernel", "tail"),
@@ -28,8 +33,7 @@ def expected(problem, x):
 def test_an_argmax_is_the_first_of_equal_maxima(reducer, kernel, tail, shape):
     problem = parse_case_id(f"reduction_f32_{shape}_argmax{tail}")
     for fill in problem.operation.numerics.fills(problem):
-        assert fill.make
-        x = fill.make(problem, 0)["x"]
+        x = cells(problem, fill.name, 0)
         found, right = reducer(problem, x, kernel), expected(problem, x)
         assert np.array_equal(found["index"], right["index"]), fill.name
         assert np.array_equal(found["y"], right["y"].astype(np.float32), equal_nan=True), fill.name
@@ -40,8 +44,7 @@ def test_an_argmax_is_the_first_of_equal_maxima(reducer, kernel, tail, shape):
 def test_an_argmax_of_each_type(reducer, element, way):
     problem = parse_case_id(f"reduction_{element}_o9l300i2_argmax")
     for fill in problem.operation.numerics.fills(problem):
-        assert fill.make
-        x = fill.make(problem, 1)["x"]
+        x = cells(problem, fill.name, 1)
         found, right = reducer(problem, x, f"reduction.{element}_{way}"), expected(problem, x)
         assert np.array_equal(found["index"], right["index"]), fill.name
 

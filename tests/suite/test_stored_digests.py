@@ -61,7 +61,7 @@ def what_it_says(key: str) -> tuple[Problem, FillPlan]:
         said = re.fullmatch(r"(\w+)=(\d+)(?:/(\d+))?", text)
         assert said is not None
         tensors.append((said[1], TensorFill("integer", int(said[2]), int(said[3] or FULL_DENSITY))))
-    return problem, FillPlan("exact", seed, tuple(tensors))
+    return problem, FillPlan(fill, seed, tuple(tensors))
 
 
 def test_every_suite_but_the_probes_has_stored_digests() -> None:
@@ -86,7 +86,7 @@ def test_a_stored_digest_is_what_the_cpu_computes_today(key: str) -> None:
 def test_fills_that_claim_bits_have_one_digest_for_all_outputs() -> None:
     """Maxima and sums modulo 2^32 have separate fills."""
     fills = {match[1] for key in STORED if (match := re.search(r" fill=(\w+) ", key))}
-    assert fills == {"negative", "late", "edges", "wrap", "peaked", "flat", "infinite"}
+    assert fills == {"negative", "late", "sparse", "edges", "wrap", "peaked", "flat", "infinite"}
     both = [entry.digest for key, entry in STORED.items() if "_argmax" in key]
     assert both
     assert all(re.fullmatch(r"y=bg1:\w{32},index=bg1:\w{32}", digest) for digest in both)

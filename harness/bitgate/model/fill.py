@@ -13,6 +13,15 @@ Make = Callable[[Any, int], Mapping[str, NDArray[Any]]]
 that holds each."""
 
 
+@dataclass(frozen=True)
+class Integers:
+    """Integers that the core makes, on a device too: of [-range, range] without 0, each cell kept with probability
+    ``share``, else 0."""
+
+    range: int
+    share: float = 1.0
+
+
 DEFAULT = "exact"
 """The fill that runs where no other is asked for."""
 
@@ -23,7 +32,7 @@ class Fill:
 
     ``make`` is None where the core makes the data. ``exact``: every cell of the result is one bit pattern, whatever the
     order of summation. ``locates``: the positions of changed cells are what matters, so no digest of the result is
-    stored.
+    stored. ``integers(problem)`` states what the core makes of all that is read, in place of ``make``.
     """
 
     name: str
@@ -31,6 +40,7 @@ class Fill:
     make: Make | None = None
     exact: bool = False
     locates: bool = False
+    integers: Callable[[Any], Integers] | None = None
 
     @property
     def is_stored(self) -> bool:

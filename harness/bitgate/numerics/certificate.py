@@ -144,10 +144,17 @@ def _certify_by_reason(
 def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -> Certificate:
     """Return the certificate of integer data that are not made on the host: what the plan alone guarantees.
 
-    Only a small operand that is sparse, so that its range says too little, is made and measured.
+    Only a small operand that is sparse, so that its range says too little, is made and measured. Without a form the
+    operation itself vouches for the data.
     """
     numerics = problem.operation.numerics
     operands = numerics.operands(problem)
+    cells = {name: problem.tensors[name].elements for name in operands}
+    density = sum(plan.of(name).density * count for name, count in cells.items()) / sum(cells.values())
+    if numerics.form(problem) is None:
+        named = fill_named(problem, plan.fill)
+        note = f"{named.reason}; {sampled.UNTRIED.text}"
+        return Certificate(0, accumulation.exact_range, density, sampled.UNTRIED.sensitivity, named.exact, note)
 
     def measuring(name: str, axes: tuple[int, ...]) -> Measure:
         tensor, fill = problem.tensors[name], plan.of(name)
@@ -161,11 +168,10 @@ def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -
 
     bound = _bound(problem, measuring)
     kept = prod(plan.of(name).density for name in operands)
-    cells = {name: problem.tensors[name].elements for name in operands}
     certificate = Certificate(
         bound=bound.value,
         exact_range=accumulation.exact_range,
-        density=sum(plan.of(name).density * count for name, count in cells.items()) / sum(cells.values()),
+        density=density,
         sensitivity=kept * _survival(problem, bound, kept),
         holds=_holds(problem, bound, accumulation),
         note="; ".join([plan.note] * bool(plan.note) + ["by the plan, not measured"]),

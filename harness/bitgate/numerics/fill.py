@@ -103,12 +103,10 @@ def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact",
     Plans are cached, since the cases of a problem follow each other.
     """
     named = fill_named(problem, fill)
-    if named.make is not None:
+    alike = _alike(problem, named)
+    if alike is not None:
         read = (name for name in problem.tensors if name not in problem.outputs)
-        return FillPlan(fill, seed, tuple((name, TensorFill("stated")) for name in read), named.reason)
-    if fill == DECIMAL and problem.operation.numerics.form(problem) is None:
-        read = (name for name in problem.tensors if name not in problem.outputs)
-        return FillPlan(fill, seed, tuple((name, TensorFill("real")) for name in read), named.reason)
+        return FillPlan(fill, seed, tuple((name, alike) for name in read), named.reason)
     exact = _plan_exact(problem, accumulation, seed)
     if fill == "exact":
         return exact
@@ -121,6 +119,18 @@ def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact",
     # Decimals are for floats; D tensors stay as they are next to operands that hold every code.
     keeps = {name for name, _ in exact.tensors if not tensors[name].dtype.is_float} if fill == "decimal" else {"d0"}
     return FillPlan(fill, seed, tuple((name, own if name in keeps else changed) for name, own in exact.tensors))
+
+
+def _alike(problem: Problem, named: Fill) -> TensorFill | None:
+    """Return the fill of every tensor that is read, where none is planned by the sums that it meets in."""
+    if named.make is not None:
+        return TensorFill("stated")
+    if named.integers is not None:
+        stated = named.integers(problem)
+        return TensorFill("integer", stated.range, round(stated.share * counter.FULL_DENSITY))
+    if named.name == DECIMAL and problem.operation.numerics.form(problem) is None:
+        return TensorFill("real")
+    return None
 
 
 def make_inputs(problem: Problem, plan: FillPlan, threads: int | None = None) -> dict[str, HostTensor]:

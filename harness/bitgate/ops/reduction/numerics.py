@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.model import Dtype
-from bitgate.model.fill import CORE_FILLS, Fill
+from bitgate.model.fill import CORE_FILLS, Fill, Integers
 from bitgate.model.form import Array, Form
 from bitgate.model.numerics import Numerics
 from bitgate.numerics import counter
@@ -25,6 +25,12 @@ REACH = 5
 """The largest integer of ties, whose types hold -REACH to REACH."""
 TOPS = 7
 """The number of different largest numbers, so that a row's result is seldom its neighbour's."""
+
+KEPT = 16
+"""The cells of a long row that are not 0 in sparse data, on average: half of them are above 0, so that of 3,000 rows
+one has no maximum above 0."""
+WIDEST = 2**30
+"""The largest integer of sparse data: i32 has ones that f32 does not hold."""
 
 BLOCK = 256
 """The threads of our kernels' blocks: maxima are on both sides of where a tile ends."""
@@ -107,6 +113,14 @@ def wrapping(problem: ReductionProblem, seed: int) -> Cells:
     return {"x": np.where(signs > 0, limits.max - near, near + limits.min)}
 
 
+def sparse(problem: ReductionProblem) -> Integers:
+    """Return integers over the type's exact range, of which a long row has few that are not 0.
+
+    The largest of many cells would be the largest of all integers in every row, and a wrong row would have it too.
+    """
+    return Integers(min(problem.dtypes.inp.exact_integer, WIDEST), min(1.0, KEPT / problem.length))
+
+
 WRAP = Fill("wrap", "integers are summed modulo 2^32, which is the same in any order", wrapping, exact=True)
 """The fill for sums of integers."""
 
@@ -116,6 +130,7 @@ MAXIMA = (
     ),
     Fill("negative", "a maximum below zero, once in a row, at a place where tiles begin or end", negative, True),
     Fill("late", "a maximum that several tiles or slices hold, the first of them in a row's second half", late, True),
+    Fill("sparse", "a maximum is one of a row's few integers, seldom its neighbour's", exact=True, integers=sparse),
 )
 """The fills for elements of any type."""
 EDGES = Fill("edges", "a maximum is one of the numbers at the type's edges, by the order that is stated", edges, True)
