@@ -75,7 +75,9 @@ def test_a_fill_of_a_part_without_memory_is_refused_and_named(host: Host) -> Non
 
 
 def test_the_device_gives_no_more_memory_than_it_has(host: Host) -> None:
-    host.settings.set_total_memory(8 * PAGE)
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    assert host.hip.hipMemGetInfo(ctypes.byref(free), ctypes.byref(total)) == SUCCESS
+    host.settings.set_total_memory(total.value - free.value + 8 * PAGE)
     buffer = host.malloc(LARGE, placement="left", runs=())
     assert opened(host, buffer.pointer, PAGE, 6 * PAGE) == SUCCESS
     assert opened(host, buffer.pointer, PAGE, 6 * PAGE) == SUCCESS, "what is open takes nothing more"

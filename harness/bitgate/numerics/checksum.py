@@ -74,11 +74,11 @@ class WeightPlan:
 def weighted_sum(host: HostTensor, plan: WeightPlan) -> tuple[int, int]:
     """Return (sum of weight * cell modulo 2^64, number of cells that are no integers); a definition, not made for
     speed."""
-    cells = host.logical.astype(np.float64).reshape(-1, plan.rows, plan.channels, plan.spatial)
-    groups = cells.shape[0]
     with np.errstate(invalid="ignore"):
+        cells = host.logical.astype(np.float64).reshape(-1, plan.rows, plan.channels, plan.spatial)
         whole = np.isfinite(cells) & (np.rint(cells) == cells) & (np.abs(cells) < 2.0**62)
         values = np.where(whole, cells, 0).astype(np.int64)
+    groups = cells.shape[0]
     a = plan.of_channel(np.arange(groups * plan.channels)).reshape(groups, 1, plan.channels, 1)
     b = plan.of_place(np.arange(groups * plan.rows * plan.spatial)).reshape(groups, plan.rows, 1, plan.spatial)
     total = (a * b * values).sum(dtype=np.int64)

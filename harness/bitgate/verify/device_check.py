@@ -118,7 +118,9 @@ def check_on_device(
     """Launch once for each of ``configs``, until something is wrong."""
     shortage = device_shortage(launch.problem, session, launch.workspace)
     if route.is_made:
-        shortage = shortage or memory_shortage(launch.problem, session.target.platform == "host", planned.fill)
+        shortage = shortage or memory_shortage(
+            launch.problem, session.target.platform == "host", planned.fill, results=False
+        )
     if shortage:
         return DeviceCheck(route, shortage=shortage)
     started = session.clock()

@@ -41,11 +41,16 @@ MAKING_BYTES = 40
 """Bytes a cell while an operation makes an operand's data: index, random word and values in 64 bits, and two more."""
 
 
-def memory_shortage(problem: Problem, on_host: bool, fill: str) -> str:
-    """Return one sentence if the case does not fit into host memory, with its data made there; empty if it does."""
-    if on_host and (wide := [name for name, one in problem.tensors.items() if memory_runs(one) is not None]):
+def memory_shortage(problem: Problem, on_host: bool, fill: str, *, results: bool = True) -> str:
+    """Return one sentence if the case does not fit into host memory, with its data made there; empty if it does.
+
+    Without ``results`` these stay on the device.
+    """
+    left_out = () if results else problem.outputs
+    wide = [name for name, one in problem.tensors.items() if name not in left_out and memory_runs(one) is not None]
+    if on_host and wide:
         return f"{' and '.join(wide)} is mostly padding, which has no memory: nothing of it is in host memory"
-    needed = _needed(problem, on_host) + _making(problem, fill)
+    needed = (_needed(problem, on_host) if results else _operands(problem, on_host)) + _making(problem, fill)
     if needed < SMALL:
         return ""
     available = psutil.virtual_memory().available
@@ -73,9 +78,13 @@ def _needed(problem: Problem, on_host: bool) -> int:
 
     On the host the device's memory counts as well.
     """
-    tensors = problem.tensors
-    results = sum(tensors[role].bytes for role in problem.outputs)
-    return held_bytes(problem) * (2 if on_host else 1) + 2 * results
+    results = sum(problem.tensors[role].bytes for role in problem.outputs)
+    return _operands(problem, on_host) + (4 if on_host else 3) * results
+
+
+def _operands(problem: Problem, on_host: bool) -> int:
+    read = sum(one.bytes for name, one in problem.tensors.items() if name not in problem.outputs)
+    return read * (2 if on_host else 1)
 
 
 def _making(problem: Problem, fill: str) -> int:

@@ -1,8 +1,8 @@
 """The solved list of offsets: a small problem for each stride of each tensor, which padding takes beyond 2^32 elements.
 
 A product of an index and a stride in 32 bits is wrong only there. Padding takes the stride so far while the data stay
-tiny: their digest is that of the packed problem, and the device fills, launches and judges within a second. The host has
-memory for the data alone (model/memory_runs.py).
+tiny: their digest is that of the packed problem, and the device fills, launches and judges within a second. The host
+has memory for the data alone (model/memory_runs.py).
 """
 
 from __future__ import annotations

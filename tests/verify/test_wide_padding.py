@@ -1,0 +1,54 @@
+"""Offsets beyond 2^32 elements on the host: a tensor has memory for its cells alone, and verdicts are as ever."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bitgate.core.project import ours
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome
+from bitgate.verify.pipeline import verify
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.session import Session
+
+DECLARATION = Path(__file__).parent / "unhealthy" / "declaration.py"
+FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)
+CASE = "fwd_f32_nwgc_g1n3k8c4_y3_h6_p1_gapoutg2147483632"
+"""y takes 136 GiB of addresses: the third of its 18 rows begins at 2^32 elements."""
+
+
+def plan(illness: str, **more) -> PlannedCase:
+    return PlannedCase(
+        parse_case_id(CASE), kernel_called(FAMILIES, "unhealthy", "fwd_f32", [("illness", illness)]), **more
+    )
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session("host", project=ours().loading([DECLARATION]), suites=())
+
+
+@pytest.mark.parametrize(
+    ("illness", "outcome", "words"),
+    [
+        ("none", Outcome.PASS, ""),
+        ("wrong", Outcome.MISMATCH, "1 of 144 cells of out differ from the GPU reference, the first at (0, 0, 5, 0)"),
+        ("gap", Outcome.CORRUPTED, "the padding between the rows of out was written"),
+        ("past", Outcome.CRASHED, "write outside global memory: +0 past the end of buffer out"),
+        ("before", Outcome.CORRUPTED, "byte 4 before buffer out was written"),
+        ("idle", Outcome.MISMATCH, "144 of 144 cells of out differ"),
+    ],
+)
+def test_each_verdict_is_that_of_a_small_tensor(session, illness, outcome, words):
+    verdict = verify(plan(illness), session)
+    assert (verdict.outcome, words in verdict.reason) == (outcome, True), verdict.reason
+
+
+def test_a_case_that_needs_its_result_in_host_memory_is_not_tried(session):
+    verdict = verify(plan("none", fill="special"), session)
+    assert verdict.outcome is Outcome.NOT_RUN
+    assert verdict.reason.startswith("out is mostly padding, which has no memory")
