@@ -246,7 +246,7 @@ def test_ledgers_around_a_suite_and_beside_a_kernel_count_too(tmp_path: Path) ->
         (
             "expires",
             'fill = "exct"\nexpires',
-            "peaked, flat, negative, late, edges, wrap, infinite; did you mean 'exact'?",
+            "peaked, flat, negative, late, sparse, edges, wrap, infinite; did you mean 'exact'?",
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_shipped_lists_are_solved_from_what_is_there():
 def test_every_suite_with_a_request_has_its_list():
     folder = ours().shelves[0]
     for suite, request in read_requests(folder).items():
-        tier = "regression" if isinstance(request, OffsetRequest) else "smoke"
+        tier = "host" if isinstance(request, OffsetRequest) else "smoke"
         assert sum(one.tier == tier for one in read_list(folder / suite / TAKEN)) > 100
 
 

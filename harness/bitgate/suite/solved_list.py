@@ -1,8 +1,8 @@
 """Lists of cases that were solved, not written: a line each, which a case table includes as rows.
 
 A line is ``TIER CASE KERNEL FILL [NAME=VALUE ...] [!CLAUSE]  # WHY``: the kernel is ``family.instance``, options follow
-by name, and a clause says that the kernel must refuse the case by it. ``gpu`` is a tier: smoke there, regression on the
-host. ``bitgate cases --solve`` writes the files.
+by name, and a clause says that the kernel must refuse the case by it. ``gpu`` and ``host`` are tiers: smoke there, and
+regression elsewhere. ``bitgate cases --solve`` writes the files.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ SUFFIX = ".txt"
 LINES = ""
 """The set of a file's rows that stands for the lines of a list, whose numbers are from 1."""
 GPU = "gpu"
+HOST = "host"
 TIERS: Mapping[str, Any] = {
     SMOKE: SMOKE,
     GPU: {"host": REGRESSION, "gpu": SMOKE},
+    HOST: {"host": SMOKE, "gpu": REGRESSION},
     REGRESSION: REGRESSION,
 }
 """The tiers as a line names them, and as a row of a table does."""

@@ -22,7 +22,7 @@ from bitgate.model.problem import MAX_LENGTH, held_bytes
 from bitgate.numerics.certificate import has_products
 from bitgate.numerics.fill import is_stored, plan_fill
 from bitgate.runtime.tools import can_fill
-from bitgate.suite.solved_list import SolvedCase
+from bitgate.suite.solved_list import HOST, SolvedCase
 from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase, subjects_of
 from bitgate.tools.tiers.request import OffsetRequest
@@ -66,8 +66,16 @@ def solve_offsets(
                 if place not in best or offer.rank < best[place].rank:
                     best[place] = offer
         progress(f"{family.name} {operation}: {len(best)} offsets beyond 2^32 elements")
-        lines += [offer.line for offer in best.values()]
+        lines += _in_tiers(best)
     return lines
+
+
+def _in_tiers(best: Mapping[Place, _Offer]) -> Iterator[SolvedCase]:
+    """Yield the lines: one for each axis of each tensor is smoke on the host, where it takes no more than its data."""
+    known: set[tuple[str, int]] = set()
+    for (tensor, axis, *_), offer in best.items():
+        yield replace(offer.line, tier=REGRESSION if (tensor, axis) in known else HOST)
+        known.add((tensor, axis))
 
 
 def _offers(case: PoolCase, most_bytes: int) -> Iterator[tuple[Place, _Offer]]:
