@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -174,6 +174,9 @@ def _candidates(problem: Problem, role: str) -> Iterator[tuple[str, Index]]:
     for name, theirs in _strides_of_others(problem, role).items():
         yield f"those of {name}", tuple(theirs.get(letter, by) for letter, by in zip(letters, own, strict=False))
     yield "packed ones", _packed(tensor)
+    long = [axis for axis, length in enumerate(tensor.lengths) if length > 1 and own[axis]]
+    for a, b in combinations(long, 2):
+        yield f"packed ones with {letters[a]} and {letters[b]} in each other's place", _packed(tensor, (a, b))
     for axis, letter in enumerate(letters[: len(own)]):
         if tensor.lengths[axis] < 2:
             continue
@@ -235,9 +238,11 @@ def _stated(problem: Problem, role: str, axis: int) -> Iterator[tuple[str, int]]
         yield f"that of {letters[outer]} over {tensor.lengths[axis]}", own[outer] // tensor.lengths[axis]
 
 
-def _packed(tensor: Tensor) -> Index:
-    """Return the strides without gaps, of the axes in the order that they have in memory."""
+def _packed(tensor: Tensor, exchanged: tuple[int, int] = (0, 0)) -> Index:
+    """Return the strides without gaps, of the axes in the order that they have in memory, but for two."""
     order = sorted(range(len(tensor.strides)), key=lambda axis: (tensor.strides[axis], tensor.lengths[axis]))
+    first, second = (order.index(axis) for axis in exchanged)
+    order[first], order[second] = order[second], order[first]
     strides, step = [0] * len(order), 1
     for axis in order:
         strides[axis] = step if tensor.strides[axis] else 0
