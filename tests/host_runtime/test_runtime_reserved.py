@@ -64,6 +64,15 @@ def test_an_access_to_a_part_without_memory_is_a_fault(
     assert f"{'write' if write else 'read'} outside global memory: {place}" in host.fault().text
 
 
+def test_pages_that_were_made_accessible_are_found(host: Host) -> None:
+    buffer = host.malloc(LARGE, "out", "left", runs=((0, PAGE),))
+    at = LARGE // 2
+    assert ctypes.CDLL(None).mprotect(offset(buffer.pointer, at), ctypes.c_size_t(PAGE), 3) == 0
+    ctypes.memset(offset(buffer.pointer, at + 8), 1, 1)
+    assert host.hip.hipFree(buffer.pointer) == ILLEGAL_ADDRESS
+    assert f"a write outside buffer out ({LARGE} bytes) hit {at} in padding without memory" in host.text()
+
+
 def test_a_fill_of_a_part_without_memory_is_refused_and_named(host: Host) -> None:
     buffer = host.malloc(LARGE, "out", "left", runs=((0, 2 * PAGE),))
     assert filled(host, buffer.pointer, PAGE, PAGE) == SUCCESS

@@ -1,15 +1,18 @@
 #include "memory.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstring>
 #include <sys/mman.h>
+#include <vector>
 
 #include "buffer_table.hpp"
 
 namespace bitgate_host {
 namespace {
+
+// Bytes whose pages are looked at in one call.
+constexpr size_t largestLook = size_t{1} << 30;
 
 struct Slack {
   const char* from;
@@ -24,26 +27,51 @@ Slack after(const Buffer& b) {
                                           : Slack{b.begin + b.bytes, b.mapping.inner + b.mapping.pages};
 }
 
-// The first page of the guard zones that is in memory: no access gets it there while it is inaccessible.
-std::optional<int64_t> firstOpenedPage(const Buffer& buffer) {
-  const Mapping& mapping = buffer.mapping;
-  std::array<unsigned char, guardZone / page> resident;
-  for (char* zone : {mapping.base, mapping.inner + mapping.pages}) {
-    if (mincore(zone, guardZone, resident.data()) != 0)
-      return zone - buffer.begin; // unmapped
-    const auto found = std::find_if(resident.begin(), resident.end(), [](auto state) { return state & 1; });
-    if (found != resident.end())
-      return zone + (found - resident.begin()) * static_cast<std::ptrdiff_t>(page) - buffer.begin;
+// The first page of [from, to) that is in memory, or is no mapping any more.
+char* firstResident(char* from, char* to) {
+  std::vector<unsigned char> resident(std::min<size_t>(static_cast<size_t>(to - from), largestLook) / page);
+  for (; from < to; from += largestLook) {
+    const auto size = std::min<size_t>(static_cast<size_t>(to - from), largestLook);
+    if (mincore(from, size, resident.data()) != 0)
+      return from;
+    const size_t pages = size / page;
+    if (resident[0] == 0 && std::memcmp(resident.data(), resident.data() + 1, pages - 1) == 0)
+      continue; // all are 0, which the loop below would take longer to see
+    const auto end = resident.begin() + static_cast<std::ptrdiff_t>(pages);
+    const auto found = std::find_if(resident.begin(), end, [](auto state) { return state & 1; });
+    if (found != end)
+      return from + (found - resident.begin()) * static_cast<std::ptrdiff_t>(page);
   }
+  return nullptr;
+}
+
+// The first page in memory that should have none: no access gets it there while it is inaccessible. Padding
+// is looked at when the buffer is freed: there may be much of it.
+std::optional<int64_t> firstOpenedPage(const Buffer& buffer, bool isFreed) {
+  const Mapping& mapping = buffer.mapping;
+  const auto look = [&](char* from, char* to) -> std::optional<int64_t> {
+    char* const found = firstResident(from, to);
+    return found ? std::optional(found - buffer.begin) : std::nullopt;
+  };
+  for (char* zone : {mapping.base, mapping.inner + mapping.pages})
+    if (const auto found = look(zone, zone + guardZone))
+      return found;
+  char* closed = mapping.inner;
+  if (isFreed)
+    for (const auto& [from, to] : buffer.open) {
+      if (const auto found = look(closed, reinterpret_cast<char*>(from)))
+        return found;
+      closed = reinterpret_cast<char*>(to);
+    }
   return std::nullopt;
 }
 
-std::optional<int64_t> firstDamage(const Buffer& buffer) {
+std::optional<int64_t> firstDamage(const Buffer& buffer, bool isFreed) {
   for (const Slack& slack : {before(buffer), after(buffer)})
     for (const char* at = slack.from; at != slack.to; ++at)
       if (static_cast<unsigned char>(*at) != canaryByte)
         return at - buffer.begin;
-  return buffer.kind == MemoryKind::Registered ? std::nullopt : firstOpenedPage(buffer);
+  return buffer.kind == MemoryKind::Registered ? std::nullopt : firstOpenedPage(buffer, isFreed);
 }
 
 BufferView view(const Buffer& buffer) {
@@ -77,7 +105,7 @@ FreeReport release(void* pointer, bool hostMemory) {
     report.result = FreeResult::Lent;
   if (report.result != FreeResult::Freed)
     return report;
-  report.damaged = firstDamage(*buffer);
+  report.damaged = firstDamage(*buffer, true);
   if (buffer->kind == MemoryKind::Device)
     buffers.bytesUsed -= buffer->held;
   buffers.bytesHeld -= buffer->held;
@@ -128,7 +156,7 @@ std::optional<int64_t> checkCanary(void* pointer, bool& known) {
   std::lock_guard lock(buffers.guard);
   const Buffer* buffer = buffers.at(pointer);
   known = buffer != nullptr;
-  return buffer ? firstDamage(*buffer) : std::nullopt;
+  return buffer ? firstDamage(*buffer, false) : std::nullopt;
 }
 
 bool registerHost(void* pointer, size_t bytes, unsigned flags) {

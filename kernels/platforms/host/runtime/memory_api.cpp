@@ -40,7 +40,7 @@ Request request(size_t bytes, MemoryKind kind, unsigned flags) {
 
 // A write outside a buffer that no guard page met comes to light here.
 BitgateHostFault keepDamage(const char* call, const BufferView& buffer, int64_t offset) {
-  const bool past = offset >= 0;
+  const bool past = offset >= static_cast<int64_t>(buffer.bytes), inside = offset >= 0 && !past;
   BitgateHostFault fault{};
   fault.kind = bitgateFaultGlobalCanary;
   fault.error = hipErrorIllegalAddress;
@@ -52,8 +52,13 @@ BitgateHostFault keepDamage(const char* call, const BufferView& buffer, int64_t 
   std::snprintf(fault.text, sizeof fault.text,
                 "%s: a write outside buffer %s (%zu bytes) hit %s%" PRId64 " %s (byte offset %" PRId64 ")",
                 call, buffer.name, buffer.bytes, past ? "+" : "",
-                past ? offset - static_cast<int64_t>(buffer.bytes) : -offset,
-                past ? "past the end" : "bytes before its begin", offset);
+                past     ? offset - static_cast<int64_t>(buffer.bytes)
+                : inside ? offset
+                         : -offset,
+                past     ? "past the end"
+                : inside ? "in padding without memory"
+                         : "bytes before its begin",
+                offset);
   keep(fault);
   return fault;
 }
