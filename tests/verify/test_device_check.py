@@ -169,7 +169,7 @@ def test_the_checksum_alone_finds_a_wrong_cell(book):
     ],
 )
 def test_a_result_too_large_for_the_host_is_judged_on_device(book, monkeypatch, illness, reference, outcome, words):
-    monkeypatch.setattr(pipeline, "memory_shortage", lambda *of: "no room")
+    monkeypatch.setattr(pipeline, "memory_shortage", lambda *of, **more: "no room")
     verdict = verify(plan(illness, reference=reference), book())
     assert verdict.outcome is outcome
     assert words in verdict.reason

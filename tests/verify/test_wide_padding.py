@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
+from bitgate.model import memory_runs as memory_runs_of_tensors
 from bitgate.model import parse_case_id
+from bitgate.model.memory_runs import memory_runs
 from bitgate.results.record import Outcome
+from bitgate.verify import memory
+from bitgate.verify.memory import memory_shortage
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
@@ -19,6 +26,9 @@ DECLARATION = Path(__file__).parent / "unhealthy" / "declaration.py"
 FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)
 CASE = "fwd_f32_nwgc_g1n3k8c4_y3_h6_p1_gapoutg2147483632"
 """y takes 136 GiB of addresses: the third of its 18 rows begins at 2^32 elements."""
+
+
+SMALLER = "fwd_f32_nwgc_g1n1k8c4_y3_h6_p1_gapoutg100000"
 
 
 def plan(illness: str, **more) -> PlannedCase:
@@ -48,7 +58,30 @@ def test_each_verdict_is_that_of_a_small_tensor(session, illness, outcome, words
     assert (verdict.outcome, words in verdict.reason) == (outcome, True), verdict.reason
 
 
-def test_a_case_that_needs_its_result_in_host_memory_is_not_tried(session):
+def test_a_case_that_needs_its_result_in_host_memory_is_not_tried_where_that_is_too_small(session):
     verdict = verify(plan("none", fill="special"), session)
     assert verdict.outcome is Outcome.NOT_RUN
-    assert verdict.reason.startswith("out is mostly padding, which has no memory")
+    assert verdict.reason.startswith("the case needs about 544.0 GiB of host memory")
+
+
+@pytest.fixture
+def narrower(monkeypatch):
+    """Padding of a few MiB counts as wide."""
+    monkeypatch.setattr(memory_runs_of_tensors, "WIDE", 1 << 20)
+
+
+def test_padding_that_fits_is_no_hindrance(session, narrower):
+    """No digest is stored of such data."""
+    problem = parse_case_id(SMALLER)
+    assert memory_runs(problem.tensors["out"]) is not None
+    verdict = verify(replace(plan("none"), problem=problem, fill="special"), session)
+    assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "bounds")
+
+
+def test_a_diagnosis_leaves_memory_to_others(monkeypatch, narrower):
+    monkeypatch.setattr(memory, "SMALL", 0)
+    problem = parse_case_id(SMALLER)
+    needed = 4 * problem.tensors["out"].bytes + 1000
+    for available, judged, fits in ((needed, False, True), (3 * needed, True, False), (4 * needed, True, True)):
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=available))  # noqa: B023
+        assert (memory_shortage(problem, True, "exact", judged=judged) == "") == fits

@@ -41,19 +41,22 @@ MAKING_BYTES = 40
 """Bytes a cell while an operation makes an operand's data: index, random word and values in 64 bits, and two more."""
 
 
-def memory_shortage(problem: Problem, on_host: bool, fill: str, *, results: bool = True) -> str:
+DIAGNOSIS_SHARE = 0.25
+"""The share of the memory that is available which padding may take to diagnose a result: defects of large offsets make
+several workers' cases red at once."""
+
+
+def memory_shortage(problem: Problem, on_host: bool, fill: str, *, results: bool = True, judged: bool = False) -> str:
     """Return one sentence if the case does not fit into host memory, with its data made there; empty if it does.
 
-    Without ``results`` these stay on the device.
+    Without ``results`` these stay on the device. ``judged``: the device has found the result wrong already.
     """
-    left_out = () if results else problem.outputs
-    wide = [name for name, one in problem.tensors.items() if name not in left_out and memory_runs(one) is not None]
-    if on_host and wide:
-        return f"{' and '.join(wide)} is mostly padding, which has no memory: nothing of it is in host memory"
     needed = (_needed(problem, on_host) if results else _operands(problem, on_host)) + _making(problem, fill)
     if needed < SMALL:
         return ""
-    available = psutil.virtual_memory().available
+    available = float(psutil.virtual_memory().available)
+    if judged and on_host and any(memory_runs(one) is not None for one in problem.tensors.values()):
+        available *= DIAGNOSIS_SHARE
     if needed <= available:
         return ""
     return f"the case needs about {needed / 2**30:.1f} GiB of host memory, {available / 2**30:.1f} GiB are available"
@@ -94,13 +97,15 @@ def _making(problem: Problem, fill: str) -> int:
     return MAKING_BYTES * max(one.elements for name, one in problem.tensors.items() if name not in problem.outputs)
 
 
-def device_shortage(problem: Problem, session: Session, workspace: int) -> str:
+def device_shortage(problem: Problem, session: Session, workspace: int, *, whole: bool = False) -> str:
     """Return one sentence if the device cannot hold the case's tensors and its workspace; empty if it can.
+
+    ``whole``: padding takes memory on the host, too.
 
     Where other processes have the memory the session ``lacked_memory``. Large cases alone are looked at.
     """
     on_host = session.target.platform == "host"
-    sizes = [_taken(tensor, on_host) for tensor in problem.tensors.values()] + [workspace]
+    sizes = [_taken(tensor, on_host and not whole) for tensor in problem.tensors.values()] + [workspace]
     needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
     if needed < SMALL:
         return ""
@@ -113,9 +118,9 @@ def device_shortage(problem: Problem, session: Session, workspace: int) -> str:
     return f"the case needs {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
 
 
-def _taken(tensor: Tensor, on_host: bool) -> int:
-    """Return the bytes of a tensor's device memory: the host has none for wide gaps."""
-    runs = memory_runs(tensor) if on_host else None
+def _taken(tensor: Tensor, in_runs: bool) -> int:
+    """Return the bytes of a tensor's device memory, with ``in_runs`` those for its cells alone."""
+    runs = memory_runs(tensor) if in_runs else None
     return tensor.bytes if runs is None else sum(end - begin + 2 * PAGE for begin, end in runs)
 
 

@@ -230,14 +230,15 @@ def _host_side_check(
     """Return the verdict with inputs and reference in host memory: all that is needed to say what is wrong."""
     before = builder.evidence
     planned, session = before.planned, before.session
-    shortage = memory_shortage(planned.problem, session.target.platform == "host", planned.fill)
+    on_host, judged = session.target.platform == "host", before.device_check is not None
+    shortage = memory_shortage(planned.problem, on_host, planned.fill, judged=judged)
     if shortage and before.device_check is not None:
         return undiagnosed(before, _with_differences(before, before.device_check, launch), shortage)
     builder.evidence = replace(before, runs=())
-    shortage = shortage or device_shortage(planned.problem, session, launch.workspace)
+    shortage = shortage or device_shortage(planned.problem, session, launch.workspace, whole=True)
     if shortage:
         return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, shortage), expected=True)
-    if over := limit_shortage(planned.problem, session.target.platform == "host"):
+    if over := limit_shortage(planned.problem, on_host):
         return verdict_of(builder.evidence, Outcome.INFRA, over)
     inputs, reference = _references(builder)
     session.stage(LAUNCH)
