@@ -64,19 +64,17 @@ def test_an_access_to_a_part_without_memory_is_a_fault(
     assert f"{'write' if write else 'read'} outside global memory: {place}" in host.fault().text
 
 
-@pytest.mark.parametrize(
-    ("byte", "place"),
-    [(-(1 << 33), f"{1 << 33} bytes before its begin"), (LARGE + (1 << 33), f"+{1 << 33} past the end")],
-)
+@pytest.mark.parametrize("byte", [-(1 << 33), LARGE + (1 << 33)])
 def test_a_fault_far_away_names_the_buffer_that_an_offset_of_32_bits_would_have_missed(
-    host: Host, load: Callable[..., ctypes.CDLL], byte: int, place: str
+    host: Host, load: Callable[..., ctypes.CDLL], byte: int
 ) -> None:
     x = host.malloc(LARGE, "weights", "left", runs=())
     load("faults").launch_touch(x.pointer, ctypes.c_long(byte // 4), True)
     assert host.synchronize() == ILLEGAL_ADDRESS
     fault = host.fault()
     assert (fault.kind, fault.buffer, fault.offset) == ("wild", "weights", byte)
-    assert fault.text.endswith(f"which belongs to no buffer: {place} of the nearest, weights ({LARGE} bytes)")
+    place = f"byte offset {byte} from the nearest, weights ({LARGE} bytes)"
+    assert fault.text.endswith(f"which belongs to no buffer: {place}")
 
 
 def test_a_fill_of_a_part_without_memory_is_refused_and_named(host: Host) -> None:

@@ -76,9 +76,9 @@ void describeAddress(BitgateHostFault& fault, const RawFault& raw, char* what, s
     if (!missed)
       return;
     relate(fault, raw.address, *missed);
-    placeText(place, sizeof place, fault.offset, *missed);
     std::snprintf(what + length, size - static_cast<size_t>(length),
-                  ": %s of the nearest, %s (%" PRIu64 " bytes)", place, missed->name, missed->bytes);
+                  ": byte offset %" PRId64 " from the nearest, %s (%" PRIu64 " bytes)", fault.offset,
+                  missed->name, missed->bytes);
   }
 }
 
